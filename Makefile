@@ -11,9 +11,9 @@ READY  := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 QUIX   := .assay/quix
 QUIX_READY := $(QUIX)/.ready
-# The tests of a file run in order in one process. Byte code is written whatever the shell says: to compile it in every run
-# takes a third of the time until the first test begins.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile
+# The tests of a file run in order in one process; tests/conftest.py orders the files. Byte code is written whatever the
+# shell says: to compile it in every run takes a third of the time until the first test begins.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 # The environment of another Python, and tests of what a Python may change: asyncio, TLS, SQLite, processes, types.
 OTHER  ?= .assay/$(notdir $(PYTHON))
 PYTHON_TESTS := tests/contract/test_handlers.py tests/schemas $(addprefix tests/streams/,fetch index llm pipeline)

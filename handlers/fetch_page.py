@@ -7,7 +7,7 @@ The handler emits each page as ``CrawledPage``, the details' text as ``Retrieval
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from handlers.html.encoding import page_bytes
 from handlers.html.links import canonical_url, host_of, registrable_domain
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
-from handlers.listings.listing import ItemLink, Listing, ListingSection, follow_listing
+from handlers.listings.listing import ItemLink, ListingSection, follow_listing
 from handlers.relevance.progress import to_be_judged, without_source
 from handlers.results.batch import ExtractionSection
 from handlers.text.patterns import Patterns
@@ -87,69 +87,65 @@ def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: 
     far = [url for url in chosen if not _same_domain(url, first.final_url)]
     if not chosen:
         return _failed(event, rules, FetchFailure.NO_ITEM_LINKS, walk.skipped)
-    if not near:
-        return _answer(event, walk.skipped, far, rules, walk.pages)
-    if len(replies) == walk.pages_read:
+    if near and len(replies) == walk.pages_read:
         return Ask(FetchPages(tuple(near), event.query))
-    return _answer(event, (*walk.skipped, *replies[-1].pages), far, rules, walk.pages)
+    details = replies[-1].pages if near else ()
+    return _answer(event, (*walk.skipped, *details), far, rules, walk.pages)
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
     """A listing as far as it was read; ``pages`` are the canonical addresses of its pages."""
 
-    links: tuple[ItemLink, ...]
+    links: Sequence[ItemLink]
     pages_read: int
-    pages: frozenset[str]
+    pages: Set[str]
     next_page: str | None
-    skipped: tuple[FetchRefused, ...]
+    skipped: Sequence[FetchRefused]
 
 
-def _walk(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: FetchPageRules) -> _Walk:
+def _walk(event: ExtractionNeeded, replies: Sequence[PagesReply], rules: FetchPageRules) -> _Walk:
     """Reads the replies that are pages of the listing; a reply with details follows them."""
     links: dict[str, ItemLink] = {}
     skipped: list[FetchRefused] = []
-    wanted: str | None = event.target_url
+    next_page: str | None = event.target_url
     seen: set[str] = set()
     pages_read = 0
-    for reply in replies:
-        page = reply.pages[0]
-        if wanted is None or page.url != wanted:
+    for page in (reply.pages[0] for reply in replies):
+        if page.url != next_page:
             break
         pages_read += 1
         seen.add(_canonical(page.url))
-        wanted = None
+        next_page = None
         if isinstance(page, FetchRefused):
             skipped.append(page)
             break
         seen.add(_canonical(page.final_url))
-        listing = _listing_of(page, event, rules)
+        body = page_bytes(page.body, page.content_type).utf8
+        listing = follow_listing(
+            body, page.final_url, event.query, event.max_details, rules.listing, rules.page_reading
+        )
         for link in listing.links:
             links.setdefault(_canonical(link.url), link)
-        onward = listing.next_page if _same_domain(listing.next_page, page.final_url) else None
+        onward = listing.next_page
         enough = len(links) >= _most_details(event, rules) or pages_read >= rules.extraction.max_listing_pages
-        if onward and not enough and _canonical(onward) not in seen:
-            wanted = onward
-    items = tuple(link for canonical, link in links.items() if canonical not in seen)
-    return _Walk(items, pages_read, frozenset(seen), wanted, tuple(skipped))
+        if onward and not enough and _same_domain(onward, page.final_url) and _canonical(onward) not in seen:
+            next_page = onward
+    items = [link for canonical, link in links.items() if canonical not in seen]
+    return _Walk(items, pages_read, seen, next_page, skipped)
 
 
 def _most_details(event: ExtractionNeeded, rules: FetchPageRules) -> int:
     return min(event.max_details, rules.extraction.batch_budget)
 
 
-def _same_domain(url: str | None, other: str) -> bool:
+def _same_domain(url: str, other: str) -> bool:
     """Whether two addresses are of one registrable domain, which one worker at a time visits."""
-    return url is not None and registrable_domain(host_of(url)) == registrable_domain(host_of(other))
+    return registrable_domain(host_of(url)) == registrable_domain(host_of(other))
 
 
 def _canonical(url: str) -> str:
     return canonical_url(url) or url
-
-
-def _listing_of(page: FetchedPage, event: ExtractionNeeded, rules: FetchPageRules) -> Listing:
-    body = page_bytes(page.body, page.content_type).utf8
-    return follow_listing(body, page.final_url, event.query, event.max_details, rules.listing, rules.page_reading)
 
 
 def _answer(
@@ -157,7 +153,7 @@ def _answer(
     pages: Sequence[FetchedPage | FetchRefused],
     far: Sequence[str],
     rules: FetchPageRules,
-    listing: frozenset[str] = frozenset(),
+    listing: Set[str] = frozenset(),
 ) -> Emit:
     """The events for the wanted pages. An item that leads back to its listing is gone."""
     read: list[Detail | FetchRefused] = []
@@ -220,18 +216,13 @@ def _batch(event: ExtractionNeeded, details: Iterable[Detail], rules: FetchPageR
             RetrievedContent(
                 url=detail.page.url,
                 title=detail.content.title or None,
-                content=_with_trail(detail)[:limit],
+                # Breadcrumbs often alone name the topic of the listing.
+                content="\n\n".join(filter(None, (detail.content.text, " › ".join(detail.trail))))[:limit],
                 content_kind="full",
             )
             for detail in details
         ),
     )
-
-
-def _with_trail(detail: Detail) -> str:
-    """The text of a detail and its breadcrumbs, which often alone name the topic of the listing."""
-    trail = " › ".join(detail.trail)
-    return f"{detail.content.text}\n\n{trail}" if trail else detail.content.text
 
 
 def _elsewhere(event: ExtractionNeeded, url: str) -> ExtractionNeeded:

@@ -7,9 +7,9 @@ twice, or an older version of it, changes nothing.
 from __future__ import annotations
 
 from handlers.indexing.config import IndexPointsSection, TieredIndexingSection
-from handlers.indexing.points import document_id_of, points_of
+from handlers.indexing.points import document_id_of, index_change, points_of
 from handlers.trust.labels import tier_of
-from schemas.documents import DocumentIndexed, IndexChange
+from schemas.documents import DocumentIndexed
 from schemas.needs import Ask, IndexDocument
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import ScoredPage
@@ -40,13 +40,12 @@ def read_index(page: ScoredPage, replies: tuple[IndexReply | IndexUnavailable, .
     reply = replies[-1]
     if isinstance(reply, IndexUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
-    change = IndexChange.WRITTEN if reply.written or reply.removed else IndexChange.UNCHANGED
     event = DocumentIndexed(
         url=page.url,
         document_id=document_id_of(page.url),
         tier=_in_tier(page, rules).tier,
         cts_score=page.cts_score,
-        change=IndexChange.OUTDATED if reply.outdated else change,
+        change=index_change(reply),
         points=reply.points,
         points_written=reply.written,
         points_removed=reply.removed,

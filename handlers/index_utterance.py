@@ -7,9 +7,8 @@ changes nothing; another text under the same id replaces the first.
 from __future__ import annotations
 
 from handlers.claims.wording import ClaimsSection
-from handlers.indexing.points import ARTICLE, point_id
+from handlers.indexing.points import ARTICLE, index_change, point_id
 from schemas.claims import UtteranceIndexed, UtteranceRecorded
-from schemas.documents import IndexChange
 from schemas.event import derive_id
 from schemas.needs import Ask, Collection, IndexDocument, IndexPoint
 from schemas.outcome import Drop, DropReason, Emit, Outcome, Retry, RetryReason
@@ -51,11 +50,10 @@ def read_utterance(
     reply = replies[-1]
     if isinstance(reply, IndexUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
-    change = IndexChange.WRITTEN if reply.written or reply.removed else IndexChange.UNCHANGED
     event = UtteranceIndexed(
         utterance_id=utterance.utterance_id,
         source_id=utterance.source_id,
-        change=IndexChange.OUTDATED if reply.outdated else change,
+        change=index_change(reply),
         embedder=reply.embedder,
         config_version=rules.config_version,
     )

@@ -28,8 +28,7 @@ from handlers.ranking.filters import BadFilter, fits, read_filters, search_for
 from handlers.ranking.judge import ask_judge
 from handlers.ranking.model import VERSION_PHASE_C, RankingModel
 from handlers.ranking.query import read_query
-from handlers.reasoning.context import context_of, language_of, order_sources, source_blocks
-from handlers.reasoning.sections import ReasoningSection
+from handlers.reasoning.context import ReasoningSection, context_of, language_of, order_sources, source_blocks
 from handlers.text.dates import MomentReader
 from handlers.text.patterns import Patterns, compile_details, joined_words
 from handlers.text.tokens import fold

@@ -34,7 +34,7 @@ from handlers.listings.listing import ListingSection
 from handlers.prompts.template import ModelTasks, Prompts
 from handlers.ranking.config import RankingSection
 from handlers.ranking.model import ModelMismatchError, RankingModel
-from handlers.reasoning.sections import ReasoningSection
+from handlers.reasoning.context import ReasoningSection
 from handlers.relevance.sections import Domains, RelevanceGateSection
 from handlers.results.batch import ExtractionSection, RetrievalEvaluationSection
 from handlers.results.features import ClassificationSection

@@ -63,16 +63,6 @@ def ran(capsys: pytest.CaptureFixture[str]) -> Ran:
     return call
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _yaml_parsed_once() -> Iterator[None]:
-    """Most tests load the shipped configuration, and to parse its files takes four fifths of that time."""
-    load = yaml.load
-    pickled = functools.cache(lambda text, loader: pickle.dumps(load(text, loader)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yaml, "load", lambda text, Loader: pickle.loads(pickled(text, Loader)))  # noqa: N803, S301
-        yield
-
-
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Journal, fetch cache and index of each test are new: neither those of the checkout nor those of another test."""
@@ -85,6 +75,8 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 IN_CI = bool(os.environ.get("CI"))
 MOST_RERUNS = 2
 """More tests that pass only at their second try are a fault of the product or of the tests, not of the machine."""
+SHARE_WITH_BROKER = 0.8
+"""Part of a run in which files with a broker begin: a long one at the end would keep one processor busy alone."""
 ROOT = Path(__file__).parents[1]
 
 # A developer's runs try other examples each time. A run in CI tries the same ones, and a failure there can be repeated.
@@ -110,12 +102,29 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on a real broker have a second try in CI, because a busy machine can starve the broker."""
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests on a real broker have a second try in CI, because a busy machine can starve the broker.
+
+    Processes that share the tests get files with and without a broker in turns: tests of the first kind wait most of
+    their time, and those of the second kind use the processors meanwhile.
+    """
     if IN_CI:
         for item in items:
             if item.get_closest_marker("kafka"):
                 item.add_marker(pytest.mark.flaky(reruns=1))
+    if hasattr(config, "workerinput"):
+        with_broker = {_file_of(item): None for item in items if item.get_closest_marker("kafka")}
+        without = {_file_of(item): None for item in items if _file_of(item) not in with_broker}
+        places = {file: SHARE_WITH_BROKER * place / len(with_broker) for place, file in enumerate(with_broker)}
+        places |= {file: place / len(without) for place, file in enumerate(without)}
+        items.sort(key=lambda item: places[_file_of(item)])
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays until the end, so that the garbage collector need not look at it again."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -145,8 +154,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(line)
 
 
-def pytest_configure() -> None:
-    """Makes processes alike, however they are started."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes processes alike, however they are started, and lets each parse a YAML text once."""
+    if not config.getoption("numprocesses", None):
+        gc.disable()  # until all tests are collected; the process that shares them out collects none
+    # Most tests load the shipped configuration, and to parse its files takes four fifths of that time.
+    load: Any = yaml.load
+    pickled = functools.cache(lambda text, loader: pickle.dumps(load(text, loader)))
+    quick: dict[Any, Any] = {yaml.SafeLoader: getattr(yaml, "CSafeLoader", yaml.SafeLoader)}
+    vars(yaml)["load"] = lambda text, Loader: pickle.loads(pickled(text, quick.get(Loader, Loader)))  # noqa: N803, S301
     # A shell makes background processes ignore Ctrl-C, and their children inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -163,6 +179,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             gc.collect()
+
+
+def _file_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 async def _delete_topics(servers: str, prefix: str) -> None:

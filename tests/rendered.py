@@ -4,8 +4,6 @@ It uses no bound and no expression of the renderer. A block is two lines with on
 A label is two of our words with a value behind them, with any number of other signs between them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from schemas.outcome import Emit
 from schemas.pages import ScoredPage, Tier, TrustFeatures
 from streams import cli
 from streams.topology import TOPICS, Handler, handler_named
@@ -43,6 +44,12 @@ def instance(kind: type[T], value: object) -> T:
     """The value, which must be of this kind."""
     assert isinstance(value, kind), value
     return value
+
+
+def emitted(kind: type[T], outcome: object) -> T:
+    """The one event that the outcome emits, which must be of this kind."""
+    [event] = instance(Emit, outcome).events
+    return instance(kind, event)
 
 
 def the_handler(name: str) -> Handler:

@@ -6,13 +6,14 @@ They are pydantic models; ``source_rules_of`` makes the plain values that ``hand
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
 from handlers.html.links import host_of, registered_domain
 from handlers.indexing.chunks import ChunkUnit
 from handlers.trust.labels import LABELS, TIERS, Label, Thresholds, Tier
+from handlers.trust.score import ScorePoints
 from handlers.trust.sources import (
     SELF_PUBLISHED,
     ListedSource,
@@ -26,28 +27,30 @@ from schemas.rules import Section
 
 Country = Annotated[str, Field(pattern="^([a-z]{2}|int)$")]
 Score = Annotated[int, Field(ge=0, le=100)]
+T = TypeVar("T")
 
 
-class SourceTiersSection(Section):
+class BySourceTier(Section, Generic[T]):
+    """A value for each source tier."""
+
+    tier_1: T = Field(description="Tier 1: governments, universities and the like.")
+    tier_2: T = Field(description="Tier 2: mainstream media.")
+    tier_3: T = Field(description="Tier 3: all other sources, also unlisted ones.")
+
+    @property
+    def values(self) -> tuple[T, T, T]:
+        """The three values."""
+        return self.tier_1, self.tier_2, self.tier_3
+
+
+class SourceTiersSection(BySourceTier[tuple[str, ...]]):
     """The ``source_tiers`` section: the user's domains (with a dot) and publishers' names (without) by tier."""
-
-    tier_1: tuple[str, ...] = Field(description="Government, academic and the like: the highest base.")
-    tier_2: tuple[str, ...] = Field(description="Mainstream media.")
-    tier_3: tuple[str, ...] = Field(description="Blogs and niche sites; unlisted sources are here too.")
-
-
-class BaseScores(Section):
-    """Base points by tier (R-171)."""
-
-    tier_1: Score = Field(description="Points for tier 1.")
-    tier_2: Score = Field(description="Points for tier 2.")
-    tier_3: Score = Field(description="Points for tier 3 and for unknown sources.")
 
 
 class SourceRulesSection(Section):
     """The ``source_rules`` section: base points of the tiers, and suffixes that identify a kind of host (C-42)."""
 
-    base_scores: BaseScores = Field(description="Base points by tier.")
+    base_scores: BySourceTier[Score] = Field(description="Base points by tier (R-171).")
     government_suffixes: tuple[str, ...] = Field(
         description="Suffixes of kind government; .* is any country domain where it is a public suffix."
     )
@@ -164,6 +167,12 @@ class TrustPointsSection(Section):
     minimum: Minimum = Field(description="How much of an observation its points take.")
 
     @property
+    def points(self) -> ScorePoints:
+        """The section as plain values."""
+        least = {f"min_{name}": number for name, number in self.minimum}
+        return ScorePoints(**self.citation.model_dump(), **self.structure.model_dump(by_alias=True), **least)
+
+    @property
     def most(self) -> int:
         """The points of a page that has everything."""
         return sum((*self.citation.model_dump().values(), *self.structure.model_dump().values()))
@@ -188,31 +197,22 @@ class TierB(IndexTier):
     max_chars: int = Field(ge=1, description="Characters from the beginning that are indexed.")
 
 
-class MaxTier(Section):
-    """The deepest index tier by source tier."""
-
-    tier_1: Tier = Field(description="Of government and academic sources.")
-    tier_2: Tier = Field(description="Of mainstream media.")
-    tier_3: Tier = Field(description="Of all other sources.")
-
-
 class TieredIndexingSection(Section):
     """The ``tiered_indexing`` section (R-215)."""
 
     tier_a: TierA = Field(description="Deep reports, academic work, government documents.")
     tier_b: TierB = Field(description="Ordinary news.")
     tier_c: IndexTier = Field(description="The rest.")
-    max_tier: MaxTier = Field(
-        default=MaxTier(tier_1="A", tier_2="A", tier_3="A"),
+    max_tier: BySourceTier[Tier] = Field(
+        default=BySourceTier(tier_1="A", tier_2="A", tier_3="A"),
         description="The deepest index tier that a source tier can reach; A for all is no limit.",
     )
 
     @property
     def thresholds(self) -> Thresholds:
         """The section as plain values."""
-        most = self.max_tier
-        best = (TIERS.index(most.tier_1), TIERS.index(most.tier_2), TIERS.index(most.tier_3))
-        return Thresholds(self.tier_a.min_cts, self.tier_b.min_cts, best)
+        first, second, third = map(TIERS.index, self.max_tier.values)
+        return Thresholds(self.tier_a.min_cts, self.tier_b.min_cts, (first, second, third))
 
     @model_validator(mode="after")
     def _descend(self) -> Self:
@@ -228,31 +228,22 @@ class IndexPointsSection(Section):
     article_characters: int = Field(ge=1, description="Of the main text that an article embedding is made of.")
 
 
-class MaxLabel(Section):
-    """The best trust label by source tier (C-36)."""
-
-    tier_1: Label = Field(description="Of government and academic sources.")
-    tier_2: Label = Field(description="Of mainstream media.")
-    tier_3: Label = Field(description="Of all other sources, which only their own markup speaks for.")
-
-
 class TrustLabelsSection(Section):
     """The ``trust_labels`` section (R-216): the score from which each label holds, and the best by source tier."""
 
     high: Score = Field(description="HIGH begins at this score.")
     medium: Score = Field(description="MEDIUM begins at this score.")
     low: Score = Field(description="Always 0: every page has a label.")
-    max_label: MaxLabel = Field(
-        default=MaxLabel(tier_1="HIGH", tier_2="HIGH", tier_3="MEDIUM"),
-        description="The best label that a source tier can reach, whatever the score.",
+    max_label: BySourceTier[Label] = Field(
+        default=BySourceTier(tier_1="HIGH", tier_2="HIGH", tier_3="MEDIUM"),
+        description="The best label that a source tier can reach, whatever the score (C-36).",
     )
 
     @property
     def thresholds(self) -> Thresholds:
         """The section as plain values."""
-        most = self.max_label
-        best = (LABELS.index(most.tier_1), LABELS.index(most.tier_2), LABELS.index(most.tier_3))
-        return Thresholds(self.high, self.medium, best)
+        first, second, third = map(LABELS.index, self.max_label.values)
+        return Thresholds(self.high, self.medium, (first, second, third))
 
     @model_validator(mode="after")
     def _descend(self) -> Self:
@@ -263,7 +254,7 @@ class TrustLabelsSection(Section):
 
 def source_rules_of(sources: SourcesSection, tiers: SourceTiersSection, rules: SourceRulesSection) -> SourceRules:
     """The three sections as the plain values that ``source_of`` reads; ``sources.own`` precedes ``source_tiers``."""
-    by_tier = ((3, tiers.tier_3), (2, tiers.tier_2), (1, tiers.tier_1))
+    by_tier = reversed([*enumerate(tiers.values, 1)])  # The best tier last, because the last entry of a name counts.
     own = {normal_name(name): ListedSource(None, tier, own=True) for tier, names in by_tier for name in names}
     for name, entry in sources.own.items():
         own[normal_name(name)] = ListedSource(entry.kind, entry.tier, entry.reason, own=True)
@@ -275,7 +266,7 @@ def source_rules_of(sources: SourcesSection, tiers: SourceTiersSection, rules: S
         listed={domain: _listed(kind, country, entry) for domain, kind, country, entry in sources.entries()},
         suffixes=suffixes,
         kinds={name: SourceKind(kind.tier, kind.tag, kind.reason) for name, kind in sources.kinds.items()},
-        base_scores=(rules.base_scores.tier_1, rules.base_scores.tier_2, rules.base_scores.tier_3),
+        base_scores=rules.base_scores.values,
         member_labels=frozenset(sources.members.host_labels),
         member_segments=frozenset(sources.members.path_segments),
         member_kinds=frozenset(sources.members.kinds),

@@ -1,21 +1,29 @@
-"""The index points of a scored page: their texts, payloads and stable ids.
+"""The index points of a scored page: texts, payloads and stable ids, and which of them to write.
 
 The chunking of the page's tier decides: ``full`` gives an embedding of the article and its chunks, ``rough`` the
-beginning and the summary, ``none`` the article alone (R-210 to R-213).
+beginning and the summary, ``none`` the article alone (R-210 to R-213). The first point of a document remembers the
+others, so a write needs no search. It is written first, and remembers all points that may exist until everything is
+written and removed. If a write is interrupted, the next one repairs it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from handlers.html.links import host_of, registrable_domain
 from handlers.indexing.chunks import chunk_text
 from handlers.indexing.config import IndexPointsSection, TieredIndexingSection
 from handlers.text.dates import iso_text
+from schemas.documents import IndexChange
 from schemas.event import derive_id
-from schemas.needs import IndexPoint
+from schemas.needs import IndexDocument, IndexPoint
 from schemas.pages import ScoredPage, Tier
+from schemas.replies import IndexReply
 
 ARTICLE, CHUNK, BEGINNING, SUMMARY = "article", "chunk", "beginning", "summary"
 _LINE_CHARACTERS = 500
@@ -24,6 +32,8 @@ _MAX_AUTHORS = 20
 """Bounds of titles and names: each of a page's hundreds of points carries them."""
 SINGLE_KINDS = (ARTICLE, BEGINNING, SUMMARY)
 """A document has at most one point of each of these kinds."""
+MEMORY = "assay"
+"""The payload key under which the first point remembers: version, fingerprint, and chunks that may be there."""
 
 
 def document_id_of(url: str) -> str:
@@ -51,24 +61,94 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
     payload = _payload(page, document_id)
     chunking = chunking_of(page.tier, tiers)
     summary, content = page.summary.strip(), page.content.strip()
-    texts: list[tuple[str, str]]
     if chunking == "rough":
         beginning = content[: tiers.tier_b.max_chars].strip()
-        texts = [(BEGINNING, beginning or summary)]
+        texts = [(BEGINNING, 0, beginning or summary)]
         if summary and beginning and summary.split() != beginning.split():
-            texts.append((SUMMARY, summary))
+            texts.append((SUMMARY, 0, summary))
     else:
         article = "" if _begins_with(content, summary) else summary
-        leading = content[: rules.article_characters].strip()
-        texts = [(ARTICLE, "\n".join(part for part in (article, leading) if part))]
-        if chunking == "full":
-            size, unit = tiers.tier_a.max_chunk_size, rules.chunk_unit
-            texts += [(CHUNK, chunk) for chunk in chunk_text(content, size, unit)]
-    first_chunk = len(texts) - sum(kind == CHUNK for kind, _ in texts)
+        texts = [(ARTICLE, 0, _joined(article, content[: rules.article_characters].strip()))]
+    if chunking == "full":
+        chunks = chunk_text(content, tiers.tier_a.max_chunk_size, rules.chunk_unit)
+        texts += [(CHUNK, ordinal, chunk) for ordinal, chunk in enumerate(chunks)]
     return tuple(
-        _point(document_id, kind, place - first_chunk if kind == CHUNK else 0, text, page, payload)
-        for place, (kind, text) in enumerate(texts)
+        IndexPoint(
+            point_id(document_id, kind, ordinal),
+            kind,
+            # The title says what a part of a text is about.
+            _joined(payload["title"], text) or page.url,
+            payload | {"kind": kind, "ordinal": ordinal, "text": text},
+        )
+        for kind, ordinal, text in texts
     )
+
+
+def index_change(reply: IndexReply) -> IndexChange:
+    """Whether a write changed the index."""
+    if reply.outdated:
+        return IndexChange.OUTDATED
+    return IndexChange.WRITTEN if reply.written or reply.removed else IndexChange.UNCHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """Steps, in this order.
+
+    Attributes:
+        outdated: The index has a newer version; there is nothing to do.
+        write: Points to write, in this order, the first of them with ``memory`` in its payload.
+        memory: What the first point remembers until all is done.
+        remove: Ids of points to remove.
+        settle: What the first point remembers at the end; None where ``memory`` is that already.
+    """
+
+    outdated: bool = False
+    write: tuple[IndexPoint, ...] = ()
+    memory: Mapping[str, Any] | None = None
+    remove: tuple[str, ...] = ()
+    settle: Mapping[str, Any] | None = None
+
+
+def places_to_read(document_id: str) -> tuple[str, ...]:
+    """Ids of the points that may be the first of a document."""
+    return tuple(point_id(document_id, kind) for kind in SINGLE_KINDS)
+
+
+def plan_write(
+    document: IndexDocument, run: str | None, embedder: str, stored: Mapping[str, Mapping[str, Any]]
+) -> WritePlan:
+    """Compares a document with what the index holds of it.
+
+    Args:
+        document: As it should be.
+        run: The replay that writes it; None for live traffic. A replay's write of the same fetch is newer.
+        embedder: Name of the embedder; a different one makes every point new.
+        stored: Payloads of those of ``places_to_read`` that are there, by id.
+    """
+    version = (_instant(document.fetched_at), run or "")
+    memories = [memory for payload in stored.values() if isinstance(memory := payload.get(MEMORY), Mapping)]
+    if any(_version(memory) > version for memory in memories):
+        return WritePlan(outdated=True)
+    chunks = sum(point.kind == CHUNK for point in document.points)
+    seen = max([chunks, *(_count(memory.get("chunks")) for memory in memories)])
+    wanted = {point.id for point in document.points}
+    there = {*stored, *(point_id(document.document_id, CHUNK, number) for number in range(seen))}
+    remove = tuple(sorted(there - wanted))
+    settled = {
+        "fetched_at": version[0],
+        "run": version[1],
+        "fingerprint": _fingerprint(document, embedder),
+        "chunks": chunks,
+    }
+    first = stored.get(document.points[0].id)
+    known = first.get(MEMORY) if first else None
+    if isinstance(known, Mapping) and known.get("fingerprint") == settled["fingerprint"] and not remove:
+        return WritePlan(settle=None if known == settled else settled)
+    if not remove and len(document.points) == 1:
+        return WritePlan(write=document.points, memory=settled)
+    unsettled = {**settled, "fingerprint": "", "chunks": seen}
+    return WritePlan(write=document.points, memory=unsettled, remove=remove, settle=settled)
 
 
 def _begins_with(content: str, summary: str) -> bool:
@@ -77,13 +157,8 @@ def _begins_with(content: str, summary: str) -> bool:
     return content[: 2 * len(summary) + _LINE_CHARACTERS].split()[: len(words)] == words
 
 
-def _point(
-    document_id: str, kind: str, ordinal: int, text: str, page: ScoredPage, payload: Mapping[str, Any]
-) -> IndexPoint:
-    # The title says what a part of a text is about.
-    embedded = "\n".join(part for part in (payload["title"], text) if part) or page.url
-    kept = {**payload, "kind": kind, "ordinal": ordinal, "text": text}
-    return IndexPoint(point_id(document_id, kind, ordinal), kind, embedded, kept)
+def _joined(*parts: str) -> str:
+    return "\n".join(filter(None, parts))
 
 
 def _payload(page: ScoredPage, document_id: str) -> dict[str, Any]:
@@ -102,3 +177,28 @@ def _payload(page: ScoredPage, document_id: str) -> dict[str, Any]:
         "trust_label": page.trust_label,
         "trust_features": page.trust_features.model_dump(mode="json"),
     }
+
+
+def _instant(at: datetime | None) -> str:
+    """An instant as text that sorts by time; "" for None."""
+    if at is None:
+        return ""
+    try:
+        return (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)).isoformat()
+    except OverflowError:  # within a day of the calendar's ends
+        return at.replace(tzinfo=UTC).isoformat()
+
+
+def _version(memory: Mapping[str, Any]) -> tuple[str, str]:
+    return str(memory.get("fetched_at") or ""), str(memory.get("run") or "")
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value <= 1_000_000 else 0
+
+
+def _fingerprint(document: IndexDocument, embedder: str) -> str:
+    """Equal for equal ids, texts, payloads and embedder."""
+    content = [[point.id, point.text, dict(point.payload)] for point in document.points]
+    told = json.dumps([embedder, content], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:32]

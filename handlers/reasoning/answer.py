@@ -1,14 +1,14 @@
 """An answer with citations: analyst, critic and writer are asked in turn, and each reply is checked.
 
-A sentence counts only if it cites sources that exist. Its citations and its place follow the trust of its sources. A
-sentence of LOW sources alone is worded with caution. If a role fails, the answer is made without it and says so. If the
-writer fails, sentences of the sources are the answer.
+A sentence counts only if it cites sources that exist. The trust of its sources decides its place and the order of its
+citations. A sentence that cites only LOW sources begins with a caution. If a role fails, the answer is made without it
+and says so. If the writer fails, sentences of the sources are the answer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -17,9 +17,18 @@ from typing import Literal, TypeVar
 from handlers.offline.judges import writer as offline_writer
 from handlers.prompts.template import ModelTasks, Prompts
 from handlers.prompts.untrusted import sanitize
-from handlers.reasoning.context import Finding, Language, Role, Source, language_of, one_line, role_messages, seen_by
+from handlers.reasoning.context import (
+    Finding,
+    Language,
+    ReasoningSection,
+    Role,
+    Source,
+    language_of,
+    one_line,
+    role_messages,
+    seen_by,
+)
 from handlers.reasoning.replies import SCHEMAS, CitedText, plain, read_findings, read_sentences, read_verdicts
-from handlers.reasoning.sections import ReasoningSection
 from handlers.text.patterns import Patterns, joined_words
 from handlers.trust.labels import LABELS, Label
 from schemas.llm import LlmCall
@@ -27,9 +36,8 @@ from schemas.needs import Ask, AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.rules import Rules
 
-_Reply = ModelReply | ModelFailed
 _Read = TypeVar("_Read")
-_Asking = Generator[AskModel, _Reply, _Read]
+_Asking = Generator[AskModel, ModelReply | ModelFailed, _Read]
 _NUMBERS_TOLD = 10
 
 
@@ -57,11 +65,7 @@ class AnswerOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the answer, with the numbers of its sources, the most trusted first.
-
-    Attributes:
-        cautioned: Whether the text begins with a caution that we added.
-    """
+    """A sentence with the numbers of its sources, the most trusted first; ``cautioned``: with a caution of ours."""
 
     text: str
     sources: tuple[int, ...]
@@ -76,7 +80,7 @@ class Answer:
         written_by: ``offline`` if the sentences are the sources' own; None without an answer.
         language: Of the source lines.
         sentences: In the order of their trust.
-        left_out: What was discarded or failed, for people.
+        left_out: The discarded output and the failures of roles, for people.
     """
 
     outcome: AnswerOutcome
@@ -102,6 +106,8 @@ def answer_query(
         replies: To the questions so far, in their order. ``ModelUnavailable`` ends the run and is returned.
         rules: What the roles are shown and told.
     """
+    if not sources:
+        return Answer(outcome=AnswerOutcome.NO_SOURCES, language=language_of(query, rules.reasoning))
     run = _Run(query, tuple(sources), rules).answer()
     try:
         need = next(run)
@@ -121,8 +127,6 @@ class _Run:
     def __init__(self, query: str, sources: tuple[Source, ...], rules: AnswerRules) -> None:
         self.query = query
         self.sources = sources
-        self.labels: Mapping[int, Label] = {source.number: source.label for source in sources}
-        self.language = language_of(query, rules.reasoning)
         self.rules = rules
         self.section = rules.reasoning.answer
         self.left_out: list[str] = []
@@ -130,17 +134,16 @@ class _Run:
 
     def answer(self) -> _Asking[Answer]:
         """The whole conversation."""
-        if not self.sources:
-            return Answer(outcome=AnswerOutcome.NO_SOURCES, language=self.language)
         findings = yield from self._find()
         if findings:
             findings = yield from self._judge(findings)
         written, written_by = yield from self._write(findings)
-        sentences = self._checked(written)
+        language = language_of(self.query, self.rules.reasoning)
+        sentences = self._checked(written, language)
         return Answer(
             outcome=AnswerOutcome.ANSWERED if sentences else AnswerOutcome.NOT_ANSWERED,
             written_by=written_by if sentences else None,
-            language=self.language,
+            language=language,
             sentences=sentences,
             sources=self.sources,
             left_out=tuple(self.left_out),
@@ -165,27 +168,27 @@ class _Run:
         read = yield from self._asked("critic", findings, lambda text: read_verdicts(text, len(findings)))
         if read is None:
             return findings
-        verdicts = {verdict.finding: verdict for verdict in read.verdicts}
-        judged = [
-            Finding(finding.text, finding.sources, verdicts[number].verdict, self._plain(verdicts[number].because))
-            for number, finding in enumerate(findings, 1)
-        ]
-        kept = tuple(finding for finding in judged if finding.verdict != "unsupported")
-        self._leave_out(len(judged) - len(kept), "finding", "unsupported, says the critic")
+        verdicts = sorted(read.verdicts, key=lambda verdict: verdict.finding)
+        kept = tuple(
+            Finding(finding.text, finding.sources, judged.verdict, self._plain(judged.because))
+            for finding, judged in zip(findings, verdicts, strict=True)
+            if judged.verdict != "unsupported"
+        )
+        self._leave_out(len(findings) - len(kept), "finding", "unsupported, says the critic")
         return kept
 
     def _write(self, findings: tuple[Finding, ...]) -> _Asking[tuple[list[CitedText], Literal["model", "offline"]]]:
-        """The writer's sentences, or the sources' own if the writer fails; and who wrote them."""
+        """The sentences of the writer, or of the sources if the writer fails, and the author."""
         known = self._numbers("writer")
-        known_findings = tuple(finding for finding in findings if known.intersection(finding.sources))
-        read = yield from self._asked("writer", known_findings, read_sentences)
+        shown = [finding for finding in findings if known.intersection(finding.sources)]
+        read = yield from self._asked("writer", shown, read_sentences)
         if read is not None:
             return read.sentences, self.calls[-1].judged_by
         self.left_out.append("the answer is made of the sources' own sentences instead")
-        own = read_sentences(offline_writer(self._ask("writer", known_findings, 1).facts))
+        own = read_sentences(offline_writer(self._ask("writer", shown, 1).facts))
         return (own.sentences if own else []), "offline"
 
-    def _checked(self, written: Iterable[CitedText]) -> tuple[Sentence, ...]:
+    def _checked(self, written: Iterable[CitedText], language: Language) -> tuple[Sentence, ...]:
         """The sentences that cite only sources that exist, in the order of their trust."""
         known = self._numbers("writer")
         good: list[Sentence] = []
@@ -198,21 +201,21 @@ class _Run:
             elif others := set(cited.sources) - known:
                 unknown.append(others)
             else:
-                good.append(self._sentence(text, set(cited.sources)))
+                good.append(self._sentence(text, set(cited.sources), language))
         self._leave_out(without, "sentence", "cited no source")
         numbers = ", ".join(map(str, sorted(set().union(*unknown))[:_NUMBERS_TOLD]))
         self._leave_out(len(unknown), "sentence", f"cited a source that is not there ({numbers})")
-        good.sort(key=lambda sentence: LABELS.index(self.labels[sentence.sources[0]]))
+        good.sort(key=lambda sentence: LABELS.index(self._label(sentence.sources[0])))
         most = self.section.max_sentences
         self._leave_out(len(good) - most, "sentence", "more than an answer may have")
         return tuple(good[:most])
 
-    def _sentence(self, text: str, numbers: Iterable[int]) -> Sentence:
+    def _sentence(self, text: str, numbers: Iterable[int], language: Language) -> Sentence:
         sources = tuple(sorted(numbers))  # The lower the number, the more trusted.
-        if self.labels[sources[0]] != "LOW" or self._is_cautious(text):
+        if self._label(sources[0]) != "LOW" or self._is_cautious(text):
             return Sentence(text, sources, cautioned=False)
         caution = self.section.caution
-        return Sentence(f"{caution.zh if self.language == 'zh' else caution.en}{text}", sources, cautioned=True)
+        return Sentence(f"{caution.zh if language == 'zh' else caution.en}{text}", sources, cautioned=True)
 
     def _is_cautious(self, text: str) -> bool:
         folded = text.casefold()
@@ -265,6 +268,9 @@ class _Run:
 
     def _numbers(self, role: Role) -> frozenset[int]:
         return frozenset(source.number for source in seen_by(role, self.sources, self.rules.reasoning))
+
+    def _label(self, number: int) -> Label:
+        return self.sources[number - 1].label
 
     def _plain(self, text: str) -> str:
         return plain(text, self.section.max_characters)

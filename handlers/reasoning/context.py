@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Literal
+
+from pydantic import Field
 
 from handlers.html.links import host_of
 from handlers.prompts.template import Prompts, render
 from handlers.prompts.untrusted import Block, cleaned, in_blocks, nonce_over, sanitize
 from handlers.reasoning.replies import Verdict
-from handlers.reasoning.sections import ReasoningSection, RoleSection
 from handlers.text.scripts import is_chinese
 from handlers.trust.labels import LABELS, Label, label_mark
 from schemas.needs import Message
+from schemas.pages import TrustLabel
 from schemas.ranking import RankedResult
+from schemas.rules import Section
 
 Language = Literal["zh", "en"]
 Role = Literal["analyst", "critic", "writer"]
@@ -43,16 +46,60 @@ _SOURCE_WORD = {"zh": "來源：", "en": "Source: "}
 _NO_FINDINGS = "(none; go by the sources)"
 
 
+class RoleSection(Section):
+    """What one role is shown."""
+
+    least_label: TrustLabel = Field(description="Sources below this label are left out (R-254, R-258).")
+    max_sources: int = Field(ge=1, le=100, description="Sources that are shown at most, the most trusted first.")
+
+
+class CautionSection(Section):
+    """The wording of a sentence that cites only LOW sources (R-255)."""
+
+    words: tuple[str, ...] = Field(description="Cautious words of any language; a sentence with one gets no caution.")
+    zh: str = Field(min_length=1, max_length=100, description="The caution before a sentence of a Chinese answer.")
+    en: str = Field(min_length=1, max_length=100, description="The caution before a sentence of any other answer.")
+
+
+class QuotesSection(Section):
+    """Sentences of the sources that are the answer without a model."""
+
+    sentences: int = Field(ge=1, le=100, description="Sentences that are quoted at most.")
+    of_one_source: int = Field(ge=1, le=100, description="Of one source at most.")
+    least_shared: int = Field(ge=1, le=20, description="Words of the question in sentence and title, or all if fewer.")
+    least_covered: float = Field(ge=0, le=1, description="Share of the question's words in sentence and title.")
+    least_in_sentence: float = Field(ge=0, le=1, description="Share of the question's words in the sentence alone.")
+    of_the_best: float = Field(ge=0, le=1, description="Of the share of the best sentence of no less trusted sources.")
+    least_words: int = Field(ge=1, le=50, description="Words of a sentence.")
+
+
+class AnswerSection(Section):
+    """How an answer is made of sources."""
+
+    tries: int = Field(ge=1, le=5, description="How often a role is asked until its reply is in its protocol.")
+    max_findings: int = Field(ge=1, le=100, description="Findings of the analyst that count, the first ones.")
+    max_sentences: int = Field(ge=1, le=100, description="Sentences of an answer at most.")
+    max_characters: int = Field(ge=50, le=5000, description="Of a finding, a remark or a sentence.")
+    quotes: QuotesSection = Field(description="Which sentences of the sources answer if no model writes.")
+    caution: CautionSection = Field(description="Wording of sentences that cite only LOW sources.")
+
+
+class ReasoningSection(Section):
+    """How contexts are written. The scores from which labels hold are in ``trust_labels`` alone (R-256)."""
+
+    enabled: bool = Field(description="Whether results come with a context (R-257).")
+    language: Literal["auto", "zh", "en"] = Field(description="Of the source lines; auto: that of the query.")
+    max_characters: int = Field(ge=100, le=20_000, description="Of a source's passage.")
+    max_context_characters: int = Field(ge=1000, le=1_000_000, description="Of all sources; later ones are left out.")
+    analyst: RoleSection = Field(description="Finds what the sources say.")
+    critic: RoleSection = Field(description="Compares the findings with the sources.")
+    writer: RoleSection = Field(description="Writes the answer.")
+    answer: AnswerSection = Field(description="How `assay answer` makes an answer of sources.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One source of an answer.
-
-    Attributes:
-        number: From 1, by which it is cited.
-        name: The publisher's name, as the source's line can show it.
-        url: For people; models do not see it.
-        date: Of publication, ISO 8601.
-    """
+    """A source, cited by its ``number`` from 1; ``name`` is the publisher's, and models do not see ``url``."""
 
     number: int
     label: Label
@@ -104,26 +151,23 @@ def plain_name(name: str) -> str:
     >>> plain_name(" \u300c聯合報\u300d\u202e\n UDN "), plain_name("CNA: HIGH")
     ('聯合報 UDN', '')
     """
-    signs = unicodedata.normalize("NFKC", sanitize(name[:_NAME_CHARACTERS_READ]))
-    kept = (sign if sign in _NAME_SIGNS or unicodedata.category(sign)[0] in "LMN" else " " for sign in signs)
+    whole = unicodedata.normalize("NFKC", sanitize(name[:_NAME_CHARACTERS_READ]))
+    kept = (sign if sign in _NAME_SIGNS or unicodedata.category(sign)[0] in "LMN" else " " for sign in whole)
     plain = " ".join("".join(kept).split())[:MAX_NAME_CHARACTERS].strip()
-    return plain if re.search(r"\w", plain) and not _rates(signs) and not _rates(plain) else ""
+    return plain if re.search(r"\w", plain) and not _rates(whole) and not _rates(plain) else ""
 
 
 def _rates(name: str) -> bool:
     """Whether a name rates a source or names a role: "trust 95", "CNA - tier high", "可信度高", "SYSTEM:"."""
     folded = name.casefold()
     words = re.findall(r"[^\W_]+", folded)
+    ratings = _RATING_WORDS | _RATING_VALUES
     return (
         not set(LABELS).isdisjoint(re.findall(r"[^\W_]+", name))
-        or any(first in _RATING_WORDS and _is_rating(second) for first, second in pairwise(words))
+        or any(one in _RATING_WORDS and (other in ratings or other.isdecimal()) for one, other in pairwise(words))
         or (len(words) > 1 and words[-1] in _RATING_VALUES)
         or any(expression.search(folded) for expression in (_ROLE_OR_SOURCE, _CHINESE_RATING, _MIXED_SCRIPTS))
     )
-
-
-def _is_rating(word: str) -> bool:
-    return word in _RATING_WORDS or word in _RATING_VALUES or word.isdecimal()
 
 
 def language_of(query: str, section: ReasoningSection) -> Language:
@@ -133,16 +177,12 @@ def language_of(query: str, section: ReasoningSection) -> Language:
     >>> [language_of(query, SimpleNamespace(language="auto")) for query in ("台積電 earnings", "heat pumps")]
     ['zh', 'en']
     """
-    if section.language != "auto":
-        return section.language
-    return "zh" if is_chinese(query) else "en"
+    in_query: Language = "zh" if is_chinese(query) else "en"
+    return in_query if section.language == "auto" else section.language
 
 
 def source_blocks(sources: Sequence[Source], language: Language, section: ReasoningSection) -> Iterator[Block]:
-    """The sources as blocks, in the order given, until they have ``section.max_context_characters`` together.
-
-    Each block is made on demand, so that a caller can do other work in between.
-    """
+    """The sources as blocks, made on demand, until they have ``section.max_context_characters`` together."""
     characters = 0
     for source in sources:
         if characters >= section.max_context_characters:
@@ -196,14 +236,11 @@ def role_messages(
 
 def _finding_blocks(findings: Sequence[Finding], seen: Sequence[Source]) -> Iterator[Block]:
     """The findings, each below a trusted line with its number, its sources and the verdict."""
-    labels: Mapping[int, Label] = {source.number: source.label for source in seen}
+    labels = {source.number: source.label for source in seen}
     for number, finding in enumerate(findings, 1):
         by = [source for source in finding.sources if source in labels]
-        notes = [f"sources {', '.join(map(str, by))}"]
-        if by and all(labels[source] == "LOW" for source in by):
-            notes.append("only LOW sources")
-        if finding.verdict:
-            notes.append(finding.verdict)
+        caution = "only LOW sources" if {labels[source] for source in by} == {"LOW"} else None
+        notes = filter(None, (f"sources {', '.join(map(str, by))}", caution, finding.verdict))
         reason = {"critic": finding.because} if finding.because else {}
         yield Block(f"finding {number}", {"text": finding.text, **reason}, f"Finding {number}: {'; '.join(notes)}")
 

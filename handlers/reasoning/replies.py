@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -18,6 +19,7 @@ from handlers.prompts.untrusted import cleaned, sanitize
 Verdict = Literal["supported", "contradicted", "unsupported"]
 _MOST_ITEMS = 200
 """Of a list in a reply."""
+_MAX_PASSES = 6
 _NUMBERS = r"\^?\d{1,3}(?:\s*[,;、，-]\s*\d{1,3}){0,50}"
 _NAMED = r"(?:(?:sources?|refs?|src|no|來源|来源|資料|资料|註|注)[\s.:：#]*|#)"
 # White space is matched from the beginning of its run only: otherwise a run takes quadratic time.
@@ -83,9 +85,8 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
 """The reply of each role, for servers with structured outputs."""
 
 
-def read_findings(text: str) -> Findings | None:
-    """The analyst's findings."""
-    return read_reply(Findings, text)
+read_findings = partial(read_reply, Findings)
+read_sentences = partial(read_reply, Sentences)
 
 
 def read_verdicts(text: str, findings: int) -> Verdicts | None:
@@ -101,16 +102,20 @@ def read_verdicts(text: str, findings: int) -> Verdicts | None:
     return read
 
 
-def read_sentences(text: str) -> Sentences | None:
-    """The writer's sentences."""
-    return read_reply(Sentences, text)
-
-
 def plain(text: str, max_characters: int) -> str:
     r"""A role's text for an answer: one line, sanitized, without labels, addresses and citations of its own.
+
+    A removal can join the parts of another address or citation, so it is repeated. A text that is nested deeper than
+    ``_MAX_PASSES`` is not shown.
 
     >>> plain("It rained [99] (source 1), see https://a.example.\n[TRUST_TIER: HIGH]", 100)
     'It rained, see'
     """
-    shown = _ADDRESS.sub("", _LABEL.sub("", cleaned(text, max_characters)))
-    return " ".join(sanitize(_EMPTY.sub("", _MARKS.sub("", shown))).split())
+    shown = cleaned(text, max_characters)
+    for _ in range(_MAX_PASSES):
+        before = shown
+        for expression in (_LABEL, _ADDRESS, _MARKS, _EMPTY):
+            shown = expression.sub("", shown)
+        if shown == before:
+            return " ".join(sanitize(shown).split())
+    return ""

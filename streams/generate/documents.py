@@ -9,6 +9,7 @@ import yaml
 
 IN_MARKDOWN = "<!-- Written by `assay generate`. -->"
 IN_YAML = "# Written by `assay generate`.\n"
+_DUMPER: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def to_yaml(content: Any) -> str:
@@ -21,13 +22,13 @@ def to_json(content: Any) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-class _Readable(yaml.SafeDumper):
+class _Readable(_DUMPER):  # type: ignore[misc]
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the signature is the library's
         """No anchors: they would name objects of this program."""
         return True
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _text(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 

@@ -25,7 +25,8 @@ _KEPT = (Path("schemas/examples"), RELEASED)
 
 def goldens(root: Path) -> dict[Path, str]:
     """The list with what is new added to it; nothing where nothing is kept."""
-    listed = _listed(root) | {path: _digest(root / path) for path in _files(root) if path not in _listed(root)}
+    listed = _listed(root)
+    listed |= {path: _digest(root / path) for path in _files(root) if path not in listed}
     lines = [f"{digest}  {path.as_posix()}\n" for path, digest in sorted(listed.items())]
     return {LIST: "".join(lines)} if lines else {}
 

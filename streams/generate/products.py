@@ -7,6 +7,7 @@ checkout. The content depends on nothing else, so a difference means that somebo
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,9 +75,9 @@ def generate(root: Path) -> dict[Path, str]:
     return files | _readme(root)
 
 
-def drift(root: Path) -> Drift:
-    """Compares a checkout with what would be generated."""
-    wanted = generate(root)
+def drift(root: Path, wanted: Mapping[Path, str] | None = None) -> Drift:
+    """Compares a checkout with ``wanted``, by default what would be generated."""
+    wanted = generate(root) if wanted is None else wanted
     found = {path: (root / path).read_text("utf-8") for path in wanted if (root / path).is_file()}
     present = {path.relative_to(root) for folder in OWNED for path in (root / folder).glob("**/*") if path.is_file()}
     return Drift(
@@ -92,8 +93,8 @@ def write(root: Path) -> Drift:
     Returns:
         What had been different.
     """
-    before = drift(root)
     wanted = generate(root)
+    before = drift(root, wanted)
     for path in (*before.drifted, *before.missing):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(wanted[path], "utf-8")

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from handlers.indexing.write_plan import MEMORY
+from handlers.indexing.points import MEMORY
 from schemas.needs import SearchFilters
 from streams.index.conditions import DATE, DOMAIN, TAGS, TIER, TIERS, conditions_of, domains_of
 from streams.index.ports import StoreCounts, StoredPoint, Vector

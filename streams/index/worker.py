@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from handlers.indexing.write_plan import MEMORY, WritePlan, places_to_read, plan_write
+from handlers.indexing.points import MEMORY, WritePlan, places_to_read, plan_write
 from handlers.ranking.filters import on_sites
 from schemas.needs import IndexDocument, SearchVectors
 from schemas.replies import IndexReply, IndexUnavailable, VectorHit, VectorsReply, VectorsUnavailable

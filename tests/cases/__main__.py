@@ -1,7 +1,5 @@
 """Writes ``docs/judgement.md``: ``python -m tests.cases``."""
 
-from __future__ import annotations
-
 from tests.cases.judgement import PAGE, page
 from tests.cases.situations import Judge, read_situations
 

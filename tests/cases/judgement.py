@@ -1,7 +1,5 @@
 """The page that shows everyday situations, their results and the reasons. It is made by running them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from pathlib import Path

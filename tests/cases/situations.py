@@ -4,8 +4,6 @@ A file of inputs (``NAME.jsonl``, one event a line) has a file of expectations b
 expectation names a line, the handlers that it passes through and the fields that must come out.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 ``answers.yaml`` has the questions. The candidates of each come along, or are in a file of ``answers/``.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -23,6 +21,7 @@ from streams.commands.answer_screen import document_of
 from streams.llm.offline import answer_offline
 from streams.settings import Settings
 from tests.cases.situations import CASES, holds, value_at
+from tests.samples import instance
 
 SITUATIONS = yaml.safe_load((CASES / "answers" / "answers.yaml").read_text())["situations"]
 
@@ -48,11 +47,8 @@ def ranked(request: RankingRequested, rules: RankResultsRules) -> RankingComplet
     step = rank_results(request, rules)
     while isinstance(step, Ask):
         step = read_ranking(request, (offline(step.need),), rules)
-    outcome = finished(step)
-    assert isinstance(outcome, Emit)
-    completed = outcome.events[0]
-    assert isinstance(completed, RankingCompleted)
-    return completed
+    outcome = instance(Emit, finished(step))
+    return instance(RankingCompleted, outcome.events[0])
 
 
 def answered(completed: RankingCompleted, rules: AnswerRules) -> Answer:

@@ -1,7 +1,5 @@
 """Everyday situations give the result that a user expects, with the shipped settings and no model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

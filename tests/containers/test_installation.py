@@ -73,7 +73,6 @@ async def test_a_replay_writes_to_a_topic_of_its_own_and_is_scraped(composition:
     # Slow enough that Prometheus, which looks every 15 s, sees it.
     options = ["--from", "earliest", "--plan", "again", "--rate", "8", "--no-give-way", "--http", "--json"]
     running = asyncio.create_task(asyncio.to_thread(composition.run, [*command, *options], 300))
-
     seen = f'{REPLAY_RECORDS.name}{{handler="score_page",outcome="replayed"}} > 0'
     await until(lambda: composition.query(seen), seconds=120)
     told = json.loads((await running).splitlines()[-1])

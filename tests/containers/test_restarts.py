@@ -32,7 +32,6 @@ async def test_two_replicas_share_the_work(composition: Composition) -> None:
     assert len(replicas) == 2
     before = [done_by(composition, replica) for replica in replicas]
     load = Load(composition.installation(), "shared")
-
     async with load.flowing():
         await until(lambda: all(done_by(composition, its) > was for its, was in zip(replicas, before, strict=True)))
     assert await load.results() == load.expected()
@@ -42,7 +41,6 @@ async def test_a_killed_replica_loses_nothing(composition: Composition) -> None:
     await asyncio.to_thread(composition.scale, SERVICE, 2)
     killed, kept = composition.containers(SERVICE)
     load = Load(composition.installation(), "killed")
-
     async with load.flowing():
         await until(lambda: load.published >= 200)
         await asyncio.to_thread(composition.run, ["docker", "kill", killed])
@@ -58,7 +56,6 @@ async def test_the_only_worker_that_dies_comes_back_by_itself(composition: Compo
     [container] = composition.containers(SERVICE)
     restarts = composition.inspect(container)["RestartCount"]
     load = Load(composition.installation(), "died")
-
     async with load.flowing():
         await until(lambda: load.published >= 200)
         # Not `docker kill`, after which the engine believes that it was wanted.
@@ -77,7 +74,6 @@ async def test_the_largest_pages_fit_into_a_workers_memory(composition: Composit
     text = " ".join(f"w{words.randrange(50_000)}" for _ in range(1_100_000))
     pages = [page(number)[0] for number in range(5000, 5040)]
     installation = composition.installation()
-
     for key in pages:
         event = CrawledPage(url=key.decode(), html=f"<article><p>{text}</p></article>")
         await installation.feed([(key, event.to_json())])
@@ -94,7 +90,6 @@ async def test_a_rolling_restart_loses_and_doubles_nothing(composition: Composit
     await asyncio.to_thread(composition.scale, SERVICE, 2)
     old = composition.containers(SERVICE)
     load = Load(composition.installation(), "rolled")
-
     async with load.flowing():
         await until(lambda: load.published >= 200)
         said = await asyncio.to_thread(composition.run, ["make", "roll", f"SERVICES={SERVICE}"], 600)

@@ -56,13 +56,11 @@ def test_every_expression_takes_linear_time() -> None:
             continue
         if (text := grows_too_fast(expression, at_start=places <= ONLY_AT_START.keys())) is not None:
             slow.append(f"{', '.join(sorted(places))}: {text}")
-
     assert not slow, "not linear (make repetitions possessive, or state the bound of the input):\n" + "\n".join(slow)
 
 
 def test_the_tables_name_places_that_exist() -> None:
     places = set().union(*compiled_expressions().values())
-
     assert len(compiled_expressions()) > 300
     assert BOUNDED.keys() | ONLY_AT_START.keys() <= places
 
@@ -109,7 +107,6 @@ def test_an_expression_that_is_matched_at_the_start_is_judged_there() -> None:
 
 def test_each_repetition_is_pumped_behind_what_stands_before_it() -> None:
     texts = [text.of(6) for text in pumped(re.compile("a+(?:b|cd){2,}e?"))]
-
     assert {"aaaaaa!", "abbbbbb", "acdcdcd\n", "ababab!"} <= set(texts)
     assert len(texts) <= MOST_TEXTS
 

@@ -1,7 +1,5 @@
 """Classification: the examples, the named tests, bands that hold for any text, and what is sent for extraction."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Evaluation: the two worked examples exactly, thresholds, severe failure, and the stand-in for a judge."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -29,6 +27,7 @@ from tests.cpu import cpu_seconds
 from tests.handlers.test_classify_results import CONCERT, LISTING
 from tests.rendered import blocks_of, problems
 from tests.rules import shipped_rules
+from tests.samples import emitted, instance
 
 CLASSIFY = shipped_rules(ClassifyResultsRules)
 EVALUATE = shipped_rules(EvaluateRetrievalRules)
@@ -51,14 +50,12 @@ def evaluate(
     **fields: Any,
 ) -> RetrievalEvaluated:
     batch = RetrievalBatch(batch_id="b1", query=query, retrieved_content=contents, judge_scores=judge, **fields)
-    classified = classify_results(batch, CLASSIFY)
-    assert isinstance(classified, Emit)
-    assert isinstance(classified.events[0], ResultsClassified)
-    answered = evaluate_retrieval(classified.events[0], rules)
+    classified = instance(ResultsClassified, instance(Emit, classify_results(batch, CLASSIFY)).events[0])
+    answered = evaluate_retrieval(classified, rules)
     if isinstance(answered, Ask):
         assert isinstance(answered.need, AskModel)
         reply = answer_offline(answered.need) if replied is None else ModelReply(replied, (), CALL)
-        answered = read_retrieval(classified.events[0], (reply,), rules)
+        answered = read_retrieval(classified, (reply,), rules)
     else:
         assert replied is None, "nobody was asked"
     assert isinstance(answered, Emit)
@@ -256,8 +253,7 @@ def source(number: Any, relevance: Any = 0.9, quality: Any = 0.3) -> dict[str, A
 
 def classified(*contents: RetrievedContent, **fields: Any) -> ResultsClassified:
     batch = RetrievalBatch(batch_id="b1", query="jazz concert November 29", retrieved_content=contents)
-    outcome = classify_results(batch, CLASSIFY)
-    assert isinstance(outcome, Emit)
+    outcome = instance(Emit, classify_results(batch, CLASSIFY))
     (event, *_) = outcome.events
     assert isinstance(event, ResultsClassified)
     return event.model_copy(update=fields)
@@ -271,10 +267,7 @@ def the_evaluation(outcome: Any) -> RetrievalEvaluated:
 
 
 def asked(batch: ResultsClassified) -> AskModel:
-    answered = evaluate_retrieval(batch, EVALUATE)
-    assert isinstance(answered, Ask)
-    assert isinstance(answered.need, AskModel)
-    return answered.need
+    return instance(AskModel, instance(Ask, evaluate_retrieval(batch, EVALUATE)).need)
 
 
 def test_a_model_gives_the_three_dimensions_and_the_event_says_so() -> None:
@@ -317,8 +310,7 @@ def test_qualities_have_six_digits() -> None:
 
 def test_a_result_without_content_has_no_trust_score() -> None:
     batch = classified(CONCERT, OTHER, retrieved_content=(CONCERT.model_copy(update={"cts_score": 90}),))
-    outcome = read_retrieval(batch, (ModelReply(reply(), (), CALL),), EVALUATE)
-    assert isinstance(outcome, Emit)
+    outcome = instance(Emit, read_retrieval(batch, (ModelReply(reply(), (), CALL),), EVALUATE))
     assert [detail.quality_source for detail in the_evaluation(outcome).source_details] == ["cts", None]
 
 
@@ -336,10 +328,7 @@ def test_scores_that_were_given_are_taken_as_they_are_and_nobody_is_asked() -> N
 
 
 def test_nobody_is_asked_where_there_is_nothing_to_read() -> None:
-    outcome = evaluate_retrieval(classified(CONCERT, retrieved_content=()), EVALUATE)
-    assert isinstance(outcome, Emit)
-    (evaluated,) = outcome.events
-    assert isinstance(evaluated, RetrievalEvaluated)
+    evaluated = emitted(RetrievalEvaluated, evaluate_retrieval(classified(CONCERT, retrieved_content=()), EVALUATE))
     assert (evaluated.score_source, evaluated.llm) == (ScoreSource.FALLBACK, None)
 
 
@@ -387,7 +376,6 @@ def test_hostile_text_in_every_source_is_shown_in_linear_time(text: str) -> None
     """Expressions that were not linear took over 5 seconds for it."""
     batch = classified(*(RetrievedContent(url=f"https://{n}.example/", title=text, content=text) for n in range(20)))
     asked(classified(OTHER))  # what is compiled late
-
     assert cpu_seconds(lambda: asked(batch)) < 2
 
 

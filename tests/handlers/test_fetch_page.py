@@ -1,7 +1,5 @@
 """Following an extraction through its replies, without a network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,6 +17,7 @@ from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from schemas.retrieval import RetrievalBatch
 from streams.topology import TOPIC_BYTES
 from tests.rules import shipped_rules
+from tests.samples import T, instance
 
 RULES = shipped_rules(FetchPageRules)
 HOST = "https://kalender.example"
@@ -54,28 +53,28 @@ def cards(*links: str, extra: str = "") -> str:
     return f"<body><ul>{items}</ul>{extra}</body>"
 
 
-def run(event: ExtractionNeeded, web: Web) -> tuple[Emit, list[tuple[str, ...]]]:
+def run(
+    event: ExtractionNeeded, web: Web, rules: FetchPageRules = RULES, rounds: int = 4
+) -> tuple[Emit, list[tuple[str, ...]]]:
     """The outcome, and what was asked for in each round."""
     asked: list[tuple[str, ...]] = []
     replies: tuple[PagesReply, ...] = ()
-    answer = fetch_page(event, RULES)
+    answer = fetch_page(event, rules)
     while isinstance(answer, Ask):
-        assert isinstance(answer.need, FetchPages)
-        asked.append(answer.need.urls)
-        assert len(asked) <= 4
-        replies = (*replies, PagesReply(tuple(web(url) for url in answer.need.urls)))
-        answer = read_pages(event, replies, RULES)
-    assert isinstance(answer, Emit)
-    return answer, asked
+        asked.append(instance(FetchPages, answer.need).urls)
+        assert len(asked) <= rounds
+        replies = (*replies, PagesReply(tuple(web(url) for url in asked[-1])))
+        answer = read_pages(event, replies, rules)
+    return instance(Emit, answer), asked
+
+
+def of_type(outcome: Emit, kind: type[T]) -> list[T]:
+    return [event for event in outcome.events if isinstance(event, kind)]
 
 
 def completed(outcome: Emit) -> ExtractionCompleted:
-    [event] = [event for event in outcome.events if isinstance(event, ExtractionCompleted)]
+    [event] = of_type(outcome, ExtractionCompleted)
     return event
-
-
-def of_type(outcome: Emit, kind: type) -> list[object]:
-    return [event for event in outcome.events if isinstance(event, kind)]
 
 
 def test_a_listing_is_followed_to_its_details() -> None:
@@ -84,7 +83,6 @@ def test_a_listing_is_followed_to_its_details() -> None:
     assert asked == [(f"{HOST}/events",), tuple(HOST + link for link in links)]
     assert len(of_type(outcome, CrawledPage)) == 4
     [batch] = of_type(outcome, RetrievalBatch)
-    assert isinstance(batch, RetrievalBatch)
     assert (batch.attempt, batch.parent_batch_id, batch.previous_actionable_information) == (2, "b1", 0.2)
     assert [content.url for content in batch.retrieved_content] == [HOST + link for link in links]
     assert all("begins at eight" in content.content for content in batch.retrieved_content)
@@ -101,7 +99,6 @@ def test_the_sections_of_a_detail_follow_its_text() -> None:
 
     outcome, _ = run(needed(), web)
     [batch] = of_type(outcome, RetrievalBatch)
-    assert isinstance(batch, RetrievalBatch)
     assert {content.content.splitlines()[-1] for content in batch.retrieved_content} == {"Home › Chamber music"}
     assert all(STORY[:40] in content.content for content in batch.retrieved_content)
 
@@ -153,8 +150,7 @@ def test_nothing_that_came_is_a_failure_and_no_batch(web: Web, failure: FetchFai
 
 
 @pytest.mark.parametrize(
-    ("body", "reason"),
-    [(b"%PDF-1.7 \x00\x01", FetchFailure.NOT_HTML), (b"<div>" * 50_000, FetchFailure.NO_CONTENT)],
+    ("body", "reason"), [(b"%PDF-1.7 \x00\x01", FetchFailure.NOT_HTML), (b"<div>" * 50_000, FetchFailure.NO_CONTENT)]
 )
 def test_a_detail_that_is_no_page(body: bytes, reason: FetchFailure) -> None:
     event = needed(follow=False, target_url=f"{HOST}/event/9")
@@ -195,15 +191,8 @@ def test_as_many_listing_pages_as_configured_and_none_twice() -> None:
         return page(url, cards(f"/event/{number}", extra=pager))
 
     rules = RULES.model_copy(update={"extraction": RULES.extraction.model_copy(update={"max_listing_pages": 10})})
-    event = needed(max_details=50)
-    answer = fetch_page(event, rules)
-    replies: tuple[PagesReply, ...] = ()
-    asked: list[str] = []
-    while isinstance(answer, Ask):
-        assert isinstance(answer.need, FetchPages)
-        asked += answer.need.urls
-        replies = (*replies, PagesReply(tuple(web(url) for url in answer.need.urls)))
-        answer = read_pages(event, replies, rules)
+    _, rounds = run(needed(max_details=50), web, rules, rounds=5)
+    asked = [url for urls in rounds for url in urls]
     assert asked == [
         f"{HOST}/events",
         *(f"{HOST}/events?page={number}" for number in (2, 3, 4)),
@@ -273,17 +262,15 @@ def test_items_on_other_domains_are_left_to_their_workers() -> None:
     outcome, asked = run(needed(), lambda url: page(url, cards(*links)))
     assert len(asked) == 1
     onward = of_type(outcome, ExtractionNeeded)
-    assert [(event.target_url, event.follow, event.hop) for event in onward if isinstance(event, ExtractionNeeded)] == [
-        (link, False, 1) for link in links
-    ]
-    assert len({event.extraction_id for event in onward if isinstance(event, ExtractionNeeded)}) == 2
+    assert [(event.target_url, event.follow, event.hop) for event in onward] == [(link, False, 1) for link in links]
+    assert len({event.extraction_id for event in onward}) == 2
     assert completed(outcome).status is ExtractionStatus.OK
 
 
 def test_an_item_whose_address_no_event_can_carry_is_no_item() -> None:
     links = [f"https://{number}.one.example/event/{number * 9000}" for number in "234"]
     outcome, _ = run(needed(), lambda url: page(url, cards(*links, "https://two.example/event/1")))
-    onward = [event for event in outcome.events if isinstance(event, ExtractionNeeded)]
+    onward = of_type(outcome, ExtractionNeeded)
     assert [ExtractionNeeded.model_validate_json(event.to_json()) for event in onward] == onward
 
 
@@ -342,7 +329,6 @@ SOURCES = (SnippetSource(url=f"{HOST}/events"), SnippetSource(url="https://other
 def test_a_request_travels_with_its_source() -> None:
     outcome, _ = run(snippet(sources=SOURCES), detail)
     [source] = of_type(outcome, RelevanceRequested)
-    assert isinstance(source, RelevanceRequested)
     assert source.sources == SOURCES
 
 
@@ -363,7 +349,6 @@ def test_a_request_goes_on_without_a_source_that_does_not_come(fields: dict[str,
 def test_the_last_source_that_does_not_come_completes_its_request() -> None:
     outcome, _ = run(snippet(sources=SOURCES[:1]), lambda url: FetchRefused(url, FetchFailure.UNREACHABLE))
     [end] = of_type(outcome, SnippetsCompleted)
-    assert isinstance(end, SnippetsCompleted)
     assert (end.request_id, end.query, end.config_version) == ("r1", "concert", RULES.config_version)
     assert [(source.outcome, source.failure) for source in end.sources] == [("not_fetched", "unreachable")]
 
@@ -371,17 +356,14 @@ def test_the_last_source_that_does_not_come_completes_its_request() -> None:
 def test_a_wall_in_the_place_of_a_source_is_no_source() -> None:
     outcome, _ = run(snippet(sources=SOURCES[:1]), lambda url: page(url, "<title>Page not found</title><p>Gone.</p>"))
     [end] = of_type(outcome, SnippetsCompleted)
-    assert isinstance(end, SnippetsCompleted)
     assert end.sources[0].failure is FetchFailure.SOFT_404
 
 
 def test_a_page_too_long_to_be_carried_goes_on_as_its_text() -> None:
     rules = RULES.model_copy(update={"extraction": RULES.extraction.model_copy(update={"max_html_characters": 400})})
     url = f"{HOST}/event/9"
-    answer = read_pages(snippet(target_url=url), (PagesReply((detail(url),)),), rules)
-    assert isinstance(answer, Emit)
+    answer = instance(Emit, read_pages(snippet(target_url=url), (PagesReply((detail(url),)),), rules))
     [source] = of_type(answer, RelevanceRequested)
-    assert isinstance(source, RelevanceRequested)
     assert (source.html, source.title) == (None, "Concert")
     assert source.content
     assert source.content.startswith("Concert 9\nThe concert begins")
@@ -392,7 +374,6 @@ def test_a_page_too_long_to_be_carried_goes_on_as_its_text() -> None:
 def test_a_source_that_nobody_requested_is_judged_under_its_own_id(request_id: str | None) -> None:
     outcome, _ = run(snippet(request_id=request_id, query="q" * 30_000), detail)
     [source] = of_type(outcome, RelevanceRequested)
-    assert isinstance(source, RelevanceRequested)
     assert (source.request_id, len(source.query)) == ("e1", 20_000)
 
 

@@ -1,7 +1,5 @@
 """The handler: it asks for a page's points, and says what came of it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest
@@ -9,22 +7,21 @@ import pytest
 from handlers.index_page import IndexPageRules, index_page, read_index
 from schemas.documents import DocumentIndexed, IndexChange
 from schemas.needs import Ask, IndexDocument
-from schemas.outcome import Emit, Retry, RetryReason
+from schemas.outcome import Retry, RetryReason
 from schemas.replies import IndexReply, IndexUnavailable
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
+from tests.samples import emitted, instance
 
 RULES = shipped_rules(IndexPageRules)
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def test_it_asks_for_the_points_of_the_tier() -> None:
-    answer = index_page(scored_page("B", fetched_at=WHEN), RULES)
-    assert isinstance(answer, Ask)
-    assert isinstance(answer.need, IndexDocument)
-    assert [point.kind for point in answer.need.points] == ["beginning", "summary"]
-    assert answer.need.fetched_at == WHEN
-    assert {point.payload["document_id"] for point in answer.need.points} == {answer.need.document_id}
+    need = instance(IndexDocument, instance(Ask, index_page(scored_page("B", fetched_at=WHEN), RULES)).need)
+    assert [point.kind for point in need.points] == ["beginning", "summary"]
+    assert need.fetched_at == WHEN
+    assert {point.payload["document_id"] for point in need.points} == {need.document_id}
 
 
 @pytest.mark.parametrize(
@@ -37,10 +34,7 @@ def test_it_asks_for_the_points_of_the_tier() -> None:
     ],
 )
 def test_it_says_what_changed(reply: IndexReply, change: IndexChange) -> None:
-    outcome = read_index(scored_page("B", fetched_at=WHEN), (reply,), RULES)
-    assert isinstance(outcome, Emit)
-    [event] = outcome.events
-    assert isinstance(event, DocumentIndexed)
+    event = emitted(DocumentIndexed, read_index(scored_page("B", fetched_at=WHEN), (reply,), RULES))
     assert event.change == change
     assert (event.points, event.points_written, event.points_removed) == (2, reply.written, reply.removed)
     assert (event.tier, event.cts_score, event.embedder) == ("B", 50, "e")
@@ -55,8 +49,7 @@ def test_an_index_that_is_down_means_later() -> None:
 def test_the_tier_configuration_decides_the_depth() -> None:
     tiers = RULES.tiered_indexing
     shallow = tiers.model_copy(update={"tier_a": tiers.tier_a.model_copy(update={"chunking": "none"})})
-    answer = index_page(scored_page("A"), RULES.model_copy(update={"tiered_indexing": shallow}))
-    assert isinstance(answer, Ask)
+    answer = instance(Ask, index_page(scored_page("A"), RULES.model_copy(update={"tiered_indexing": shallow})))
     assert isinstance(answer.need, IndexDocument)
     assert [point.kind for point in answer.need.points] == ["article"]
 
@@ -65,19 +58,13 @@ def test_changed_thresholds_take_effect_on_pages_that_were_scored_before() -> No
     tiers = RULES.tiered_indexing
     lower = tiers.model_copy(update={"tier_a": tiers.tier_a.model_copy(update={"min_cts": 45})})
     rules = RULES.model_copy(update={"tiered_indexing": lower})
-    answer = index_page(scored_page("B"), rules)
-    assert isinstance(answer, Ask)
-    assert isinstance(answer.need, IndexDocument)
-    assert answer.need.points[0].kind == "article"
-    assert {point.payload["tier"] for point in answer.need.points} == {"A"}
-    outcome = read_index(scored_page("B"), (IndexReply(9, 9, 0, False, "e"),), rules)
-    assert isinstance(outcome, Emit)
-    assert isinstance(outcome.events[0], DocumentIndexed)
-    assert outcome.events[0].tier == "A"
+    need = instance(IndexDocument, instance(Ask, index_page(scored_page("B"), rules)).need)
+    assert need.points[0].kind == "article"
+    assert {point.payload["tier"] for point in need.points} == {"A"}
+    outcome = emitted(DocumentIndexed, read_index(scored_page("B"), (IndexReply(9, 9, 0, False, "e"),), rules))
+    assert outcome.tier == "A"
 
 
 def test_a_page_without_a_score_keeps_the_tier_it_was_given() -> None:
-    answer = index_page(scored_page("A", cts_score=None), RULES)
-    assert isinstance(answer, Ask)
-    assert isinstance(answer.need, IndexDocument)
-    assert answer.need.points[0].payload["tier"] == "A"
+    need = instance(IndexDocument, instance(Ask, index_page(scored_page("A", cts_score=None), RULES)).need)
+    assert need.points[0].payload["tier"] == "A"

@@ -1,27 +1,23 @@
 """The handler: it asks for an utterance's one point, and says what came of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.index_utterance import IndexUtteranceRules, index_utterance, read_utterance
-from handlers.indexing.write_plan import MEMORY, plan_write
+from handlers.indexing.points import MEMORY, plan_write
 from schemas.claims import UtteranceIndexed, UtteranceRecorded
 from schemas.documents import IndexChange
 from schemas.needs import Ask, IndexDocument
-from schemas.outcome import Drop, DropReason, Emit, Retry, RetryReason
+from schemas.outcome import Drop, DropReason, Retry, RetryReason
 from schemas.replies import IndexReply, IndexUnavailable
 from tests.rules import shipped_rules
+from tests.samples import emitted, instance
 
 RULES = shipped_rules(IndexUtteranceRules)
 SAID = UtteranceRecorded(utterance_id="u-1", text=" The bridge is closed. ", source_id="talk-3", context="Council")
 
 
 def asked(utterance: UtteranceRecorded) -> IndexDocument:
-    answer = index_utterance(utterance, RULES)
-    assert isinstance(answer, Ask)
-    assert isinstance(answer.need, IndexDocument)
-    return answer.need
+    return instance(IndexDocument, instance(Ask, index_utterance(utterance, RULES)).need)
 
 
 def test_an_utterance_has_one_point_beside_the_pages() -> None:
@@ -63,10 +59,7 @@ def test_a_long_one_is_cut() -> None:
     ],
 )
 def test_it_says_what_changed(reply: IndexReply, change: IndexChange) -> None:
-    outcome = read_utterance(SAID, (reply,), RULES)
-    assert isinstance(outcome, Emit)
-    [event] = outcome.events
-    assert isinstance(event, UtteranceIndexed)
+    event = emitted(UtteranceIndexed, read_utterance(SAID, (reply,), RULES))
     assert (event.change, event.embedder, event.utterance_id) == (change, "e", "u-1")
 
 

@@ -29,6 +29,7 @@ from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.answers import answer_key
 from streams.llm.offline import answer_offline
 from tests.rules import shipped_rules
+from tests.samples import emitted, instance
 
 RULES = shipped_rules(JudgeRelevanceRules)
 PROSE = (
@@ -47,10 +48,7 @@ def source(**values: Any) -> RelevanceRequested:
 
 
 def asked(given: RelevanceRequested) -> AskModel:
-    ask = judge_relevance(given, RULES)
-    assert isinstance(ask, Ask)
-    assert isinstance(ask.need, AskModel)
-    return ask.need
+    return instance(AskModel, instance(Ask, judge_relevance(given, RULES)).need)
 
 
 def call(outcome: CallOutcome = CallOutcome.OK, raw: str | None = None) -> LlmCall:
@@ -58,8 +56,7 @@ def call(outcome: CallOutcome = CallOutcome.OK, raw: str | None = None) -> LlmCa
 
 
 def events(given: RelevanceRequested, text: str) -> tuple[Event, ...]:
-    outcome = read_relevance(given, (ModelReply(text, (), call(raw=text)),), RULES)
-    assert isinstance(outcome, Emit)
+    outcome = instance(Emit, read_relevance(given, (ModelReply(text, (), call(raw=text)),), RULES))
     return outcome.events
 
 
@@ -101,10 +98,7 @@ def test_what_a_page_says_stays_within_its_block() -> None:
 
 @pytest.mark.parametrize("empty", [{"html": None}, {"html": ""}, {"html": "<p></p>"}, {"html": "", "content": "\n "}])
 def test_without_title_and_summary_nobody_is_asked(empty: dict[str, Any]) -> None:
-    outcome = judge_relevance(source(**empty), RULES)
-    assert isinstance(outcome, Emit)
-    [judged] = outcome.events
-    assert isinstance(judged, RelevanceJudged)
+    judged = emitted(RelevanceJudged, judge_relevance(source(**empty), RULES))
     assert (judged.relevant, judged.outcome) == (False, RelevanceOutcome.NO_EVIDENCE)
 
 
@@ -124,12 +118,10 @@ def test_a_relevant_source_without_content_says_so() -> None:
 
 
 def test_another_query_is_judged_anew_and_has_the_same_snippet() -> None:
-    first = read_relevance(source(), (ModelReply("Relevant", (), call()),), RULES)
-    assert isinstance(first, Emit)
+    first = instance(Emit, read_relevance(source(), (ModelReply("Relevant", (), call()),), RULES))
     other = source(query="prices of bicycle brakes", request_id="r2")
     assert isinstance(judge_relevance(other, RULES), Ask)
-    again = read_relevance(other, (ModelReply("Relevant", (), call()),), RULES)
-    assert isinstance(again, Emit)
+    again = instance(Emit, read_relevance(other, (ModelReply("Relevant", (), call()),), RULES))
     assert again.events[1] == first.events[1].model_copy(update={"request_id": "r2"})
 
 
@@ -166,10 +158,7 @@ def test_a_page_that_can_not_be_read_is_judged_by_its_title_and_says_so() -> Non
 
 
 def test_no_query_is_no_evidence() -> None:
-    outcome = judge_relevance(source(query=" "), RULES)
-    assert isinstance(outcome, Emit)
-    [judged] = outcome.events
-    assert isinstance(judged, RelevanceJudged)
+    judged = emitted(RelevanceJudged, judge_relevance(source(query=" "), RULES))
     assert judged.outcome is RelevanceOutcome.NO_EVIDENCE
 
 
@@ -201,18 +190,15 @@ def test_the_last_source_completes_the_request_however_it_was_judged(
     reply: ModelReply | ModelFailed, outcome: str
 ) -> None:
     settled = OTHER.model_copy(update={"outcome": SourceOutcome.IRRELEVANT})
-    decided = read_relevance(source(sources=(settled, OURS)), (reply,), RULES)
-    assert isinstance(decided, Emit)
+    decided = instance(Emit, read_relevance(source(sources=(settled, OURS)), (reply,), RULES))
     _, completed = decided.events
     assert isinstance(completed, SnippetsCompleted)
     assert [(one.url, one.outcome) for one in completed.sources] == [(OTHER.url, "irrelevant"), (OURS.url, outcome)]
 
 
 def test_a_source_without_evidence_is_settled_without_a_call() -> None:
-    decided = judge_relevance(source(html=None, sources=(OURS,)), RULES)
-    assert isinstance(decided, Emit)
-    completed = decided.events[-1]
-    assert isinstance(completed, SnippetsCompleted)
+    decided = instance(Emit, judge_relevance(source(html=None, sources=(OURS,)), RULES))
+    completed = instance(SnippetsCompleted, decided.events[-1])
     assert completed.sources[0].outcome is SourceOutcome.NO_EVIDENCE
 
 
@@ -244,16 +230,12 @@ def test_a_word_is_read_exactly(text: str, meaning: str) -> None:
     ],
 )  # fmt: skip
 def test_a_failed_call_keeps_the_source_out_under_its_own_name(ended: CallOutcome, outcome: str) -> None:
-    decided = read_relevance(source(), (ModelFailed(call(ended), "why"),), RULES)
-    assert isinstance(decided, Emit)
-    [judged] = decided.events
-    assert isinstance(judged, RelevanceJudged)
+    judged = emitted(RelevanceJudged, read_relevance(source(), (ModelFailed(call(ended), "why"),), RULES))
     assert (judged.relevant, judged.outcome, judged.detail) == (False, outcome, "why")
 
 
 def test_an_outage_decides_nothing() -> None:
-    decided = read_relevance(source(), (ModelUnavailable("down", 30.0),), RULES)
-    assert isinstance(decided, Retry)
+    decided = instance(Retry, read_relevance(source(), (ModelUnavailable("down", 30.0),), RULES))
     assert decided.after_seconds == 30.0
 
 
@@ -287,8 +269,7 @@ def test_only_the_offline_judge_may_abstain() -> None:
     offline = answer_offline(asked(source(query="how wine is made")))
     for reply, outcome in ((offline, "undecided"), (ModelReply(UNDECIDED, (), call(CallOutcome.OK)), "unparsed")):
         assert isinstance(reply, ModelReply)
-        decided = read_relevance(source(query="how wine is made"), (reply,), RULES)
-        assert isinstance(decided, Emit)
+        decided = instance(Emit, read_relevance(source(query="how wine is made"), (reply,), RULES))
         [judged] = decided.events
         assert isinstance(judged, RelevanceJudged)
         assert (judged.relevant, judged.outcome) == (False, outcome)

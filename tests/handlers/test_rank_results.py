@@ -1,7 +1,5 @@
 """Ranking as a pure handler: stages and their switches, what a judge is shown and believed, trust between equals."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Generator
@@ -16,7 +14,7 @@ from handlers.ranking.config import RankingSection
 from handlers.text.tokens import fold
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, SearchVectors
-from schemas.outcome import Emit, Outcome, Retry, RetryReason, Steps, finished
+from schemas.outcome import Outcome, Retry, RetryReason, Steps, finished
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from schemas.replies import (
@@ -32,6 +30,7 @@ from streams.llm.offline import answer_offline
 from tests.cpu import cpu_seconds
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules
+from tests.samples import emitted, instance
 
 RULES = shipped_rules(RankResultsRules)
 ALL = ["retrieval", "bm25", "ranking", "trees", "mmr", "reasoning"]
@@ -116,18 +115,11 @@ def run(
 
 
 def completed(answer: Outcome | Ask | Steps) -> RankingCompleted:
-    outcome = finished(answer)
-    assert isinstance(outcome, Emit), outcome
-    (event,) = outcome.events
-    assert isinstance(event, RankingCompleted)
-    return event
+    return emitted(RankingCompleted, finished(answer))
 
 
 def question(asked: RankingRequested, under: RankResultsRules = RULES) -> AskModel:
-    answer = rank_results(asked, under)
-    assert isinstance(answer, Ask)
-    assert isinstance(answer.need, AskModel)
-    return answer.need
+    return instance(AskModel, instance(Ask, rank_results(asked, under)).need)
 
 
 def note(event: RankingCompleted, stage: StageName) -> StageNote:
@@ -153,12 +145,10 @@ def test_candidates_that_came_along_are_ranked_without_the_index() -> None:
 
 def test_without_candidates_the_index_is_asked_with_the_filters() -> None:
     asked = request(candidates=None, filters={"tier": "A", "date_from": "2026-05-01"})
-    answer = rank_results(asked, RULES)
-    assert isinstance(answer, Ask)
-    assert isinstance(answer.need, SearchVectors)
-    assert answer.need.collection == "documents"
-    assert answer.need.filters is not None
-    assert answer.need.filters.tiers == ("A",)
+    need = instance(SearchVectors, instance(Ask, rank_results(asked, RULES)).need)
+    assert need.collection == "documents"
+    assert need.filters is not None
+    assert need.filters.tiers == ("A",)
 
 
 def test_what_the_index_found_is_ranked_old_points_and_odd_ones_too() -> None:
@@ -500,8 +490,7 @@ def test_the_request_says_how_many_results_it_wants() -> None:
 
 def test_the_state_of_an_ask_saves_work_and_changes_nothing() -> None:
     under, asked = rules(), request()
-    answer = rank_results(asked, under)
-    assert isinstance(answer, Ask)
+    answer = instance(Ask, rank_results(asked, under))
     assert isinstance(answer.need, AskModel)
     reply = replied(scored(0.2, 0.9))
     assert completed(read_ranking(asked, (reply,), under, answer.state)) == completed(
@@ -519,7 +508,6 @@ def test_a_context_is_made_one_source_after_another() -> None:
 def test_the_sources_of_a_context_have_a_limit_together() -> None:
     candidates = [candidate | {"content": f"{candidate['content']} It rains. " * 60} for candidate in CANDIDATES]
     event = completed(run(request(candidates=candidates), rules(reasoning={"max_context_characters": 1600})))
-
     assert len(event.results) == 4
     assert re.findall(r"<<source (\d)", event.context) == ["1", "2"]
     assert note(event, StageName.REASONING).because.endswith("; 2 more do not fit into max_context_characters")
@@ -540,7 +528,6 @@ def test_hostile_text_in_every_source_is_shown_in_linear_time(name: str) -> None
         for number in range(20)
     ]
     completed(run(request()))  # what is compiled late
-
     assert cpu_seconds(lambda: completed(run(request(candidates=candidates, limit=20)))) < 3
 
 

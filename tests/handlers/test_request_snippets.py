@@ -10,6 +10,7 @@ from handlers.request_snippets import RequestSnippetsRules, request_snippets
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.relevance import SnippetsCompleted, SnippetsRequested
 from tests.rules import shipped_rules
+from tests.samples import instance
 
 DOMAINS = {
     "care": {"title": "Care", "relevantSources": ["https://a.example/", "https://b.example/"]},
@@ -30,8 +31,7 @@ def urls(event: ExtractionNeeded | SnippetsCompleted) -> list[str]:
 
 
 def test_the_first_source_of_a_domain_is_fetched_and_carries_the_others() -> None:
-    event = decided(domain="care")
-    assert isinstance(event, ExtractionNeeded)
+    event = instance(ExtractionNeeded, decided(domain="care"))
     assert (event.target_url, event.request_id, event.reason) == (
         "https://a.example/", "r", ExtractionTrigger.SNIPPET_REQUESTED,
     )  # fmt: skip
@@ -88,8 +88,7 @@ def test_sources_are_the_requests_own_else_those_of_its_domain_else_of_those_tha
     ],
 )
 def test_what_can_not_be_tried_is_complete_at_once_and_says_why(fields: dict[str, Any], failure: str) -> None:
-    event = decided(**fields)
-    assert isinstance(event, SnippetsCompleted)
+    event = instance(SnippetsCompleted, decided(**fields))
     assert (event.failure, event.sources) == (failure, ())
     assert event.config_version == RULES.config_version
 
@@ -107,8 +106,7 @@ def test_no_more_sources_are_tried_than_the_limit() -> None:
 
 
 def test_a_request_of_addresses_too_long_has_no_source_to_try() -> None:
-    event = decided(urls=["https://d.example/" + "a" * 9000])
-    assert isinstance(event, SnippetsCompleted)
+    event = instance(SnippetsCompleted, decided(urls=["https://d.example/" + "a" * 9000]))
     assert [source.failure for source in event.sources] == ["invalid_url"]
 
 

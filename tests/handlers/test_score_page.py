@@ -1,5 +1,4 @@
-from __future__ import annotations
-
+import base64
 import json
 from datetime import UTC, date, datetime
 from typing import Any
@@ -11,9 +10,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from handlers.score_page import ScorePageRules, score_page
-from schemas.outcome import Dead, DeadReason, Emit
+from schemas.outcome import Dead, DeadReason
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from tests.rules import CONFIG, shipped_rules
+from tests.samples import emitted, instance
 
 RULES = shipped_rules(ScorePageRules)
 
@@ -39,11 +39,7 @@ def page(*parts: str) -> str:
 
 def score(html: str | bytes, url: str = "https://blog.example.com/a", **fields: Any) -> ScoredPage:
     body: dict[str, Any] = {"html": html} if isinstance(html, str) else {"html_base64": html}
-    outcome = score_page(CrawledPage(url=url, **body, **fields), RULES)
-    assert isinstance(outcome, Emit)
-    (event,) = outcome.events
-    assert isinstance(event, ScoredPage)
-    return event
+    return emitted(ScoredPage, score_page(CrawledPage(url=url, **body, **fields), RULES))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +56,6 @@ def score(html: str | bytes, url: str = "https://blog.example.com/a", **fields: 
 )
 def test_edge_table_on_pages(url: str, parts: tuple[str, ...], total: int, tier: str) -> None:
     scored = score(page(*parts), url)
-
     assert scored.cts_score == total, scored.cts_breakdown
     assert scored.tier == tier
 
@@ -75,9 +70,7 @@ def test_everything_about_an_article() -> None:
         <p>Farmers had waited since autumn; the harvest may still be saved if the fields dry in time for sowing.</p>
         </article><footer><a href="/imprint">Imprint</a> All rights reserved</footer></body></html>"""
     at = datetime(2024, 5, 4, tzinfo=UTC)
-
     scored = score(html, "https://post.example.com/rain", fetched_at=at, context="seed 7")
-
     assert scored.title == "Rain ends drought"
     assert scored.date == datetime.fromisoformat("2024-05-03T08:00:00+08:00")
     assert json.loads(scored.to_json())["date"] == "2024-05-03T08:00:00+08:00"
@@ -102,9 +95,7 @@ def test_a_chinese_report() -> None:
     html = """<html lang="zh-Hant"><head><title>豪雨特報</title></head><body><article><h1>豪雨特報</h1>
         <p>民國113年5月3日</p><p>（中央社記者王小明台北3日電）中央氣象署今天發布豪雨特報，提醒民眾注意坍方落石與溪水暴漲，
         山區民眾應避免外出，並留意最新的氣象資訊，以免發生危險。</p><p>資料來源：中央氣象署</p></article></body></html>"""
-
     scored = score(html, "https://www.cna.com.tw/a")
-
     assert scored.date == date(2024, 5, 3)
     assert json.loads(scored.to_json())["date"] == "2024-05-03"
     assert scored.author == ("王小明",)
@@ -118,7 +109,6 @@ def test_a_chinese_report() -> None:
 @pytest.mark.parametrize("html", ["<html></html>", " ", "<p>", "plain words"])
 def test_a_page_with_nothing_has_its_base_score(html: str) -> None:
     scored = score(html)
-
     assert (scored.cts_score, scored.tier) == (10, "C")
     assert scored.summary == scored.content
 
@@ -139,30 +129,23 @@ def test_a_page_with_nothing_has_its_base_score(html: str) -> None:
     ],
 )
 def test_what_is_no_page_is_a_dead_letter(fields: dict[str, Any], says: str) -> None:
-    outcome = score_page(CrawledPage(url="https://blog.example.com/a", **fields), RULES)
-
-    assert isinstance(outcome, Dead)
+    outcome = instance(Dead, score_page(CrawledPage(url="https://blog.example.com/a", **fields), RULES))
     assert outcome.reason is DeadReason.UNREADABLE_PAGE
     assert says in outcome.detail
 
 
-@pytest.mark.parametrize(
-    "html", [b"a" * (MAX_PAGE_BYTES + 1), "a" * (MAX_PAGE_BYTES + 1), "字" * (MAX_PAGE_BYTES // 2)]
-)
-def test_too_large(html: str | bytes) -> None:
-    body: dict[str, Any] = {"html": html} if isinstance(html, str) else {"html_base64": html}
-
-    outcome = score_page(CrawledPage(url="https://blog.example.com/a", **body), RULES)
-
-    assert isinstance(outcome, Dead)
-    assert outcome.reason is DeadReason.TOO_LARGE
+@pytest.mark.parametrize("field", ["html", "content"])
+@pytest.mark.parametrize(("sign", "count"), [(b"a", MAX_PAGE_BYTES + 1), ("a", MAX_PAGE_BYTES + 1), ("字", 4_000_000)])
+def test_too_large(field: str, sign: str | bytes, count: int) -> None:
+    body = {field: sign * count} if isinstance(sign, str) else {"html_base64": base64.b64encode(sign * count).decode()}
+    page = CrawledPage.model_validate({"url": "https://blog.example.com/a"} | body)
+    assert instance(Dead, score_page(page, RULES)).reason is DeadReason.TOO_LARGE
 
 
 def test_nothing_a_page_says_raises_its_tier() -> None:
     html = page(
         '<meta property="og:site_name" content="科技部">', '<meta property="og:url" content="https://x.gov.tw/">'
     )
-
     assert score(html).trust_features.source_tier == 3
     assert score(html, site_name="科技部").trust_features.source_tier == 1
 
@@ -182,7 +165,6 @@ def test_nothing_a_page_says_raises_its_tier() -> None:
 )
 def test_hostile_json_ld(script: str) -> None:
     scored = score(page(f'<script type="application/ld+json">{script}</script>'))
-
     assert json.loads(scored.to_json())
     assert "\x00" not in scored.title
     assert all("\x00" not in name for name in scored.author)
@@ -190,7 +172,6 @@ def test_hostile_json_ld(script: str) -> None:
 
 def test_text_that_is_no_text_can_still_travel() -> None:
     scored = score("<title>\ud800 a</title><p>\udfff b &#xD800; \x00 c", context="\ud800")
-
     assert scored.to_json()
 
 
@@ -202,9 +183,7 @@ FRAGMENTS = [
 ]  # fmt: skip
 
 bodies = st.one_of(
-    st.text(max_size=400),
-    st.lists(st.sampled_from(FRAGMENTS), max_size=60).map("".join),
-    st.binary(max_size=400),
+    st.text(max_size=400), st.lists(st.sampled_from(FRAGMENTS), max_size=60).map("".join), st.binary(max_size=400)
 )
 
 
@@ -213,16 +192,12 @@ bodies = st.one_of(
 def test_any_body_has_an_outcome(body: str | bytes, content_type: str | None) -> None:
     fields: dict[str, Any] = {"html": body} if isinstance(body, str) else {"html_base64": body}
     crawled = CrawledPage(url="https://blog.example.com/a", content_type=content_type, **fields)
-
     outcome = score_page(crawled, RULES)
-
     assert outcome == score_page(crawled, RULES)
     if isinstance(outcome, Dead):
         assert outcome.reason is DeadReason.UNREADABLE_PAGE
         return
-    assert isinstance(outcome, Emit)
-    (scored,) = outcome.events
-    assert isinstance(scored, ScoredPage)
+    scored = emitted(ScoredPage, outcome)
     assert scored.cts_score == sum(line.points for line in scored.cts_breakdown) == scored.trust_features.cts_score
     assert scored.tier == ("A" if scored.cts_score >= 70 else "B" if scored.cts_score >= 40 else "C")
     assert ScoredPage.model_validate_json(scored.to_json()) == scored
@@ -244,17 +219,107 @@ def test_any_body_has_an_outcome(body: str | bytes, content_type: str | None) ->
 )
 def test_configuration_that_makes_no_sense_is_refused(section: str, change: dict[str, Any], says: str) -> None:
     document = yaml.safe_load((CONFIG / "config_indexing.yaml").read_text("utf-8"))
-
     with pytest.raises(ValidationError, match=says):
         shipped_rules(ScorePageRules, **{section: document[section] | change})
 
 
 def test_thresholds_are_configuration() -> None:
     rules = shipped_rules(ScorePageRules, trust_labels={"high": 40, "medium": 20, "low": 0})
-    outcome = score_page(CrawledPage(url="https://www.agency.gov.tw/a", html="<p>x"), rules)
-
-    assert isinstance(outcome, Emit)
-    (scored,) = outcome.events
-    assert isinstance(scored, ScoredPage)
+    scored = emitted(ScoredPage, score_page(CrawledPage(url="https://www.agency.gov.tw/a", html="<p>x"), rules))
     assert (scored.tier, scored.trust_label) == ("B", "HIGH")
     assert rules.config_version != RULES.config_version
+
+
+STORY = "Dredging starts in March, the port authority said on Tuesday. It takes nine months."
+ALL_SEEN = {
+    "has_byline": True,
+    "has_author": True,
+    "has_date": True,
+    "schema_type": "NewsArticle",
+    "has_headings": True,
+    "external_links_count": 5,
+    "is_wire_report": False,
+}
+
+
+def score_text(content: str = STORY, url: str = "https://blog.example.com/a", **fields: Any) -> ScoredPage:
+    page = CrawledPage.model_validate({"url": url, "content": content, **fields})
+    return emitted(ScoredPage, score_page(page, RULES))
+
+
+@pytest.mark.parametrize(
+    ("url", "content", "metadata", "total", "tier"),
+    [
+        ("https://www.agency.gov.tw/a", STORY, {"has_byline": False}, 40, "B"),
+        ("https://udn.com/a", STORY, {"has_byline": False}, 25, "C"),
+        ("https://blog.example.com/a", STORY, ALL_SEEN, 47, "B"),
+        ("https://udn.com/a", STORY, ALL_SEEN | {"has_statistics": True}, 70, "A"),
+        ("https://udn.com/a", f"{STORY} 1%, 2%, 3%, 4%, 5%, 6%", ALL_SEEN, 70, "A"),
+        (
+            "https://www.agency.gov.tw/a",
+            f"{STORY} doi:10.1234/abcd\nReferences\nA book, 2019.",
+            ALL_SEEN | {"has_statistics": True},
+            100,
+            "A",
+        ),
+        ("https://blog.example.com/a", STORY, {}, 10, "C"),
+    ],
+)
+def test_an_extracted_page_is_scored_by_what_the_crawler_saw_and_the_text_shows(
+    url: str, content: str, metadata: dict[str, Any], total: int, tier: str
+) -> None:
+    scored = score_text(content, url, quality_metadata=metadata)
+    assert (scored.cts_score, scored.tier, scored.label_source) == (total, tier, "score")
+    assert scored.trust_features.cts_score == total
+
+
+@pytest.mark.parametrize(
+    ("url", "tier", "label"),
+    [
+        ("https://www.agency.gov.tw/a", "A", "HIGH"),
+        ("https://udn.com/a", "B", "MEDIUM"),
+        ("https://medium.com/a", "C", "LOW"),
+        ("https://unknown.example/a", "C", "LOW"),
+        ("no address", "C", "LOW"),
+    ],
+)
+def test_without_quality_metadata_the_score_is_null_and_the_source_decides(url: str, tier: str, label: str) -> None:
+    scored = score_text(url=url, date="2024-05-03")
+    assert (scored.cts_score, scored.trust_features.cts_score) == (None, None)
+    assert (scored.tier, scored.trust_label, scored.label_source) == (tier, label, "fallback")
+    assert [line.points for line in scored.cts_breakdown] == [0]
+    assert "without quality metadata there is no score" in scored.cts_breakdown[0].because
+    assert (scored.quality_metadata.has_date, scored.quality_metadata.has_author) == (True, None)
+
+
+def test_where_redirects_ended_is_the_source() -> None:
+    scored = score_text(url="https://www.agency.gov.tw/out", final_url="https://blog.example.com/a")
+    assert (scored.url, scored.final_url) == ("https://www.agency.gov.tw/out", "https://blog.example.com/a")
+    assert (scored.tier, scored.trust_features.source_tier) == ("C", 3)
+    assert score(page(), "https://a.example/", final_url="https://a.example/").final_url is None
+
+
+def test_the_publisher_is_the_crawlers_word_alone() -> None:
+    claimed = score(page('<meta property="og:site_name" content="科技部">'))
+    named = score_text(site_name="科技部")
+    assert (claimed.site_name, claimed.publisher, claimed.trust_features.source_tier) == ("科技部", None, 3)
+    assert (named.site_name, named.publisher, named.trust_features.source_tier) == ("科技部", "科技部", 1)
+
+
+def test_an_empty_text_is_a_page_too() -> None:
+    scored = score_text("", title="Only a title", quality_metadata={})
+    assert (scored.title, scored.content, scored.summary) == ("Only a title", "", "")
+    assert scored.trust_features.word_count == 0
+
+
+@settings(deadline=None)
+@given(st.text(min_size=30, max_size=3000), st.integers(0, 10**9), st.integers(0, 10**9), st.booleans())
+def test_trust_features_take_at_most_a_kilobyte(name: str, links: int, citations: int, extracted: bool) -> None:
+    metadata = {**ALL_SEEN, "schema_type": name, "external_links_count": links, "citation_count": citations}
+    if extracted:
+        scored = score_text(url="https://www.agency.gov.tw/a", quality_metadata=metadata)
+    else:
+        script = json.dumps({"@type": name}).replace("<", "\\u003c")
+        scored = score(page(f'<script type="application/ld+json">{script}</script>'), "https://www.agency.gov.tw/a")
+    assert len(scored.trust_features.to_json()) <= 1024
+    assert scored.quality_metadata.schema_type == scored.trust_features.schema_type

@@ -256,7 +256,6 @@ async def test_every_command_that_reads_topics_tells_of_what_it_cannot_read(inst
     for topic in (SCORE.consumes, SCORE.emits[0], replace(SCORE.consumes, name=letters), REPLAYS):
         await feed(assay, replace(SCORE, consumes=topic), [large], [good_page(0)])
     why = f"cannot be unpacked into {64 * MIB} bytes (kafka.max_unpacked_bytes)"
-
     status, output, errors = await command(
         assay, "tail", "pages.scored.v1", "--from", "earliest", "--no-follow", "--json"
     )

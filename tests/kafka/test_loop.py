@@ -81,7 +81,6 @@ async def test_a_listing_leads_to_its_details_and_to_a_better_second_attempt(
     assay = await install(installing, fetching(web, tmp_path))
     await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
     await assay.drain(*LOOP)
-
     first, second = sorted(await assay.events(ResultsClassified), key=lambda event: event.attempt)
     assert (first.counts.aggregator, first.needs_extraction) == (1, True)
     assert (second.attempt, second.parent_batch_id, second.needs_extraction) == (2, "b1", False)
@@ -91,7 +90,6 @@ async def test_a_listing_leads_to_its_details_and_to_a_better_second_attempt(
     evaluated = {event.attempt: event for event in await assay.events(RetrievalEvaluated)}
     assert evaluated[2].overall_score > evaluated[1].overall_score
     assert not evaluated[1].passed
-
     [completed] = await assay.events(ExtractionCompleted)
     assert (completed.status, len(completed.fetched), completed.skipped) == ("ok", 3, ())
     pages = await assay.read(CRAWLED)
@@ -157,7 +155,6 @@ async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
     fetch = fetching(web, tmp_path)
     assay = await install(installing, fetch)
     await assay.feed([needed(HOST)], NEEDED)
-
     given = {f"fetch__{name}": value for name, value in fetch.items()}
     worker = await process(assay.settings, "run", "fetch_page", kafka__session_timeout_seconds=6, **given)
     async with until_killed(worker):
@@ -165,13 +162,11 @@ async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
         assert worker.returncode is None, "it still waits for the third"
     assert await assay.read(COMPLETED) == []
     released.set()
-
     await assay.drain(FETCH)
     [completed] = await assay.events(ExtractionCompleted)
     assert (completed.status, len(completed.fetched)) == ("ok", 3)
     assert sorted(asked_for(web).values()) == [1, 1, 1, 2], "only the one that never came was asked for again"
     assert web.seen["/robots.txt"] == 1
-
     before, outputs = Counter(web.seen), ids(await assay.read(COMPLETED, BATCHES, CRAWLED))
     await assay.set_back(FETCH)
     await assay.drain(FETCH)

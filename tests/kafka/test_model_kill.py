@@ -35,12 +35,10 @@ async def test_a_kill_among_a_thousand_paid_calls(kafka: str, topic_prefix: str,
         await until(lambda: not server.connections)
         before = len(server.asked)
         assert CALLS // 2 <= before < CALLS
-
         status, _, told = await ran(place.settings, "run", TASK, "--drain", **given)
         assert status == 0, told
         after = len(server.asked)
         outputs = await place.events(RelevanceJudged)
-
         # The same inputs once more, in an installation that knows nothing but the journal.
         again = await installed(kafka, f"{topic_prefix}again.", [judge_of(TASK)])
         await again.feed(records, SOURCES)

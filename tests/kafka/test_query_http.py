@@ -78,7 +78,6 @@ async def test_one_application_answers_over_kafka_and_http_and_for_the_command_l
         assert "[TRUST_TIER: HIGH]" in completed.context
         assert "83" not in completed.context
     assert [result.url for result in over_http.results] == [result.url for result in over_kafka.results]
-
     lines = {line["request_id"]: line for line in logs if line["event"] == "query answered"}
     assert {"over-http", "over-kafka"} <= set(lines)
     for name, via in (("over-http", "http"), ("over-kafka", "kafka")):

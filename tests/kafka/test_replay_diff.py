@@ -86,7 +86,6 @@ async def test_another_threshold_moves_as_many_pages_as_have_such_scores(
     moved = {url for url, page in pages.items() if page.tier == "B" and (page.cts_score or 0) < HIGHER}
     assert least < HIGHER
     assert 20 < len(moved) < sum(page.tier == "B" for page in pages.values())
-
     then = other(place, tiered_indexing={"tier_b": {"min_cts": HIGHER}})
     assert await tell_diff(place.settings, then, await plan_of(place, "score_page"), PAGES, as_json=True) == 0
     told = json.loads(capsys.readouterr().out)

@@ -69,7 +69,6 @@ async def test_a_replay_under_way_waits_for_live_records_that_come_late_and_goes
     running = asyncio.create_task(carried_out(assay, metrics, watched))
     await until(lambda: watched.last is not None and watched.last.replayed > 0)
     assert (waiting(), watched.notes) == (0, {""})
-
     await feed_late(assay, HANDLERS[0].slo_seconds * 0.75)
     await until(lambda: GIVES_WAY in watched.notes)
     assert waiting() == 1
@@ -79,7 +78,6 @@ async def test_a_replay_under_way_waits_for_live_records_that_come_late_and_goes
     assert (watched.last.replayed, watched.last.note) == (done, GIVES_WAY)
     assert 0 < done < OLD
     assert len(await assay.read(SHADOW)) == done
-
     await catch_up(worker)
     await until(lambda: running.done() or (watched.last is not None and watched.last.replayed > done))
     assert (await running).state is ReplayState.FINISHED

@@ -103,21 +103,18 @@ async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_no
         await place.drain(judge_of("judge_relevance"))
         # One input comes twice: it is paid once.
         await place.feed([source(number) for number in (*range(BEFORE, ALL), BEFORE)], SOURCES)
-
         plan = await planned(place.settings, "judge_relevance", plan="first", max_cost_usd=1.0)
         found = await estimate(place.settings, plan)
         foreseen, asked = paid(found), len(server.asked)
         assert (found.records, foreseen.calls, foreseen.kept) == (ALL + 1, ALL - BEFORE, BEFORE + 1)
         assert asked == BEFORE, "an estimate asks nobody"
         assert foreseen.because == f"{BEFORE} earlier calls"
-
         assert (await carried_out(place.settings, "first")).state is ReplayState.FINISHED
         cost = await spent(place, plan)
         assert len(server.asked) - asked == foreseen.calls
         tell(capsys, "judge_relevance", foreseen, len(server.asked) - asked, cost)
         assert foreseen.usd == pytest.approx(cost, rel=GOAL)
         assert len(await place.read(f"{JUDGED}.replay.first")) == ALL + 1
-
         again = await planned(place.settings, "judge_relevance", plan="second", max_cost_usd=0.0)
         found = await estimate(place.settings, again)
         assert (paid(found).calls, paid(found).usd) == (0, 0)
@@ -182,7 +179,6 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(installing: Instal
         foreseen = paid(await estimate(place.settings, plan))
         assert foreseen.because.startswith("prompts as estimated and the longest replies")
         assert (foreseen.calls, foreseen.kept) == (ALL, 0)
-
         with capture_logs() as logs:
             paused = await carried_out(place.settings)
         assert [entry["event"] for entry in logs if entry["log_level"] != "info"] == [], "nothing is down"
@@ -192,7 +188,6 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(installing: Instal
         assert 0 < asked < ALL
         assert (await carried_out(place.settings)).state is ReplayState.PAUSED
         assert len(server.asked) <= asked + 1
-
         watched = Watched()
         done = await carried_out(place.settings, tell=watched, terms={"max_cost_usd": 1.0})
         assert (done.state, done.max_cost_usd) == (ReplayState.FINISHED, 1.0)

@@ -203,7 +203,6 @@ async def test_inputs_without_a_decision_and_dead_ones(installing: Installing) -
     assert await chosen(place, SCORER, until, **both) == [*range(1, 40, 2), *range(40, 44)]
     assert await chosen(place, SCORER, until, outcomes=["C"]) == list(range(0, 40, 2))
     assert await chosen(place, SCORER, until, outcomes=["A", "none"]) == list(range(40, 44))
-
     # What was sent again and decided on is dead no longer, and is still the input that it was.
     await redrive(place.settings, Selection(reasons=("handler_bug",)), "again")
     await place.drain(scorer())

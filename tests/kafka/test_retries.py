@@ -59,7 +59,6 @@ async def test_a_record_waits_in_retry_topics_and_passes_or_dies(installing: Ins
     assay = await installing([handler], processing=ONE_TRY)
     await assay.feed([page(n) for n in range(60)])
     await assay.drain(handler, delivery=delivery)
-
     never = {f"https://site.example/{n}" for n in range(60) if n % 3 == 0 and n // 3 % 4 == 3}
     scores = await assay.read(SCORED)
     everything = {f"https://site.example/{n}" for n in range(60)}

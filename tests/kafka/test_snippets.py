@@ -158,7 +158,6 @@ async def test_a_kill_in_the_middle_costs_no_source_and_makes_no_second_end(
             await until(lambda: len(server.asked) == 2 or worker.returncode is not None)
             assert worker.returncode is None, "it still waits for the second judgment"
         assert await assay.read(COMPLETED) == []
-
         async with assay.running(*OURS) as application:
             await assay.quiet(application)
         assert len(server.asked) == 3, "the first answer is not asked for again"
@@ -188,7 +187,6 @@ async def test_a_dead_letter_holds_its_request_up_until_it_is_sent_again(
             await assay.quiet(application)
         assert await assay.read(COMPLETED) == []
         assert len(await assay.read("relevance.requested.v1.assay.judge_relevance.dlq")) == 1
-
         for expected in (1, 0):
             done = await redrive(assay.settings, Selection(("judge_relevance",)), "mend")
             assert done.sent == expected, "each letter is sent again once"

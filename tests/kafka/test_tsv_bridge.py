@@ -56,13 +56,11 @@ def test_what_is_exported_and_published_again_has_the_same_scores(
 ) -> None:
     first, second = tmp_path / "first.tsv", tmp_path / "second.tsv"
     first.write_text("\n".join(ROWS))
-
     assert run_publish(PAGES_CRAWLED.name, [first], settings, as_json=True) == 1
     answer = json.loads(capsys.readouterr().out)
     assert (answer["published"], answer["refused"]) == (4, 1)
     pages = score_all(settings)
     assert verdicts(pages) == SCORES
-
     assert run_export(Export(output=second), settings, as_json=True) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["exported"], answer["refused"]) == (4, 0)
@@ -71,7 +69,6 @@ def test_what_is_exported_and_published_again_has_the_same_scores(
     assert len(again) == 8
     assert verdicts(again) == SCORES
     assert {page.url: page.trust_features for page in again} == {page.url: page.trust_features for page in pages}
-
     assert run_export(Export(output=tmp_path / "third.tsv", newest=True), settings, as_json=True) == 0
     assert sorted((tmp_path / "third.tsv").read_text().splitlines()) == sorted(second.read_text().splitlines())
 
@@ -86,7 +83,6 @@ def test_an_export_begins_and_ends_where_it_is_told(settings: Settings, capsys: 
     example = EXAMPLES / "pages.scored.v1"
     old, new = (example / "minimal.json").read_bytes(), (example / "without_score_zh.json").read_bytes()
     feed(settings, old, b"no page", None, new)
-
     assert run_export(Export(), settings) == 1
     out, err = capsys.readouterr()
     assert [line.split("\t")[0] for line in out.splitlines()] == [json.loads(v)["url"] for v in (old, new)]

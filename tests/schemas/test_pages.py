@@ -37,7 +37,6 @@ def test_exactly_one_body_is_needed(body: dict[str, Any]) -> None:
 
 def test_a_content_type_without_end_is_cut() -> None:
     page = CrawledPage(url=URL, html="<p>", content_type="text/html; charset=" + " " * 1_000_000)
-
     assert page.content_type == "text/html; charset=".ljust(MAX_CONTENT_TYPE)
 
 
@@ -51,7 +50,6 @@ def test_an_empty_body_is_one(body: dict[str, Any], read: str) -> None:
 )
 def test_an_author_may_come_as_text(author: Any, names: tuple[str, ...]) -> None:
     page = CrawledPage.model_validate({"url": URL, "content": "", "author": author})
-
     assert page.author == names
     assert CrawledPage.model_validate_json(page.to_json()) == page
 
@@ -76,14 +74,12 @@ def test_metadata_of_a_wrong_type_is_refused(wrong: Any) -> None:
 
 def test_what_metadata_does_not_say_is_null_and_what_it_says_beyond_is_passed_over() -> None:
     metadata = CrawlerMetadata.model_validate({"has_byline": True, "of_tomorrow": 1})
-
     assert {name: value for name, value in metadata.to_wire().items() if value is not None} == {"has_byline": True}
 
 
 @pytest.mark.parametrize("body", [{"html": "<p>"}, {"html_base64": "PHA+"}])
 def test_what_stands_beside_html_is_passed_over_whatever_it_is(body: dict[str, Any]) -> None:
     foreign = {"title": 7, "date": 1714720000, "author": {"name": "A"}, "summary": [], "quality_metadata": "yes"}
-
     assert CrawledPage.model_validate({"url": URL, **body, **foreign}) == CrawledPage.model_validate(
         {"url": URL, **body}
     )
@@ -97,7 +93,6 @@ def test_no_nul_in_texts(field: str) -> None:
 
 def test_a_scored_page_without_a_score_was_labelled_by_its_source() -> None:
     page = ScoredPage.model_validate(OLD)
-
     assert (page.cts_score, page.label_source, page.trust_features.cts_score) == (None, "fallback", None)
     assert page.trust_features.has_byline is None
     assert ScoredPage.model_validate_json(page.to_json()) == page
@@ -127,7 +122,6 @@ def test_the_date_of_a_scored_page_is_a_day_or_an_instant(
     written: str | None, value: object, again: str | None
 ) -> None:
     page = ScoredPage.model_validate(OLD | {"date": written})
-
     assert page.date == value
     assert type(page.date) is type(value)
     assert json.loads(page.to_json())["date"] == again

@@ -27,14 +27,11 @@ BATCH = b'{"batchId":"b","query":"q","retrievedContent":[]}'
 
 
 def page(value: bytes, headers: Headers = (), produced_at: datetime | None = None) -> CrawledPage:
-    event = decode(PAGES_CRAWLED, value, headers, produced_at)
-    assert isinstance(event, CrawledPage), event
-    return event
+    return instance(CrawledPage, decode(PAGES_CRAWLED, value, headers, produced_at))
 
 
 def refused(topic: Topic, value: bytes | None, headers: Headers = ()) -> Dead:
-    event = decode(topic, value, headers, None)
-    assert isinstance(event, Dead), event
+    event = instance(Dead, decode(topic, value, headers, None))
     assert len(event.detail) <= MAX_DETAIL
     return event
 

@@ -210,7 +210,6 @@ def test_features_of_another_configuration_are_told_in_the_log_and_by_the_doctor
     with capture_logs() as logged:
         QueryEngine(settings, Answers())
     assert logged == []
-
     changed(folder, features_config="0" * 12)
     settings = load_settings(**trees(folder, "on"))
     [finding] = check_trees(settings)

@@ -76,7 +76,6 @@ def test_each_declared_distribution_is_imported() -> None:
         *(one for name in RUNTIME_EXTRAS for one in project["optional-dependencies"][name]),
     ]
     modules = imported_modules()
-
     assert not never_imported(required, modules), "import it, or do not declare it"
     assert never_imported(["pytest>=8.3", "httpx>=0.28"], modules) == {"pytest"}
 

@@ -6,11 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from handlers.score_page import score_page
-from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from streams.tsv import COLUMNS, LEGACY_COLUMNS, BadRow, escape, read_row, row_of
 from tests.handlers.test_score_page import AUTHOR, DATE, DOI, HEADING, LINK, REFERENCES, RULES, SCHEMA, TABLE, page
-from tests.samples import instance
+from tests.samples import emitted, instance
 from tests.tables import tables
 
 URL = "https://a.example/1"
@@ -30,28 +29,21 @@ def row(*columns: str) -> bytes:
 
 
 def read(line: bytes) -> CrawledPage:
-    page = read_row(line)
-    assert isinstance(page, CrawledPage), page
-    return page
+    return instance(CrawledPage, read_row(line))
 
 
 def refused(line: bytes) -> str:
-    bad = read_row(line)
-    assert isinstance(bad, BadRow), bad
+    bad = instance(BadRow, read_row(line))
     return bad.reason
 
 
 def scored(crawled: CrawledPage) -> ScoredPage:
-    outcome = instance(Emit, score_page(crawled, RULES))
-    (event,) = outcome.events
-    assert isinstance(event, ScoredPage)
-    return event
+    return emitted(ScoredPage, score_page(crawled, RULES))
 
 
 class TestReading:
     def test_the_five_columns(self) -> None:
         page = read(row(URL, "A title", "One.\\nTwo.", "2024-05-03", json.dumps(METADATA)))
-
         assert (page.url, page.title, page.content, page.date) == (URL, "A title", "One.\nTwo.", "2024-05-03")
         assert page.quality_metadata is not None
         assert {name: getattr(page.quality_metadata, name) for name in METADATA} == METADATA
@@ -65,14 +57,12 @@ class TestReading:
 
     def test_an_empty_object_is_metadata_that_says_nothing(self) -> None:
         metadata = read(row(URL, "T", "text", "", "{}")).quality_metadata
-
         assert metadata is not None
         assert set(metadata.to_wire().values()) == {None}
 
     @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\r"])
     def test_line_ends_and_a_byte_order_mark_are_no_text(self, end: bytes) -> None:
         page = read(b"\xef\xbb\xbf" + row(URL, "T", "text", "2024-05-03") + end)
-
         assert (page.url, page.date) == (URL, "2024-05-03")
 
     @pytest.mark.parametrize("line", [b"", b"\n", b"\r\n", b"  \n", "\t".join(COLUMNS).encode() + b"\r\n"])
@@ -94,7 +84,6 @@ class TestReading:
     )
     def test_metadata_may_be_escaped_like_a_text_or_be_plain_json(self, column: str) -> None:
         metadata = read(row(URL, "T", "text", "", column)).quality_metadata
-
         assert metadata is not None
         assert metadata.schema_type == 'a中"b\n'
 
@@ -115,7 +104,6 @@ class TestReading:
     @given(st.binary(max_size=200) | st.lists(st.text(max_size=20), min_size=3, max_size=6).map(lambda c: row(*c)))
     def test_no_line_raises(self, line: bytes) -> None:
         page = read_row(line)
-
         assert page is None or isinstance(page, BadRow) or page.content is not None
 
 
@@ -134,9 +122,7 @@ class TestThereAndBack:
             told
             | {"trust_features": features, "cts_score": 10, "tier": "C", "trust_label": "LOW", "config_version": "x"}
         )
-
         line = row_of(page)
-
         assert line.count(b"\n") == 1
         assert line.count(b"\t") == len(COLUMNS) - 1
         assert {name: getattr(read(line), name) for name in told} == told
@@ -155,9 +141,7 @@ class TestThereAndBack:
         claim = '<meta property="og:site_name" content="科技部">'
         body: dict[str, Any] = {"content": "A text.\n資料來源：觀測"} if extracted else {"html": page(claim, *parts)}
         before = scored(CrawledPage(url=url, final_url=final_url, site_name=site_name, **body))
-
         again = scored(read(row_of(before)))
-
         assert again.cts_score == before.cts_score
         assert (again.tier, again.trust_label, again.label_source) == (
             before.tier, before.trust_label, before.label_source,
@@ -176,20 +160,15 @@ class TestThereAndBack:
             "summary": "Rain.",
         }
         before = scored(CrawledPage.model_validate({"url": URL, "content": "text", "quality_metadata": {}, **told}))
-
         back = read(row_of(before))
-
         assert {name: back.to_wire()[name] for name in told} == told
 
     def test_a_page_without_a_score_has_none_again(self) -> None:
         before = scored(CrawledPage(url="https://udn.com/a", content="text"))
-
         back = read(row_of(before))
-
         assert before.cts_score is None
         assert back.quality_metadata is None
 
     def test_what_a_crawler_says_of_the_site_in_its_metadata_is_not_the_publisher(self) -> None:
         back = read(row(URL, "T", "text", "", '{"site_name": "科技部", "assay": 7}'))
-
         assert back.site_name is None

@@ -1,7 +1,5 @@
 """Who, when and where: what the offline judge of claims misses, accepts and cannot know; and that no text sways it."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.claims.wording import Feature, features_of, score_of
@@ -128,8 +126,7 @@ def test_a_claim_without_a_gap_is_good_with_and_without_its_source(claim: str) -
 
 
 @pytest.mark.parametrize(
-    "claim",
-    ["Mozart composed 41 symphonies.", "The human body has 206 bones.", "水在攝氏100度沸騰。"],
+    "claim", ["Mozart composed 41 symphonies.", "The human body has 206 bones.", "水在攝氏100度沸騰。"]
 )
 def test_the_wording_may_not_show_it(claim: str) -> None:
     assert score(claim) is None

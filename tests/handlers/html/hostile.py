@@ -1,7 +1,5 @@
 """Pages that are made to take the HTML parser long: shapes by name, and random mixtures of what they are made of."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from itertools import count, product

@@ -1,7 +1,5 @@
 """The shipped ``page_reading`` section and an outline of a piece of HTML, for the readers' tests."""
 
-from __future__ import annotations
-
 from handlers.html.encoding import parse_page
 from handlers.html.hints import Hints
 from handlers.html.marks import Story, StoryWords, look_near

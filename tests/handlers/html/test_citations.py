@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from handlers.html.citations import CitationWords, is_wire_report
@@ -45,7 +43,6 @@ def read(html: str) -> PageFacts:
 )  # fmt: skip
 def test_find_citations(html: str, has_doi: bool, count: int, references: bool) -> None:
     found = read(html)
-
     assert (found.has_doi, found.citation_count, found.has_references_section) == (has_doi, count, references)
 
 
@@ -71,9 +68,7 @@ def test_boilerplate_supports_nothing_and_the_reader_says_so() -> None:
         <a href="https://elsewhere.example.org/report">the report</a> names order 10.1234/abc.</p></article>
         <aside><h2>Newsletter</h2><a href="https://mail.example.org/">Subscribe</a></aside>
         <footer><h3>Follow us</h3><a href="https://social.example.org/us">Follow</a></footer>"""
-
     found = read(html)
-
     assert (found.headings_count, found.external_links_count) == (1, 1)
     assert found.not_counted == {
         "doi_or_citation": "a DOI that is mentioned and not cited",

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from datetime import date
 from typing import Any
 
@@ -80,21 +78,15 @@ STORY = "<p>" + "Three days of heavy rain have ended the drought, they said. " *
 )
 def test_authors_and_dates_beside_the_story_are_others(around: str) -> None:
     byline = "<p>By Ada Lovelace</p><p>4 June 2022</p>"
-
     page = read(f"<article>{HEADING}{STORY}</article>{around}")
     credited = read(f"<article>{HEADING}{byline}{STORY}</article>{around}")
-
     assert (page.authors, page.date) == ((), None)
-    assert (credited.authors, credited.date) == (
-        ("Ada Lovelace",),
-        date(2022, 6, 4),
-    )
+    assert (credited.authors, credited.date) == (("Ada Lovelace",), date(2022, 6, 4))
 
 
 @given(st.one_of(st.none(), st.text(max_size=400)))
 def test_a_type_that_travels_is_short_text(name: str | None) -> None:
     short = short_type(name)
-
     assert short is None or 0 < len(short) <= MAX_SCHEMA_TYPE
     assert short == short_type(short)
 
@@ -114,7 +106,6 @@ def facts(content: str = EXTRACTED_STORY, **fields: Any) -> PageFacts:
 
 def test_what_nobody_looked_for_is_none() -> None:
     seen = facts()
-
     assert (seen.has_byline, seen.has_author, seen.has_date, seen.has_headings) == (None, None, None, None)
     assert (seen.external_links_count, seen.headings_count, seen.schema_type) == (None, None, None)
     assert seen.schema_is_article is None
@@ -130,9 +121,7 @@ def test_what_the_crawler_saw_is_taken_over() -> None:
         "external_links_count": 7,
         "is_wire_report": True,
     }
-
     seen = facts(date="2026-01-02", quality_metadata=told)
-
     assert {name: getattr(seen, name) for name in told} == told
     assert seen.schema_is_article
 
@@ -195,7 +184,6 @@ def test_what_the_crawler_states_stands_against_the_text(name: str) -> None:
 )
 def test_a_date_that_is_given_is_observed(date: str | None, iso: str | None, observed: bool | None) -> None:
     seen = facts(date=date)
-
     assert (seen.date and seen.date.isoformat(), seen.has_date) == (iso, observed)
 
 
@@ -212,19 +200,16 @@ def test_a_date_that_is_given_is_observed(date: str | None, iso: str | None, obs
 )
 def test_a_date_is_read_by_the_rule_for_html(date: str, url: str, fetched_at: str | None, iso: str | None) -> None:
     seen = facts(date=date, url=url, fetched_at=fetched_at, quality_metadata={"has_date": True})
-
     assert (seen.date and seen.date.isoformat(), seen.has_date) == (iso, iso is not None)
 
 
 def test_an_agency_is_no_author() -> None:
     seen = facts(author=["dpa", "Mette Friis"])
-
     assert (seen.authors, seen.agencies, seen.is_wire_report) == (("Mette Friis",), ("dpa",), True)
 
 
 def test_an_author_that_is_given_is_observed_but_shows_no_byline() -> None:
     seen = facts(author=["Mette\n Friis", " "])
-
     assert (seen.authors, seen.has_author, seen.has_byline) == (("Mette Friis",), True, None)
 
 
@@ -235,9 +220,7 @@ def test_the_summary_is_the_given_one_else_the_leading_sentences() -> None:
 
 def test_a_text_is_kept_as_it_came_and_is_no_markup() -> None:
     text = "<script>1 < 2 & 3</script>\n\n  <h2>References</h2>"
-
     seen = facts(text, title=" A \n title ")
-
     assert (seen.text, seen.title) == (text, "A title")
     assert not seen.has_references_section
 
@@ -251,9 +234,7 @@ def test_a_long_text_is_cut() -> None:
 def test_any_text_can_be_read_and_travels(content: str, date: str, name: str) -> None:
     fields: dict[str, Any] = {"title": name, "date": date, "author": (name,), "summary": content}
     page = CrawledPage.model_construct(url="https://a.example/1", content=content, quality_metadata=None, **fields)
-
     seen = EXTRACTED.read(page)
-
     for text in (seen.text, seen.title, seen.summary, *seen.authors):
         assert "\x00" not in text
         text.encode()

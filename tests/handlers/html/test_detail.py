@@ -1,7 +1,5 @@
 """Fetched pages as details: content, or why there is none."""
 
-from __future__ import annotations
-
 import html as markup
 from datetime import UTC, datetime
 
@@ -15,6 +13,7 @@ from handlers.html.detail import Detail, refreshed_to, trail_of, why_elsewhere
 from handlers.html.encoding import parse_page
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from tests.rules import shipped_rules
+from tests.samples import instance
 
 RULES = shipped_rules(FetchPageRules)
 READER = RULES.reader
@@ -47,8 +46,7 @@ def test_the_window_s_title_counts_beside_a_heading_that_says_nothing() -> None:
 
 def test_a_page_that_scripts_make_may_say_it_to_those_who_have_none() -> None:
     html = f"<title>Lantern walk</title><div id=app></div><NOSCRIPT><h1>Lantern walk</h1><p>{STORY}</p></NOSCRIPT>"
-    found = READER.detail(page(html))
-    assert isinstance(found, Detail)
+    found = instance(Detail, READER.detail(page(html)))
     assert "old mill" in found.content.text
     assert found.page.body == html.encode(), "the page goes out as it came"
     wanting = "<title>App</title><div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript>"

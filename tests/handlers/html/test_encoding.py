@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +28,6 @@ from tests.cpu import cpu_seconds
 )  # fmt: skip
 def test_encodings(body: str | bytes, content_type: str | None, text: str, encoding: str) -> None:
     page = parse_page(body, content_type)
-
     assert page.tree.body is not None
     assert page.tree.body.text() == text
     assert page.encoding == encoding

@@ -1,7 +1,5 @@
 """Hostile pages through ``score_page`` take no more than a few times as long as an ordinary page of their size."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -42,7 +40,6 @@ def test_a_shape_takes_a_few_times_as_long_as_an_ordinary_page(name: str, ordina
     """Quadratic time would be a hundred times as long."""
     body = SHAPES[name](SIZE)
     most = MOST_TIMES_ORDINARY_OF_SIZE * ordinary
-
     assert seconds(body) < most or seconds(body) < most
 
 
@@ -78,6 +75,5 @@ print(json.dumps([spent, int(peak[1]) / 1024]))
 def test_the_largest_page_of_a_shape_is_read_in_bounded_time_and_memory(name: str) -> None:
     ordinary, _ = of_the_largest_page("ordinary")
     spent, memory = of_the_largest_page(name)
-
     assert spent < MOST_TIMES_ORDINARY * ordinary, f"{spent:.2f} s, an ordinary page takes {ordinary:.2f} s"
     assert memory < MOST_MEGABYTES

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest
@@ -55,7 +53,6 @@ def date_of(html: str, data: StructuredData = NO_DATA, url: str = "https://examp
 )
 def test_find_date(html: str, iso: str, seen_in: str) -> None:
     found = found_on(html)
-
     assert (found.value.isoformat() if found else "", found.seen_in if found else "") == (iso, seen_in)
 
 
@@ -165,7 +162,6 @@ def test_a_short_line_beside_the_heading_may_have_dates_and_names_only(line: str
 
 def test_a_list_of_terms_may_hold_the_date() -> None:
     terms = "<dt>From</dt><dd>Council</dd><dt>Updated:</dt><dd>9 June 2024</dd><dt>Published:</dt><dd>3 May 2024</dd>"
-
     assert date_of(f"<h1>Plan</h1><dl>{terms}</dl>{STORY}") == "2024-05-03"
     assert date_of(f"<h1>Plan</h1>{STORY * 9}<table><tr><th>Published<td>3 May 2024</table>") == "2024-05-03"
 
@@ -181,7 +177,6 @@ def test_a_story_may_begin_with_place_and_day() -> None:
 
 def test_structured_data_comes_first_and_the_url_before_what_is_merely_visible() -> None:
     url = "https://example.com/2020/08/05/story"
-
     assert date_of("<p>3 May 2019</p>", StructuredData(published="2024-05-03"), url) == "2024-05-03"
     assert date_of("<p>3 May 2019</p>", url=url) == "2020-08-05"
 

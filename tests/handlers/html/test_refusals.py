@@ -1,7 +1,5 @@
 """Pages that came and are no content, in their own words and by where redirects led."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The two looks at a source: title and summary, on which it is judged, and the snippet of one that is relevant."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -43,7 +41,6 @@ def read(*scripts: Any, item_types: tuple[str, ...] = (), part_types: tuple[str,
 )
 def test_shapes(script: Any) -> None:
     data = read(script)
-
     assert (data.type, data.is_article) == ("NewsArticle", True)
     assert (data.published, data.headline, data.authors) == ("2024-05-03", "Rain", ("Ada Lovelace",))
 
@@ -70,9 +67,7 @@ def test_the_parts_of_a_thing_are_not_the_page(script: dict[str, Any], name: str
 
 def test_authors_are_told_from_organisations() -> None:
     person, agency = {"@type": "Person", "name": "Ada Lovelace"}, {"@type": "NewsMediaOrganization", "name": "Agency"}
-
     data = read(ARTICLE | {"author": [agency, person]})
-
     assert (data.authors, data.organizations) == (("Ada Lovelace",), ("Agency",))
 
 
@@ -87,7 +82,6 @@ def test_microdata_types_count_and_other_vocabularies_do_not() -> None:
 
 def test_the_parts_of_an_item_are_not_the_page() -> None:
     product, review = ("https://schema.org/Product",), ("https://schema.org/Review", "https://schema.org/Person")
-
     assert read(item_types=product, part_types=review).type == "Product"
     assert read(item_types=("https://schema.org/WebPage",), part_types=review).type == "Review"
     assert read(part_types=("https://schema.org/Person",)).type == "Person"
@@ -99,15 +93,12 @@ def test_the_first_of_several_types_wins() -> None:
 
 def test_broken_json_still_tells_something() -> None:
     said = '{"@type": "NewsArticle", "datePublished": "2024-05-03", "headline": "a "quoted" word", '
-
     data = read(said + '"author": {"name": "Ada"}}')
-
     assert (data.type, data.published, data.authors) == ("NewsArticle", "2024-05-03", ("Ada",))
 
 
 def test_comments_have_other_authors() -> None:
     data = read({"@type": "WebPage", "comment": [{"@type": "Article", "author": "Somebody"}]})
-
     assert data.type == "WebPage"
 
 
@@ -164,7 +155,5 @@ def test_any_title_is_read(stated: str, site: str) -> None:
 
 def test_values_of_many_forms_are_texts() -> None:
     value = {"@type": "Article", "headline": ["Rain", "Snow"], "description": {"@value": "Wet."}, "datePublished": 17}
-
     found = read(value)
-
     assert (found.headline, found.description, found.published) == ("Rain", "Wet.", "17")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +12,6 @@ PARAGRAPH = "<p>Three days of heavy rain have ended the longest drought in forty
 
 def test_blocks_know_their_tag_links_and_place() -> None:
     page = outline_of("<h1>Rain</h1><div>a <a href=/x>link</a><p>b</p>c</div><nav>d <a href=/y>e</a></nav>")
-
     assert [(block.text, block.tag, block.linked) for block in page.blocks()] == [
         ("Rain", "h1", 0),
         ("a link", "div", 4),
@@ -26,7 +23,6 @@ def test_blocks_know_their_tag_links_and_place() -> None:
 
 def test_a_paragraph_is_one_line_with_its_links() -> None:
     page = outline_of(f"<p>{PARAGRAPH[3:-4]} <a href=/x>It is <b>over</b></a>.</p>")
-
     (block,) = page.blocks()
     assert block.text.endswith("said. It is over.")
     assert block.linked == len("It is over")
@@ -34,7 +30,6 @@ def test_a_paragraph_is_one_line_with_its_links() -> None:
 
 def test_scripts_styles_and_hidden_content_are_no_text() -> None:
     html = "<script>a</script><style>b</style><svg>c</svg><template>d</template><!-- e --><select>f</select>"
-
     assert outline_of(html).texts == []
 
 
@@ -48,7 +43,6 @@ def test_what_calls_itself_boilerplate_is_believed_in_moderation() -> None:
     small = hidden(f"<div>{PARAGRAPH * 3}</div><div class=related-stories>{PARAGRAPH}</div>")
     large = hidden(f"<div class=comments-page>{PARAGRAPH * 3}</div><div>{PARAGRAPH}</div>")
     all_of_it = hidden(f"<div class=comment>{PARAGRAPH}</div>" * 4)
-
     assert small == [False] * 3 + [True]
     assert not any(large)
     assert not any(all_of_it)
@@ -58,7 +52,6 @@ def test_meta_is_kept_under_each_of_its_names() -> None:
     page = outline_of(
         '<meta property="og:title dc.title" content=" a "><meta name="OG:TITLE" content="b"><meta name=x>'
     )
-
     assert page.meta == {"og:title": ["a", "b"], "dc.title": ["a"]}
 
 
@@ -90,13 +83,11 @@ def test_lines(html: str, lines: list[str]) -> None:
 
 def test_depth_does_not_matter() -> None:
     page = outline_of("<div class=menu>" * 3000 + PARAGRAPH + "</div>" * 3000 + PARAGRAPH, max_nodes=100_000)
-
     assert main_text(page, 10_000).text
 
 
 def test_many_lines_in_deep_formatting_are_read_in_one_climb() -> None:
     page = outline_of("<p>" + "<b>" * 3000 + "x<br>" * 20_000 + "<a href=/x>y</a> z", max_nodes=100_000)
-
     lines = page.blocks()
     assert (len(lines), lines[-1].text, lines[-1].linked) == (20_001, "y z", 1)
 
@@ -104,7 +95,6 @@ def test_many_lines_in_deep_formatting_are_read_in_one_climb() -> None:
 @pytest.mark.parametrize("depth", range(1, 20))
 def test_the_block_element_is_found_from_any_depth(depth: int) -> None:
     page = outline_of("<ul><li>" + "<b>" * depth + "x<br>" + "<a href=/x>y</a> and z</ul>")
-
     assert [(block.text, block.tag, block.linked) for block in page.blocks()] == [("x", "li", 0), ("y and z", "li", 1)]
     assert {page.tags[block.element] for block in page.blocks()} == {"ul"}
 
@@ -127,7 +117,6 @@ def test_a_picture_may_hold_links() -> None:
 )
 def test_any_page_has_an_outline(parts: list[str]) -> None:
     page = outline_of("".join(parts))
-
     for block in page.blocks():
         assert block.text == " ".join(block.text.split()) != ""
         assert 0 <= block.linked <= len(block.text)
@@ -156,7 +145,6 @@ def test_items_are_told_from_their_parts() -> None:
         "<div itemscope itemtype=Product><p itemprop=review itemscope itemtype=Review>Good"
         "<p itemprop=mainEntity itemscope itemtype=Article>Rain"
     )
-
     assert (page.item_types, page.part_types) == (["Product", "Article"], ["Review"])
 
 

@@ -1,7 +1,5 @@
 """Scored pages for tests of the index."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from schemas.pages import ScoredPage, Tier, TrustFeatures

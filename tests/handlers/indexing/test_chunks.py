@@ -1,7 +1,5 @@
 """Chunks: never too large, nothing lost, cut where a reader would cut."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,10 +35,7 @@ def test_paragraphs_share_a_chunk_while_they_fit() -> None:
 
 def test_a_long_paragraph_is_cut_between_sentences() -> None:
     text = "The river rose in the night. By noon it had reached the mill. Nobody was hurt."
-    assert chunk_text(text, 62) == (
-        "The river rose in the night. By noon it had reached the mill.",
-        "Nobody was hurt.",
-    )
+    assert chunk_text(text, 62) == ("The river rose in the night. By noon it had reached the mill.", "Nobody was hurt.")
 
 
 def test_chinese_sentences_keep_their_closing_marks() -> None:

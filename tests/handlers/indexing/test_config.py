@@ -1,7 +1,5 @@
 """The sections on sources, and the shipped lists that they hold."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import Any
@@ -30,7 +28,6 @@ def sources(**changes: Any) -> SourcesSection:
 
 def test_there_are_more_than_a_thousand_entries_and_no_domain_twice() -> None:
     lines = [domain for file in FILES for domain in ENTRY.findall(file.read_text("utf-8"))]
-
     assert [domain for domain, times in Counter(lines).items() if times > 1] == []
     assert sorted(lines) == sorted(domain for domain, *_ in RULES.sources.entries()), "one entry a line"
     assert len(lines) > 1300
@@ -52,20 +49,17 @@ def test_every_entry_is_a_domain_with_a_name_and_a_reason() -> None:
 
 def test_no_entry_of_tier_1_or_2_is_a_public_suffix() -> None:
     tiers = {name: kind.tier for name, kind in RULES.sources.kinds.items()}
-
     assert [d for d, kind, *_ in RULES.sources.entries() if tiers[kind] < 3 and is_public_suffix(d)] == []
 
 
 @pytest.mark.parametrize(("country", "domain"), TABLES["sources"])
 def test_a_government_without_a_suffix_is_in_tier_1(country: str, domain: str) -> None:
     source = source_at(f"https://{domain}/", None, "", RULES.compiled.sources)
-
     assert (source.tier, source.is_government) == (1, True), country
 
 
 def test_a_domain_in_two_lists_is_an_error() -> None:
     lists = {"newspaper": {"de": {"a.example": "A"}}, "magazine": {"at": {"a.example": "A"}}}
-
     with pytest.raises(ValidationError, match=r"a\.example is listed twice, as newspaper and as magazine"):
         sources(lists=lists)
 
@@ -91,9 +85,7 @@ def test_own_entries_precede_source_tiers_and_those_the_lists() -> None:
     tiers = RULES.source_tiers.model_copy(update={"tier_1": ("reuters.com", "apnews.com"), "tier_2": ("BBC ",)})
     own = {"Reuters.com": OwnSource(kind="magazine", reason="ours"), "The Wire": OwnSource(tier=1)}
     rules = source_rules_of(sources(own=own), tiers, RULES.source_rules)
-
     found = [source_at(f"https://{host}/", None, "", rules) for host in ("reuters.com", "apnews.com", "afp.com")]
-
     assert [(source.tier, source.kind) for source in found] == [(2, "magazine"), (1, "news_agency"), (2, "news_agency")]
     assert source_at("https://x.example/", "the wire", "", rules).tier == 1
     assert source_at("https://x.example/", "bbc", "", rules).tier == 2
@@ -106,9 +98,7 @@ def test_an_entry_of_several_tiers_counts_in_the_best_however_it_is_written() ->
     suffixes = {"government_suffixes": ("GOV.*",), "academic_suffixes": (" ac.* ",)}
     rules = source_rules_of(sources(lists={}), tiers, RULES.source_rules.model_copy(update=suffixes))
     hosts = ("one.example", "two.example", "three.example", "other.example", "x.gov.uk", "x.ac.uk")
-
     found = [source_at(f"https://{host}/", None, "", rules) for host in hosts]
-
     assert [source.tier for source in found] == [1, 2, 3, 3, 1, 1]
     assert [source.base_score for source in found] == [40, 25, 10, 10, 40, 40]
     assert [source.tags for source in found] == [(), ("news",), ("blog",), (), ("government",), ("academic",)]
@@ -125,5 +115,4 @@ def test_every_part_of_the_lists_changes_the_version() -> None:
         sources(lists={}),
         sources(kinds=RULES.sources.model_dump()["kinds"] | {"gazette": {"tier": 2, "reason": "new"}}),
     ]
-
     assert len({RULES.model_copy(update={"sources": each}).config_version for each in (RULES.sources, *changed)}) == 4

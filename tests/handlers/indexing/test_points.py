@@ -1,20 +1,29 @@
-"""How many points a page has, which, and what they carry."""
+"""How many points a page has, which, what they carry, and what is written and removed.
 
-from __future__ import annotations
+Any sequence of versions ends with the points of the newest, also if writers die.
+"""
 
 import json
 import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handlers.index_page import IndexPageRules
-from handlers.indexing.points import points_of
-from schemas.needs import IndexPoint
+from handlers.indexing.points import MEMORY, WritePlan, document_id_of, places_to_read, plan_write, points_of
+from schemas.needs import IndexDocument, IndexPoint
 from schemas.pages import ScoredPage, Tier
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(IndexPageRules)
+START = datetime(2026, 1, 1, tzinfo=UTC)
+Step = tuple[str, Any]
 
 
 def points(page: ScoredPage) -> tuple[IndexPoint, ...]:
@@ -106,3 +115,160 @@ def test_what_every_point_carries_is_bounded_whatever_its_page_says() -> None:
 
 def test_the_title_is_embedded_with_every_part() -> None:
     assert all(point.text.startswith("A title\n") for point in points(scored_page("A", LONG)))
+
+
+class Index:
+    """An index in a dictionary, whose writer may die after any point, as an embedded store's does."""
+
+    def __init__(self) -> None:
+        self.points: dict[str, dict[str, Any]] = {}
+
+    def put(self, document: IndexDocument, run: str | None = None, dies_after: int = 99) -> WritePlan:
+        places = places_to_read(document.document_id)
+        stored: Mapping[str, Any] = {place: self.points[place] for place in places if place in self.points}
+        plan = plan_write(document, run, "embedder", stored)
+        steps: list[Step] = []
+        for place, point in enumerate(plan.write):
+            steps.append(("write", (point.id, {**point.payload, **({MEMORY: plan.memory} if place == 0 else {})})))
+        steps += [("remove", gone) for gone in plan.remove]
+        if plan.settle is not None:
+            steps.append(("settle", None))
+        for kind, what in steps[:dies_after]:
+            if kind == "write":
+                written, payload = what
+                self.points[written] = payload
+            elif kind == "remove":
+                self.points.pop(what, None)
+            else:
+                self.points[document.points[0].id][MEMORY] = plan.settle
+        return plan
+
+
+def document(page: ScoredPage, day: int = 0) -> IndexDocument:
+    return IndexDocument(document_id_of(page.url), points(page), START + timedelta(days=day))
+
+
+def version(tier: Tier, paragraphs: int, day: int) -> IndexDocument:
+    return document(scored_page(tier, "\n".join(LONG.splitlines()[:paragraphs])), day)
+
+
+# Few lengths, so that the same page comes often again.
+VERSIONS = st.builds(version, st.sampled_from("ABC"), st.sampled_from([0, 7, 30, 60]), st.integers(0, 5))
+
+
+def is_just(index: Index, wanted: IndexDocument) -> bool:
+    texts = {point.id: point.payload["text"] for point in wanted.points}
+    return {gone: payload["text"] for gone, payload in index.points.items()} == texts
+
+
+@given(st.lists(VERSIONS, min_size=1, max_size=8))
+def test_the_newest_version_is_there_and_nothing_else(versions: list[IndexDocument]) -> None:
+    index = Index()
+    newest = versions[0]
+    for put in versions:
+        index.put(put)
+        assert put.fetched_at is not None
+        assert newest.fetched_at is not None
+        if put.fetched_at >= newest.fetched_at:
+            newest = put
+    assert is_just(index, newest)
+
+
+@given(st.lists(st.tuples(VERSIONS, st.integers(0, 30)), min_size=1, max_size=6), VERSIONS)
+def test_a_writer_that_dies_leaves_nothing_that_the_next_one_overlooks(
+    dying: list[tuple[IndexDocument, int]], last: IndexDocument
+) -> None:
+    index = Index()
+    for put, steps in dying:
+        index.put(put, dies_after=steps)
+    last = IndexDocument(last.document_id, last.points, START + timedelta(days=9))
+    index.put(last)
+    assert is_just(index, last)
+    assert index.put(last) == WritePlan()
+
+
+@pytest.mark.parametrize("before", ["A", "B", "C", None])
+@pytest.mark.parametrize("tier", ["A", "B", "C"])
+def test_whoever_dies_at_any_step_is_made_good_by_the_same_record(tier: Tier, before: Tier | None) -> None:
+    put = version(tier, 30, 1)
+    for steps in range(40):
+        index = Index()
+        if before is not None:
+            index.put(version(before, 60, 0))
+        index.put(put, dies_after=steps)
+        index.put(put)
+        assert is_just(index, put), steps
+
+
+@pytest.mark.parametrize("tier", ["A", "B", "C"])
+def test_whoever_dies_at_any_step_leaves_nothing_to_a_newer_version(tier: Tier) -> None:
+    newer = version("C", 60, 2)
+    for steps in range(40):
+        index = Index()
+        index.put(version(tier, 60, 1), dies_after=steps)
+        index.put(newer)
+        assert is_just(index, newer), steps
+
+
+def test_the_same_page_twice_changes_nothing() -> None:
+    index = Index()
+    assert len(index.put(version("A", 60, 0)).write) > 5
+    assert index.put(version("A", 60, 0)) == WritePlan()
+
+
+def test_the_same_page_fetched_again_is_only_remembered_as_newer() -> None:
+    index = Index()
+    index.put(version("A", 60, 0))
+    again = index.put(version("A", 60, 3))
+    assert not again.write
+    assert not again.remove
+    assert again.settle is not None
+    assert index.put(version("C", 60, 2)).outdated
+
+
+def test_a_tier_change_removes_what_the_new_tier_does_not_have() -> None:
+    index = Index()
+    written = len(index.put(version("A", 60, 0)).write)
+    plan = index.put(version("C", 60, 1))
+    assert len(plan.write) == 1
+    assert len(plan.remove) == written - 1
+    assert len(index.points) == 1
+
+
+def test_of_one_fetch_a_replay_is_newer_than_live_traffic() -> None:
+    index = Index()
+    index.put(version("A", 60, 0), run="replay-1")
+    assert index.put(version("C", 60, 0)).outdated
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("2026-01-01T08:00:00+08:00", "2026-01-01T01:00:00+00:00"),
+        ("2026-01-01T00:00:00+00:00", "2026-01-01T00:00:00.000001+00:00"),
+        ("2026-01-01T08:00:00+08:00", "2026-01-01T00:30:00"),
+        ("0001-01-01T00:00:00+14:00", "2026-01-01T00:00:00-05:00"),
+    ],
+)
+def test_versions_are_ordered_by_time_whatever_the_zone(older: str, newer: str) -> None:
+    index = Index()
+    index.put(replace(version("C", 5, 0), fetched_at=datetime.fromisoformat(older)))
+    put = replace(version("A", 5, 0), fetched_at=datetime.fromisoformat(newer))
+    assert not index.put(put).outdated
+    assert is_just(index, put)
+    assert index.put(replace(version("C", 5, 0), fetched_at=datetime.fromisoformat(older))).outdated
+
+
+def test_another_embedder_makes_every_point_new() -> None:
+    put = version("A", 60, 0)
+    index = Index()
+    index.put(put)
+    stored = {place: index.points[place] for place in places_to_read(put.document_id) if place in index.points}
+    assert plan_write(put, None, "other", stored).write == put.points
+
+
+@pytest.mark.parametrize("memory", [None, 7, {"chunks": "many"}, {"chunks": -1, "fetched_at": None}])
+def test_a_memory_that_is_none_is_no_obstacle(memory: object) -> None:
+    put = version("C", 5, 0)
+    stored = {put.points[0].id: {"text": "old", MEMORY: memory}}
+    assert plan_write(put, None, "embedder", stored).write == put.points

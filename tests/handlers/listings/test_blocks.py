@@ -1,7 +1,5 @@
 """Where links stand on a page, and which element holds each of a group."""
 
-from __future__ import annotations
-
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 

@@ -1,7 +1,5 @@
 """Next pages of listings."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.fetch_page import FetchPageRules

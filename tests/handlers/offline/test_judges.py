@@ -1,7 +1,5 @@
 """The offline judges of relevance and rankings: English, Chinese, and pages that try to steer them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -52,8 +50,7 @@ def test_a_page_on_the_question_is_relevant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "expected"),
-    [("台北市騎樓整平計畫與補助", "Relevant"), ("台北市地價稅開徵", UNDECIDED)],
+    ("title", "expected"), [("台北市騎樓整平計畫與補助", "Relevant"), ("台北市地價稅開徵", UNDECIDED)]
 )
 def test_chinese_is_compared_by_pairs_of_characters(title: str, expected: str) -> None:
     assert said(title, query="台北市的騎樓整平", ignored=["的"]) == expected

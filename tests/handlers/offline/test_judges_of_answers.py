@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from handlers.offline.judges import analyst, critic, writer
+from handlers.reasoning.context import ReasoningSection
 from handlers.reasoning.replies import read_findings, read_sentences, read_verdicts
-from handlers.reasoning.sections import ReasoningSection
 from schemas.rules import Rules
 from tests.rules import shipped_rules
 

@@ -4,8 +4,6 @@ The attacks vary names, values, spellings, brackets and the way in which they tr
 other words or languages what our label says. No pattern finds all of these, so isolation must not depend on words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from urllib.parse import quote

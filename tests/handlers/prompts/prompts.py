@@ -1,7 +1,5 @@
 """The prompts of every task, with one text in every field that others write."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -24,6 +22,7 @@ from schemas.replies import ModelReply, VectorHit, VectorsReply
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievedContent
 from tests.handlers.reasoning.results import result
 from tests.rules import shipped_rules
+from tests.samples import instance
 
 CALL = LlmCall(judged_by="model", model="m", prompt_version="p", temperature=0.0, outcome=CallOutcome.OK)
 LABELS = ("HIGH", "MEDIUM", "LOW")
@@ -55,8 +54,7 @@ def _batch(text: str) -> RetrievalBatch:
 
 
 def _retrieval(text: str) -> list[str]:
-    classified = classify_results(_batch(text), _rules(ClassifyResultsRules))
-    assert isinstance(classified, Emit)
+    classified = instance(Emit, classify_results(_batch(text), _rules(ClassifyResultsRules)))
     [event] = [event for event in classified.events if isinstance(event, ResultsClassified)]
     return _shown(_asked(evaluate_retrieval(event, _rules(EvaluateRetrievalRules))).messages)
 

@@ -1,7 +1,5 @@
 """What each judge is sent, word for word: a change of a prompt shows in the kept files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit
 from streams.topology import Handler, handler_named
 from tests.rules import shipped_rules
-from tests.samples import EXAMPLES
+from tests.samples import EXAMPLES, instance
 
 GOLDEN = Path(__file__).parent / "golden"
 STEPS = {
@@ -31,14 +29,11 @@ def test_a_prompt_is_rendered_as_kept(task: str) -> None:
     first = (*before, judge)[0].consumes
     event: Event = first.event.model_validate_json((EXAMPLES / first.name / f"{example}.json").read_bytes())
     for handler in before:
-        outcome = handler.fn(event, shipped_rules(handler.rules))
-        assert isinstance(outcome, Emit)
+        outcome = instance(Emit, handler.fn(event, shipped_rules(handler.rules)))
         event = outcome.events[0]
-    answered = judge.fn(event, shipped_rules(judge.rules))
-    assert isinstance(answered, Ask)
-    assert isinstance(answered.need, AskModel)
-    assert answered.need.task == task
-    rendered = "".join(f"# {message.role}\n{message.content}\n" for message in answered.need.messages)
+    need = instance(AskModel, instance(Ask, judge.fn(event, shipped_rules(judge.rules))).need)
+    assert need.task == task
+    rendered = "".join(f"# {message.role}\n{message.content}\n" for message in need.messages)
     assert rendered == (GOLDEN / f"{task}.txt").read_text("utf-8")
 
 

@@ -1,7 +1,5 @@
 """Every prompt is read: untrusted text is found in JSON strings only, and no string has the form of our label."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -75,7 +73,6 @@ def test_every_prompt_is_tested() -> None:
 def test_untrusted_text_is_in_the_blocks_alone_and_labels_are_outside(task: str) -> None:
     trusted, texts, labels = _all(task, f"{MARK} {MARK}")
     outside = [line for line in trusted.splitlines() if MARK in line]
-
     assert all(LABEL_LINE.fullmatch(line) for line in outside), outside
     assert {field for field, text in texts.items() if MARK in text} >= FIELDS[task]
     assert labels == LABELLED.get(task, {})
@@ -131,7 +128,6 @@ def test_a_seeded_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) ->
     assert not any(map(_is_broken, texts))
     place, name, wrong = FAULTS[fault]
     monkeypatch.setattr(place, name, wrong)
-
     assert any(map(_is_broken, texts))
 
 

@@ -1,7 +1,5 @@
 """What every shipped prompt says of the blocks that hold what others wrote."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -17,6 +15,5 @@ OURS = {"nonce", "tools", "rubric", "case"}
 def test_a_prompt_names_the_lines_around_what_others_wrote(path: Path) -> None:
     text = path.read_text("utf-8")
     named = set(re.findall(r"`<<end of (\w+)(?: N)? \{\{nonce\}\}>>`", text.partition("# user")[0]))
-
     for place in set(re.findall(r"\{\{(\w+)\}\}", text)) - OURS:
         assert named & {place, place.removesuffix("s"), "name"}, f"{path}: {place}"

@@ -1,7 +1,5 @@
 """Untrusted text keeps its words; it loses brackets, invisible characters and the names of our labels."""
 
-from __future__ import annotations
-
 import re
 import sys
 import unicodedata
@@ -45,7 +43,6 @@ def test_what_is_shown(text: str, shown: str) -> None:
 @given(st.one_of(ANY_ATTACK, st.text()))
 def test_any_text_has_no_label_afterwards_and_keeps_its_words(text: str) -> None:
     shown = sanitize(text)
-
     assert [*label_forms(shown)] == []
     assert sanitize(shown) == shown
     assert _letters(shown) == _letters(text)

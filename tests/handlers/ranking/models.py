@@ -1,7 +1,5 @@
 """Small models grown from generated rows, for tests of what is asked of a model and not of what it learned."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Points and given results become candidates, one a document; what is odd in a payload is None and never an error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

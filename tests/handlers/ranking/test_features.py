@@ -1,7 +1,5 @@
 """Features: the base is what it always was, whatever is known of trust; what is unknown is missing and not 0."""
 
-from __future__ import annotations
-
 import json
 import math
 import warnings

@@ -1,7 +1,5 @@
 """The 29 base features and their model's scores from the text of a query on: fusion and diversity are computed too."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

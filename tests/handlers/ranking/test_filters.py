@@ -1,7 +1,5 @@
 """Filters: read as people write them, refused with words that help, and held against candidates."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +12,7 @@ from handlers.ranking.filters import BadFilter, fits, on_sites, read_filters
 from handlers.trust.labels import Thresholds
 from schemas.needs import SearchFilters
 from schemas.queries import CandidateTrust, RankingFilters
+from tests.samples import instance
 
 TIERS = Thresholds(70, 40)
 
@@ -34,9 +33,7 @@ def candidate(**fields: Any) -> Candidate:
 
 
 def read(**fields: Any) -> SearchFilters:
-    filters = read_filters(RankingFilters.model_validate(fields))
-    assert isinstance(filters, SearchFilters)
-    return filters
+    return instance(SearchFilters, read_filters(RankingFilters.model_validate(fields)))
 
 
 def test_no_filters_are_none() -> None:
@@ -67,8 +64,7 @@ def test_days_months_and_years_count_whole(text: str, first: datetime, after: da
 )
 def test_what_is_no_date_is_told(text: str) -> None:
     for key in ("date_from", "date_to"):
-        bad = read_filters(RankingFilters.model_validate({key: text}))
-        assert isinstance(bad, BadFilter)
+        bad = instance(BadFilter, read_filters(RankingFilters.model_validate({key: text})))
         assert bad.detail.startswith(f"{key}: {text!r} is no date; write")
 
 
@@ -94,8 +90,7 @@ def test_the_end_of_all_time_is_an_end(text: str) -> None:
 )
 def test_a_filter_that_there_is_not_is_told(fields: dict[str, Any], said: str) -> None:
     """Ignored, as unknown fields are elsewhere, it would let through what was to be kept out."""
-    bad = read_filters(RankingFilters.model_validate(fields))
-    assert isinstance(bad, BadFilter)
+    bad = instance(BadFilter, read_filters(RankingFilters.model_validate(fields)))
     assert bad.detail.startswith(said)
 
 
@@ -131,8 +126,7 @@ def test_domains_are_read_as_people_write_them(written: str, site: str) -> None:
     ],
 )
 def test_what_is_no_domain_is_told(written: str, said: str) -> None:
-    bad = read_filters(RankingFilters(domains=(written,)))
-    assert isinstance(bad, BadFilter)
+    bad = instance(BadFilter, read_filters(RankingFilters(domains=(written,))))
     assert said in bad.detail
 
 

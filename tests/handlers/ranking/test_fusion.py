@@ -1,7 +1,5 @@
 """Fusion: words and vectors together, each switched off alone, and every part of a score is told."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """BM25 over a handful of candidates: never negative, whatever they have, and as Robertson has it."""
 
-from __future__ import annotations
-
 from math import log
 
 import numpy as np

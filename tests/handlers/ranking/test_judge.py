@@ -1,7 +1,5 @@
 """A judge's scores and the fused ones together: orders that must hold whatever the judge says."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Diversity: the first stays first, copies go down, ties keep their order, and nothing is lost."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Trees: what does not fit is refused when it is loaded; a model of 29 features does not see the block of trust."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess
@@ -55,10 +53,7 @@ def swapped(names: tuple[str, ...], column: int) -> tuple[str, ...]:
         ({"features_version": VERSION_PHASE_A}, "the manifest has 41 features and ranking-features-29.v2 has 29"),
         ({"features": NAMES[:40]}, "the manifest has 40 features and ranking-features-41.v2 has 41"),
         ({"features": swapped(NAMES, 3)}, "feature 3 is 'query_question_words' in the manifest and 'query_numbers' in"),
-        (
-            {"features": (*NAMES[:40], "domain_rank")},
-            "feature 40 is 'domain_rank' in the manifest and 'domain_au",
-        ),
+        ({"features": (*NAMES[:40], "domain_rank")}, "feature 40 is 'domain_rank' in the manifest and 'domain_au"),
         ({"features_version": "ranking-features-41.v1"}, "are those of 'ranking-features-41.v1', and this version of"),
         ({"sha256": "0" * 64}, "SHA-256"),
         ({"phase": Phase.BINARY}, "was trained for rank:ndcg, and a binary model is for binary:logistic"),

@@ -1,7 +1,5 @@
 """What a query is after, told by signs that are named, in English and in Chinese."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The first stage: how many go on from it, and who."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Why a result stands where it does: every stage that had a say is named, and none that had not."""
 
-from __future__ import annotations
-
 from handlers.rank_results import RankResultsRules
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import RankingSection

@@ -1,7 +1,5 @@
 """Models of both sizes in whole queries: what is known of trust is seen by one of them and not by the other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.model import Feature, Phase, RankingModel
 from schemas.needs import Ask, AskModel, SearchVectors
-from schemas.outcome import Emit, finished
+from schemas.outcome import finished
 from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted
 from schemas.replies import Reply, VectorHit, VectorsReply
@@ -18,6 +16,7 @@ from streams.llm.offline import answer_offline
 from tests.handlers.ranking.frozen.cases import frozen_model
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules
+from tests.samples import emitted
 
 RULES = shipped_rules(RankResultsRules)
 PAGES = [
@@ -46,11 +45,7 @@ def ranked(request: RankingRequested, rules: RankResultsRules, hits: tuple[Vecto
         assert isinstance(need, SearchVectors | AskModel)
         replies.append(VectorsReply(hits) if isinstance(need, SearchVectors) else answer_offline(need))
         outcome = read_ranking(request, tuple(replies), rules)
-    outcome = finished(outcome)
-    assert isinstance(outcome, Emit)
-    [event] = outcome.events
-    assert isinstance(event, RankingCompleted)
-    return event
+    return emitted(RankingCompleted, finished(outcome))
 
 
 def given(*trusts: dict[str, Any]) -> RankingRequested:

@@ -1,7 +1,5 @@
 """Ranked results for tests of what is made of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from schemas.ranking import RankedResult, ReasoningMetadata

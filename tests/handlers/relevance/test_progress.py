@@ -6,6 +6,7 @@ from handlers.relevance.progress import go_on, settled, sources_of
 from schemas.extraction import ExtractionNeeded
 from schemas.relevance import SnippetsCompleted, SnippetSource, SourceOutcome
 from schemas.replies import FetchFailure
+from tests.samples import instance
 
 A, B, C = "https://a.example/", "https://b.example/", "https://c.example/"
 
@@ -33,14 +34,12 @@ def test_a_redelivery_asks_under_the_same_id_and_another_request_does_not() -> N
 
 
 def test_a_source_is_read_itself_and_counts_as_no_hop() -> None:
-    step = go_on("r", "q", sources_of((A,), 10), "v")
-    assert isinstance(step, ExtractionNeeded)
+    step = instance(ExtractionNeeded, go_on("r", "q", sources_of((A,), 10), "v"))
     assert (step.follow, step.hop, step.max_details, step.over_budget) == (False, 0, 1, False)
 
 
 def test_sources_beyond_the_limit_are_named_and_not_tried() -> None:
-    step = go_on("r", "q", sources_of((A, B, C), 2), "v")
-    assert isinstance(step, ExtractionNeeded)
+    step = instance(ExtractionNeeded, go_on("r", "q", sources_of((A, B, C), 2), "v"))
     assert [source.outcome for source in step.sources] == ["pending", "pending", "not_fetched"]
     assert step.sources[2].failure is FetchFailure.OVER_BUDGET
 
@@ -64,7 +63,6 @@ def test_a_source_that_had_its_turn_is_left_as_it_is() -> None:
 
 def test_a_request_that_names_others_than_its_own_source_ends_too() -> None:
     """An event from elsewhere may carry anything: each step settles a source or asks for one that it will settle."""
-    step = go_on("r", "q", settled((SnippetSource(url=A),), B, SourceOutcome.ERROR), "v")
-    assert isinstance(step, ExtractionNeeded)
+    step = instance(ExtractionNeeded, go_on("r", "q", settled((SnippetSource(url=A),), B, SourceOutcome.ERROR), "v"))
     assert step.target_url == A
     assert isinstance(go_on("r", "q", settled(step.sources, A, SourceOutcome.ERROR), "v"), SnippetsCompleted)

@@ -1,7 +1,5 @@
 """What addresses say: whole words, slugs, ids, facets, hosts, and the same in any spelling."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,24 +1,17 @@
 """A batch: distinct results, the verdict with its counts and means, and how pages are shared out among listings."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.classify_results import ClassifyResultsRules, classify_results
-from handlers.results.batch import (
-    ExtractionSection,
-    distinct_results,
-    extraction_reason,
-    judge_batch,
-    share_details,
-)
+from handlers.results.batch import ExtractionSection, distinct_results, extraction_reason, judge_batch, share_details
 from schemas.extraction import ExtractionNeeded
 from schemas.outcome import Emit
 from schemas.replies import FetchFailure
 from schemas.retrieval import ClassifiedResult, ResultsClassified, ResultType, RetrievalBatch, RetrievedContent
 from tests.rules import shipped_rules
+from tests.samples import instance
 
 SPECIFIC, AGGREGATOR, NAVIGATION = ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION
 LIMITS = st.builds(
@@ -135,8 +128,7 @@ def test_listings_beyond_the_budget_are_listed_and_not_asked_for() -> None:
         for number in range(30)
     )
     batch = RetrievalBatch(batch_id="b1", query="events", retrieved_content=listings)
-    outcome = classify_results(batch, shipped_rules(ClassifyResultsRules))
-    assert isinstance(outcome, Emit)
+    outcome = instance(Emit, classify_results(batch, shipped_rules(ClassifyResultsRules)))
     classified, *needed = outcome.events
     assert isinstance(classified, ResultsClassified)
     assert [event.target_url for event in needed if isinstance(event, ExtractionNeeded)] == [

@@ -1,7 +1,5 @@
 """The actionable score inside its bands (R-030): exact numbers under the shipped configuration."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules
@@ -69,8 +67,7 @@ def test_an_item_rises_with_its_kinds_of_detail_and_a_rich_one_with_identifier_a
 
 
 @pytest.mark.parametrize(
-    ("density", "score"),
-    [(0.0, 0.5), (0.25, 0.45), (0.4999, 0.4), (0.5, 0.2), (0.75, 0.1), (0.9, 0.04), (1.0, 0.0)],
+    ("density", "score"), [(0.0, 0.5), (0.25, 0.45), (0.4999, 0.4), (0.5, 0.2), (0.75, 0.1), (0.9, 0.04), (1.0, 0.0)]
 )
 def test_a_listing_falls_with_the_link_density_of_its_page(density: float, score: float) -> None:
     seen = observed(page=page(density), text=text(content_share=1.0))

@@ -1,7 +1,5 @@
 """Results of many kinds and languages, as a search step brings them: snippets, small pages, broken ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules

@@ -1,7 +1,5 @@
 """Trees: walked as they are written, refused where they are not whole; with and without them a result has a type."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

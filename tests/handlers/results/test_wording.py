@@ -1,7 +1,5 @@
 """What titles and texts offer and report, and how texts are built."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules

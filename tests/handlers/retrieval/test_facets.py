@@ -1,7 +1,5 @@
 """What a query asks for, and how far a result answers it."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.evaluate_retrieval import EvaluateRetrievalRules

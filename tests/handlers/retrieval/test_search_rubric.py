@@ -1,7 +1,5 @@
 """What is counted of a search, part by part (R-084 to R-088, C-12 to C-14)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -138,10 +136,7 @@ def test_a_sentence_in_chinese_is_met_by_its_words(goal: str, title: str) -> Non
     assert not assessed(result(title=title), goal=goal).off_goal
 
 
-@pytest.mark.parametrize(
-    ("count", "few"),
-    [(0, True), (2, True), (3, False), (4, False)],
-)
+@pytest.mark.parametrize(("count", "few"), [(0, True), (2, True), (3, False), (4, False)])
 def test_few_results_are_less_than_acceptable(count: int, few: bool) -> None:
     assert assessed(*[result()] * count).few is few
 

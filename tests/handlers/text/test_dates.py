@@ -1,7 +1,5 @@
 """Days: many languages and orders, what a day needs beside it, and what only looks like one."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
@@ -218,7 +216,6 @@ READER = MomentReader(PATTERNS)
 )
 def test_read(text: str, iso: str | None) -> None:
     found = READER.read(text)
-
     assert (found.isoformat() if found else None) == iso
 
 
@@ -234,7 +231,6 @@ def test_read(text: str, iso: str | None) -> None:
 )
 def test_where_a_page_comes_from_decides(text: str, origin: Origin, iso: str | None) -> None:
     found = READER.read(text, origin)
-
     assert (found.isoformat() if found else None) == iso
 
 

@@ -1,7 +1,5 @@
 """Dates, times, places and prices: what counts, with which value, and what only looks alike."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

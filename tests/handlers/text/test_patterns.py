@@ -1,7 +1,5 @@
 """Packs are joined and compiled; an expression that does not compile is refused."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

@@ -1,7 +1,5 @@
 """Places: streets whose number stands before or behind them, boxes, towns, and what follows a label."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules

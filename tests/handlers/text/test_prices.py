@@ -1,7 +1,5 @@
 """Prices: signs, codes and names of many currencies, marks in amounts, scales, and amounts that are none."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules

@@ -1,7 +1,5 @@
 """Scripts without blanks between words, the language of a text, and plurals by language."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules

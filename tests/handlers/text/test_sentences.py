@@ -1,7 +1,5 @@
 """Texts are cut into sentences."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.text.sentences import sentence_ends, sentences

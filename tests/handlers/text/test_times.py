@@ -1,7 +1,5 @@
 """Clock times: halves of the day before and after, words around the hour, signs of other scripts."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules

@@ -1,7 +1,5 @@
 """Words of any script, the same in a query and in a text; no text makes it slow or makes it fail."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

@@ -1,7 +1,5 @@
 """Known words by where they end or begin: whole, the longest, in the case they need."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Answers and feedback made up with a signal that is known: one feature says how good a result is, others are noise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,8 +1,7 @@
 """A known signal is found, one that is not there is not, and data that makes no model is refused with a reason."""
 
-from __future__ import annotations
-
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,22 +13,19 @@ from handlers.training.report import write_card
 from handlers.training.train import NotTrained, Refusal, Trained, train
 from streams.settings import load_settings
 from tests.handlers.training.feedback import SIGNAL, completed, joined, row, world
+from tests.samples import instance
 
 SHIPPED = load_settings().training
 SECTION = SHIPPED.model_copy(update={"least_judged": 5})
 """Fewer queries than people should rely on, for here the truth is known."""
 
 
-def trained(data: Joined, **how: object) -> Trained:
-    made = train(data, SECTION, 1, 0.8, **how)  # type: ignore[arg-type]
-    assert isinstance(made, Trained), made
-    return made
+def trained(data: Joined, **how: Any) -> Trained:
+    return instance(Trained, train(data, SECTION, 1, 0.8, **how))
 
 
-def refused(data: Joined, **how: object) -> Refusal:
-    made = train(data, SHIPPED, 1, 0.8, **how)  # type: ignore[arg-type]
-    assert isinstance(made, Refusal)
-    return made
+def refused(data: Joined, **how: Any) -> Refusal:
+    return instance(Refusal, train(data, SHIPPED, 1, 0.8, **how))
 
 
 @pytest.mark.parametrize(
@@ -78,8 +74,7 @@ def test_the_same_data_and_seed_give_the_same_bytes_and_another_seed_another_mod
     one, again = trained(joined(iter(some))), trained(joined(iter(some[::-1])))
     assert one.model.model == again.model.model
     assert write_card(one, SECTION) == write_card(again, SECTION)
-    other = train(joined(iter(some)), SECTION, 2, 0.8)
-    assert isinstance(other, Trained)
+    other = instance(Trained, train(joined(iter(some)), SECTION, 2, 0.8))
     assert other.model.model != one.model.model
 
 
@@ -166,8 +161,7 @@ def asked_again(times: int, held: set[str]) -> Joined:
 @pytest.mark.parametrize("times", [1, 40])
 def test_one_query_held_out_is_no_reason_to_call_a_model_better_however_often_it_was_asked(times: int) -> None:
     split = split_groups(joined(world(80)).requests, SHIPPED.grades, SHIPPED.held_out)
-    made = train(asked_again(times, {group.query for group in split.held_out}), SHIPPED, 1, 0.8)
-    assert isinstance(made, Trained)
+    made = instance(Trained, train(asked_again(times, {group.query for group in split.held_out}), SHIPPED, 1, 0.8))
     assert made.report.judged == (times, 1)
     [served] = made.report.rivals
     assert (served.difference.queries, served.difference.least) == (1, 30)
@@ -178,8 +172,7 @@ def test_one_query_held_out_is_no_reason_to_call_a_model_better_however_often_it
 
 
 def test_enough_queries_make_a_verdict() -> None:
-    made = train(joined(world(200)), SHIPPED, 1, 0.8)
-    assert isinstance(made, Trained)
+    made = instance(Trained, train(joined(world(200)), SHIPPED, 1, 0.8))
     assert made.report.judged[1] >= 30
     assert made.report.rivals[0].difference.verdict == "better"
 
@@ -247,8 +240,7 @@ def test_what_would_be_shown_lies_between_the_order_as_served_and_that_of_the_tr
     data = joined(world(200))
     shown = {}
     for confidence in (0.0, 0.8, 1.0):
-        made = train(data, SECTION, 1, confidence)
-        assert isinstance(made, Trained)
+        made = instance(Trained, train(data, SECTION, 1, confidence))
         shown[confidence] = made.report
     always, some, never = shown.values()
     assert (always.sure, always.where_sure) == (1.0, always.measures)
@@ -259,12 +251,10 @@ def test_what_would_be_shown_lies_between_the_order_as_served_and_that_of_the_tr
 
 def test_position_bias_counts_good_results_further_down_more() -> None:
     data = joined(world(60))
-    corrected = train(data, SECTION.model_copy(update={"position_bias": 1.0}), 1, 0.8)
-    assert isinstance(corrected, Trained)
+    corrected = instance(Trained, train(data, SECTION.model_copy(update={"position_bias": 1.0}), 1, 0.8))
     assert corrected.model.model != trained(data).model.model
     many = joined(world(200))
-    estimated = train(many, SECTION.model_copy(update={"position_bias": 1.0}), 1, 0.8)
-    assert isinstance(estimated, Trained)
+    estimated = instance(Trained, train(many, SECTION.model_copy(update={"position_bias": 1.0}), 1, 0.8))
     assert estimated.model.model != trained(many).model.model
     assert "was weighed by rank" in write_card(corrected, SECTION.model_copy(update={"position_bias": 1.0}))
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +36,6 @@ EDGES = [
 @pytest.mark.parametrize(("base", "seen", "total", "tier", "label"), EDGES)
 def test_edge_table(base: int, seen: Observations, total: int, tier: str, label: str) -> None:
     score = score_trust(base, "because", seen, RULES.points)
-
     assert score.total == total
     source_tier = {40: 1, 25: 2, 10: 3}[base]
     assert tier_of(score.total, source_tier, RULES.tiers) == tier
@@ -47,7 +44,6 @@ def test_edge_table(base: int, seen: Observations, total: int, tier: str, label:
 
 def test_every_component_is_listed_with_what_was_seen() -> None:
     score = score_trust(40, "x.gov.tw is listed as gov.tw", replace(PARTLY, citation_count=2), RULES.points)
-
     assert [(line.name, line.points) for line in score.components] == [
         ("base", 40),
         ("doi_or_citation", 10),
@@ -65,21 +61,18 @@ def test_every_component_is_listed_with_what_was_seen() -> None:
 def test_every_component_says_what_was_seen(said: dict[str, Any]) -> None:
     seen = Observations(**said["seen"])
     first, *others = score_trust(40, "x.gov.tw is listed as gov.tw", seen, RULES.points).components
-
     assert first.because == "x.gov.tw is listed as gov.tw"
     assert tuple(line.because for line in others) == said["because"]
 
 
 def test_citations_without_a_doi_are_counted() -> None:
     score = score_trust(40, "", Observations(citation_count=2), RULES.points)
-
     assert score.components[1].because == "2 citations"
 
 
 def test_a_byline_is_credit_enough_and_both_are_not_counted_twice() -> None:
     both = score_trust(10, "", Observations(has_author=True, has_byline=True), RULES.points)
     byline = score_trust(10, "", Observations(has_byline=True), RULES.points)
-
     assert both.total == byline.total == 18
 
 
@@ -95,7 +88,6 @@ UNSEEN = Observations(
 
 def test_what_was_not_observed_gives_nothing_and_is_said() -> None:
     score = score_trust(25, "", UNSEEN, RULES.points)
-
     assert score.total == 25
     assert {line.name for line in score.components if line.because == "not observed"} == {
         "external_links", "headings", "schema", "author", "date",
@@ -115,7 +107,6 @@ def test_what_was_not_observed_gives_nothing_and_is_said() -> None:
 )
 def test_that_there_is_no_author_takes_two_observations(seen: Observations, points: int, because: str) -> None:
     [line] = [line for line in score_trust(10, "", seen, RULES.points).components if line.name == "author"]
-
     assert (line.points, line.because) == (points, because)
 
 
@@ -126,14 +117,12 @@ def test_that_there_is_no_author_takes_two_observations(seen: Observations, poin
 def test_headings_count_without_a_count(has_headings: bool | None, points: int, because: str) -> None:
     seen = replace(UNSEEN, has_headings=has_headings)
     [line] = [line for line in score_trust(10, "", seen, RULES.points).components if line.name == "headings"]
-
     assert (line.points, line.because) == (points, because)
 
 
 def test_an_article_type_is_needed_not_just_a_type() -> None:
     listing = score_trust(10, "", Observations(schema_type="CollectionPage"), RULES.points)
     [line] = [line for line in listing.components if line.name == "schema"]
-
     assert (line.points, line.because) == (0, "schema.org type CollectionPage")
 
 
@@ -141,7 +130,6 @@ def test_minimums_are_configured() -> None:
     points = replace(RULES.points, min_citations=3, min_external_links=2, min_headings=4)
     few = Observations(citation_count=2, external_links_count=1, headings_count=3)
     enough = Observations(citation_count=3, external_links_count=2, headings_count=4)
-
     assert score_trust(10, "", few, points).total == 10
     assert score_trust(10, "", replace(few, has_doi=True), points).total == 20
     assert score_trust(10, "", enough, points).total == 33
@@ -166,6 +154,5 @@ observations = st.builds(
 @given(st.sampled_from([10, 25, 40]), observations)
 def test_score_is_the_sum_of_its_breakdown(base: int, seen: Observations) -> None:
     score = score_trust(base, "", seen, RULES.points)
-
     assert base <= score.total <= 100
     assert score.total == sum(line.points for line in score.components)

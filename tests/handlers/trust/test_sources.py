@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -17,13 +15,9 @@ TABLES = tables(__file__)
 RULES = shipped_rules(ScorePageRules).compiled.sources
 
 
-@pytest.mark.parametrize(
-    ("host", "tier", "tags"),
-    [*TABLES["hosts"], (".".join("a" * 500), 3, ())],
-)
+@pytest.mark.parametrize(("host", "tier", "tags"), [*TABLES["hosts"], (".".join("a" * 500), 3, ())])
 def test_hosts(host: str, tier: int, tags: tuple[str, ...]) -> None:
     source = source_of(host, registered_domain(host), None, "", RULES)
-
     assert (source.tier, source.tags) == (tier, tags)
     assert source.base_score == {1: 40, 2: 25, 3: 10}[tier]
     assert source.is_government == ("government" in tags)
@@ -44,7 +38,6 @@ def test_a_domain_is_not_a_publisher() -> None:
 
 def test_a_government_host_may_name_itself() -> None:
     source = source_of("x.gov.uk", registered_domain("x.gov.uk"), None, "科技部", RULES)
-
     assert (source.tier, source.because) == (1, "the publisher 科技部 is listed (government)")
 
 
@@ -62,9 +55,7 @@ def test_a_publisher_is_a_whole_name_and_no_domain(name: str) -> None:
 @given(st.text(max_size=60), st.text(max_size=20))
 def test_on_any_other_host_a_page_gains_nothing_by_naming_itself(host: str, own_name: str) -> None:
     source = source_of(host, registered_domain(host), None, "", RULES)
-
     named = source_of(host, registered_domain(host), None, own_name, RULES)
-
     assert named == source or source.is_government
 
 
@@ -100,7 +91,6 @@ def test_a_name_of_more_than_127_labels_matches_nothing(labels: int, tier: int) 
 
 def test_the_longest_entry_decides() -> None:
     rules = own(gov_tw=ListedSource(None, 1), blog_gov_tw=ListedSource(None, 3))
-
     assert source_at("a.blog.gov.tw", rules).tier == 3
     assert source_at("a.gov.tw", rules).tier == 1
 
@@ -110,7 +100,6 @@ def test_the_kind_of_a_source_gives_its_tier_and_tag(
     url: str, tier: int, kind: str | None, tags: tuple[str, ...]
 ) -> None:
     source = source_at(url)
-
     assert (source.tier, source.kind, source.tags) == (tier, kind, tags)
     assert source.base_score == {1: 40, 2: 25, 3: 10}[tier]
     assert bool(source.reason) == (kind is not None)
@@ -119,7 +108,6 @@ def test_the_kind_of_a_source_gives_its_tier_and_tag(
 @pytest.mark.parametrize(("url", "member"), TABLES["members"])
 def test_pages_of_members_are_self_published(url: str, member: bool) -> None:
     source = source_at(url)
-
     assert (source.kind == "self_publishing") == member
     assert source.tier == (3 if member else 1)
     assert source.tags == (("blog",) if member else source.tags)
@@ -128,7 +116,6 @@ def test_pages_of_members_are_self_published(url: str, member: bool) -> None:
 
 def test_an_own_entry_for_the_members_host_itself_decides() -> None:
     rules = own(people_cs_ox_ac_uk=ListedSource("university", own=True))
-
     assert source_at("people.cs.ox.ac.uk/joe", rules).tier == 1
     assert source_at("people.ox.ac.uk/joe", rules).tier == 3
 
@@ -137,7 +124,6 @@ def test_own_entries_precede_the_shipped_ones_also_where_those_are_longer() -> N
     rules = own(
         reuters_com=ListedSource("magazine", 1, "read by us"), uk=ListedSource(None, 3), bbc_co_uk=ListedSource(None, 3)
     )
-
     source = source_at("www.reuters.com", rules)
     assert (source.tier, source.kind, source.reason) == (1, "magazine", "read by us")
     assert source.because == "www.reuters.com is listed as reuters.com (magazine)"
@@ -149,16 +135,12 @@ def test_an_own_entry_with_a_tier_alone_has_the_tag_of_its_tier() -> None:
     rules = own(
         one_example=ListedSource(None, 1), two_example=ListedSource(None, 2), three_example=ListedSource(None, 3)
     )
-
     tags = [source_at(f"{name}.example", rules).tags for name in ("one", "two", "three")]
-
     assert tags == [(), ("news",), ("blog",)]
     assert source_at("one.example", rules).kind is None
 
 
 def test_a_publisher_may_have_a_kind() -> None:
     rules = replace(RULES, publishers={"the wire": ListedSource("news_agency")})
-
     source = source_of("news.example", "news.example", "The Wire", "", rules)
-
     assert (source.tier, source.kind, source.entry) == (2, "news_agency", "the wire")

@@ -202,7 +202,6 @@ async def test_labels_are_in_every_prompt_and_no_number_of_trust_is(
     pages = _scored(filled)
     assert {page.trust_label for page in pages.values()} == {"HIGH", "MEDIUM", "LOW"}
     status, _, _ = await answer()
-
     assert status == 0
     assert [role_of(asked) for asked in server.asked] == ["rank_results", "analyst", "critic", "writer"]
     for asked in server.asked:
@@ -224,7 +223,6 @@ async def test_the_answer_cites_high_trust_first_and_low_trust_with_caution(answ
     """R-255."""
     status, out, _ = await answer()
     lines = out.splitlines()
-
     assert status == 0
     assert lines[:3] == [
         "It opens on 12 March 2026. [1][2]",
@@ -254,7 +252,6 @@ async def test_it_is_as_wide_as_the_readers_lines(
 async def test_a_program_gets_the_same(answer: Answers) -> None:
     status, out, err = await answer(as_json=True)
     document = json.loads(out)
-
     assert (status, err, out.count("\n")) == (0, "", 1)
     assert (document["outcome"], document["written_by"], document["query"]) == ("answered", "model", QUESTION)
     assert [one["sources"] for one in document["sentences"]] == [[1, 2], [2], [3]]
@@ -292,7 +289,6 @@ LIES: dict[str, Replies] = {
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_model_that_lies_is_not_believed(answer: Answers, server: ModelServer, lie: str) -> None:
     status, out, _ = await answer(replies=LIES[lie])
-
     assert status == 0
     assert "2099" not in out
     assert "It opens on 12 March. [1]" in out
@@ -313,7 +309,6 @@ ROGUE = f"Of course! It opens in 2099. {FORGED}"
 @pytest.mark.parametrize("as_json", [False, True])
 async def test_what_is_outside_of_the_protocol_is_never_shown(answer: Answers, role: str, as_json: bool) -> None:
     status, out, _ = await answer(replies={**GOOD, role: says(ROGUE)}, as_json=as_json)
-
     assert status == 0
     assert "2099" not in out
     assert f"the {role} replied outside of its protocol" in out
@@ -327,7 +322,6 @@ async def test_without_a_model_the_sources_speak_and_it_is_said_how_to_have_one(
     answer: Answers, server: ModelServer
 ) -> None:
     status, out, err = await answer(llm=LlmSettings())
-
     assert (status, err, server.asked) == (0, "", [])
     assert "The river bridge opens on 12 March 2026" in out.splitlines()[0]
     assert "[1] [TRUST_TIER: HIGH] Source: Department of Transport" in out
@@ -341,7 +335,6 @@ async def test_without_a_model_the_sources_speak_and_it_is_said_how_to_have_one(
 
 async def test_a_model_may_be_left_out(answer: Answers, server: ModelServer) -> None:
     status, out, _ = await answer(no_model=True)
-
     assert (status, server.asked) == (0, [])
     assert "Made by the offline judge" in out
     assert "ASSAY_LLM__BASE_URL" not in out
@@ -350,7 +343,6 @@ async def test_a_model_may_be_left_out(answer: Answers, server: ModelServer) -> 
 async def test_an_outage_is_told_with_what_to_do(answer: Answers) -> None:
     shut = {role: status(401) for role in ("analyst", "critic", "writer")}
     code, out, err = await answer(replies={**GOOD, **shut}, as_json=True)
-
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert err.startswith("assay answer: no model can be asked now: ")
     assert "--no-model" in err
@@ -358,7 +350,6 @@ async def test_an_outage_is_told_with_what_to_do(answer: Answers) -> None:
 
 async def test_a_key_that_is_refused_is_named_after_one_request(answer: Answers, server: ModelServer) -> None:
     code, out, err = await answer(replies=dict.fromkeys(GOOD, status(401)), as_json=True)
-
     assert (code, out, err.count("\n"), len(server.asked)) == (1, "", 1, 1)
     assert err.startswith("assay answer: status 401 some_error (is ASSAY_LLM__API_KEY right?): ")
     assert "again in" not in err
@@ -376,7 +367,6 @@ async def test_a_model_that_has_failed_twice_is_not_asked_again(
     answer: Answers, server: ModelServer, failing: Sequence[str], asked: Sequence[str]
 ) -> None:
     code, out, _ = await answer(replies={**GOOD, **dict.fromkeys(failing, status(500))})
-
     assert code == 0
     assert list(dict.fromkeys(role_of(one) for one in server.asked)) == asked
     assert "The river bridge opens on 12 March 2026" in out.splitlines()[0]
@@ -390,7 +380,6 @@ async def test_an_answer_has_a_time_limit_after_which_the_sources_speak(
     """The analyst never answers; nobody after it is asked."""
     query = filled.query.model_copy(update={"answer_seconds": 1.5})
     code, out, _ = await answer(replies={**GOOD, "analyst": hangs()}, query=query)
-
     assert code == 0
     assert [role_of(one) for one in server.asked] in (["rank_results", "analyst"], ["rank_results"])
     assert "The river bridge opens on 12 March 2026" in out.splitlines()[0]
@@ -444,7 +433,6 @@ async def test_an_answer_that_was_paid_for_is_not_paid_for_again(
 ) -> None:
     llm = LlmSettings(base_url=server.base_url, model="model-1", cache_path=tmp_path / "answers.sqlite")
     first, again = [json.loads((await answer(llm=llm, as_json=True))[1]) for _ in range(2)]
-
     assert len(server.asked) == 4
     assert again["answer"] == first["answer"]
     assert (first["cost_usd"] > 0, again["cost_usd"]) == (True, 0)
@@ -453,7 +441,6 @@ async def test_an_answer_that_was_paid_for_is_not_paid_for_again(
 async def test_the_day_s_budget_holds_for_answers_too(answer: Answers, server: ModelServer) -> None:
     llm = LlmSettings(base_url=server.base_url, model="model-1", budget_usd_per_day=0.0)
     code, out, err = await answer(llm=llm, as_json=True)
-
     assert (code, out, server.asked, err.count("\n")) == (1, "", [], 1)
     assert err.startswith("assay answer: the day's budget is spent")
     assert "--no-model" in err
@@ -461,7 +448,6 @@ async def test_the_day_s_budget_holds_for_answers_too(answer: Answers, server: M
 
 async def test_nothing_found_is_said(answer: Answers, server: ModelServer) -> None:
     code, out, _ = await answer(domains=("nowhere.example",))
-
     assert (code, server.asked) == (0, [])
     assert out.startswith("No answer: nothing was found")
     assert "--tier or --since" in out
@@ -469,7 +455,6 @@ async def test_nothing_found_is_said(answer: Answers, server: ModelServer) -> No
 
 async def test_sources_that_hold_no_answer_are_said(answer: Answers) -> None:
     code, out, _ = await answer(replies={**GOOD, "analyst": cites("findings"), "writer": cites("sentences")})
-
     assert code == 0
     assert out.startswith("No answer: 3 sources were read and none holds one.")
 
@@ -481,7 +466,6 @@ async def test_a_model_that_gave_nothing_usable_is_not_called_the_writer(
     file = tmp_path / "candidates.jsonl"
     file.write_text('{"url": "https://a.example/1", "title": "Cats", "content": "Cats sleep all day."}')
     _, out, _ = await answer(candidates=file, replies=dict.fromkeys(GOOD, status(500)))
-
     assert out.startswith("No answer: 1 source was read and none is quoted as an answer; what went wrong stands below.")
     assert "Asked was model-1." in out
     assert "Written by" not in out
@@ -493,7 +477,6 @@ async def test_further_lines_of_a_source_begin_below_its_label(
     monkeypatch.setenv("COLUMNS", "60")
     _, out, _ = await answer(no_model=True)
     listed = out.split("\n\n")[1].splitlines()
-
     assert len(listed) > 3
     assert all(line.startswith("    " if line[0] == " " else "[") and len(line) <= 60 for line in listed)
     assert not any(line.endswith(" ") for line in listed)
@@ -502,7 +485,6 @@ async def test_further_lines_of_a_source_begin_below_its_label(
 @pytest.mark.parametrize("text", ["", "   "])
 async def test_a_question_is_needed(answer: Answers, text: str) -> None:
     code, out, err = await answer(text)
-
     assert (code, out) == (2, "")
     assert err.startswith("assay answer: ")
 
@@ -527,7 +509,6 @@ async def test_candidates_come_from_a_file(answer: Answers, tmp_path: Path) -> N
     ]
     file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), "utf-8")
     _, out, _ = await answer("石門水庫何時關閉", candidates=file, no_model=True)
-
     assert out.splitlines()[:5] == [
         "石門水庫於五月一日關閉。 [1]",
         "僅見於可信度較低的來源：石門水庫於四月關閉。 [2]",

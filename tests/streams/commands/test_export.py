@@ -58,9 +58,7 @@ def addresses(rows: str) -> list[str]:
 def test_a_page_may_come_in_every_form_that_assay_writes(export: Ran, tmp_path: Path) -> None:
     source = tmp_path / "pages.jsonl"
     source.write_bytes(lines(*FORMS, b""))
-
     done = export(source=source)
-
     assert addresses(done.out) == [f"https://a.example/{number}" for number in (1, 2, 3)]
     assert done.status == 0
     assert json.loads(done.err) | {"seconds": 0} == {"exported": 3, "refused": 0, "seconds": 0}
@@ -69,9 +67,7 @@ def test_a_page_may_come_in_every_form_that_assay_writes(export: Ran, tmp_path: 
 def test_what_is_no_scored_page_is_told_and_the_rest_goes_on(export: Ran, tmp_path: Path) -> None:
     source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
     source.write_bytes(lines(*WRONG, FORMS[0], *[b"no json"] * 20))
-
     done = export(as_json=False, source=source, output=output)
-
     assert addresses(output.read_text()) == ["https://a.example/1"]
     assert (done.status, done.out.partition(", in ")[0]) == (1, f"exported 1 to {output}, refused 27")
     assert [f"{source}:{number}: " in done.err for number in (1, 7, 21, 22)] == [True, True, True, False]
@@ -82,9 +78,7 @@ def test_what_is_no_scored_page_is_told_and_the_rest_goes_on(export: Ran, tmp_pa
 def test_a_file_gets_its_summary_on_standard_output(export: Ran, tmp_path: Path) -> None:
     source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
     source.write_bytes(lines(event(1), event(2), event(1)))
-
     done = export(source=source, output=output, newest=True, most=3)
-
     assert (done.status, done.document["exported"]) == (0, 2)
     assert addresses(output.read_text()) == ["https://a.example/2", "https://a.example/1"]
 
@@ -92,9 +86,7 @@ def test_a_file_gets_its_summary_on_standard_output(export: Ran, tmp_path: Path)
 def test_so_many_records_and_no_more(export: Ran, tmp_path: Path) -> None:
     source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
     source.write_bytes(lines(event(1), b"no json", event(2)))
-
     assert export(source=source, output=output, most=1).status == 0
-
     assert addresses(output.read_text()) == ["https://a.example/1"]
 
 
@@ -103,7 +95,6 @@ def test_standard_input_is_read(export: Ran, tmp_path: Path, monkeypatch: pytest
     with (tmp_path / "pages").open("rb") as pages:
         monkeypatch.setattr(streams.commands.export, "STANDARD_INPUT", pages.fileno())
         done = export(source=Path("-"))
-
     assert (done.status, addresses(done.out)) == (1, ["https://a.example/1"])
     assert "standard input:2: no JSON" in done.err
 
@@ -119,7 +110,6 @@ def test_a_line_that_is_too_long_is_passed_over(
     with Path("pages").open("rb") as pages:
         monkeypatch.setattr(streams.commands.export, "STANDARD_INPUT", pages.fileno())
         done = export(source=Path(source))
-
     assert (done.status, addresses(done.out)) == (1, ["https://a.example/1", "https://a.example/2"])
     assert ":2: the line is longer than 2000 bytes" in done.err
 
@@ -128,9 +118,7 @@ def test_a_terminal_sees_how_far_it_is(export: Ran, tmp_path: Path, monkeypatch:
     source = tmp_path / "pages.jsonl"
     source.write_bytes(lines(*[event(number) for number in range(50)]))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-
     done = export(as_json=False, source=source, output=tmp_path / "pages.tsv")
-
     assert (done.status, "exported 50" in done.out) == (0, True)
 
 
@@ -195,9 +183,7 @@ def test_a_silent_cluster_is_given_up(
     monkeypatch.setattr(streams.commands.export, "partitions_of", partitions)
     monkeypatch.setattr(streams.commands.export, "make_reader", lambda *_: reader)
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "transaction_timeout_seconds": 0.05})
-
     assert run_export(Export(output=tmp_path / "pages.tsv"), settings) == 1
-
     assert "no record came for 0.05 s, 3 are left" in capsys.readouterr().err
     assert reader.stopped
     assert list(tmp_path.iterdir()) == []

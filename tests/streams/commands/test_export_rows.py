@@ -29,7 +29,6 @@ def test_a_row_for_each_page() -> None:
     for title in ("one", "two"):
         rows.add(page("https://a.example/", title))
     rows.finish()
-
     assert (titles(target.getvalue()), rows.count) == (["one", "two"], 2)
 
 
@@ -53,18 +52,15 @@ def test_of_each_address_the_page_that_was_fetched_last(
         rows.add(page(*told))
     assert target.getvalue() == b""
     rows.finish()
-
     assert (titles(target.getvalue()), rows.count) == (kept, len(kept))
 
 
 def test_a_file_is_there_as_a_whole(tmp_path: Path) -> None:
     output = tmp_path / "pages.tsv"
     output.write_text("before")
-
     with written(output) as target:
         target.write(b"after")
         assert output.read_text() == "before"
-
     assert output.read_text() == "after"
     assert list(tmp_path.iterdir()) == [output]
 
@@ -78,10 +74,8 @@ def leave(target: BinaryIO, left_by: type[BaseException]) -> None:
 def test_what_was_begun_is_taken_away(tmp_path: Path, left_by: type[BaseException]) -> None:
     output = tmp_path / "pages.tsv"
     output.write_text("before")
-
     with pytest.raises(left_by), written(output) as target:
         leave(target, left_by)
-
     assert output.read_text() == "before"
     assert list(tmp_path.iterdir()) == [output]
 
@@ -92,7 +86,6 @@ def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path: Path) -> None:
         target.write(b"rows")
     assert (tmp_path / "link.tsv").is_symlink()
     assert (tmp_path / "real.tsv").read_bytes() == b"rows"
-
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     with written(tmp_path / "pipe") as target:

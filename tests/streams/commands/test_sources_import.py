@@ -73,7 +73,6 @@ def test_assay_uses_the_file_as_an_overlay_and_in_its_own_configuration(
     assert f"1 sources written to {out}: 1 new, 0 replaced, 0 unchanged" in shown
     assert f"--config {out}" in shown
     assert (tier(), tier(out)) == (2, 3)
-
     copy = tmp_path / "config"
     shutil.copytree(CONFIG, copy)
     monkeypatch.setenv("ASSAY_CONFIG_DIR", str(copy))

@@ -34,9 +34,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 def point_of(number: int) -> IndexDocument:
     said = UtteranceRecorded(utterance_id=f"u-{number}", text=SAID[number], source_id=f"talk-{number}")
-    answer = instance(Ask, index_utterance(said, RULES))
-    assert isinstance(answer.need, IndexDocument)
-    return answer.need
+    return instance(IndexDocument, instance(Ask, index_utterance(said, RULES)).need)
 
 
 async def test_utterances_are_found_by_their_like_and_pages_are_not_touched(world: LiveWorld) -> None:

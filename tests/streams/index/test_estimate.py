@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,14 +5,7 @@ from hypothesis import strategies as st
 from handlers.index_page import IndexPageRules
 from handlers.indexing.points import points_of
 from schemas.pages import ScoredPage, Tier
-from streams.index.estimate import (
-    TIERS,
-    IndexEstimate,
-    SampledPages,
-    estimate_documents,
-    estimate_points,
-    parse_mix,
-)
+from streams.index.estimate import TIERS, IndexEstimate, SampledPages, estimate_documents, estimate_points, parse_mix
 from tests.rules import shipped_rules
 from tests.samples import scored
 
@@ -78,11 +69,7 @@ def test_a_tier_that_the_configuration_cuts_otherwise_is_counted_so() -> None:
     assert (estimate.points, estimate.points_with_articles) == (10 * 2 + 50 * 2 + 40, 160)
 
 
-@given(
-    st.integers(1, 10**12),
-    st.tuples(*[st.integers(0, 1000)] * 3).filter(any),
-    st.floats(1, 1000),
-)
+@given(st.integers(1, 10**12), st.tuples(*[st.integers(0, 1000)] * 3).filter(any), st.floats(1, 1000))
 def test_every_article_is_in_one_tier_and_has_a_point(articles: int, mix: tuple[int, int, int], chunks: float) -> None:
     estimate = estimate_points(articles, mix, chunks, TIERED)
     assert estimate.articles == articles

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handlers.indexing.write_plan import MEMORY
+from handlers.indexing.points import MEMORY
 from streams.index.embedded import has_collection
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError, StoredPoint
 from streams.index.qdrant import QdrantStore

@@ -38,7 +38,6 @@ def keeps(need: AskModel, text: str) -> bool:
 @pytest.mark.parametrize("role", ROLES)
 def test_the_offline_judge_of_a_role_keeps_to_its_protocol(role: Role) -> None:
     reply = instance(ModelReply, answer_offline(asked(role)))
-
     assert keeps(asked(role), reply.text)
 
 
@@ -50,6 +49,5 @@ def test_anything_else_does_not(role: Role, text: str) -> None:
 
 def test_a_critic_has_a_verdict_on_every_finding() -> None:
     none, one = ({"verdicts": [{"finding": 1, "verdict": "supported", "because": ""}] * count} for count in (0, 1))
-
     assert not keeps(asked("critic"), json.dumps(none))
     assert keeps(asked("critic"), json.dumps(one))

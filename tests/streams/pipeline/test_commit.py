@@ -244,7 +244,6 @@ async def test_a_stage_that_is_not_open_or_closed_or_whose_sender_has_stopped_se
         await stage.commit([ONE], 42)
     await stage.close()
     assert client.calls == []
-
     await stage.open()
     client.calls.clear()
     task = asyncio.ensure_future(asyncio.sleep(0))

@@ -421,7 +421,6 @@ async def test_the_breaker_does_not_count_a_wait_in_line_as_a_failure() -> None:
 async def test_a_wait_in_line_is_most_of_the_wish_or_of_the_longest_pause(wish: float | None, pause: float) -> None:
     """With a chance of 0.5, three quarters: of 3 s without a wish, and of 60 s at most."""
     world, clock = World(replies=[ModelUnavailable("no turn", wish, busy=True)]), VirtualClock()
-
     decider = decider_of(world, clock, Breaker(BreakerSettings(), clock))
     assert await decider.finish(PAGE, ask(), record=1) == Tried(DROP, 1)
     assert clock.pauses == [pause]

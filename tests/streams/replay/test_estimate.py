@@ -55,9 +55,7 @@ def paid(found: Estimate, handler: str) -> PaidEstimate:
 
 def asked_about(number: int) -> AskModel:
     handler = judge_of(TASK)
-    answer = instance(Ask, handler.fn(input_of(TASK, number), rules_of(handler.rules)))
-    assert isinstance(answer.need, AskModel)
-    return answer.need
+    return instance(AskModel, instance(Ask, handler.fn(input_of(TASK, number), rules_of(handler.rules))).need)
 
 
 async def keep(settings: Settings, need: AskModel, text: str, used: Used | None = None) -> None:

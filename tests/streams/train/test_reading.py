@@ -52,7 +52,6 @@ def test_the_same_event_counts_once_by_its_id_else_by_its_content() -> None:
     foreign = [{"topic": "t", "partition": 1, "offset": offset, "headers": {}, "value": dwell} for offset in (7, 7, 8)]
     turned = dict(reversed(dwell.items()))
     reading = read([dwell, dwell, turned, *tailed, *foreign], [ANSWER, ANSWER])
-
     joined = reading.joined()
     [signals, _] = joined.requests[0].signals
     assert signals is not None

@@ -4,8 +4,6 @@ Only what the base features are computed from is kept. What fusion said is kept 
 the features of what it says may not.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import datetime

@@ -6,8 +6,6 @@ cases: configuration may change, what it means may not. ``python -m tests.handle
 expected values anew, for a new version of the features alone.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from typing import Any
