@@ -20,29 +20,27 @@ from aiokafka import TopicPartition
 from faststream.asgi import AsgiFastStream, AsgiResponse, get
 from prometheus_client import CollectorRegistry, make_asgi_app
 
+from streams.asyncapi.routes import asyncapi_routes
 from streams.clock import Clock, SystemClock
-from streams.console.asyncapi import asyncapi_routes
 from streams.index.ports import IndexDownError
-from streams.kafka import group_of, make_producer
+from streams.kafka.clients import group_of, make_producer
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.decide import Chance, Decider, World, retry_of
+from streams.pipeline.drain import Quiescence, high_watermarks
 from streams.pipeline.group import ConsumerGroup, StageFactory
+from streams.pipeline.handler_runner import Chance, Decider, World, retry_of
 from streams.pipeline.health import Health, Verdict
-from streams.pipeline.intake import IntakeBroker
-from streams.pipeline.observer import Observer
-from streams.pipeline.quiescence import Quiescence, high_watermarks
-from streams.pipeline.subscription import Subscription, subscriptions
-from streams.pipeline.work import Work
+from streams.pipeline.intake import IntakeBroker, Subscription, subscriptions
+from streams.pipeline.metrics import Observer
+from streams.pipeline.processor import Work
 from streams.query.engine import RANKING_HANDLER, QueryEngine
 from streams.query.route import QueryRoute
+from streams.services import LiveWorld
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracers import make_tracer
-from streams.telemetry.tracing import Tracer
+from streams.telemetry.tracing import Tracer, make_tracer
 from streams.topology import HANDLERS, Handler
-from streams.world import LiveWorld
 
 log = structlog.get_logger("assay")
 

@@ -2,6 +2,8 @@
 
 In: a directory with ``assay.yaml`` and its neighbours, and the prompts and trained trees beside the handlers. Out: one
 document of plain mappings. ``streams.settings`` holds it against its sections.
+
+Why the configuration can't be used; apart from what reads it, for the command line tells of it without that.
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ from typing import Any
 
 import yaml
 
-from streams.settings_error import SettingsError
+
+class SettingsError(Exception):
+    """The configuration can't be used; the message says which key, why, and where it came from."""
+
 
 OWN_SOURCES = "own_sources.yaml"
 """The file of the configuration directory with the user's own sources; it is optional."""

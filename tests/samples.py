@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pytest
 
 from schemas.pages import ScoredPage, Tier, TrustFeatures
-from streams import cli
+from streams.cli.main import main
 from streams.topology import TOPICS, Handler, handler_named
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ def run_assay(*arguments: str) -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["assay", *arguments])
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main()
     assert isinstance(ended.value.code, int)
     return ended.value.code
 

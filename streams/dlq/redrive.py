@@ -4,6 +4,11 @@ A transaction holds some records for the original topic and, for each, a marker 
 partition. Markers are read after the partition's transactional id has fenced whoever used it before, and after every
 transaction that was open then (also a handler's) has ended: one would hide the markers behind it. So a redrive that
 was killed is resumed by another, two at a time don't double anything, and a letter is sent again only on purpose.
+
+Dead letters deleted, from the oldest on.
+
+Kafka deletes the beginning of a partition and nothing else. So of each partition the letters go up to the first one
+that is not meant; those that are meant and stand behind it stay, and are counted.
 """
 
 from __future__ import annotations
@@ -18,15 +23,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import RecordsToDelete
 
 from schemas.dead import REDRIVEN_OF
 from schemas.event import RUN_HEADER
 from streams.codec import UNREADABLE_HEADER, OutputRecord
-from streams.dlq.letters import Letter, Letters
-from streams.dlq.selection import Selection
-from streams.kafka import make_producer, start
+from streams.dlq.dead_letters import Letter, Letters, Selection
+from streams.kafka.clients import make_admin, make_producer, opened, start
 from streams.pipeline.commit import send_all, stop_producer
-from streams.pipeline.dead_letters import LETTER_NOTES
+from streams.pipeline.failures import LETTER_NOTES
 from streams.settings import Settings
 
 _BATCH_LETTERS = 100
@@ -214,3 +219,46 @@ class _PartitionDrive:
             headers=[(name, text.encode()) for name, text in notes.items()],
         )
         return sent
+
+
+@dataclass
+class Purged:
+    """What a purge came to, or would come to."""
+
+    deleted: int = 0
+    not_sent_again: int = 0
+    """Of those, letters that were never sent again."""
+    held_back: int = 0
+    """Letters that are meant and stand behind one that is not."""
+
+
+async def purge(settings: Settings, selection: Selection, only_redriven: bool, dry_run: bool) -> Purged:
+    """Deletes the selected letters as far as Kafka can.
+
+    Args:
+        settings: The configuration.
+        selection: Which letters.
+        only_redriven: Of those only what was sent again.
+        dry_run: Only counts.
+    """
+    result = Purged()
+    ends: dict[TopicPartition, int] = {}
+    async with Letters(settings, selection) as letters:
+        for handler, partition in letters.partitions:
+            runs = await letters.redriven(partition)
+            kept = False
+            async for letter in letters.read(handler, partition, runs):
+                meant = selection.means(handler, letter.record.key, letter.note)
+                meant = meant and (letter.redriven_by is not None or not only_redriven)
+                if not meant:
+                    kept = True
+                elif kept:
+                    result.held_back += 1
+                else:
+                    result.deleted += 1
+                    result.not_sent_again += letter.redriven_by is None
+                    ends[partition] = letter.record.offset + 1
+    if ends and not dry_run:
+        async with opened(make_admin(settings.kafka)) as admin:
+            await admin.delete_records({at: RecordsToDelete(before_offset=end) for at, end in ends.items()})
+    return result

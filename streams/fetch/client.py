@@ -19,8 +19,8 @@ import httpx
 
 from schemas.pages import MAX_CONTENT_TYPE
 from schemas.replies import FetchFailure, FetchRefused
+from streams.clock import Clock
 from streams.fetch.cache import Version
-from streams.fetch.clock import Clock
 from streams.fetch.guard import Admitted
 from streams.fetch.headers import media_type
 from streams.fetch.settings import FetchSettings

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from protego import Protego
 
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
+from streams.clock import Clock
 from streams.fetch.cache import ROBOTS, FetchCache
 from streams.fetch.client import Response, Wanted
-from streams.fetch.clock import Clock
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
-from streams.locks import KeyedLocks
+from streams.files import KeyedLocks
 
 Get = Callable[[str, Wanted], Awaitable[Response | FetchRefused]]
 """Fetches an address through guard and client, redirects followed."""

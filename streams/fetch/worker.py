@@ -8,6 +8,7 @@ where it has changed since.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from itertools import count
@@ -17,16 +18,16 @@ from typing import Self, TypeVar
 from handlers.html.links import canonical_url, host_of, registrable_domain
 from schemas.needs import FetchPages
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
+from streams.clock import Clock, SystemClock
 from streams.fetch.cache import FetchCache, Versioned
 from streams.fetch.client import Client, Response, Wanted
-from streams.fetch.clock import Clock
 from streams.fetch.guard import Admitted, Resolver, SystemResolver, admit
 from streams.fetch.headers import location, retry_after, version_in
-from streams.fetch.politeness import Politeness
+from streams.fetch.host_pacing import Politeness
 from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target, parse_target
-from streams.locks import KeyedLocks
+from streams.files import KeyedLocks
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import NoTracer, Tracer
 
@@ -49,18 +50,21 @@ class FetchWorker:
         resolver: Resolver | None = None,
         metrics: Metrics | None = None,
         tracer: Tracer | None = None,
+        chance: Callable[[], float] = random.random,
     ) -> None:
         """Opens nothing yet.
 
         Args:
             settings: Limits, manners and the operator's permissions.
-            clock: Time and chance; the system's by default.
+            clock: The system's by default.
             resolver: Names to addresses; the system's by default.
             metrics: Counts outcomes, bytes and waits, where given.
             tracer: Traces requests, where given.
+            chance: A number in [0, 1) for the jitter of a retry.
         """
         self._settings = settings
-        self._clock = clock or Clock()
+        self._clock = clock or SystemClock()
+        self._chance = chance
         self._system = SystemResolver(settings.parallel)
         self._resolver = resolver or self._system
         self._metrics = metrics
@@ -258,7 +262,7 @@ class FetchWorker:
             if not isinstance(result, FetchRefused) or result.reason not in _PASSING or attempt == settings.attempts:
                 break
             ceiling = min(settings.max_backoff_seconds, settings.first_backoff_seconds * 2 ** (attempt - 1))
-            await self._clock.sleep(self._clock.chance() * ceiling)
+            await self._clock.sleep(self._chance() * ceiling)
         return result
 
     def _page(self, url: str, target: Target, response: Response) -> Versioned | FetchRefused:

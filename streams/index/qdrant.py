@@ -21,6 +21,7 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from schemas.needs import SearchFilters
+from streams.files import PRIVATE_FOLDER
 from streams.index.points import HeldPoints, PointAccess, ServedPoints
 from streams.index.ports import (
     IndexDamagedError,
@@ -32,7 +33,6 @@ from streams.index.ports import (
     Vector,
 )
 from streams.index.settings import IndexSettings
-from streams.private_files import PRIVATE_FOLDER
 
 _FILTERED = {
     "document_id": models.PayloadSchemaType.KEYWORD,

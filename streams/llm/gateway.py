@@ -7,41 +7,82 @@ pauses between them. What was answered is in the journal before anybody is given
 Three kinds of trouble are told apart. What is the question's own fails (``ModelFailed``), and the handler judges that.
 What is the model's fails too, until several questions have failed one after another. What is everybody's (nobody there,
 the key refused, too many requests, the budget spent, the breaker open) is ``ModelUnavailable``: nothing was judged.
+
+One call for all who ask the same question at the same time: they share its reply, whatever it is.
+
+A failure is shared too. Who would ask again after each other's timeouts would wait for as many deadlines.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 import structlog
 
 from schemas.llm import CallOutcome
 from schemas.needs import AskModel
-from schemas.replies import ModelUnavailable
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.clock import Clock
-from streams.llm.access import ModelAccess
-from streams.llm.answers import answer_key
-from streams.llm.asking import Asking
-from streams.llm.budget import Budget
-from streams.llm.cache import make_store
+from streams.llm.accounting import Budget, Ledger
 from streams.llm.client import Client, ClientSettingsError
-from streams.llm.flights import Flights, Replied
-from streams.llm.ledger import Ledger
-from streams.llm.limits import NoTurn, Turn
-from streams.llm.observer import LlmObserver
+from streams.llm.journal import AnswerStore, BoundReachedError, StoreError, answer_key
+from streams.llm.limits import NoTurn, Shares, Turn
+from streams.llm.metrics import LlmObserver
 from streams.llm.prices import cost_of, prompt_tokens_of
-from streams.llm.protocols import REPEATS, corrected, keeps_to_protocol
-from streams.llm.replies import Completion
-from streams.llm.results import Answer, Failure, Trouble
+from streams.llm.replies import Answer, Completion, Failure, Trouble
+from streams.llm.request import Asking, ModelAccess
 from streams.llm.settings import LlmSettings, ModelsSection
-from streams.llm.shares import Shares
-from streams.llm.store import AnswerStore, BoundReachedError, StoreError
+from streams.llm.sqlite_journal import make_store
+from streams.llm.tasks import REPEATS, corrected, keeps_to_protocol
 from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import Tracer
+
+Replied = ModelReply | ModelFailed | ModelUnavailable
+
+
+class Flights:
+    """Questions on their way, by key. A key that nobody asks for is forgotten. Not safe across event loops."""
+
+    def __init__(self) -> None:
+        self._landings: dict[str, asyncio.Future[Replied]] = {}
+
+    def __len__(self) -> int:
+        return len(self._landings)
+
+    async def share(self, key: str, ask: Callable[[], Awaitable[Replied]]) -> Replied:
+        """The first to come asks; all others get its reply, as one that took no call.
+
+        Where the first one is cancelled the next asks.
+        """
+        while (landing := self._landings.get(key)) is not None:
+            await asyncio.wait((landing,))
+            if not landing.cancelled():
+                return _another_s(landing.result())
+        landing = self._landings[key] = asyncio.get_running_loop().create_future()
+        try:
+            reply = await ask()
+        except BaseException:
+            del self._landings[key]
+            landing.cancel()
+            raise
+        del self._landings[key]
+        landing.set_result(reply)
+        return reply
+
+
+def _another_s(reply: Replied) -> Replied:
+    """A reply for those who only waited: what it cost is told once."""
+    if isinstance(reply, ModelUnavailable):
+        return reply
+    call = reply.call.model_copy(update={"attempts": 0, "latency_ms": 0, "cost_usd": 0.0, "cached": True})
+    if isinstance(reply, ModelReply):
+        return ModelReply(reply.text, reply.tool_calls, call)
+    return ModelFailed(call, reply.detail)
+
 
 log = structlog.get_logger(__name__)
 

@@ -27,10 +27,10 @@ from streams.clock import Clock
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitStage
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.observer import Observer
+from streams.pipeline.intake import Subscription
+from streams.pipeline.metrics import Observer
 from streams.pipeline.partition import Held, Partition
-from streams.pipeline.subscription import Subscription
-from streams.pipeline.work import Pending, RecordWork
+from streams.pipeline.processor import Pending, RecordWork
 from streams.settings import PipelineSettings
 
 log = structlog.get_logger(__name__)

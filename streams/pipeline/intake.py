@@ -2,12 +2,15 @@
 
 FastStream's parsers raise on a header that is not text, and one bad header would lose its whole batch; so parser *and*
 decoder are replaced and hand the raw records on. Offsets are committed by the pipeline alone.
+
+What one consumer group reads: a handler's own topic, or one of its retry topics.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -21,13 +24,36 @@ from faststream.prometheus import ConsumeAttrs, MetricsSettingsProvider, Prometh
 from prometheus_client import CollectorRegistry
 from pydantic import SkipValidation
 
-from streams.kafka import connection, group_of, started
+from streams.kafka.clients import connection, group_of, started
+from streams.kafka.decompression import limit_unpacking
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup
-from streams.pipeline.subscription import Subscription
 from streams.settings import Settings
-from streams.topology import DEAD_LETTER_BYTES, MIB
-from streams.unpacking import limit_unpacking
+from streams.topology import DEAD_LETTER_BYTES, MIB, Handler, RetryTier
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A handler and the topic its work comes from; ``topic`` and ``group`` are before the prefix."""
+
+    handler: Handler
+    tier: RetryTier | None = None
+
+    @property
+    def topic(self) -> str:
+        """The topic that is read."""
+        return self.tier.topic if self.tier else self.handler.consumes.name
+
+    @property
+    def group(self) -> str:
+        """The consumer group."""
+        return self.tier.group if self.tier else self.handler.group
+
+
+def subscriptions(handler: Handler) -> tuple[Subscription, ...]:
+    """The handler's own topic first, then its retry topics."""
+    return (Subscription(handler), *(Subscription(handler, tier) for tier in handler.tiers))
+
 
 _IDLE_POLL_MS = 50
 _NEVER_LEAVE_MS = 60 * 60 * 1000

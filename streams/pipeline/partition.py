@@ -24,13 +24,11 @@ from aiokafka import ConsumerRecord, TopicPartition
 from schemas.outcome import Dead, DeadReason
 from streams.clock import Clock
 from streams.codec import OutputRecord
-from streams.pipeline.certainty import CertainCommits
-from streams.pipeline.commit import CommitStage
-from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.flow import Flow
-from streams.pipeline.observer import Observer
+from streams.pipeline.commit import CertainCommits, CommitStage
+from streams.pipeline.consumer import CountingConsumer, Flow
+from streams.pipeline.metrics import Observer
+from streams.pipeline.processor import Done, RecordWork
 from streams.pipeline.window import Entry, Window
-from streams.pipeline.work import Done, RecordWork
 from streams.settings import PipelineSettings
 
 log = structlog.get_logger(__name__)

@@ -13,13 +13,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
-from streams.index.embedded import has_collection
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError
+from streams.index.settings import has_collection
 from streams.query.engine import Queries, QueryEngine
 from streams.query.gate import is_loopback
 from streams.query.remote import RemoteQueries
+from streams.services import LiveWorld
 from streams.settings import HttpSettings, Settings
-from streams.world import LiveWorld
 
 PATIENCE_SECONDS = 10.0
 """How long embedded files are waited for that another process has which answers no queries."""

@@ -23,7 +23,7 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from streams.clock import Clock, SystemClock
 from streams.pipeline.breaker import ClosedBreaker
-from streams.pipeline.decide import Chance, Decider, World, retry_of
+from streams.pipeline.handler_runner import Chance, Decider, World, retry_of
 from streams.ranking_model import make_ready
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics

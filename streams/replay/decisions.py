@@ -3,18 +3,26 @@
 Decisions and dead letters of a handler go in, as they stand on its topics; out comes whether an input is one of those
 that are meant. A decision names its input in ``ce_causationid``; the last one on an input counts. Of a decision nothing
 is kept but a hash of that name, for as long as it is of the kind that is looked for.
+
+Fields of a decision as an operator names them, and the values that they may have.
+
+In go an event's type and a path such as ``outcome`` or ``llm.judged_by``; out comes the path as the wire has it, or the
+one line that says what there is instead. A value that no decision can have would choose nothing, and look like success.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from enum import Enum
 from hashlib import blake2b
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from aiokafka import ConsumerRecord
+from pydantic import BaseModel
 
 from schemas.claims import ClaimEvaluated, UtteranceIndexed
 from schemas.dead import DeadLetter, dead_letter_topic, is_marker
@@ -27,12 +35,81 @@ from schemas.relevance import RelevanceJudged, SnippetsCompleted
 from schemas.replays import ReplaySelection, TopicRanges
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
-from streams.pipeline.origin import Origin
-from streams.replay.fields import check_values, wire_path
+from streams.kafka.log_reader import committed_ranges, read_range
+from streams.pipeline.failures import Origin
 from streams.replay.plan import ReplayError
-from streams.replay.source import read_range, standing_on
 from streams.settings import Settings
 from streams.topology import Handler, Topic
+
+
+def wire_path(event: type[Event], name: str, handler: str) -> str:
+    """A field as the wire has it, whichever of its names was given.
+
+    Raises:
+        ReplayError: There is no such field.
+    """
+    first, dot, rest = name.partition(".")
+    for known, its in event.model_fields.items():
+        if first in (known, its.alias):
+            return f"{its.alias or known}{dot}{rest}"
+    fields = ", ".join(sorted(its.alias or known for known, its in event.model_fields.items()))
+    raise ReplayError(f"decisions of {handler} have no field {first!r}; there are {fields}")
+
+
+def check_values(event: type[Event], path: str, values: Iterable[str], option: str) -> None:
+    """Refuses values that a field can't have.
+
+    Args:
+        event: Whose field.
+        path: As the wire has it, parts with dots between them.
+        values: As they were typed.
+        option: Which option has them, for the message.
+
+    Raises:
+        ReplayError: One of them can't be, or there is no such field below the first.
+    """
+    allowed = _values_of(event, path.split("."), path)
+    if allowed is None:
+        return
+    if wrong := sorted(set(values) - set(allowed)):
+        raise ReplayError(f"{option} {wrong[0]!r} is no {path}; there are {', '.join(allowed)}")
+
+
+def _values_of(kind: Any, path: list[str], whole: str) -> list[str] | None:
+    """The values of a type at a path, in order; None where there is no end of them."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _values_of(arguments[0], path, whole)
+    if origin in (Union, UnionType):
+        found: list[str] = []
+        for one in arguments:
+            some = ["null"] if one is NoneType else _values_of(one, path, whole)
+            if some is None:
+                return None
+            found += some
+        return list(dict.fromkeys(found))
+    if origin in (tuple, list, frozenset):
+        return _values_of(arguments[0], path, whole)
+    if not path:
+        return _of_leaf(kind, arguments if origin is Literal else None)
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return None
+    for known, its in kind.model_fields.items():
+        if path[0] == (its.alias or known):
+            return _values_of(its.annotation, path[1:], whole)
+    fields = ", ".join(sorted(its.alias or known for known, its in kind.model_fields.items()))
+    raise ReplayError(f"there is no field {path[0]!r} in {whole}; there are {fields}")
+
+
+def _of_leaf(kind: Any, literals: tuple[Any, ...] | None) -> list[str] | None:
+    if literals is not None:
+        return [str(value) for value in literals]
+    if kind is bool:
+        return ["true", "false"]
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return [str(member.value) for member in kind]
+    return None
+
 
 DECISION_FIELDS: Mapping[type[Event], str] = {
     ScoredPage: "tier",
@@ -164,7 +241,9 @@ async def decision_ranges(settings: Settings, handler: Handler, selection: Repla
     if wanted is None:
         return ()
     letters = dead_letter_topic(handler.consumes.name, handler.group)
-    return await standing_on(settings, [wanted.topic.name, *([letters] if wanted.absent or wanted.dead else [])])
+    return await committed_ranges(
+        settings.kafka, [wanted.topic.name, *([letters] if wanted.absent or wanted.dead else [])]
+    )
 
 
 async def read_earlier(
@@ -187,7 +266,7 @@ async def read_earlier(
     earlier = Earlier(wanted)
     source = f"assay/{handler.name}"
     for its in until:
-        async with aclosing(read_range(settings, its.topic, its.ranges)) as records:
+        async with aclosing(read_range(settings.kafka, its.topic, its.ranges)) as records:
             async for record in records:
                 tell()
                 if its.topic == wanted.topic.name:

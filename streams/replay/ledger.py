@@ -2,6 +2,11 @@
 
 Several processes may work on one plan while an operator cancels it. So a change is made from the newest state, by one
 writer at a time: a plan has a transactional id, whose newest owner fences the others; whoever was fenced looks again.
+
+How a plan changes while it is carried out. Pure.
+
+In goes the newest state, which another process may have written; out comes the next one, or None where there is nothing
+to change: others have done it already, or are further. So a change may be tried as often as it takes.
 """
 
 from __future__ import annotations
@@ -9,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,12 +27,13 @@ from aiokafka.structs import OffsetAndMetadata
 
 from schemas.event import Envelope, derive_id
 from schemas.outcome import Dead
-from schemas.replays import ReplayPlan, ReplayState
+from schemas.replays import OffsetRange, ReplayPlan, ReplayState
 from streams.clock import Clock
 from streams.codec import decode, encode
-from streams.kafka import make_producer, make_reader, opened, start
+from streams.kafka.clients import make_producer, make_reader, opened, start
 from streams.pipeline.commit import send_all, stop_producer
-from streams.replay.plan import ReplayTroubleError
+from streams.replay.group import merged
+from streams.replay.plan import ReplayError, ReplayTroubleError
 from streams.replay.ranges import has_topic
 from streams.settings import Settings
 from streams.topology import REPLAYS
@@ -235,3 +241,66 @@ def _envelope(plan: ReplayPlan, now: datetime) -> Envelope:
 def moved(plan: ReplayPlan, state: ReplayState, detail: str = "") -> ReplayPlan:
     """The plan in another state."""
     return plan.model_copy(update={"state": state, "detail": detail})
+
+
+WORKED_ON = (ReplayState.PLANNED, ReplayState.RUNNING, ReplayState.PAUSED, ReplayState.CANCELLED)
+"""States from which a plan can be carried out."""
+
+
+def begun(newest: ReplayPlan, terms: Mapping[str, float], *, shared: bool) -> ReplayPlan | None:
+    """The plan at work, on the terms that whoever begins has asked for; None where it is that already.
+
+    Args:
+        newest: The plan.
+        terms: What is another from now on, by field.
+        shared: This process has seen it unfinished: where it is finished now, others that share it were faster.
+
+    Raises:
+        ReplayError: It is over, or being promoted.
+    """
+    if newest.state is ReplayState.FINISHED and shared:
+        return None
+    if newest.state is ReplayState.PROMOTING:
+        raise ReplayError(f"the plan {newest.plan} is being promoted; `assay replay promote {newest.plan}` goes on")
+    if newest.state not in WORKED_ON:
+        raise ReplayError(f"the plan {newest.plan} is {newest.state}; there is nothing left to do")
+    new = {name: value for name, value in terms.items() if value != getattr(newest, name)}
+    if newest.state is ReplayState.RUNNING:
+        return newest.model_copy(update=new) if new else None
+    return moved(newest.model_copy(update=new), ReplayState.RUNNING)
+
+
+def has_left(plan: ReplayPlan, at: int) -> bool:
+    """Whether others have finished that stage meanwhile, or somebody has ended the plan."""
+    return plan.stage != at or plan.state is not ReplayState.RUNNING
+
+
+def with_deleted(newest: ReplayPlan, at: int, found: list[OffsetRange]) -> ReplayPlan | None:
+    """The plan with what was deleted of a stage's ranges; None where that is known already."""
+    deleted = tuple(merged([*newest.stages[at].deleted, *found]))
+    return None if deleted == newest.stages[at].deleted else _changed_stage(newest, at, deleted=deleted)
+
+
+def with_stage(newest: ReplayPlan, at: int, **changes: Any) -> ReplayPlan | None:
+    """The plan with its present stage changed; None where somebody has done that already, or it is another one now."""
+    stage = newest.stages[at]
+    if has_left(newest, at) or all(getattr(stage, name) for name in changes):
+        return None
+    return _changed_stage(newest, at, **changes)
+
+
+def _changed_stage(newest: ReplayPlan, at: int, **changes: Any) -> ReplayPlan:
+    stage = newest.stages[at]
+    changed = stage.model_copy(update=changes)
+    return newest.model_copy(update={"stages": (*newest.stages[:at], changed, *newest.stages[at + 1 :])})
+
+
+def after_stage(newest: ReplayPlan, at: int) -> ReplayPlan | None:
+    """The plan after a stage is done; None where somebody has said so already."""
+    if newest.stage != at or newest.state not in WORKED_ON:
+        return None
+    last = at + 1 == len(newest.stages)
+    state = ReplayState.FINISHED if last else newest.state
+    if state is ReplayState.PAUSED:
+        state = ReplayState.RUNNING
+    return moved(newest.model_copy(update={"stage": at + 1}), state)

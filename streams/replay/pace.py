@@ -7,8 +7,8 @@ has the part of the partitions it holds; and live traffic of the same handler th
 from __future__ import annotations
 
 from streams.clock import Clock
+from streams.kafka.lag import GroupLag, read_lags
 from streams.settings import Settings
-from streams.telemetry.lag import GroupLag, read_lags
 from streams.topology import Handler
 
 _LOOK_SECONDS = 0.25

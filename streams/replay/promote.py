@@ -17,7 +17,8 @@ from aiokafka.errors import KafkaError
 from schemas.replays import ReplayPlan, ReplayStage, ReplayState, ReplayTarget
 from streams.clock import Clock
 from streams.pipeline.breaker import Breaker
-from streams.replay.copy_work import CopyWork
+from streams.replay.admin import known
+from streams.replay.group import Reading, await_start, starts_of
 from streams.replay.ledger import Ledger, Starts, moved
 from streams.replay.pace import Pace
 from streams.replay.plan import (
@@ -31,11 +32,8 @@ from streams.replay.plan import (
     replay_dead_letters,
     shadow_topic,
 )
-from streams.replay.progress import Progress
+from streams.replay.processor import CopyWork, ReplayProgress, ReplaySubscription
 from streams.replay.ranges import count, resolve_ranges
-from streams.replay.reading import Reading, await_start, starts_of
-from streams.replay.upkeep import known
-from streams.replay.work import ReplaySubscription
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import topic_named
@@ -55,7 +53,7 @@ async def promote(
     *,
     readers_dedupe: bool,
     fetch: bool,
-    tell: Callable[[Progress], None] = lambda _: None,
+    tell: Callable[[ReplayProgress], None] = lambda _: None,
 ) -> ReplayPlan:
     """Copies a finished plan's results to the live topics, from where an earlier try has come to.
 
@@ -92,7 +90,7 @@ class _Promotion:
         metrics: Metrics,
         stop: asyncio.Event,
         fetch: bool,
-        tell: Callable[[Progress], None],
+        tell: Callable[[ReplayProgress], None],
     ) -> None:
         self._settings = settings
         self._ledger = ledger
@@ -103,7 +101,7 @@ class _Promotion:
         self._stop = stop
         self._fetch = fetch
         self._tell = tell
-        self._progress = Progress(name)
+        self._progress = ReplayProgress(name)
 
     async def run(self, readers_dedupe: bool) -> ReplayPlan:
         plan = _promotable(self._ledger.plans.get(self._name), self._name, self._fetch)

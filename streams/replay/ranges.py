@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.replays import OffsetRange
-from streams.kafka import make_admin, make_reader, opened
+from streams.kafka.clients import make_admin, make_reader, opened
 from streams.replay.plan import ReplayError
 from streams.settings import Settings
 

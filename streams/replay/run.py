@@ -15,25 +15,32 @@ from aiokafka.errors import KafkaError
 from schemas.replays import OffsetRange, ReplayPlan, ReplayState
 from streams.app import installed_version
 from streams.clock import Clock
-from streams.llm.store import StoreError
-from streams.replay.changes import WORKED_ON, after_stage, begun, has_left, with_deleted, with_stage
-from streams.replay.cost import CostBound, bound_of, paid_for
-from streams.replay.desk import Desk
-from streams.replay.ledger import Ledger, Starts, moved
+from streams.llm.journal import StoreError
+from streams.replay.admin import accounts
+from streams.replay.admission import asks_models, check_terms, refuse_rivals
+from streams.replay.budget import CostBound, bound_of, paid_for
+from streams.replay.group import Reading, await_start, standing_of, starts_of
+from streams.replay.ledger import (
+    WORKED_ON,
+    Ledger,
+    Starts,
+    after_stage,
+    begun,
+    has_left,
+    moved,
+    with_deleted,
+    with_stage,
+)
 from streams.replay.pace import is_live_late
 from streams.replay.plan import ReplayError, ReplayTroubleError
-from streams.replay.progress import Progress
+from streams.replay.processor import ReplayProgress, ReplayWork
 from streams.replay.ranges import count, resolve_ranges
-from streams.replay.reading import Reading, await_start, standing_of, starts_of
-from streams.replay.rivals import refuse_rivals
 from streams.replay.shadow import make_shadow, with_own_index
-from streams.replay.terms import asks_models, check_terms
-from streams.replay.upkeep import accounts
-from streams.replay.work import ReplayWork
+from streams.replay.stage import Desk
+from streams.services import LiveWorld
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracers import make_tracer
-from streams.world import LiveWorld
+from streams.telemetry.tracing import make_tracer
 
 _LOOK_SECONDS = 0.5
 _LEDGER_EVERY = 3
@@ -53,7 +60,7 @@ class ReplayRun:
         clock: Clock,
         metrics: Metrics,
         stop: asyncio.Event,
-        tell: Callable[[Progress], None] = lambda _: None,
+        tell: Callable[[ReplayProgress], None] = lambda _: None,
         terms: Mapping[str, float] | None = None,
     ) -> None:
         """Prepares; nothing is opened yet.
@@ -69,7 +76,7 @@ class ReplayRun:
             terms: What of the plan is another from now on, by field (``max_cost_usd``, ``rate``). It is written when
                 the work begins: a process that is refused leaves the plan as it was.
         """
-        self.progress = Progress(plan)
+        self.progress = ReplayProgress(plan)
         self._settings = settings
         self._ledger = ledger
         self._name = plan

@@ -17,8 +17,7 @@ from schemas.event import Event
 from schemas.outcome import Dead
 from schemas.replays import ReplaySelection, TopicRanges
 from streams.codec import decode, timestamp
-from streams.replay.decisions import identity_of, read_earlier, wanted_of
-from streams.replay.fields import check_values
+from streams.replay.decisions import check_values, identity_of, read_earlier, wanted_of
 from streams.replay.plan import ReplayError
 from streams.settings import Settings
 from streams.topology import Handler

@@ -15,10 +15,10 @@ from pathlib import Path
 from schemas.dead import dead_letter_topic
 from schemas.replays import ReplayPlan, ReplayTarget
 from streams.index.settings import IndexSettings
-from streams.kafka import make_admin, opened
+from streams.kafka.clients import make_admin, opened
+from streams.kafka.topics import PlannedTopic, describe_topic, make_topics, plan_topics
 from streams.replay.plan import handler_of, replay_dead_letters, shadow_topic
 from streams.settings import Settings
-from streams.topic_plan import PlannedTopic, as_it_is, make_topics, plan_topics
 from streams.topology import Handler
 
 _LOOKS = 100
@@ -43,15 +43,15 @@ async def make_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
         KafkaError: The cluster can't be reached.
     """
     prefix = settings.kafka.topic_prefix
-    planned = {topic.name: topic for topic in plan_topics(settings)}
+    planned = {topic.name: topic for topic in plan_topics(settings.kafka)}
     async with opened(make_admin(settings.kafka)) as admin:
         existing = set(await admin.list_topics())
         wanted: list[PlannedTopic] = []
         for live, own in _places(plan):
             model = planned[prefix + live]
-            there = await as_it_is(admin, model) if model.name in existing else model
+            there = await describe_topic(admin, model) if model.name in existing else model
             wanted.append(replace(there, name=prefix + own))
-    return await make_topics(settings, wanted)
+    return await make_topics(settings.kafka, wanted)
 
 
 async def drop_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:

@@ -4,6 +4,8 @@ Off by default, and then nothing of OpenTelemetry is imported and a record costs
 record's span continues the ``traceparent`` that the record came with, and what the record causes carries the span's
 own: so one trace leads from a crawled page to the indexed document, and from a batch through its extraction to the
 next.
+
+Which tracer a process has, by its settings.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from aiokafka import ConsumerRecord
+
+from streams.telemetry.settings import TelemetrySettings
 
 Value = str | int | float | bool
 
@@ -100,3 +104,12 @@ class NoTracer:
 
     async def aclose(self) -> None:
         """Has nothing left."""
+
+
+def make_tracer(settings: TelemetrySettings, version: str) -> Tracer:
+    """What traces as the settings say; OpenTelemetry is loaded only where it is on."""
+    if settings.traces == "off":
+        return NoTracer()
+    from streams.telemetry.otel import exporting_tracer
+
+    return exporting_tracer(settings, version)

@@ -14,7 +14,7 @@ from schemas.needs import AskModel, FetchPages, Need
 from schemas.outcome import Emit
 from schemas.relevance import RelevanceJudged, SnippetExtracted, SnippetsCompleted, SnippetsRequested
 from schemas.replies import FetchFailure, FetchRefused, PagesReply, Reply
-from streams.llm.answers import Kept, reply_of
+from streams.llm.journal import Kept, reply_of
 from streams.settings import load_settings
 from streams.topology import HANDLERS, topic_of
 from tests.contract.worlds import decide, generous

@@ -19,8 +19,8 @@ from schemas.replies import (
     VectorsUnavailable,
 )
 from schemas.rules import Rules
-from streams.llm.answers import Kept, reply_of
-from streams.llm.offline import answer_offline
+from streams.llm.journal import Kept, reply_of
+from streams.llm.tasks import answer_offline
 from streams.topology import Handler
 
 World = Callable[[Need], Reply]

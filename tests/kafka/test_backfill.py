@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from streams.backfill.position import Position
-from streams.backfill.run_log import RunLog, RunTakenError
-from streams.broker import LocalKafka
+from streams.cli.publish import run_publish
 from streams.codec import OutputRecord
-from streams.commands.publish import run_publish
+from streams.local_kafka.broker import LocalKafka
+from streams.publish.run_log import RunLog, RunTakenError
+from streams.publish.walk import Position
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
 from tests.kafka.installation import Installation, Installing, assay_command, command, installed, until

@@ -12,10 +12,10 @@ from aiokafka import AIOKafkaProducer
 
 from streams.app import Application, stages
 from streams.codec import OutputRecord
-from streams.kafka import make_producer, opened
+from streams.kafka.clients import make_producer, opened
 from streams.pipeline.commit import CommitStage
 from streams.pipeline.group import _CLIENT_TASKS, StageFactory
-from streams.pipeline.subscription import Subscription
+from streams.pipeline.intake import Subscription
 from streams.settings import Settings
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, process, scorer, until
 

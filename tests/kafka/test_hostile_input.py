@@ -16,7 +16,7 @@ from aiokafka.errors import KafkaError
 
 from schemas.dead import DeadLetter, dead_letter_topic
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
-from streams.kafka import make_producer, opened
+from streams.kafka.clients import make_producer, opened
 from streams.topology import REPLAYS, Handler, handler_named
 from tests.kafka import hostile
 from tests.kafka.batches import bomb, write
@@ -210,7 +210,7 @@ async def start_and_hang(application):
     asyncio.get_running_loop().call_later(2, hang)
 
 Application.start = start_and_hang
-from streams.cli import main
+from streams.cli.main import main
 main()
 """
 GETS_NOTHING = """
@@ -222,7 +222,7 @@ async def getmany(*_, **__):
     raise MemoryError
 
 AIOKafkaConsumer.getmany = getmany
-from streams.cli import main
+from streams.cli.main import main
 main()
 """
 

@@ -18,7 +18,7 @@ from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
 from streams.codec import OutputRecord
-from streams.kafka import make_admin, make_producer, opened
+from streams.kafka.clients import make_admin, make_producer, opened
 from streams.pipeline.commit import CommitDoubtError, ExactlyOnce, send_all, stop_producer
 from tests.kafka.installation import (
     CRAWLED,

@@ -11,8 +11,8 @@ from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.replays import ReplayPlan, ReplaySelection
-from streams.commands.replay_diff import tell_diff
-from streams.replay.begin import resolved
+from streams.cli.replay_reports import tell_diff
+from streams.replay.admission import resolved
 from streams.replay.plan import Wishes, make_plan
 from streams.replay.ranges import EARLIEST, LATEST
 from streams.settings import Settings

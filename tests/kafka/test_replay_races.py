@@ -12,14 +12,14 @@ from aiokafka.errors import KafkaError, UnknownError
 
 from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
-from streams.kafka import make_admin, make_producer, opened
+from streams.kafka.clients import make_admin, make_producer, opened
 from streams.pipeline.commit import transactional_id
+from streams.replay.admin import accounts, drop
+from streams.replay.admission import check_terms
 from streams.replay.ledger import Ledger, moved
 from streams.replay.plan import ReplayError, run_group
 from streams.replay.ranges import resolve_ranges
 from streams.replay.shadow import make_shadow
-from streams.replay.terms import check_terms
-from streams.replay.upkeep import accounts, drop
 from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned

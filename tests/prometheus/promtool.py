@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from streams.generate.alerts import Alert
+from streams.generate.alerts import Alert, recording_rules
 from streams.generate.prometheus import alert_rule
-from streams.generate.recording import recording_rules
 from tests.prometheus.cases import Case
 from tests.prometheus.worlds import MINUTES, healthy
 

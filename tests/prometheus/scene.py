@@ -18,11 +18,11 @@ from schemas.needs import Ask
 from schemas.outcome import Outcome, Retry, RetryReason, Steps
 from schemas.replays import ReplayState
 from streams.app import Application
+from streams.cli.lag_server import LagExporter
 from streams.clock import SystemClock
-from streams.commands.lag_server import LagExporter
 from streams.demo import feed, sample_web
 from streams.demo.run import Demo, run
-from streams.generate.scraping import LAG_READER, REPLAYS, WORKERS
+from streams.generate.promql import LAG_READER, REPLAYS, WORKERS
 from streams.http import HttpServer
 from streams.replay.ledger import Ledger
 from streams.replay.run import ReplayRun

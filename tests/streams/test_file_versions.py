@@ -11,15 +11,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from schemas.replies import FetchedPage
-from streams.commands.doctor import check_fetching
+from streams.cli.doctor import check_fetching
 from streams.fetch.cache import STEPS as FETCH_STEPS
 from streams.fetch.cache import FetchCache
 from streams.fetch.settings import FetchSettings
-from streams.llm.cache import STEPS as JOURNAL_STEPS
-from streams.llm.cache import SqliteStore
-from streams.llm.store import StoreError
-from streams.llm.usage import Experience, Usage, Used
-from streams.sqlite_file import Steps, upgrade
+from streams.files import Steps, upgrade
+from streams.llm.journal import Experience, StoreError, Usage, Used
+from streams.llm.sqlite_journal import STEPS as JOURNAL_STEPS
+from streams.llm.sqlite_journal import SqliteStore
 from tests.streams.fetch.virtual import VirtualTime
 
 DAY, URL = "2025-01-02", "http://a.example/x"
@@ -119,7 +118,7 @@ async def test_an_older_fetch_cache_is_used_or_started_over(file: Path, old: str
     page = FetchedPage(URL, URL, 200, "text/html", b"<p>x", time.now())
     new = file.with_name("new.sqlite")
     if old == UNCOUNTED_FETCHES:
-        cache = FetchCache(FetchSettings(cache_path=file), time.clock)
+        cache = FetchCache(FetchSettings(cache_path=file), time)
         await cache.put("q", URL, page)
         await cache.aclose()
         with closing(sqlite3.connect(file)) as database:
@@ -131,7 +130,7 @@ async def test_an_older_fetch_cache_is_used_or_started_over(file: Path, old: str
     else:
         write(file, old)
     for path in (file, new):
-        cache = FetchCache(FetchSettings(cache_path=path), time.clock)
+        cache = FetchCache(FetchSettings(cache_path=path), time)
         with capture_logs() as logs:
             found = await cache.get("q", URL)
         assert found == (page if path is file and old == UNCOUNTED_FETCHES else None)
@@ -164,7 +163,7 @@ async def test_a_newer_fetch_cache_is_replaced_by_memory_and_doctor_reports_it(f
     content = content_of(file)
     time, settings = VirtualTime(), FetchSettings(cache_path=file)
     page = FetchedPage(URL, URL, 200, "text/html", b"<p>x", time.now())
-    cache = FetchCache(settings, time.clock)
+    cache = FetchCache(settings, time)
     with capture_logs() as logs:
         await cache.put("q", URL, page)
     assert await cache.get("q", URL) == page
@@ -211,7 +210,7 @@ def test_a_file_goes_through_the_steps_that_it_lacks_and_through_no_other(file: 
 _OPENED = """
 import asyncio, sys
 from pathlib import Path
-from streams.llm.cache import SqliteStore
+from streams.llm.sqlite_journal import SqliteStore
 
 async def main():
     store = SqliteStore(Path(sys.argv[1]))

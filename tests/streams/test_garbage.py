@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streams.garbage import collector_at_rest, spare_collector
+from streams.process import collector_at_rest, spare_collector
 
 
 class Knot:

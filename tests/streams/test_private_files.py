@@ -9,8 +9,8 @@ import pytest
 from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.cache import FetchCache
 from streams.fetch.settings import FetchSettings
-from streams.llm.cache import SqliteStore
-from streams.private_files import make_private_file
+from streams.files import make_private_file
+from streams.llm.sqlite_journal import SqliteStore
 from tests.streams.fetch.virtual import VirtualTime
 from tests.streams.query.indexes import fill, settings_at
 
@@ -38,7 +38,7 @@ async def test_the_journal_and_what_sqlite_puts_beside_it(tmp_path: Path) -> Non
 
 async def test_the_cache_of_fetched_pages_and_what_sqlite_puts_beside_it(tmp_path: Path) -> None:
     folder = tmp_path / "state"
-    cache = FetchCache(FetchSettings(cache_path=folder / "fetch.sqlite"), VirtualTime().clock)
+    cache = FetchCache(FetchSettings(cache_path=folder / "fetch.sqlite"), VirtualTime())
     await cache.put("", "https://a.example/", FetchRefused("https://a.example/", FetchFailure.NOT_HTML, "a picture"))
     named = {"fetch.sqlite": 0o600, "fetch.sqlite-wal": 0o600, "fetch.sqlite-shm": 0o600}
     assert modes(folder) == {"state": 0o700, **named}

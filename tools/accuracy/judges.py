@@ -18,9 +18,9 @@ from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Outcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, VectorsUnavailable
-from streams.llm.offline import answer_offline
+from streams.llm.tasks import answer_offline
+from streams.services import LiveWorld
 from streams.settings import Settings
-from streams.world import LiveWorld
 
 OFFLINE = "offline"
 MOST_ROUNDS = 12

@@ -19,8 +19,8 @@ from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.replies import IndexReply, VectorsReply
 from streams.index.settings import EmbedderSettings
+from streams.services import LiveWorld
 from streams.settings import Settings, load_settings
-from streams.world import LiveWorld
 from tools.accuracy.ranking_sets import Document
 
 _OF_TRUST = ("cts_score", "trust_features", "trust_label")

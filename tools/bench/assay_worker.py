@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 from streams.app import Application
-from streams.garbage import spare_collector
+from streams.process import spare_collector
 from streams.settings import Settings, load_settings
 from streams.telemetry.logs import configure_logs
 from streams.topology import HANDLERS, Handler, Topic

@@ -29,9 +29,9 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
 from streams.query.engine import QueryEngine
+from streams.services import LiveWorld
 from streams.settings import Settings, load_settings
 from streams.telemetry.logs import configure_logs
-from streams.world import LiveWorld
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(IndexPageRules)

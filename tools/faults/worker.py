@@ -14,13 +14,13 @@ import aiokafka.client
 from aiokafka import TopicPartition
 
 from streams.app import Application
+from streams.cli.run import stop_on_signals
 from streams.codec import OutputRecord
-from streams.commands.run import stop_on_signals
-from streams.kafka import group_of, producer_options
+from streams.kafka.clients import group_of, producer_options
 from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import StageFactory
-from streams.pipeline.subscription import Subscription
+from streams.pipeline.intake import Subscription
 from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
 from tools.faults.bugs import BUGS

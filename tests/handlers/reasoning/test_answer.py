@@ -15,7 +15,7 @@ from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, Message
 from schemas.ranking import RankedResult
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.offline import answer_offline
+from streams.llm.tasks import answer_offline
 from tests.handlers.reasoning.results import result
 from tests.rendered import blocks_of
 from tests.rules import shipped_rules

@@ -1,6 +1,6 @@
 """Inputs held against what became of them."""
 
-from streams.demo.account import Account, Balance, Trace, faults
+from streams.demo.tally import Account, Balance, Trace, faults
 from streams.topology import HANDLERS
 from tests.samples import the_handler
 

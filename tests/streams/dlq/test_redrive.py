@@ -9,7 +9,7 @@ from aiokafka import ConsumerRecord
 
 from schemas.dead import DeadLetter
 from streams.codec import OutputRecord
-from streams.dlq.letters import Letter
+from streams.dlq.dead_letters import Letter
 from streams.dlq.redrive import revive
 from tests.samples import instance
 

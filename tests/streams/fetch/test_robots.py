@@ -38,11 +38,11 @@ class Site:
         self.found: list[str] = []
         self.time = VirtualTime()
         self.settings = FetchSettings.model_validate({"user_agent": "AssayBot/1.0", **settings})
-        self.cache = FetchCache(self.settings, self.time.clock)
+        self.cache = FetchCache(self.settings, self.time)
         self.restart()
 
     def restart(self) -> None:
-        self.robots = Robots(self.settings, self.time.clock, self.get, self.cache, self.found.append)
+        self.robots = Robots(self.settings, self.time, self.get, self.cache, self.found.append)
 
     async def get(self, url: str, wanted: Wanted) -> Answer:
         assert wanted.cut

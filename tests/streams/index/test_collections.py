@@ -11,8 +11,8 @@ from handlers.index_utterance import IndexUtteranceRules, index_utterance
 from schemas.claims import UtteranceRecorded
 from schemas.needs import Ask, IndexDocument, SearchVectors
 from schemas.replies import IndexReply, VectorsReply, VectorsUnavailable
+from streams.services import LiveWorld
 from streams.settings import load_settings
-from streams.world import LiveWorld
 from tests.rules import shipped_rules
 from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer

@@ -10,11 +10,11 @@ from prometheus_client import CollectorRegistry
 
 from schemas.needs import AskModel, Message
 from streams.clock import Clock, SystemClock
-from streams.llm.cache import SqliteStore
 from streams.llm.gateway import Gateway
+from streams.llm.journal import AnswerStore, StoreError
+from streams.llm.limits import Shares
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection, TaskPolicy
-from streams.llm.shares import Shares
-from streams.llm.store import AnswerStore, StoreError
+from streams.llm.sqlite_journal import SqliteStore
 from streams.telemetry.metrics import Metrics
 from tests.streams.llm.model_server import Behaviour, ModelServer, model_server
 

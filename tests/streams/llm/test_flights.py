@@ -6,7 +6,7 @@ import pytest
 
 from schemas.llm import CallOutcome, LlmCall
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.flights import Flights, Replied
+from streams.llm.gateway import Flights, Replied
 
 CALL = LlmCall(
     judged_by="model",

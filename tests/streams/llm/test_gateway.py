@@ -14,10 +14,10 @@ from prometheus_client import CollectorRegistry
 from schemas.llm import CallOutcome
 from schemas.needs import ToolSpec
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.cache import SqliteStore
+from streams.llm.journal import StoreError
 from streams.llm.prices import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
-from streams.llm.store import StoreError
+from streams.llm.sqlite_journal import SqliteStore
 from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import until
 from tests.samples import instance

@@ -15,14 +15,14 @@ from prometheus_client import CollectorRegistry
 
 from schemas.llm import CallOutcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.cache import SqliteStore
 from streams.llm.client import Client
 from streams.llm.prices import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
+from streams.llm.sqlite_journal import SqliteStore
+from streams.services import LiveWorld
 from streams.settings import load_settings
 from streams.telemetry.logs import configure_logs
 from streams.telemetry.metrics import Metrics
-from streams.world import LiveWorld
 from tests.kafka.installation import until
 from tests.samples import instance
 from tests.streams.doubles import START, VirtualClock

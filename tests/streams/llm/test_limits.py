@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.llm.limits import MINUTE, Limiter, NoTurn, Pace, Turn
+from streams.llm.limits import MINUTE, Limiter, NoTurn, Pace, Shares, Turn
 from streams.llm.settings import ModelLimits
-from streams.llm.shares import Shares
 from tests.samples import instance
 from tests.streams.doubles import VirtualClock
 from tests.streams.pipeline.virtual_time import LoopClock, virtually

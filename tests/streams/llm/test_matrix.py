@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from schemas.replies import ModelUnavailable
-from streams.llm.cache import SqliteStore
 from streams.llm.settings import TaskPolicy
+from streams.llm.sqlite_journal import SqliteStore
 from tests.kafka.installation import until
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.judges import GOOD, TASKS, WAITS, in_a_word, input_of, judge

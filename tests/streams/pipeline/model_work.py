@@ -7,8 +7,8 @@ from aiokafka import ConsumerRecord
 
 from schemas.outcome import Dead, Retry, RetryReason
 from streams.codec import UNREADABLE_HEADER, OutputRecord
-from streams.pipeline.origin import Origin
-from streams.pipeline.work import Begun, Done, Pending, Work
+from streams.pipeline.failures import Origin
+from streams.pipeline.processor import Begun, Done, Pending, Work
 from streams.telemetry.tracing import no_spans
 from tests.streams.doubles import PAGE, START
 

@@ -26,8 +26,8 @@ from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitDoubtError, OutputRefusedError
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup
-from streams.pipeline.observer import Observer
-from streams.pipeline.subscription import Subscription
+from streams.pipeline.intake import Subscription
+from streams.pipeline.metrics import Observer
 from streams.settings import BreakerSettings, PipelineSettings
 from streams.telemetry.metrics import Metrics
 from streams.topology import RetryTier

@@ -9,7 +9,7 @@ from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.replies import PagesReply, Reply
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.decide import Decider
+from streams.pipeline.handler_runner import Decider
 from streams.settings import BreakerSettings, RetrySettings
 from tests.samples import instance
 from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of

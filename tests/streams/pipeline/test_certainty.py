@@ -9,10 +9,9 @@ from aiokafka.errors import KafkaConnectionError
 from prometheus_client import CollectorRegistry
 
 from streams.codec import OutputRecord
-from streams.pipeline.certainty import CertainCommits, Settled
-from streams.pipeline.commit import CommitDoubtError, OutputRefusedError
+from streams.pipeline.commit import CertainCommits, CommitDoubtError, OutputRefusedError, Settled
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.observer import Observer
+from streams.pipeline.metrics import Observer
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import VirtualClock
 

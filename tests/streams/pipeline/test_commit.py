@@ -214,7 +214,7 @@ async def test_a_step_that_hangs_ends_in_doubt_at_the_deadline(kind: type[Commit
 async def test_an_opening_that_hangs_ends_at_the_deadline(
     kind: type[CommitStage], step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streams.kafka._END_SECONDS", 0.01)
+    monkeypatch.setattr("streams.kafka.clients._END_SECONDS", 0.01)
     client = Client(hangs=step)
     with pytest.raises(TimeoutError):
         await stage_of(kind, client, deadline=0.05).open()

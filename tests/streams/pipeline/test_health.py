@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from streams.pipeline.group import ConsumerGroup
 from streams.pipeline.health import Health
-from streams.pipeline.subscription import Subscription
+from streams.pipeline.intake import Subscription
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler

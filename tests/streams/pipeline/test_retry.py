@@ -7,8 +7,7 @@ import pytest
 from schemas.event import Provenance
 from schemas.outcome import Drop, DropReason, Retry, RetryReason
 from streams.codec import MAX_DETAIL, OutputRecord
-from streams.pipeline.origin import Origin
-from streams.pipeline.retry import next_tier, retry_record
+from streams.pipeline.failures import Origin, next_tier, retry_record
 from streams.topology import RetryTier
 from tests.streams.doubles import handler_of
 

@@ -10,8 +10,8 @@ from streams.index.ports import IndexOwnedError
 from streams.query.access import NoQueriesError, application_url, open_queries
 from streams.query.engine import QueryEngine
 from streams.query.remote import RemoteQueries
+from streams.services import LiveWorld
 from streams.settings import HttpSettings
-from streams.world import LiveWorld
 from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.query.indexes import GOV, fill, settings_at

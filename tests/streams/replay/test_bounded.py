@@ -7,10 +7,10 @@ import pytest
 
 from schemas.needs import Need
 from schemas.replies import ModelUnavailable, Reply
-from streams.llm.cache import SqliteStore
-from streams.llm.store import BoundReachedError
-from streams.replay.bounded import BoundedWorld
-from streams.replay.cost import CostBound
+from streams.llm.journal import BoundReachedError
+from streams.llm.sqlite_journal import SqliteStore
+from streams.replay.budget import CostBound
+from streams.replay.stage import BoundedWorld
 from tests.streams.llm.questions import question
 
 DOWN = ModelUnavailable("nobody answers")

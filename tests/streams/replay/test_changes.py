@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState
-from streams.replay.changes import after_stage, begun, has_left, with_deleted, with_stage
-from streams.replay.deleted import merged
+from streams.replay.group import merged
+from streams.replay.ledger import after_stage, begun, has_left, with_deleted, with_stage
 from streams.replay.plan import ReplayError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

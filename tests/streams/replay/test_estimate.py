@@ -12,12 +12,10 @@ from schemas.needs import Ask, AskModel, Message
 from schemas.pages import CrawledPage
 from schemas.replays import OffsetRange
 from streams.codec import OutputRecord
-from streams.llm.answers import Kept, answer_key
-from streams.llm.cache import SqliteStore
-from streams.llm.usage import Experience, Usage, Used
-from streams.replay.estimate import estimate_source, windows
-from streams.replay.figures import Estimate, HandlerEstimate, PaidEstimate
-from streams.replay.forecast import Forecast
+from streams.llm.journal import Experience, Kept, Usage, Used, answer_key
+from streams.llm.sqlite_journal import SqliteStore
+from streams.replay.dry_run import Forecast
+from streams.replay.estimate import Estimate, HandlerEstimate, PaidEstimate, estimate_source, windows
 from streams.settings import Settings, load_settings
 from streams.topology import CLAIMS_EXTRACTED, PAGES_CRAWLED, RELEVANCE_REQUESTED, RETRIEVAL_BATCHES, Topic
 from tests.samples import instance

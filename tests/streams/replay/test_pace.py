@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streams.kafka.lag import GroupLag
 from streams.replay.pace import Pace, is_late
-from streams.telemetry.lag import GroupLag
 from tests.streams.doubles import VirtualClock
 
 

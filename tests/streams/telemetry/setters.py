@@ -13,12 +13,12 @@ ELSEWHERE = {
     "assay_replay_remaining_records": "replay/",
     "assay_replay_cost_usd_total": "replay/",
     "assay_replay_waiting": "replay/",
-    "assay_group_lag_records": "commands/lag",
-    "assay_group_lag_seconds": "commands/lag",
-    "assay_group_retention_left_seconds": "commands/lag",
-    "assay_group_lost_records": "commands/lag",
-    "assay_group_members": "commands/lag",
-    "assay_topic_dead_letters": "commands/lag",
+    "assay_group_lag_records": "cli/lag",
+    "assay_group_lag_seconds": "cli/lag",
+    "assay_group_retention_left_seconds": "cli/lag",
+    "assay_group_lost_records": "cli/lag",
+    "assay_group_members": "cli/lag",
+    "assay_topic_dead_letters": "cli/lag",
 }
 """What no worker shows in a demonstration, and the code that sets it: where a model judges searches, where trees
 re-rank in shadow, in replays, and in `assay lag --serve`."""

@@ -1,0 +1,220 @@
+"""``assay try``: a handler or a pure step on one event a line, without a broker.
+
+In: lines of JSON, each an event of the topic that the handler reads, or an answer of another trial that holds such
+events. Out: one line for each, in order:
+``{"outcome", "reason", "events": [{"topic", "key", "value"}]}``. A bad line gives ``dead`` with a reason and the run
+goes on. It streams, holds one line at a time, and imports neither Kafka nor a model's client, so it starts at once.
+
+Pure steps that ``assay try`` runs by themselves: one line of JSON in, one bare answer out.
+
+A step is a part of a handler that people want to look at alone: which links of a listing are its items, and what a
+source's snippet is. What is read is lenient: unknown fields are ignored, absent ones have a default.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from handlers.html.encoding import page_bytes
+from handlers.html.snippet import SourcePage, begin, extract_snippet
+from handlers.listings.listing import follow_listing
+from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
+from schemas.pages import Body
+from schemas.relevance import SnippetFailure
+from streams.cli.handler_trial import HandlerTrial, read_events, read_lines
+from streams.codec import MAX_DETAIL, refusal
+from streams.settings import Settings
+from streams.topology import HANDLERS, handler_named, topic_of
+
+Step = Callable[[bytes], dict[str, Any] | Dead]
+"""A line to its answer."""
+
+
+class ListingInput(BaseModel):
+    """What the step ``follow_listing`` reads."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    url: str
+    html: str
+    query: str = ""
+    max_details: int = Field(default=5, ge=1, le=10_000)
+
+
+class SnippetInput(BaseModel):
+    """What the step ``extract_snippet`` reads: a source to be judged, or a crawled page."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    url: str = ""
+    title: str | None = None
+    html: str | None = None
+    html_base64: Body | None = None
+    content_type: str | None = None
+    content: str | None = None
+
+    def page(self) -> str | None:
+        """The HTML, where there is some."""
+        if self.html is None and self.html_base64 is not None:
+            return page_bytes(self.html_base64, self.content_type).utf8.decode("utf-8", "replace")
+        return self.html
+
+
+I = TypeVar("I", bound=BaseModel)  # noqa: E741 - what a step reads
+
+
+def _listing(settings: Settings) -> Step:
+    def answer(asked: ListingInput) -> dict[str, Any]:
+        found = follow_listing(
+            asked.html, asked.url, asked.query, asked.max_details, settings.listing, settings.page_reading
+        )
+        links = [{"url": link.url, "text": link.text, "because": link.because} for link in found.links]
+        return {"links": links, "next_page": found.next_page}
+
+    return _step(ListingInput, answer)
+
+
+def _snippet(settings: Settings) -> Step:
+    reading, limits = settings.page_reading, settings.relevance_gate.snippet
+
+    def answer(asked: SnippetInput) -> dict[str, Any]:
+        page = SourcePage(asked.page(), asked.content, asked.title or "", reading)
+        seen, snippet = begin(page, limits), extract_snippet(page, limits) or None
+        return {
+            "url": asked.url,
+            "title": seen.title,
+            "summary": seen.summary,
+            "snippet": snippet,
+            "failure": None if snippet else str(SnippetFailure.NO_MEANINGFUL_CONTENT),
+        }
+
+    return _step(SnippetInput, answer)
+
+
+def _step(kind: type[I], answer: Callable[[I], dict[str, Any]]) -> Step:
+    def step(line: bytes) -> dict[str, Any] | Dead:
+        try:
+            asked = kind.model_validate_json(line)
+        except ValidationError as error:
+            return refusal(error)
+        try:
+            return answer(asked)
+        except Exception as error:
+            return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
+
+    return step
+
+
+STEPS: Mapping[str, Callable[[Settings], Step]] = {"follow_listing": _listing, "extract_snippet": _snippet}
+"""Pure steps that can be tried by themselves, each made under a configuration."""
+
+
+Answer = Callable[[bytes], tuple[str, bool]]
+"""A line's answer, and whether the line was dead."""
+
+
+def run_try(name: str, file: Path | None, settings: Settings, strict: bool) -> int:
+    """Answers every line of a file or of standard input.
+
+    Args:
+        name: A handler, or a step of ``STEPS``.
+        file: Where the lines are; standard input where None.
+        settings: The configuration to decide under.
+        strict: Whether a dead line makes the exit status 1.
+
+    Returns:
+        0; 1 for a dead line under ``strict`` or a file that can't be read; 2 for an unknown name.
+    """
+    handler = handler_named(name)
+    if handler is None and name not in STEPS:
+        return unknown_handler(name)
+    try:
+        source = sys.stdin.buffer if file is None else file.open("rb")
+    except OSError as error:
+        print(f"assay try: {file}: {error.strerror}", file=sys.stderr)
+        return 1
+    with source, asyncio.Runner() as runner:
+        if handler is None:
+            step = STEPS[name](settings)
+            dead = _answer_all(read_lines(source), lambda line: _answer_step(step, line))
+        else:
+            trial = HandlerTrial(handler, settings, runner)
+            try:
+                dead = _answer_all(read_events(source, handler.consumes), lambda line: _answer(trial, line))
+            finally:
+                trial.close()
+    return 1 if dead and strict else 0
+
+
+def unknown_handler(name: str) -> int:
+    """Says which names there are, and is the exit status of that."""
+    known = ", ".join([*(handler.name for handler in HANDLERS), *STEPS])
+    print(f"assay try: there is no handler {name!r}; there are {known}", file=sys.stderr)
+    return 2
+
+
+def _answer_all(lines: Iterable[bytes | Dead | Drop], answer: Answer) -> int:
+    """Writes one line for each line read; returns how many were dead."""
+    dead = 0
+    for line in lines:
+        text, died = answer(line) if isinstance(line, bytes) else _refused(line)
+        dead += died
+        # Bytes, for the terminal's encoding is not the data's.
+        sys.stdout.buffer.write(text.encode() + b"\n")
+        sys.stdout.buffer.flush()
+    return dead
+
+
+def _answer(trial: HandlerTrial, line: bytes) -> tuple[str, bool]:
+    """The line for one line."""
+    event = trial.decode(line)
+    outcome: Outcome = event if isinstance(event, Dead) else trial.decide(event)
+    return _emit_line(outcome.events) if isinstance(outcome, Emit) else _refused(outcome)
+
+
+def _refused(outcome: Drop | Retry | Dead) -> tuple[str, bool]:
+    """The line of an outcome without events."""
+    if isinstance(outcome, Dead):
+        return _dead_line(outcome), True
+    if isinstance(outcome, Drop):
+        return json.dumps({"outcome": "drop", "reason": outcome.reason, "events": []}), False
+    return dumped({"outcome": "retry", "reason": outcome.reason, "detail": outcome.detail, "events": []}), False
+
+
+def _answer_step(step: Step, line: bytes) -> tuple[str, bool]:
+    """The bare line for one line."""
+    answered = step(line)
+    return (_dead_line(answered), True) if isinstance(answered, Dead) else (dumped(answered), False)
+
+
+def _emit_line(events: tuple[Any, ...]) -> tuple[str, bool]:
+    try:
+        parts = [
+            f'{{"topic":{json.dumps(topic.name)},"key":{dumped(topic.key(event))},"value":{event.to_json().decode()}}}'
+            for event in events
+            for topic in (topic_of(event),)
+        ]
+    except (ValueError, RecursionError) as error:
+        return _dead_line(Dead(DeadReason.OUTPUT_INVALID, str(error))), True
+    return f'{{"outcome":"emit","reason":null,"events":[{",".join(parts)}]}}', False
+
+
+def _dead_line(refused: Dead) -> str:
+    return dumped({"outcome": "dead", "reason": refused.reason, "detail": refused.detail, "events": []})
+
+
+def dumped(value: Any) -> str:
+    """JSON that any output takes: characters that no encoding has are escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text
