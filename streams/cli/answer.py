@@ -21,8 +21,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Annotated, Any, Protocol
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -33,6 +35,7 @@ from schemas.needs import Ask, AskModel, Need
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
+from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
 from streams.cli.output import text_console
 from streams.cli.query import QueryOptions, in_words, request_of, switched
 from streams.cli.query_screen import LABEL_STYLE, printable
@@ -47,6 +50,44 @@ _URL_CHARACTERS = 500
 _NAME_A_MODEL = (
     "Name a model with ASSAY_LLM__BASE_URL (and ASSAY_LLM__API_KEY) and ASSAY_LLM__MODEL to have it written."
 )
+
+
+def answer(
+    text: Annotated[str, typer.Argument(help="What is asked; - reads it from standard input.")],
+    limit: Annotated[int | None, typer.Option(min=1, max=100, help="Sources; ranking.limit by default.")] = None,
+    tier: Tiers = None,
+    domain: Domains = None,
+    tag: Tags = None,
+    since: Since = None,
+    until: Until = None,
+    candidates: Annotated[
+        Path | None, typer.Option(help="Answer from these instead of the index's: one a line, or an array.")
+    ] = None,
+    no_model: Annotated[bool, typer.Option("--no-model", help="Quote the sources instead of asking a model.")] = False,
+    app: Annotated[str, typer.Option(metavar="URL", help="Let this application search; found out by default.")] = "",
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Answer a question from the index, with citations that carry their trust labels.
+
+    assay answer "When was the dam closed?" --tier A
+    """
+    from streams.cli.query import QueryOptions
+
+    options = QueryOptions(
+        text=text,
+        limit=limit,
+        tiers=tuple(tier or ()),
+        domains=tuple(domain or ()),
+        tags=tuple(tag or ()),
+        since=since,
+        until=until,
+        candidates=candidates,
+        no_model=no_model,
+        app=app,
+        as_json=as_json,
+    )
+    return run_answer(load_settings(config), options)
 
 
 def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> None:

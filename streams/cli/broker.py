@@ -9,8 +9,21 @@ import json
 import signal
 import sys
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from streams.cli.options import AsJson
 from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
+
+
+def broker(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 9092,
+    data: Annotated[Path | None, typer.Option(help="Folder that keeps its data; else temporary.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Run a real Apache Kafka on this machine; no Docker needed."""
+    return run_broker(port or None, data, as_json)
 
 
 def run_broker(port: int | None, data_dir: Path | None, as_json: bool) -> int:

@@ -7,17 +7,28 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+import typer
 from pydantic_settings import EnvSettingsSource
 from rich.console import Console
 from rich.text import Text
 
+from streams.cli.options import AsJson, Config
 from streams.ranking_model import manifest_path
 from streams.settings import Settings, load_settings
 from streams.settings_files import config_dir, read_layers, read_yaml
 
 Action = Literal["show", "schema"]
+
+
+def config_(
+    action: Annotated[Literal["show", "schema"], typer.Argument(help="What to do.")] = "show",
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Show the configuration in force and where it comes from, or describe every key."""
+    return run_config(action, config, as_json)
 
 
 @dataclass(frozen=True, slots=True)

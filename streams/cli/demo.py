@@ -9,11 +9,14 @@ import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.live import Live
 
 from streams.cli.errors import run_with_kafka, tell
+from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.run import stop_on_signals
 from streams.demo.report import tell_decisions
 from streams.demo.run import Demo, run
@@ -28,6 +31,16 @@ from streams.telemetry.logs import configure_logs
 _PLAIN_WIDTH = 110
 _INTERRUPTED = 130
 """The exit status of what Ctrl-C has ended."""
+
+
+def demo(
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything is done.")] = False,
+    as_json: AsJson = False,
+    pages: Annotated[Path | None, typer.Option("--pages", help="Score a folder of real pages as well.")] = None,
+    config: Config = None,
+) -> int:
+    """Run the whole job on a small sample web, on a Kafka of its own."""
+    return run_demo(load_settings(config), once=once, as_json=as_json, pages=pages)
 
 
 def run_demo(settings: Settings, once: bool, as_json: bool, pages: Path | None) -> int:

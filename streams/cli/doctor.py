@@ -5,37 +5,45 @@ In: the machine and the configuration. Out: a list of checks. Nothing is made, f
 
 from __future__ import annotations
 
-import errno
-import importlib
 import json
-import re
-import socket
-import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import asdict
-from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
-from handlers.ranking.model import ModelMismatchError
-from streams.cli.doctor_checks import Finding, State, check_folder, check_models
+from streams.cli.doctor_checks import (
+    Finding,
+    check_fetching,
+    check_folder,
+    check_jars,
+    check_java,
+    check_packages,
+    check_port,
+    check_python,
+    check_trees,
+)
 from streams.cli.doctor_kafka import check_kafka
-from streams.fetch.cache import STEPS, VARIABLE
-from streams.fetch.settings import FetchSettings
-from streams.files import refuse_newer
-from streams.local_kafka.install import KAFKA_VERSION, BrokerUnavailable, are_cached, cache_folder, find_java
-from streams.settings import HttpSettings, Settings
+from streams.cli.options import AsJson, Config, load_settings
+from streams.local_kafka.install import cache_folder
+from streams.settings import Settings
 from streams.settings_files import config_dir
 
-OLDEST_PYTHON = (3, 11)
-_DISTRIBUTION = "assay"
 _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
+
+
+def doctor(
+    models: Annotated[bool, typer.Option("--models", help="Also ask the model server for its list of models.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Check that everything Assay needs is there."""
+    return run_doctor(load_settings(config), as_json, ask_models=models)
 
 
 def run_doctor(settings: Settings, as_json: bool, ask_models: bool = False) -> int:
@@ -72,8 +80,8 @@ def examine(settings: Settings, ask_models: bool = False) -> Iterator[Finding]:
     yield check_java(needed=not named)
     yield check_jars(cache_folder(), needed=not named)
     yield from check_kafka(settings)
-    # A broken package is told by the check of packages; it must not end the doctor before that.
-    from streams.cli.doctor_checks import check_index
+    # The check of packages reports a broken package; an import here must not end the command before that.
+    from streams.cli.doctor_services import check_index, check_models
 
     yield check_index(settings.index, settings.http)
     yield from check_trees(settings)
@@ -83,154 +91,3 @@ def examine(settings: Settings, ask_models: bool = False) -> Iterator[Finding]:
     yield check_folder("cache", cache_folder(), "ASSAY_CACHE_DIR")
     if not named:
         yield check_folder("local data", Path(tempfile.gettempdir()), "TMPDIR")
-
-
-def check_python(version: tuple[int, ...]) -> Finding:
-    """Whether this Python is new enough."""
-    text, oldest = (".".join(str(part) for part in parts) for parts in (version, OLDEST_PYTHON))
-    if version >= OLDEST_PYTHON:
-        return Finding("Python", "ok", text)
-    return Finding("Python", "fail", text, f"install Python {oldest} or newer and make the environment again")
-
-
-def check_packages() -> Finding:
-    """Whether all packages that Assay needs can be imported, in the versions it was tested with."""
-    fix = "run `make setup`, or install assay again with its constraints.txt"
-    try:
-        required = [text for text in metadata.requires(_DISTRIBUTION) or () if "extra ==" not in text]
-    except metadata.PackageNotFoundError:
-        return Finding("packages", "fail", "assay is not installed", fix)
-    names = [re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0] for text in required]
-    modules = _modules()
-    problems = [problem for name in names for problem in _import_problems(name, modules.get(_normal(name), ()))]
-    if problems:
-        return Finding("packages", "fail", "; ".join(problems), fix)
-    others = [f"{name} {has} (tested with {pin})" for name, pin, has in _other_versions(names)]
-    if others:
-        return Finding("packages", "warn", ", ".join(others), "tested versions are in constraints.txt")
-    return Finding("packages", "ok", f"all {len(names)} can be imported")
-
-
-def check_java(needed: bool) -> Finding:
-    """Whether there is a Java for the local Kafka, which is needed where no cluster is named."""
-    try:
-        return Finding("Java", "ok", find_java())
-    except BrokerUnavailable as error:
-        return Finding("Java", "fail" if needed else "warn", str(error))
-
-
-def check_jars(cache: Path, needed: bool) -> Finding:
-    """Whether the local Kafka's jars are in the cache, or could be fetched."""
-    if are_cached(cache):
-        return Finding("local Kafka", "ok", f"{KAFKA_VERSION} in {cache}")
-    if find_spec("jgo") is not None:
-        return Finding("local Kafka", "warn", f"not in {cache} yet", "the first start fetches it (45 MB)")
-    state: State = "fail" if needed else "warn"
-    return Finding("local Kafka", state, f"not in {cache}, nothing to fetch it with", "pip install 'assay[local]'")
-
-
-def check_trees(settings: Settings) -> Iterator[Finding]:
-    """Whether the trees that re-rank can be asked, where there are any, and see the numbers they were trained on."""
-    if (model := settings.ranking_model) is None:
-        return
-    try:
-        model.ready()
-    except ModelMismatchError as error:
-        yield Finding("ranking trees", "fail", str(error))
-        return
-    if warning := model.other_config(settings.ranking):
-        yield Finding("ranking trees", "warn", warning)
-    else:
-        yield Finding(
-            "ranking trees", "ok", f"{model.manifest.name} {model.manifest.version} fits the features of today"
-        )
-
-
-def check_port(http: HttpSettings) -> Finding:
-    """Whether the application could listen where the settings say."""
-    where = f"{http.host}:{http.port}"
-    if not http.enabled:
-        return Finding("HTTP port", "ok", "off")
-    try:
-        family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
-        socket.create_server((http.host, http.port), family=family).close()
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            return Finding("HTTP port", "fail", f"{where}: {error.strerror}", "set ASSAY_HTTP__HOST, ASSAY_HTTP__PORT")
-        if "port" in http.model_fields_set:
-            return Finding("HTTP port", "warn", f"{where} is taken, maybe by `assay run`", "else set ASSAY_HTTP__PORT")
-        return Finding("HTTP port", "ok", f"{where} is taken, `assay run` would take a free port")
-    return Finding("HTTP port", "ok", f"{where} is free")
-
-
-def check_fetching(fetch: FetchSettings) -> Iterator[Finding]:
-    """What of the limits on fetching was opened, and whether pages can be kept."""
-    if fetch.allow_private:
-        todo = "unset fetch.allow_private, and permit single hosts with fetch.resolve"
-        yield Finding("fetching", "warn", "strangers' pages can have any address of your network fetched", todo)
-    if not fetch.robots:
-        yield Finding("fetching", "warn", "robots.txt is not obeyed", "unset fetch.robots=false unless the sites agree")
-    if fetch.user_agent == FetchSettings().user_agent:
-        todo = "say who you are with ASSAY_FETCH__USER_AGENT before you fetch other people's sites"
-        yield Finding("fetching", "ok", f"as {fetch.user_agent}", todo)
-    else:
-        yield Finding("fetching", "ok", f"as {fetch.user_agent}")
-    for host, place in fetch.resolve.items():
-        yield Finding("fetching", "ok", f"{host} is reached at {place}, as fetch.resolve permits")
-    if fetch.cache_path is None:
-        todo = f"name a file with {VARIABLE}"
-        yield Finding("fetched pages", "warn", "in memory: a restart fetches them again", todo)
-    elif problem := _refused(fetch.cache_path):
-        todo = f"pages are kept in memory until {VARIABLE} names another file"
-        yield Finding("fetched pages", "warn", f"{fetch.cache_path}: {problem}", todo)
-    else:
-        yield check_folder("fetched pages", fetch.cache_path.absolute().parent, VARIABLE)
-
-
-def _refused(path: Path) -> str:
-    """Why the fetch cache can't use a file that exists; "" where it can."""
-    if not path.exists():
-        return ""
-    try:
-        with closing(sqlite3.connect(path)) as database:
-            refuse_newer(database, STEPS, VARIABLE)
-    except sqlite3.Error as error:
-        return str(error)
-    return ""
-
-
-def _modules() -> dict[str, list[str]]:
-    """Top-level modules by the normal name of the distribution that brings them."""
-    found: dict[str, list[str]] = {}
-    for module, distributions in metadata.packages_distributions().items():
-        for distribution in distributions:
-            found.setdefault(_normal(distribution), []).append(module)
-    return found
-
-
-def _import_problems(name: str, modules: list[str] | tuple[()]) -> Iterator[str]:
-    if not modules:
-        yield f"{name} is not installed"
-    for module in modules:
-        if not module.startswith("_"):
-            try:
-                importlib.import_module(module)
-            except Exception as error:  # whatever a broken package does, the next one is looked at too
-                yield f"{name} can't be imported ({type(error).__name__}: {error})"
-
-
-def _other_versions(names: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Packages whose version is not the pinned one, where there is a checkout to hold the pins."""
-    pins = Path(__file__).parent.parent.parent / "constraints.txt"
-    if not pins.is_file():
-        return
-    lines = (line.split("==") for line in pins.read_text("utf-8").splitlines() if line.count("==") == 1)
-    tested = {_normal(name): version.strip() for name, version in lines}
-    for name in names:
-        has, pin = metadata.version(name), tested.get(_normal(name))
-        if pin is not None and has != pin:
-            yield name, pin, has
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name.strip()).lower()

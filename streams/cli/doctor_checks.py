@@ -1,47 +1,31 @@
-"""What ``assay doctor`` finds of the index: where it is, what is in it, and whether queries reach it.
-
-In: the configuration. Out: findings. Nothing is made or changed. Embedded files belong to one process: where an
-application has them, it is asked for its metrics, as ``assay query`` asks it for answers.
-
-One finding of ``assay doctor``, and the look at a folder that several checks take.
-
-What ``assay doctor`` says of language models: who answers, at what price, within what bound, and where it is kept.
-
-In: the configuration. Out: findings. A server is asked only where that was wished, and then only for its list of
-models, which costs nothing.
-"""
+"""The checks of ``assay doctor`` of this machine: Python, packages, Java, folders, the HTTP port, fetching."""
 
 from __future__ import annotations
 
-import asyncio
-import json
+import errno
+import importlib
 import os
+import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+import socket
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-import httpx2
-from prometheus_client.parser import text_string_to_metric_families
-
-from streams.cli.output import in_money
-from streams.clock import SystemClock
-from streams.index.embedders import make_embedder
-from streams.index.ports import IndexDamagedError, IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
-from streams.index.qdrant import QdrantStore
-from streams.index.settings import IndexSettings
-from streams.llm.checks import remarks_on
-from streams.llm.client import OPENAI
-from streams.llm.journal import StoreError
-from streams.llm.settings import LlmSettings
-from streams.llm.sqlite_journal import make_store
-from streams.query.access import application_url
+from handlers.ranking.model import ModelMismatchError
+from streams.fetch.cache import STEPS, VARIABLE
+from streams.fetch.settings import FetchSettings
+from streams.files import refuse_newer
+from streams.local_kafka.install import KAFKA_VERSION, BrokerUnavailable, are_cached, find_java
 from streams.settings import HttpSettings, Settings
-from streams.telemetry.metric_defs import INDEX_DOCUMENTS, INDEX_POINTS
-from streams.topology import HANDLERS
 
+OLDEST_PYTHON = (3, 11)
+_DISTRIBUTION = "assay"
 FREE_BYTES = 1024**3
 """Room below which a folder is worth a warning."""
 
@@ -70,199 +54,152 @@ def check_folder(name: str, folder: Path, variable: str) -> Finding:
     return Finding(name, "ok", found)
 
 
-_SECONDS = 4.0
+def check_python(version: tuple[int, ...]) -> Finding:
+    """Whether this Python is new enough."""
+    text, oldest = (".".join(str(part) for part in parts) for parts in (version, OLDEST_PYTHON))
+    if version >= OLDEST_PYTHON:
+        return Finding("Python", "ok", text)
+    return Finding("Python", "fail", text, f"install Python {oldest} or newer and make the environment again")
 
 
-def check_index(index: IndexSettings, http: HttpSettings) -> Finding:
-    """Whether the index could be used as it is configured: the server answers, or the files are free or asked for.
-
-    Args:
-        index: Where it is.
-        http: Where the application is asked that may own it.
-    """
-    where = index.url or (str(index.path) if index.path else "memory, which ends with its process")
-    if index.url or index.path is None:
-        return _examined(index, http, where)
-    if not index.path.exists():
-        if (folder := check_folder("index", index.path.absolute().parent, "ASSAY_INDEX__PATH")).state != "ok":
-            return folder
-        return Finding("index", "ok", f"embedded, will be made in {index.path}; {index.embedder.kind} vectors")
-    room = check_folder("index", index.path.absolute(), "ASSAY_INDEX__PATH")
-    if room.state == "fail":
-        return room
-    # A full disk takes no more pages and can be read, so it hides no damage.
-    found = _examined(index, http, where)
-    return room if found.state == "ok" and room.state != "ok" else found
-
-
-def _examined(index: IndexSettings, http: HttpSettings, where: str) -> Finding:
+def check_packages() -> Finding:
+    """Whether all packages that Assay needs can be imported, in the versions it was tested with."""
+    fix = "run `make setup`, or install assay again with its constraints.txt"
     try:
-        counts = asyncio.run(_counted(index))
-    except IndexOwnedError as error:
-        return _of_owner(where, application_url(http), str(error))
-    except IndexDamagedError as error:
-        return Finding("index", "fail", str(error))
-    except IndexSettingsError as error:
-        return Finding("index", "warn", str(error))
-    except IndexDownError as error:
-        return Finding("index", "fail", f"{where}: {error}", "start it, or name another with ASSAY_INDEX__URL")
-    return Finding("index", "ok", f"{where}; {index.embedder.kind} vectors; {_content(counts)}")
+        required = [text for text in metadata.requires(_DISTRIBUTION) or () if "extra ==" not in text]
+    except metadata.PackageNotFoundError:
+        return Finding("packages", "fail", "assay is not installed", fix)
+    names = [re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0] for text in required]
+    modules = _modules()
+    problems = [problem for name in names for problem in _import_problems(name, modules.get(_normal(name), ()))]
+    if problems:
+        return Finding("packages", "fail", "; ".join(problems), fix)
+    others = [f"{name} {has} (tested with {pin})" for name, pin, has in _other_versions(names)]
+    if others:
+        return Finding("packages", "warn", ", ".join(others), "tested versions are in constraints.txt")
+    return Finding("packages", "ok", f"all {len(names)} can be imported")
 
 
-async def _counted(index: IndexSettings) -> StoreCounts | None:
-    embedder = make_embedder(index.embedder)
-    store = QdrantStore(index, embedder.name, embedder.dimensions)
+def check_java(needed: bool) -> Finding:
+    """Whether there is a Java for the local Kafka, which is needed where no cluster is named."""
     try:
-        return await store.examine()
-    finally:
-        await store.aclose()
-        await embedder.aclose()
+        return Finding("Java", "ok", find_java())
+    except BrokerUnavailable as error:
+        return Finding("Java", "fail" if needed else "warn", str(error))
 
 
-def _of_owner(where: str, url: str, otherwise: str) -> Finding:
-    """Of files that another process has, which may be the application or may not."""
+def check_jars(cache: Path, needed: bool) -> Finding:
+    """Whether the local Kafka's jars are in the cache, or could be fetched."""
+    if are_cached(cache):
+        return Finding("local Kafka", "ok", f"{KAFKA_VERSION} in {cache}")
+    if find_spec("jgo") is not None:
+        return Finding("local Kafka", "warn", f"not in {cache} yet", "the first start fetches it (45 MB)")
+    state: State = "fail" if needed else "warn"
+    return Finding("local Kafka", state, f"not in {cache}, nothing to fetch it with", "pip install 'assay[local]'")
+
+
+def check_trees(settings: Settings) -> Iterator[Finding]:
+    """Whether the trees that re-rank can be asked, where there are any, and see the numbers they were trained on."""
+    if (model := settings.ranking_model) is None:
+        return
     try:
-        response = httpx2.get(f"{url}/metrics", timeout=_SECONDS, trust_env=False)
-        response.raise_for_status()
-        counts = _told(response.text)
-    except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError, OverflowError) as error:
-        why = str(error) or type(error).__name__
-        asked = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {url} does not answer ({why})"
-        return Finding("index", "warn", otherwise, asked)
-    if counts is None:
-        asked = f"or name the application's port with ASSAY_HTTP__PORT: what answers at {url} tells of no index"
-        return Finding("index", "warn", otherwise, asked)
-    return Finding("index", "ok", f"{where}; in the hands of the application at {url}; {_content(counts)}")
-
-
-def _told(text: str) -> StoreCounts | None:
-    points: int | None = None
-    documents: dict[str, int] = {}
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            if sample.name == INDEX_POINTS.name:
-                points = int(sample.value)
-            elif sample.name == INDEX_DOCUMENTS.name:
-                documents[sample.labels.get("tier", "")] = int(sample.value)
-    return None if points is None else StoreCounts(points, documents)
-
-
-def _content(counts: StoreCounts | None) -> str:
-    if counts is None or not counts.points:
-        return "nothing is in it yet"
-    return f"{counts.points} points of {_documents(counts.documents)}"
-
-
-def _documents(by_tier: Mapping[str, int]) -> str:
-    tiers = ", ".join(f"{tier} {count}" for tier, count in sorted(by_tier.items()))
-    return f"{sum(by_tier.values())} documents" + f" ({tiers})" * bool(tiers)
-
-
-_MODEL_SECONDS = 10.0
-_LIST_BYTES = 4 * 1024 * 1024
-_NAMES = 3
-"""Of a server's models, where the one that is wanted is not among them."""
-_LITTLE = 0.1
-"""Share of the day's budget whose rest is worth a warning."""
-
-
-def check_models(settings: Settings, ask: bool) -> Iterator[Finding]:
-    """The findings in order: what ``assay run`` remarks on too, whether paid answers can be kept, what was spent.
-
-    Args:
-        settings: The configuration.
-        ask: Also ask the server for its list of models.
-    """
-    names = {handler.name: settings.model_of(handler.name) for handler in HANDLERS if handler.asks_models}
-    for remark in remarks_on(settings.llm, settings.models, names):
-        state: State = "ok" if remark.state == "note" else remark.state
-        yield Finding(remark.what, state, remark.detail, remark.todo)
-    if settings.llm.offline:
+        model.ready()
+    except ModelMismatchError as error:
+        yield Finding("ranking trees", "fail", str(error))
         return
-    yield from _journal(settings.llm)
-    if ask:
-        yield asyncio.run(_listed(settings.llm, dict.fromkeys(names.values())))
-
-
-def _journal(llm: LlmSettings) -> Iterator[Finding]:
-    """Whether paid answers can be kept where the settings say, and what of today's budget is left."""
-    what, path, redis = "paid answers", llm.cache_path, llm.redis_url.get_secret_value()
-    if redis:
-        if find_spec("redis") is None:
-            return
-        kept = Finding(what, "ok", "kept in Redis")
-    elif path is None:
-        return
-    elif path.exists() and not os.access(path, os.W_OK):
-        yield Finding(what, "fail", f"{path} can't be written", "name another file with ASSAY_LLM__CACHE_PATH")
-        return
+    if warning := model.other_config(settings.ranking):
+        yield Finding("ranking trees", "warn", warning)
     else:
-        kept = check_folder(what, path.absolute().parent, "ASSAY_LLM__CACHE_PATH")
-    spent = 0.0
-    if redis or (path is not None and path.exists()):
-        try:
-            spent = asyncio.run(_spent_today(llm))
-        except StoreError as error:
-            todo = f"mend it, or see ASSAY_LLM__{'REDIS_URL' if redis else 'CACHE_PATH'}; without it nobody is asked"
-            yield Finding(what, "fail", str(error), todo)
-            return
-    yield kept
-    if (budget := llm.budget_usd_per_day) is not None:
-        found = f"{in_money(spent)} of {in_money(budget)} are spent today"
-        if spent >= (1 - _LITTLE) * budget:
-            yield Finding("spent", "warn", found, "raise ASSAY_LLM__BUDGET_USD_PER_DAY, or wait for midnight UTC")
-        else:
-            yield Finding("spent", "ok", found)
+        yield Finding(
+            "ranking trees", "ok", f"{model.manifest.name} {model.manifest.version} fits the features of today"
+        )
 
 
-async def _spent_today(llm: LlmSettings) -> float:
-    """The day's costs of all replicas. Raises StoreError where nobody can tell."""
-    store = make_store(llm.cache_path, llm.redis_url.get_secret_value())
+def check_port(http: HttpSettings) -> Finding:
+    """Whether the application could listen where the settings say."""
+    where = f"{http.host}:{http.port}"
+    if not http.enabled:
+        return Finding("HTTP port", "ok", "off")
     try:
-        async with asyncio.timeout(_MODEL_SECONDS):
-            _, total = await store.book(SystemClock().now().date().isoformat(), 0.0, None)
-            return total
-    except TimeoutError:
-        raise StoreError(f"no answer within {_MODEL_SECONDS:g} s") from None
-    finally:
-        await store.aclose()
+        family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
+        socket.create_server((http.host, http.port), family=family).close()
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            return Finding("HTTP port", "fail", f"{where}: {error.strerror}", "set ASSAY_HTTP__HOST, ASSAY_HTTP__PORT")
+        if "port" in http.model_fields_set:
+            return Finding("HTTP port", "warn", f"{where} is taken, maybe by `assay run`", "else set ASSAY_HTTP__PORT")
+        return Finding("HTTP port", "ok", f"{where} is taken, `assay run` would take a free port")
+    return Finding("HTTP port", "ok", f"{where} is free")
 
 
-async def _listed(llm: LlmSettings, models: Collection[str]) -> Finding:
-    """Whether the server answers and has the models; what it says beyond their names is not shown."""
-    where = llm.base_url or OPENAI
-    key = llm.api_key.get_secret_value()
+def check_fetching(fetch: FetchSettings) -> Iterator[Finding]:
+    """What of the limits on fetching was opened, and whether pages can be kept."""
+    if fetch.allow_private:
+        todo = "unset fetch.allow_private, and permit single hosts with fetch.resolve"
+        yield Finding("fetching", "warn", "strangers' pages can have any address of your network fetched", todo)
+    if not fetch.robots:
+        yield Finding("fetching", "warn", "robots.txt is not obeyed", "unset fetch.robots=false unless the sites agree")
+    if fetch.user_agent == FetchSettings().user_agent:
+        todo = "say who you are with ASSAY_FETCH__USER_AGENT before you fetch other people's sites"
+        yield Finding("fetching", "ok", f"as {fetch.user_agent}", todo)
+    else:
+        yield Finding("fetching", "ok", f"as {fetch.user_agent}")
+    for host, place in fetch.resolve.items():
+        yield Finding("fetching", "ok", f"{host} is reached at {place}, as fetch.resolve permits")
+    if fetch.cache_path is None:
+        todo = f"name a file with {VARIABLE}"
+        yield Finding("fetched pages", "warn", "in memory: a restart fetches them again", todo)
+    elif problem := _refused(fetch.cache_path):
+        todo = f"pages are kept in memory until {VARIABLE} names another file"
+        yield Finding("fetched pages", "warn", f"{fetch.cache_path}: {problem}", todo)
+    else:
+        yield check_folder("fetched pages", fetch.cache_path.absolute().parent, VARIABLE)
+
+
+def _refused(path: Path) -> str:
+    """Why the fetch cache can't use a file that exists; "" where it can."""
+    if not path.exists():
+        return ""
     try:
-        async with (
-            asyncio.timeout(_MODEL_SECONDS),
-            httpx2.AsyncClient(follow_redirects=False, timeout=_MODEL_SECONDS) as client,
-            client.stream(
-                "GET", f"{where.rstrip('/')}/models", headers={"Authorization": f"Bearer {key}"} if key else {}
-            ) as response,
-        ):
-            body = bytearray()
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > _LIST_BYTES:
-                    return Finding("model server", "warn", f"{where}: its list of models is too long to be read")
-    except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, ValueError) as error:
-        return Finding("model server", "fail", f"{where}: {type(error).__name__}", "see ASSAY_LLM__BASE_URL")
-    return _answered(where, response.status_code, bytes(body), [model for model in models if model])
+        with closing(sqlite3.connect(path)) as database:
+            refuse_newer(database, STEPS, VARIABLE)
+    except sqlite3.Error as error:
+        return str(error)
+    return ""
 
 
-def _answered(where: str, status: int, body: bytes, wanted: list[str]) -> Finding:
-    if status in (401, 403):
-        return Finding("model server", "fail", f"{where} refuses the key ({status})", "see ASSAY_LLM__API_KEY")
-    if status != 200:
-        return Finding("model server", "warn", f"{where} answers {status} and lists no models")
-    try:
-        listed = json.loads(body)["data"]
-        names = [str(model["id"]) for model in listed]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return Finding("model server", "warn", f"{where} answers, but lists no models")
-    missing = [model for model in wanted if model not in names]
-    if missing:
-        others = ", ".join(name[:60] for name in names[:_NAMES])
-        found = f"{where} has no model {', '.join(missing)}; it has {len(names)}, such as {others}"
-        return Finding("model server", "fail", found, "see ASSAY_LLM__MODEL")
-    return Finding("model server", "ok", f"{where} answers and has the model")
+def _modules() -> dict[str, list[str]]:
+    """Top-level modules by the normal name of the distribution that brings them."""
+    found: dict[str, list[str]] = {}
+    for module, distributions in metadata.packages_distributions().items():
+        for distribution in distributions:
+            found.setdefault(_normal(distribution), []).append(module)
+    return found
+
+
+def _import_problems(name: str, modules: list[str] | tuple[()]) -> Iterator[str]:
+    if not modules:
+        yield f"{name} is not installed"
+    for module in modules:
+        if not module.startswith("_"):
+            try:
+                importlib.import_module(module)
+            except Exception as error:  # whatever a broken package does, the next one is looked at too
+                yield f"{name} can't be imported ({type(error).__name__}: {error})"
+
+
+def _other_versions(names: list[str]) -> Iterator[tuple[str, str, str]]:
+    """Packages whose version is not the pinned one, where there is a checkout to hold the pins."""
+    pins = Path(__file__).parent.parent.parent / "constraints.txt"
+    if not pins.is_file():
+        return
+    lines = (line.split("==") for line in pins.read_text("utf-8").splitlines() if line.count("==") == 1)
+    tested = {_normal(name): version.strip() for name, version in lines}
+    for name in names:
+        has, pin = metadata.version(name), tested.get(_normal(name))
+        if pin is not None and has != pin:
+            yield name, pin, has
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()

@@ -15,8 +15,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
+import typer
 from pydantic import ValidationError
 from rich.table import Table
 from rich.text import Text
@@ -24,6 +25,7 @@ from rich.text import Text
 from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from streams.cli.handler_trial import read_lines
+from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, table_console
 from streams.cli.progress import with_progress
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
@@ -32,6 +34,21 @@ from streams.settings import Settings
 ASSUMED_ARTICLES = 10_000_000
 ASSUMED_MIX = "10/50/40"
 STANDARD_INPUT = Path("-")
+
+
+def estimate(
+    articles: Annotated[int | None, typer.Option(help="How many; 10 million, or those of --from, by default.")] = None,
+    mix: Annotated[str | None, typer.Option(help="Per cent in tiers A/B/C; 10/50/40 by default.")] = None,
+    chunks: Annotated[float | None, typer.Option(help="Of an article; index.planned_chunks by default.")] = None,
+    sample: Annotated[
+        Path | None, typer.Option("--from", help="Scored pages, one a line; - for standard input.")
+    ] = None,
+    dimensions: Annotated[int | None, typer.Option(help="Of a vector; those of the embedder by default.")] = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Estimate how many points the index will hold."""
+    return run_estimate(load_settings(config), articles, mix, chunks, sample, dimensions, as_json)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 
+import typer
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 from pydantic import ValidationError
@@ -33,6 +34,7 @@ from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from streams.cli import handler_trial
 from streams.cli.errors import run_with_kafka, tell
+from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.progress import with_progress
 from streams.cli.tail import is_start, no_topic, partitions_of, seek_to
 from streams.codec import decode, refusal, timestamp
@@ -43,6 +45,24 @@ from streams.publish.sources import LARGEST_LINE, STANDARD_INPUT_PATH
 from streams.publish.tsv import row_of
 from streams.settings import Settings
 from streams.topology import PAGES_SCORED
+
+
+def export(
+    form: Annotated[Literal["tsv"], typer.Argument(help="How rows are written.")],  # noqa: ARG001 - there is one so far
+    start: Annotated[str, typer.Option("--from", help="earliest, latest, or an offset.")] = "earliest",
+    most: Annotated[int | None, typer.Option("--max", min=1, help="Stop after so many records.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; standard output by default.")] = None,
+    newest: Annotated[bool, typer.Option("--latest", help="Of each address the newest page only.")] = False,
+    source: Annotated[
+        Path | None, typer.Option("--input", help="Scored pages, one a line, without Kafka; - for standard input.")
+    ] = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Write scored pages as TSV, for `assay publish` or other tools."""
+    settings = load_settings(config)
+    what = Export(start, most, output, newest, source)
+    return run_export(what, settings if source else settings.with_kafka(), as_json)
 
 
 class FileError(Exception):

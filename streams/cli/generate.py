@@ -11,15 +11,44 @@ import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from pydantic import ValidationError
 
+from streams.cli.options import AsJson, Config, load_settings
 from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.outputs import drift, write
 from streams.generate.prometheus import prometheus
 from streams.settings import Settings, explain
 
 CHECKOUT = Path(__file__).parents[2]
+
+
+def generate(
+    check: Annotated[bool, typer.Option("--check", help="Only say what has drifted.")] = False,
+    release: Annotated[bool, typer.Option("--release", help="Keep today's schemas as those of this version.")] = False,
+    prometheus: Annotated[
+        Path | None,
+        typer.Option(
+            "--prometheus",
+            metavar="FOLDER",
+            help="Write Prometheus's files there instead, for the settings in force.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Write the files that derive from the topology."""
+    if check and release:
+        raise typer.BadParameter("it writes, and --check does not", param_hint="'--release'")
+    if prometheus is not None:
+        if check or release:
+            raise typer.BadParameter("it stands alone, without --check and --release", param_hint="'--prometheus'")
+        return write_prometheus(load_settings(config), prometheus, as_json)
+    if config is not None:
+        raise typer.BadParameter("the checkout's files are of its own config/", param_hint="'--config'")
+    return run_generate(check, as_json, keep=release)
 
 
 def run_generate(check: bool, as_json: bool, root: Path = CHECKOUT, keep: bool = False) -> int:

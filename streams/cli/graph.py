@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated
 
+import typer
+
+from streams.cli.options import AsJson
 from streams.generate.graph import mermaid, plain_text, readers, writers
 from streams.topology import HANDLERS, TOPICS
+
+
+def graph(
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
+) -> int:
+    """Draw the topology."""
+    return run_graph(mermaid, as_json)
 
 
 def run_graph(as_mermaid: bool, as_json: bool) -> int:

@@ -10,10 +10,13 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Annotated
 
+import typer
 from rich.text import Text
 
 from streams.cli.errors import run_with_kafka, tell
+from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import in_time, plain_table, table_console
 from streams.clock import SystemClock
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
@@ -25,6 +28,35 @@ _FEW = 0.25
 _NARROW = 80
 _WIDE = 108
 """Columns from which on there is room for the topics."""
+
+
+def lag(
+    handlers: Annotated[list[str] | None, typer.Argument(help="Which handlers; all by default.")] = None,
+    replays: Annotated[bool, typer.Option("--replays", help="Also groups of replays, to their topics' ends.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Tell again and again.")] = False,
+    every: Annotated[float, typer.Option(min=0.5, help="Seconds between two looks of --watch.")] = 5.0,
+    max_records: Annotated[
+        int | None, typer.Option("--max-records", min=0, help="Exit 1 if more wait on a topic.")
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option("--max-seconds", min=0, help="Exit 1 if something has waited for longer.")
+    ] = None,
+    serve: Annotated[
+        str | None, typer.Option("--serve", metavar="[HOST:]PORT", help="Answer Prometheus there instead.")
+    ] = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Tell how far each consumer group is behind, also one that is stopped."""
+    options = LagOptions(
+        replays=replays,
+        watch_seconds=every if watch else None,
+        max_records=max_records,
+        max_seconds=max_seconds,
+        serve=serve,
+        as_json=as_json,
+    )
+    return run_lag(handlers or [], load_settings(config).with_kafka(), options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

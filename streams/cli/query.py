@@ -18,15 +18,17 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
+import typer
 from pydantic import SecretStr, ValidationError
 from rich.console import Console
 
 from handlers.reasoning.context import order_sources, role_messages
 from schemas.queries import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingRequested
 from schemas.ranking import RankingCompleted
+from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
 from streams.cli.query_screen import print_results, printable
 from streams.codec import refusal
 from streams.publish.entries import UNREADABLE, explain, opened
@@ -40,6 +42,63 @@ from streams.topology import TOPIC_BYTES
 Role = Literal["analyst", "critic", "writer"]
 _LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1
 """Bytes of standard input: more are no query that is answered."""
+
+
+_STAGES = ("bm25", "ranking", "trees", "mmr", "reasoning")
+"""Those that a query can do without."""
+
+
+def query(
+    text: Annotated[str, typer.Argument(help="What is asked; - reads it from standard input.")],
+    limit: Annotated[int | None, typer.Option(min=1, max=100, help="Results; ranking.limit by default.")] = None,
+    tier: Tiers = None,
+    domain: Domains = None,
+    tag: Tags = None,
+    since: Since = None,
+    until: Until = None,
+    candidates: Annotated[
+        Path | None, typer.Option(help="Rank these instead of the index's: one a line, or an array.")
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STAGE", help=f"Leave a stage out, of {', '.join(_STAGES)}; repeatable."),
+    ] = None,
+    no_model: Annotated[bool, typer.Option("--no-model", help="Ask the offline judge instead of a model.")] = False,
+    context: Annotated[bool, typer.Option("--context", help="What a model would read of the results.")] = False,
+    prompt: Annotated[
+        Literal["analyst", "critic", "writer"] | None, typer.Option(help="A role's whole prompt, rendered.")
+    ] = None,
+    app: Annotated[str, typer.Option(metavar="URL", help="Ask this application; found out by default.")] = "",
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Search the index and say why each result is where it is.
+
+    assay query "carbon tax 2025" --tier A --since 2025-01-01
+    """
+    if context and prompt:
+        raise typer.BadParameter("it stands alone, without --context", param_hint="'--prompt'")
+    if app and (without or no_model):
+        raise typer.BadParameter("that application's configuration decides; leave it out", param_hint="'--without'")
+    if unknown := set(without or ()) - set(_STAGES):
+        raise typer.BadParameter(f"{min(unknown)!r} is none of {', '.join(_STAGES)}", param_hint="'--without'")
+    options = QueryOptions(
+        text=text,
+        limit=limit,
+        tiers=tuple(tier or ()),
+        domains=tuple(domain or ()),
+        tags=tuple(tag or ()),
+        since=since,
+        until=until,
+        candidates=candidates,
+        without=frozenset(without or ()),
+        no_model=no_model,
+        context=context,
+        prompt=prompt,
+        app=app,
+        as_json=as_json,
+    )
+    return run_query(load_settings(config), options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,13 +13,15 @@ import signal
 import sys
 import time
 from collections.abc import Coroutine, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import structlog
+import typer
 from aiokafka.errors import KafkaError
 
 from streams.app import Application
 from streams.cli.errors import run_with_kafka, tell
+from streams.cli.options import AsJson, Config, load_settings
 from streams.http import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics
@@ -36,6 +38,16 @@ _CANCEL_SECONDS = 5.0
 """What does not let itself be cancelled must not keep the rest from being stopped."""
 _WEDGED_AFTER = 10
 """Failed liveness checks in a row after which the process gives up."""
+
+
+def run(
+    handlers: Annotated[list[str] | None, typer.Argument(help="Which handlers; all by default.")] = None,
+    drain: Annotated[bool, typer.Option("--drain", help="Stop when caught up.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Run handlers as consumer groups."""
+    return run_handlers(handlers or [], load_settings(config).with_kafka(), drain, as_json)
 
 
 def run_handlers(names: Sequence[str], settings: Settings, drain: bool, as_json: bool) -> int:

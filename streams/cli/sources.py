@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 
 from handlers.html.links import host_of, registered_domain
@@ -13,8 +15,65 @@ from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, Source, SourceRules, host_suffixes, suffix_forms
+from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, table_console
 from streams.settings import Settings
+
+sources = typer.Typer(
+    help="Show which kind and tier an address has, or import your own sources.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@sources.command("check")
+def sources_check(
+    urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Addresses or hosts.")],
+    publisher: Annotated[str, typer.Option(help="The publisher's name, as a crawler would give it.")] = "",
+    explain: Annotated[bool, typer.Option("--explain", help="Show each suffix and rule that was tried.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Show the tier and kind of addresses, the entry that decides, and the reason.
+
+    assay sources check https://www.reuters.com/world/ --explain
+    """
+    try:
+        return run_check(urls, load_settings(config), publisher or None, explain, as_json)
+    except AddressError as error:
+        raise typer.BadParameter(str(error), param_hint="'URL...'") from None
+
+
+@sources.command("import")
+def sources_import(
+    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSON lines, or one domain a line.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default."),
+    ] = None,
+    kind: Annotated[str, typer.Option(help="The kind of lines that state neither kind nor tier.")] = "",
+    tier: Annotated[
+        int | None, typer.Option(min=1, max=3, help="The tier of lines that state neither kind nor tier.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Validate and count; write nothing.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Import your own sources: domain[,kind or tier][,reason]. They take precedence over the shipped lists.
+
+    assay sources import press.csv --kind newspaper --dry-run
+    """
+    from streams.cli.sources_import import ImportOptions, default_out, run_import
+
+    settings = load_settings(config)
+    if kind and kind not in settings.sources.kinds:
+        known = ", ".join(settings.sources.kinds)
+        raise typer.BadParameter(f"{kind!r} is not a kind; there are {known}", param_hint="'--kind'")
+    target = out or default_out()
+    if target is None:
+        message = "the installed configuration is not yours to change: name a file, or set ASSAY_CONFIG_DIR"
+        raise typer.BadParameter(message, param_hint="'--out'")
+    return run_import(settings, ImportOptions(file, target, kind or None, tier, dry_run, as_json))
 
 
 class AddressError(ValueError):

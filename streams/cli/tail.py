@@ -6,14 +6,16 @@ import contextlib
 import json
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from rich.console import Console
 from rich.text import Text
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.cli.errors import run_with_kafka, tell
+from streams.cli.options import AsJson, Config, load_settings
 from streams.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.settings import KafkaSettings
@@ -23,6 +25,18 @@ from streams.topology import topic_named
 _SHOWN_KEY = 80
 _SHOWN_CHARACTERS = 400
 """Characters of a key and of a value that people are shown."""
+
+
+def tail(
+    topic: Annotated[str, typer.Argument(help="A topic, also a dead letter topic.")],
+    start: Annotated[str, typer.Option("--from", help="earliest, latest, or an offset.")] = "latest",
+    most: Annotated[int | None, typer.Option("--max", min=1, help="Stop after so many records.")] = None,
+    follow: Annotated[bool, typer.Option(help="Wait for more at the end.")] = True,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Show the records of a topic as they come."""
+    return run_tail(topic, load_settings(config).with_kafka(), start, most, as_json, follow=follow)
 
 
 def run_tail(

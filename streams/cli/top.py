@@ -15,8 +15,10 @@ import os
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import httpx2
+import typer
 from aiokafka.errors import KafkaError
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -24,6 +26,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streams.cli.errors import explain_trouble, run_with_kafka, tell
+from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import in_money, in_rate, in_time, table_console
 from streams.cli.top_workers import Worker, WorkerAddressError, look_at, quantiles, rate, total, worker_url
 from streams.clock import SystemClock
@@ -36,6 +39,21 @@ NARROW = 80
 """Columns that it needs."""
 _WIDE = 104
 """Columns from which on there is room for everything."""
+
+
+def top(
+    urls: Annotated[
+        list[str] | None, typer.Option("--url", help="A worker's address; may be repeated. One here by default.")
+    ] = None,
+    every: Annotated[float, typer.Option(min=0.2, help="Seconds between two looks.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="One table, and no more.")] = False,
+    sort: Annotated[str, typer.Option("--sort", help="topology, rate, lag, age, dead or cost.")] = "topology",
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Watch the handlers at work: rate, lag, age, dead letters, costs."""
+    options = TopOptions(urls=urls or (), every=every, once=once, sort=sort, as_json=as_json)
+    return run_top(load_settings(config).with_kafka(), options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Literal
+from typing import Annotated, Literal
 
+import typer
 from aiokafka import TopicPartition
 from rich.console import Console
 from rich.table import Table
 
 from streams.cli.errors import run_with_kafka
+from streams.cli.options import AsJson, Config, load_settings
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.topics import create_topics, find_differences, plan_topics
 from streams.settings import Settings
 
 Action = Literal["create", "list", "diff"]
+
+
+def topics(
+    action: Annotated[Literal["create", "list", "diff"], typer.Argument(help="What to do.")] = "list",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what create would do.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Create the topics, list them, or compare them with what is declared."""
+    return run_topics(action, load_settings(config).with_kafka(), as_json, dry_run)
 
 
 def run_topics(action: Action, settings: Settings, as_json: bool, dry_run: bool = False) -> int:

@@ -11,14 +11,18 @@ import json
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import typer
 
 from handlers.ranking.config import features_config
 from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
 from handlers.training.report import MEASURE_NAMES, figures, rows_of, told_of, write_card
-from handlers.training.train import Refusal, Trained, XgboostMissingError, train
+from handlers.training.train import Refusal, Trained, XgboostMissingError
+from handlers.training.train import train as train_model
 from streams.cli.errors import run_with_kafka, tell
 from streams.cli.handler_trial import read_lines
+from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, table_console
 from streams.cli.progress import offsets_progress, with_progress
 from streams.query.training_data import (
@@ -36,6 +40,42 @@ from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, Topic
 
 _SHOWN = 10
 """Unreadable places, and features by importance, that people are shown."""
+
+
+def train(
+    out: Annotated[Path, typer.Option("--out", "-o", help="A folder for the model that is not there yet.")],
+    completed: Annotated[
+        Path | None, typer.Option("--completed", help="Answers, one event a line, instead of ranking.completed.v1.")
+    ] = None,
+    feedback: Annotated[
+        Path | None, typer.Option("--feedback", help="Feedback, one event a line, instead of ranking.feedback.v1.")
+    ] = None,
+    features: Annotated[
+        Literal["29", "41"] | None,
+        typer.Option("--features", help="Without or with the trust block; 41 from the listwise phase on by default."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same data and seed give the same model.")] = 1,
+    skip_other_versions: Annotated[
+        bool, typer.Option("--skip-other-versions", help="Leave out answers whose features this Assay does not know.")
+    ] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Train a ranking model of what people did with results, and say whether it is better."""
+    if (completed is None) != (feedback is None):
+        missing = "'--feedback'" if feedback is None else "'--completed'"
+        raise typer.BadParameter("answers and feedback both come from files, or both from Kafka", param_hint=missing)
+    settings = load_settings(config)
+    options = TrainOptions(
+        out=out,
+        completed=completed,
+        feedback=feedback,
+        features=int(features) if features else None,
+        seed=seed,
+        skip_other_versions=skip_other_versions,
+        as_json=as_json,
+    )
+    return run_train(settings if completed else settings.with_kafka(), options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +126,7 @@ def run_train(settings: Settings, options: TrainOptions) -> int:
     tell("train", f"{joined.labelled:,} labelled results of {len(joined.requests):,} requests")
     current, why = _current(settings)
     try:
-        made = train(
+        made = train_model(
             joined,
             settings.training,
             options.seed,

@@ -18,8 +18,9 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
+import typer
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handlers.html.encoding import page_bytes
@@ -29,12 +30,32 @@ from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.pages import Body
 from schemas.relevance import SnippetFailure
 from streams.cli.handler_trial import HandlerTrial, read_events, read_lines
+from streams.cli.options import AsJson, Config, load_settings
 from streams.codec import MAX_DETAIL, refusal
 from streams.settings import Settings
 from streams.topology import HANDLERS, handler_named, topic_of
 
 Step = Callable[[bytes], dict[str, Any] | Dead]
 """A line to its answer."""
+
+
+def try_(
+    handler: Annotated[str, typer.Argument(help="A handler, or a step: follow_listing, extract_snippet.")],
+    file: Annotated[Path | None, typer.Argument(help="One event a line; standard input by default.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if any line was dead.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Say what --config changes, instead of the decisions.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="Differences that --diff shows in full.")] = 50,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Run a handler on events from a file, without a broker."""
+    if diff and config is None:
+        raise typer.BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
+    if diff:
+        from streams.cli.try_diff import run_diff
+
+        return run_diff(handler, file, load_settings(), load_settings(config), limit, strict, as_json)
+    return run_try(handler, file, load_settings(config), strict)
 
 
 class ListingInput(BaseModel):

@@ -37,7 +37,7 @@ def test_a_machine_that_has_everything_is_well(settings: Settings, capsys: pytes
 def test_people_see_a_mark_and_what_to_do(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(doctor, "find_java", no_java)
+    monkeypatch.setattr(doctor_checks, "find_java", no_java)
     assert doctor.run_doctor(settings, as_json=False) == 1
     out = capsys.readouterr().out
     assert "✓ Python" in out
@@ -46,17 +46,17 @@ def test_people_see_a_mark_and_what_to_do(
 
 
 def test_a_named_cluster_makes_java_dispensable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(doctor, "find_java", no_java)
-    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
-    assert doctor.check_java(needed=True).state == "fail"
-    assert doctor.check_java(needed=False).state == "warn"
-    assert doctor.check_jars(tmp_path, needed=True).state == "fail"
-    assert doctor.check_jars(tmp_path, needed=False).state == "warn"
+    monkeypatch.setattr(doctor_checks, "find_java", no_java)
+    monkeypatch.setattr(doctor_checks, "find_spec", lambda _: None)
+    assert doctor_checks.check_java(needed=True).state == "fail"
+    assert doctor_checks.check_java(needed=False).state == "warn"
+    assert doctor_checks.check_jars(tmp_path, needed=True).state == "fail"
+    assert doctor_checks.check_jars(tmp_path, needed=False).state == "warn"
 
 
 @pytest.mark.parametrize(("version", "state"), [((3, 10, 9), "fail"), ((3, 11, 0), "ok"), ((3, 14, 1), "ok")])
 def test_python_must_be_new_enough(version: tuple[int, ...], state: str) -> None:
-    assert doctor.check_python(version).state == state
+    assert doctor_checks.check_python(version).state == state
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_packages_are_looked_at(
 ) -> None:
     monkeypatch.setattr(metadata, "requires", lambda _: required)
     monkeypatch.setattr(metadata, "version", lambda _: has)
-    finding = doctor.check_packages()
+    finding = doctor_checks.check_packages()
     assert finding.state == state
     assert detail in finding.detail
 
@@ -82,25 +82,25 @@ def test_a_package_that_breaks_at_import_is_named(tmp_path: Path, monkeypatch: p
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(metadata, "requires", lambda _: ["torn-package"])
     monkeypatch.setattr(metadata, "packages_distributions", lambda: {"torn_package": ["Torn.Package"]})
-    finding = doctor.check_packages()
+    finding = doctor_checks.check_packages()
     assert (finding.state, finding.detail) == ("fail", "torn-package can't be imported (OSError: no such library)")
 
 
 def test_assay_itself_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_DISTRIBUTION", "no-such-distribution")
-    assert doctor.check_packages().state == "fail"
+    monkeypatch.setattr(doctor_checks, "_DISTRIBUTION", "no-such-distribution")
+    assert doctor_checks.check_packages().state == "fail"
 
 
 def test_a_taken_port_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert doctor.check_port(HttpSettings(port=port)).state == "warn"
+        assert doctor_checks.check_port(HttpSettings(port=port)).state == "warn"
         # Nobody asked for that port: another one would be taken.
         unnamed = HttpSettings.model_construct(_fields_set=set(), enabled=True, host="127.0.0.1", port=port)
-        assert doctor.check_port(unnamed).state == "ok"
-    assert doctor.check_port(HttpSettings(port=0)).state == "ok"
-    assert doctor.check_port(HttpSettings(enabled=False)).detail == "off"
-    assert doctor.check_port(HttpSettings(host="192.0.2.1", port=0)).state == "fail"
+        assert doctor_checks.check_port(unnamed).state == "ok"
+    assert doctor_checks.check_port(HttpSettings(port=0)).state == "ok"
+    assert doctor_checks.check_port(HttpSettings(enabled=False)).detail == "off"
+    assert doctor_checks.check_port(HttpSettings(host="192.0.2.1", port=0)).state == "fail"
 
 
 def test_folders_are_looked_at_without_being_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,9 +121,9 @@ def test_what_was_opened_for_fetching_is_told(tmp_path: Path) -> None:
         resolve={"wiki.intranet.example": "10.1.2.3:80"},
         cache_path=tmp_path / "pages.sqlite",
     )
-    found = list(doctor.check_fetching(fetch))
+    found = list(doctor_checks.check_fetching(fetch))
     assert [finding.state for finding in found] == ["warn", "warn", "ok", "ok", "ok"]
     assert "wiki.intranet.example is reached at 10.1.2.3:80" in found[3].detail
-    named = list(doctor.check_fetching(FetchSettings(user_agent="HarbourBot/1.0", cache_path=None)))
+    named = list(doctor_checks.check_fetching(FetchSettings(user_agent="HarbourBot/1.0", cache_path=None)))
     assert [finding.state for finding in named] == ["ok", "warn"]
     assert not named[0].todo

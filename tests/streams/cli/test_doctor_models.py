@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from streams.cli.doctor_checks import Finding, check_models
+from streams.cli.doctor_checks import Finding
+from streams.cli.doctor_services import check_models
 from streams.clock import SystemClock
 from streams.llm.sqlite_journal import make_store
 from streams.settings import load_settings

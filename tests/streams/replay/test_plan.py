@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from schemas.replays import PLAN_NAME, ReplayPlan, ReplayState, ReplayTarget
-from streams.cli.replay_command import replay
+from streams.cli.replay import replay
 from streams.replay.plan import ReplayError, Wishes, closure, is_root, make_plan, replay_dead_letters, replay_group
 from streams.settings import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Gauge, make_asgi_app
 from qdrant_client import QdrantClient, models
 
 from streams.cli import doctor_checks
-from streams.cli.doctor_checks import check_index
+from streams.cli.doctor_services import check_index
 from streams.http import HttpServer
 from streams.index.settings import IndexSettings
 from streams.services import LiveWorld
