@@ -54,7 +54,7 @@ def _start_timer(patience_seconds: float) -> None:
 
 
 @contextmanager
-def collector_at_rest() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """For imports, and what is built once: all of it stays, so looking through it again and again finds nothing.
 
     An eighth of the start of a command was that. Nothing is frozen here: what is garbage meanwhile has to go as well,
@@ -70,7 +70,7 @@ def collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-def spare_collector() -> None:
+def freeze_gc() -> None:
     """Leaves out what is there now, which stays for good. Called once, after a start.
 
     How often it looks stays as it is: records that the Kafka client has fetched and then set aside, as back pressure

@@ -12,7 +12,7 @@ from streams.fetch.worker import FetchWorker
 from streams.index.estimate import estimate_documents
 from streams.index.ports import StoreCounts
 from streams.index.worker import IndexWorker
-from streams.llm.journal import AnswerStore
+from streams.llm.journal import AnswerJournal
 from streams.llm.limits import Shares
 from streams.llm.metrics import LlmObserver
 from streams.llm.tasks import answer_offline
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from streams.llm.gateway import Gateway
 
 
-class LiveWorld:
+class LiveServices:
     """Answers needs with the real thing. Made when the first need comes, so what nobody asks for costs nothing."""
 
     def __init__(
         self,
         settings: Settings,
         metrics: Metrics | None = None,
-        journal: AnswerStore | None = None,
+        journal: AnswerJournal | None = None,
         replaying: bool = False,
         tracer: Tracer | None = None,
         at_once: bool = False,

@@ -42,7 +42,7 @@ from streams.cli.query_screen import LABEL_STYLE, printable
 from streams.llm.tasks import answer_offline
 from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
-from streams.services import LiveWorld
+from streams.services import LiveServices
 from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
 
@@ -265,21 +265,21 @@ async def _answer(
     settings: Settings, request: RankingRequested, options: QueryOptions
 ) -> tuple[RankingCompleted | Refusal, Any]:
     """The ranking, and the answer made of it."""
-    world = LiveWorld(settings, at_once=True)
+    services = LiveServices(settings, at_once=True)
     try:
         with _telling(options.as_json or settings.llm.offline) as tell:
             tell("looking for sources")
             given = request.candidates is not None
-            async with open_queries(settings, app=options.app, own_candidates=given, world=world) as queries:
+            async with open_queries(settings, app=options.app, own_candidates=given, services=services) as queries:
                 # Others may have had the index before.
                 began = time.monotonic()
                 ranked = await queries.answer(request)
             if isinstance(ranked, Refusal):
                 return ranked, None
             seconds = settings.query.answer_seconds - (time.monotonic() - began)
-            return ranked, await converse(settings, ranked, world, tell, seconds)
+            return ranked, await converse(settings, ranked, services, tell, seconds)
     finally:
-        await world.aclose()
+        await services.aclose()
 
 
 class World(Protocol):
@@ -295,7 +295,7 @@ class _Tell(Protocol):
 
 
 async def converse(
-    settings: Settings, ranked: RankingCompleted, world: World, tell: _Tell, seconds: float
+    settings: Settings, ranked: RankingCompleted, services: World, tell: _Tell, seconds: float
 ) -> Answer | ModelUnavailable:
     """Asks the roles one after another, until there is an answer or nobody can be asked.
 
@@ -315,7 +315,7 @@ async def converse(
             tell(f"asking the {need.task}")
             try:
                 async with asyncio.timeout(max(0.0, ends - time.monotonic())):
-                    reply = await world.answer(need, None)
+                    reply = await services.answer(need, None)
             except TimeoutError:
                 given_up = f"no model answered in time (query.answer_seconds, {settings.query.answer_seconds:g} s)"
         if reply is None:

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from streams.process import collector_at_rest
+from streams.process import gc_paused
 from streams.settings_files import SettingsError
 
 COMMANDS = {
@@ -53,7 +53,7 @@ def imported_command(name: str) -> Any:
     """The command with its options."""
     module, _, attribute = COMMANDS[name][0].partition(":")
     # The collector would look at every imported object again and again.
-    with collector_at_rest():
+    with gc_paused():
         command = getattr(import_module(f"streams.cli.{module}"), attribute)
     if not isinstance(command, typer.Typer):
         function, command = command, typer.Typer(context_settings=_CONTEXT, add_completion=False)

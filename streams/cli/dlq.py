@@ -21,7 +21,7 @@ from rich.table import Table
 from schemas.event import derive_id
 from streams.cli.errors import run_with_kafka, tell
 from streams.cli.options import AsJson, Config, load_settings
-from streams.dlq.dead_letters import Letter, Letters, Selection
+from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection
 from streams.dlq.redrive import purge, redrive
 from streams.settings import Settings
 from streams.topology import HANDLERS, handler_named
@@ -164,7 +164,7 @@ class _Count:
     oldest: str = ""
     newest: str = ""
 
-    def add(self, letter: Letter) -> None:
+    def add(self, letter: DeadLetterRecord) -> None:
         self.redriven += letter.redriven_by is not None
         self.waiting += letter.redriven_by is None
         self.size += letter.size
@@ -248,7 +248,7 @@ async def _list(
     settings: Settings, selection: Selection, each: bool, everything: bool, as_json: bool, plan: str
 ) -> int:
     counts: dict[tuple[str, str], _Count] = {}
-    async with Letters(settings, selection, plan) as found:
+    async with DeadLetterReader(settings, selection, plan) as found:
         if plan and not found.partitions:
             tell("dlq list", f"no dead letters are kept of a replay {plan!r}; `assay replay list` shows the plans")
             return 1
@@ -287,7 +287,7 @@ async def _list(
 async def _show(settings: Settings, name: str, value_to: str | None, as_json: bool, plan: str) -> int:
     handler_name, number, offset = name.split("/")
     letter = None
-    async with Letters(settings, Selection((handler_name,)), plan) as found:
+    async with DeadLetterReader(settings, Selection((handler_name,)), plan) as found:
         for _, partition in found.partitions:
             if partition.partition == int(number):
                 runs = await found.redriven(partition)
@@ -351,7 +351,7 @@ async def _purge(settings: Settings, selection: Selection, only_redriven: bool, 
     return 0
 
 
-def _described(letter: Letter) -> dict[str, Any]:
+def _described(letter: DeadLetterRecord) -> dict[str, Any]:
     note = letter.note
     return {
         "id": letter.id,
@@ -367,7 +367,7 @@ def _described(letter: Letter) -> dict[str, Any]:
     }
 
 
-def _headers(letter: Letter) -> dict[str, Any]:
+def _headers(letter: DeadLetterRecord) -> dict[str, Any]:
     return {
         name: None if value is None else value.decode("utf-8", "backslashreplace")
         for name, value in letter.record.headers
@@ -383,11 +383,11 @@ def _value(value: bytes, most: int) -> Any:
     return text[:most] + ("…" if len(text) > most else "")
 
 
-def _json_line(letter: Letter) -> str:
+def _json_line(letter: DeadLetterRecord) -> str:
     return json.dumps(_described(letter))
 
 
-def _line(letter: Letter) -> str:
+def _line(letter: DeadLetterRecord) -> str:
     note, mark = letter.note, f" (redriven by {letter.redriven_by})" if letter.redriven_by is not None else ""
     return _printable(f"{letter.id}  {note.died_at[:19]}  {note.reason}: {note.error[:200]}{mark}")
 

@@ -24,7 +24,7 @@ from streams.index.qdrant import QdrantStore
 from streams.index.settings import IndexSettings
 from streams.llm.checks import remarks_on
 from streams.llm.client import OPENAI
-from streams.llm.journal import StoreError
+from streams.llm.journal import JournalError
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_store
 from streams.query.access import application_url
@@ -164,7 +164,7 @@ def _journal(llm: LlmSettings) -> Iterator[Finding]:
     if redis or (path is not None and path.exists()):
         try:
             spent = asyncio.run(_spent_today(llm))
-        except StoreError as error:
+        except JournalError as error:
             todo = f"mend it, or see ASSAY_LLM__{'REDIS_URL' if redis else 'CACHE_PATH'}; without it nobody is asked"
             yield Finding(what, "fail", str(error), todo)
             return
@@ -185,7 +185,7 @@ async def _spent_today(llm: LlmSettings) -> float:
             _, total = await store.book(SystemClock().now().date().isoformat(), 0.0, None)
             return total
     except TimeoutError:
-        raise StoreError(f"no answer within {_MODEL_SECONDS:g} s") from None
+        raise JournalError(f"no answer within {_MODEL_SECONDS:g} s") from None
     finally:
         await store.aclose()
 

@@ -20,7 +20,7 @@ from streams.clock import SystemClock
 from streams.codec import decode
 from streams.index.settings import has_collection
 from streams.pipeline.breaker import ClosedBreaker
-from streams.pipeline.handler_runner import Decider, exhausted, retry_of
+from streams.pipeline.handler_runner import HandlerRunner, exhausted, retry_of
 from streams.ranking_model import make_ready
 from streams.settings import Settings
 from streams.topology import TOPIC_BYTES, Handler, Topic
@@ -78,14 +78,14 @@ class HandlerTrial:
         """
         retry = retry_of(handler, settings.processing.retries)
         clock = SystemClock()
-        self._runner = runner
-        self._world = _World(settings, reads_index=handler.lane == "query")
+        self._loop = runner
+        self._services = _LazyServices(settings, reads_index=handler.lane == "query")
         self._handler = handler
         self.rules = settings.rules(handler.rules)
         if (model := getattr(self.rules, "ranking_model", None)) is not None:
             make_ready(model)
         breaker = ClosedBreaker(settings.processing.breaker, clock)
-        self._decider = Decider(handler, self.rules, retry, self._world, clock, random.random, breaker)
+        self._runner = HandlerRunner(handler, self.rules, retry, self._services, clock, random.random, breaker)
 
     def decode(self, line: bytes) -> Event | Dead:
         """The event of a line."""
@@ -93,9 +93,9 @@ class HandlerTrial:
 
     def decide(self, event: Event) -> Outcome:
         """What the handler decides on an event, everything that it asks for answered."""
-        outcome = self._decider.decide(event)
+        outcome = self._runner.decide(event)
         if isinstance(outcome, Ask | Retry | Generator):
-            tried = self._runner.run(self._decider.finish(event, outcome, record=None))
+            tried = self._loop.run(self._runner.finish(event, outcome, record=None))
             outcome = tried.outcome
             if isinstance(outcome, Retry) and not self._handler.tiers:
                 outcome = exhausted(outcome, tried.attempts)
@@ -103,10 +103,10 @@ class HandlerTrial:
 
     def close(self) -> None:
         """Closes what the handler's needs have opened."""
-        self._runner.run(self._world.aclose())
+        self._loop.run(self._services.aclose())
 
 
-class _World:
+class _LazyServices:
     """The pipeline's world, made only when a handler asks: the HTTP client is not imported before."""
 
     def __init__(self, settings: Settings, reads_index: bool) -> None:
@@ -118,7 +118,7 @@ class _World:
         if self._reads_index and isinstance(need, SearchVectors) and (missing := self._missing_index()):
             return VectorsUnavailable(missing)
         if self._live is None:
-            from streams.services import LiveWorld
+            from streams.services import LiveServices
             from streams.telemetry.logs import configure_logs
 
             # Standard output is for answers alone; structlog writes there until it is told otherwise.
@@ -128,7 +128,7 @@ class _World:
                 # A trial changes no index: it has an empty one of its own, in memory, for as long as it runs.
                 index = settings.index.model_copy(update={"url": "", "path": None})
                 settings = settings.model_copy(update={"index": index})
-            self._live = LiveWorld(settings, at_once=True)
+            self._live = LiveServices(settings, at_once=True)
         reply: Reply = await self._live.answer(need, run)
         return reply
 

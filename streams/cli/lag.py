@@ -21,7 +21,7 @@ from streams.cli.output import in_time, plain_table, table_console
 from streams.clock import SystemClock
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.settings import Settings
-from streams.topology import HANDLERS, Handler
+from streams.topology import HANDLERS, Handler, no_such
 
 _FEW = 0.25
 """Share of the retention below which what is left of it is worth a colour."""
@@ -101,7 +101,7 @@ def run_lag(names: Sequence[str], settings: Settings, options: LagOptions) -> in
     """
     known = {handler.name: handler for handler in HANDLERS}
     if unknown := [name for name in names if name not in known]:
-        tell("lag", f"there is no handler {unknown[0]!r}; there are {', '.join(known)}")
+        tell("lag", no_such("handler", unknown[0], known))
         return 2
     handlers = [known[name] for name in names] or list(HANDLERS)
     if options.serve is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from streams.process import collector_at_rest
+from streams.process import gc_paused
 
 _INTERRUPTED = 130
 
@@ -17,7 +17,7 @@ def main() -> None:
 def _run(arguments: list[str]) -> int:
     try:
         # Some 0.1 s, in which somebody may already have seen that it is the wrong command.
-        with collector_at_rest():
+        with gc_paused():
             from streams.cli.commands import run_command_line
 
         return run_command_line(arguments)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.process import collector_at_rest
+from streams.process import gc_paused
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -33,7 +33,7 @@ def load_settings(overlay: Path | None = None) -> Settings:
     Raises:
         SettingsError: With every wrong key on a line of its own, and what to do.
     """
-    with collector_at_rest():
+    with gc_paused():
         from streams.settings import load_settings
 
         return load_settings(overlay)

@@ -34,12 +34,12 @@ from streams.cli.publish_run import Backfill, Sending
 from streams.codec import OutputRecord
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics
-from streams.llm.journal import StoreError
+from streams.llm.journal import JournalError
 from streams.publish.entries import SourceError
 from streams.publish.sources import Format, check_source
 from streams.replay.estimate import Estimate
 from streams.settings import Settings
-from streams.topology import TOPICS, topic_named
+from streams.topology import TOPICS, no_such, topic_named
 
 
 def publish(
@@ -113,7 +113,7 @@ async def check(source: Input, settings: Settings, as_json: bool, estimating: bo
     except SourceError as error:
         tell("publish", str(error))
         status = 2
-    except StoreError as error:
+    except JournalError as error:
         tell("publish", f"the journal of answers can't be read: {error}")
         status = 1
     finally:
@@ -198,7 +198,7 @@ def run_publish(
     """
     found = topic_named(topic)
     if found is None:
-        tell("publish", f"there is no topic {topic!r}; there are {', '.join(t.name for t in TOPICS)}")
+        tell("publish", no_such("topic", topic, [known.name for known in TOPICS]))
         return 2
     asked = Publication(topic=found, paths=paths, run=run_id, stated=stated, refused=refused, rate=rate, config=config)
     if wrong := _wrong(asked):

@@ -23,7 +23,7 @@ def publish_progress(doing: str, walk: Walk) -> Iterator[Callable[[], None]]:
         doing: What is done, such as "publishing to pages.crawled.v1".
         walk: Knows how many bytes there are and how far it is.
     """
-    pace = Pace(walk.done, time.monotonic())
+    pace = PublishRate(walk.done, time.monotonic())
     if not sys.stderr.isatty():
         yield _Lines(doing, walk, pace).advance
         return
@@ -46,7 +46,7 @@ def publish_progress(doing: str, walk: Walk) -> Iterator[Callable[[], None]]:
         yield advance
 
 
-class Pace:
+class PublishRate:
     """Records and bytes since a moment."""
 
     def __init__(self, done: int, now: float) -> None:
@@ -81,7 +81,7 @@ class Pace:
 class _Lines:
     """A line on standard error every few seconds."""
 
-    def __init__(self, doing: str, walk: Walk, pace: Pace) -> None:
+    def __init__(self, doing: str, walk: Walk, pace: PublishRate) -> None:
         self._doing = doing
         self._walk = walk
         self._pace = pace

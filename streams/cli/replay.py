@@ -21,7 +21,7 @@ from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import in_money, plain_table
 from streams.cli.replay_run import held_topics, own_topics, refused
 from streams.clock import SystemClock
-from streams.replay.admin import Account, accounts, cancel, drop, known
+from streams.replay.admin import PlanStatus, accounts, cancel, drop, known
 from streams.replay.ledger import Ledger, NoLedgerError
 from streams.replay.plan import ReplayError
 from streams.replay.ranges import count
@@ -110,11 +110,11 @@ def replay_run(
 ) -> int:
     """Make a plan and carry it out: read a part of the handlers' topics, write to topics of its own."""
     from streams.cli.replay_run import run_replay
-    from streams.replay.plan import Wishes
+    from streams.replay.plan import ReplayRequest
 
     if diff and config is None:
         raise typer.BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
-    wishes = Wishes(
+    wishes = ReplayRequest(
         plan=_plan_name(plan, handlers),
         handlers=tuple(handlers),
         downstream=downstream,
@@ -238,7 +238,7 @@ def run_list(settings: Settings, everything: bool, as_json: bool) -> int:
         0, also where the cluster has no ledger; 1 for trouble with Kafka.
     """
 
-    def shown(found: list[Account]) -> int:
+    def shown(found: list[PlanStatus]) -> int:
         if as_json:
             print(json.dumps({"plans": [_described(account) for account in found]}))
         elif not found:
@@ -331,7 +331,7 @@ def _with_ledger(
     return run_with_kafka(command, settings, opened())
 
 
-def _described(account: Account) -> dict[str, Any]:
+def _described(account: PlanStatus) -> dict[str, Any]:
     plan = account.plan
     return {
         "plan": plan.plan,
@@ -354,7 +354,7 @@ def _described(account: Account) -> dict[str, Any]:
     }
 
 
-def _print_table(found: list[Account]) -> None:
+def _print_table(found: list[PlanStatus]) -> None:
     rows = [
         (
             its.plan.plan,
@@ -381,7 +381,7 @@ def _print_table(found: list[Account]) -> None:
     console.print(table)
 
 
-def _print_plan(account: Account) -> None:
+def _print_plan(account: PlanStatus) -> None:
     plan = account.plan
     print(f"{plan.plan}  {plan.state}{f': {plan.detail}' if plan.detail else ''}")
     lines: dict[str, object] = {

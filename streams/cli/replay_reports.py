@@ -26,7 +26,7 @@ from streams.cli.output import in_money, in_time, plain_table, table_console
 from streams.cli.progress import offsets_progress
 from streams.cli.try_ import dumped
 from streams.cli.try_diff import comparison_of
-from streams.llm.journal import StoreError
+from streams.llm.journal import JournalError
 from streams.replay.budget import cost_problems
 from streams.replay.diff import Compared, compare
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
@@ -54,7 +54,7 @@ async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> 
     try:
         with offsets_progress("replay", "estimating", offsets_read(settings, plan)) as advance:
             found = await estimate(settings, plan, advance=advance)
-    except StoreError as error:
+    except JournalError as error:
         raise ReplayError(f"the journal of answers can't be read: {error}") from error
     if as_json:
         print(json.dumps({"plan": plan.plan, "max_cost_usd": plan.max_cost_usd, **found.to_wire()}))

@@ -32,14 +32,14 @@ from streams.clock import SystemClock
 from streams.http import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics
-from streams.llm.journal import StoreError
-from streams.process import spare_collector
+from streams.llm.journal import JournalError
+from streams.process import freeze_gc
 from streams.replay.admission import begin, resolved
 from streams.replay.ledger import Ledger
 from streams.replay.plan import (
     ReplayError,
+    ReplayRequest,
     ReplayTroubleError,
-    Wishes,
     handler_of,
     is_root,
     make_plan,
@@ -165,7 +165,7 @@ Carried = Callable[[Ledger, Metrics, asyncio.Event, ReplayScreen], Awaitable[Rep
 
 def run_replay(
     settings: Settings,
-    wishes: Wishes,
+    wishes: ReplayRequest,
     start: str,
     end: str,
     since: str,
@@ -309,7 +309,7 @@ async def _carried(command: str, settings: Settings, name: str, carried: Carried
                 server = await open_now.enter_async_context(HttpServer(make_asgi_app(metrics.registry), served))
                 tell(command, f"metrics at http://{server.address}/metrics")
             ledger = await open_now.enter_async_context(Ledger(settings, SystemClock()))
-            spare_collector()
+            freeze_gc()
             open_now.enter_context(screen)
             try:
                 plan = await carried(ledger, metrics, stop, screen)
@@ -319,7 +319,7 @@ async def _carried(command: str, settings: Settings, name: str, carried: Carried
                     _summarize(last, screen.last, time.monotonic() - began, as_json)
     except ReplayError as error:
         return refused(command, error)
-    except (IndexSettingsError, PortTakenError, StoreError) as error:
+    except (IndexSettingsError, PortTakenError, JournalError) as error:
         tell(command, str(error))
         return 1
     _summarize(plan, screen.last, time.monotonic() - began, as_json)

@@ -26,10 +26,10 @@ from streams.http import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics
 from streams.llm.checks import remarks_on
-from streams.process import spare_collector, watchdog
+from streams.process import freeze_gc, watchdog
 from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
-from streams.topology import HANDLERS, Handler
+from streams.topology import HANDLERS, Handler, no_such
 
 log = structlog.get_logger("assay")
 
@@ -66,7 +66,7 @@ def run_handlers(names: Sequence[str], settings: Settings, drain: bool, as_json:
     known = {handler.name: handler for handler in HANDLERS}
     unknown = [name for name in names if name not in known]
     if unknown:
-        tell("run", f"there is no handler {unknown[0]!r}; there are {', '.join(known)}")
+        tell("run", no_such("handler", unknown[0], known))
         return 2
     configure_logs(settings.logs.level, settings.logs.format)
     handlers = [known[name] for name in names] or list(HANDLERS)
@@ -140,7 +140,7 @@ async def _stop(application: Application, settings: Settings) -> bool:
 async def _work(application: Application, address: str, drain: bool) -> None:
     """Starts the application; to drain, goes on to the end of the work, else for ever."""
     await application.start()
-    spare_collector()
+    freeze_gc()
     log.info("running", handlers=list(dict.fromkeys(group.handler.name for group in application.groups)), http=address)
     if drain:
         await application.quiescence.wait(_tell_waiting)

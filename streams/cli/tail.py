@@ -6,6 +6,7 @@ import contextlib
 import json
 from base64 import b64encode
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +21,7 @@ from streams.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.settings import KafkaSettings
 from streams.settings import Settings
-from streams.topology import topic_named
+from streams.topology import TOPICS, topic_named
 
 _SHOWN_KEY = 80
 _SHOWN_CHARACTERS = 400
@@ -96,7 +97,10 @@ def is_start(text: str) -> bool:
 
 def no_topic(topic: str, kafka: KafkaSettings) -> str:
     """That a topic is not on the cluster, and what to do."""
+    near = get_close_matches(topic, [known.name for known in TOPICS])
     todo = "`assay topics create` makes it" if topic_named(topic) else "`assay topics list` shows those there are"
+    if near and not topic_named(topic):
+        todo = f"did you mean {' or '.join(near)}? {todo}"
     return f"there is no topic {kafka.topic_prefix}{topic} on the cluster; {todo}"
 
 

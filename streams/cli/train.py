@@ -28,7 +28,7 @@ from streams.cli.progress import offsets_progress, with_progress
 from streams.query.training_data import (
     MANIFEST_FILE,
     EmptyTopicError,
-    Reading,
+    TrainingRecords,
     is_free,
     read_file,
     read_topics,
@@ -115,7 +115,7 @@ def run_train(settings: Settings, options: TrainOptions) -> int:
     if not is_free(options.out):
         tell("train", f"{options.out} is in use, and no model is written over: name a folder that is not there yet")
         return 2
-    reading = Reading()
+    reading = TrainingRecords()
     if status := _read(settings, options, reading):
         return status
     for place in reading.unreadable[:_SHOWN]:
@@ -153,7 +153,7 @@ def run_train(settings: Settings, options: TrainOptions) -> int:
     return 0
 
 
-def _read(settings: Settings, options: TrainOptions, reading: Reading) -> int:
+def _read(settings: Settings, options: TrainOptions, reading: TrainingRecords) -> int:
     if options.completed is None or options.feedback is None:
         return run_with_kafka("train", settings, _read_kafka(settings, reading))
     try:
@@ -167,7 +167,7 @@ def _read(settings: Settings, options: TrainOptions, reading: Reading) -> int:
     return 0
 
 
-async def _read_kafka(settings: Settings, reading: Reading) -> int:
+async def _read_kafka(settings: Settings, reading: TrainingRecords) -> int:
     def progress(topic: Topic, total: int) -> AbstractContextManager[Any]:
         return offsets_progress("train", f"reading {topic.name}", total)
 
@@ -189,7 +189,7 @@ def _current(settings: Settings) -> tuple[RankingModel | None, str | None]:
         return None, str(error)
 
 
-def _as_json(made: Trained, options: TrainOptions, reading: Reading, why: str | None) -> dict[str, Any]:
+def _as_json(made: Trained, options: TrainOptions, reading: TrainingRecords, why: str | None) -> dict[str, Any]:
     report, manifest = made.report, made.model.manifest
     return {
         "trained": True,

@@ -33,7 +33,7 @@ from streams.cli.handler_trial import HandlerTrial, read_events, read_lines
 from streams.cli.options import AsJson, Config, load_settings
 from streams.codec import MAX_DETAIL, refusal
 from streams.settings import Settings
-from streams.topology import HANDLERS, handler_named, topic_of
+from streams.topology import HANDLERS, handler_named, no_such, topic_of
 
 Step = Callable[[bytes], dict[str, Any] | Dead]
 """A line to its answer."""
@@ -176,8 +176,8 @@ def run_try(name: str, file: Path | None, settings: Settings, strict: bool) -> i
 
 def unknown_handler(name: str) -> int:
     """Says which names there are, and is the exit status of that."""
-    known = ", ".join([*(handler.name for handler in HANDLERS), *STEPS])
-    print(f"assay try: there is no handler {name!r}; there are {known}", file=sys.stderr)
+    known = [*(handler.name for handler in HANDLERS), *STEPS]
+    print(f"assay try: {no_such('handler', name, known)}", file=sys.stderr)
     return 2
 
 

@@ -64,7 +64,7 @@ class Balance:
     twice: int
 
 
-class Account:
+class Audit:
     """What each handler was given and what came of it."""
 
     def __init__(self, handlers: Sequence[Handler]) -> None:
@@ -122,7 +122,7 @@ class Tally:
         """Nothing was seen yet. Takes what the index's estimate is made of."""
         self._tiers = tiers
         self._planned_chunks = planned_chunks
-        self.account = Account(HANDLERS)
+        self.account = Audit(HANDLERS)
         self.tiers: Counter[str] = Counter()
         self.result_types: Counter[str] = Counter()
         self.judges: Counter[str] = Counter()

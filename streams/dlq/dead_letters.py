@@ -113,7 +113,7 @@ _SETTLE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeadLetterRecord:
     """A dead letter, and the run that sent it again, if one did."""
 
     handler: str
@@ -132,7 +132,7 @@ class Letter:
         return len(self.record.key or b"") + len(self.record.value or b"")
 
 
-class Letters:
+class DeadLetterReader:
     """The dead letter topics of the selected handlers, as far as they exist, open for reading: ``async with``."""
 
     def __init__(self, settings: Settings, selection: Selection, plan: str = "") -> None:
@@ -196,11 +196,11 @@ class Letters:
 
     async def read(
         self, handler: str, partition: TopicPartition, runs: Mapping[int, str], start: int = 0
-    ) -> AsyncIterator[Letter]:
+    ) -> AsyncIterator[DeadLetterRecord]:
         """The letters of a partition in order, from an offset to the end as it is now; markers are left out."""
         async for record in self._records(partition, start):
             if not is_marker(record.headers):
-                yield Letter(handler, record, DeadLetter.of(record.headers), runs.get(record.offset))
+                yield DeadLetterRecord(handler, record, DeadLetter.of(record.headers), runs.get(record.offset))
 
     async def _records(self, partition: TopicPartition, start: int) -> AsyncIterator[ConsumerRecord]:
         first = (await self._reader.beginning_offsets([partition]))[partition]

@@ -28,7 +28,7 @@ from aiokafka.admin import RecordsToDelete
 from schemas.dead import REDRIVEN_OF
 from schemas.event import RUN_HEADER
 from streams.codec import UNREADABLE_HEADER, OutputRecord
-from streams.dlq.dead_letters import Letter, Letters, Selection
+from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection
 from streams.kafka.clients import make_admin, make_producer, opened, start
 from streams.pipeline.commit import send_all, stop_producer
 from streams.pipeline.failures import LETTER_NOTES
@@ -78,7 +78,7 @@ async def redrive(
         KafkaError: The cluster failed, or another redrive took over; what was committed counts.
     """
     result = Redriven()
-    async with Letters(settings, selection) as letters:
+    async with DeadLetterReader(settings, selection) as letters:
         for handler, partition in letters.partitions:
             if limit is not None and result.sent >= limit:
                 break
@@ -87,7 +87,7 @@ async def redrive(
     return result
 
 
-def revive(letter: Letter, run_id: str) -> OutputRecord | str:
+def revive(letter: DeadLetterRecord, run_id: str) -> OutputRecord | str:
     """The record as it was before it died, with its identity and the run; or why it can't be had."""
     texts = {name: value.decode("utf-8", "replace") for name, value in letter.record.headers if value is not None}
     if any(name in texts for name in _CUT):
@@ -133,7 +133,7 @@ class _PartitionDrive:
         self._advance = advance
         self._result = result
 
-    async def run(self, letters: Letters, handler: str, partition: TopicPartition, dry_run: bool) -> None:
+    async def run(self, letters: DeadLetterReader, handler: str, partition: TopicPartition, dry_run: bool) -> None:
         """Sends what is selected; a dry run opens no transaction, and so fences nobody."""
         if dry_run:
             await self._go(letters, handler, partition, None)
@@ -149,10 +149,10 @@ class _PartitionDrive:
             await stop_producer(producer, kafka.transaction_timeout_seconds)
 
     async def _go(
-        self, letters: Letters, handler: str, partition: TopicPartition, producer: AIOKafkaProducer | None
+        self, letters: DeadLetterReader, handler: str, partition: TopicPartition, producer: AIOKafkaProducer | None
     ) -> None:
         runs = await letters.redriven(partition)
-        batch: list[tuple[Letter, OutputRecord]] = []
+        batch: list[tuple[DeadLetterRecord, OutputRecord]] = []
         async for letter in letters.read(handler, partition, runs):
             if not self._selection.means(handler, letter.record.key, letter.note):
                 continue
@@ -174,7 +174,10 @@ class _PartitionDrive:
             await self._send(partition, producer, batch)
 
     async def _send(
-        self, partition: TopicPartition, producer: AIOKafkaProducer | None, batch: list[tuple[Letter, OutputRecord]]
+        self,
+        partition: TopicPartition,
+        producer: AIOKafkaProducer | None,
+        batch: list[tuple[DeadLetterRecord, OutputRecord]],
     ) -> None:
         if producer is not None:
             await self._transact(partition, producer, batch)
@@ -186,7 +189,7 @@ class _PartitionDrive:
             await asyncio.sleep(len(batch) / self._rate)
 
     async def _transact(
-        self, partition: TopicPartition, producer: AIOKafkaProducer, batch: list[tuple[Letter, OutputRecord]]
+        self, partition: TopicPartition, producer: AIOKafkaProducer, batch: list[tuple[DeadLetterRecord, OutputRecord]]
     ) -> None:
         """Records and their markers, or neither."""
         async with asyncio.timeout(self._settings.kafka.transaction_timeout_seconds):
@@ -203,7 +206,7 @@ class _PartitionDrive:
             await producer.commit_transaction()
 
     async def _mark(
-        self, producer: AIOKafkaProducer, partition: TopicPartition, letter: Letter
+        self, producer: AIOKafkaProducer, partition: TopicPartition, letter: DeadLetterRecord
     ) -> asyncio.Future[object]:
         notes = {
             REDRIVEN_OF: str(letter.record.offset),
@@ -243,7 +246,7 @@ async def purge(settings: Settings, selection: Selection, only_redriven: bool, d
     """
     result = Purged()
     ends: dict[TopicPartition, int] = {}
-    async with Letters(settings, selection) as letters:
+    async with DeadLetterReader(settings, selection) as letters:
         for handler, partition in letters.partitions:
             runs = await letters.redriven(partition)
             kept = False

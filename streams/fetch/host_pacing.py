@@ -25,7 +25,7 @@ class _Pace:
     ready_at: float
 
 
-class Turn:
+class HostTurn:
     """One visit to a host. Whoever has it tells how the visit went."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Turn:
         self.failed, self.wish = True, wish
 
 
-class Politeness:
+class HostPacing:
     """Turns at hosts, in order of arrival."""
 
     def __init__(self, settings: FetchSettings, clock: Clock) -> None:
@@ -58,7 +58,7 @@ class Politeness:
         return max(0.0, pace.ready_at - self._clock.monotonic()) if pace is not None else 0.0
 
     @asynccontextmanager
-    async def turn(self, host: str, crawl_delay: float = 0.0) -> AsyncIterator[Turn | None]:
+    async def turn(self, host: str, crawl_delay: float = 0.0) -> AsyncIterator[HostTurn | None]:
         """Waits until the host may be asked and keeps others from it meanwhile.
 
         Args:
@@ -75,13 +75,13 @@ class Politeness:
                     yield None
                     return
                 await self._clock.sleep(seconds)
-            turn = Turn()
+            turn = HostTurn()
             try:
                 yield turn
             finally:
                 self._learn(host, turn, crawl_delay)
 
-    def _learn(self, host: str, turn: Turn, crawl_delay: float) -> None:
+    def _learn(self, host: str, turn: HostTurn, crawl_delay: float) -> None:
         if turn.latency is None and not turn.failed:
             return
         settings = self._settings

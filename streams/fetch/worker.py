@@ -20,10 +20,10 @@ from schemas.needs import FetchPages
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from streams.clock import Clock, SystemClock
 from streams.fetch.cache import FetchCache, Versioned
-from streams.fetch.client import Client, Response, Wanted
+from streams.fetch.client import Accepts, FetchClient, Response
 from streams.fetch.guard import Admitted, Resolver, SystemResolver, admit
 from streams.fetch.headers import location, retry_after, version_in
-from streams.fetch.host_pacing import Politeness
+from streams.fetch.host_pacing import HostPacing
 from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target, parse_target
@@ -69,9 +69,9 @@ class FetchWorker:
         self._resolver = resolver or self._system
         self._metrics = metrics
         self._tracer = tracer or NoTracer()
-        self._client = Client(settings, self._clock)
+        self._client = FetchClient(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)
-        self._politeness = Politeness(settings, self._clock)
+        self._politeness = HostPacing(settings, self._clock)
         self._robots = Robots(settings, self._clock, self._rules, self._cache, self._count_rules)
         self._underway = KeyedLocks()
         self._domains = KeyedLocks(settings.parallel_per_domain)
@@ -155,7 +155,7 @@ class FetchWorker:
                 return FetchRefused(url, permission.refusal, f"robots.txt of {admitted.target.origin}")
             known = await self._cache.version_of(admitted.target.url)
             unless = known.version if known is not None else None
-            wanted = Wanted(settings.content_types, settings.max_bytes, unless=unless)
+            wanted = Accepts(settings.content_types, settings.max_bytes, unless=unless)
             response = await self._visit(admitted.target, wanted, permission.crawl_delay)
             if isinstance(response, FetchRefused):
                 return response
@@ -167,7 +167,7 @@ class FetchWorker:
             return self._page(url, admitted.target, response)
         return FetchRefused(url, FetchFailure.TOO_MANY_REDIRECTS, f"more than {settings.max_redirects}")
 
-    async def _visit(self, target: Target, wanted: Wanted, crawl_delay: float) -> Response | FetchRefused:
+    async def _visit(self, target: Target, wanted: Accepts, crawl_delay: float) -> Response | FetchRefused:
         """One request in the host's turn; a wish to wait that is within the budget is granted once, in place."""
         response, wish = await self._turn(target, wanted, crawl_delay)
         if wish is not None and wish <= self._settings.retry_after_seconds:
@@ -177,7 +177,7 @@ class FetchWorker:
         return FetchRefused(target.url, FetchFailure.RATE_LIMITED, f"status {response.status}")
 
     async def _turn(
-        self, target: Target, wanted: Wanted, crawl_delay: float
+        self, target: Target, wanted: Accepts, crawl_delay: float
     ) -> tuple[Response | FetchRefused, float | None]:
         """One request in the host's turn, and the seconds that its answer asks to wait, if it does."""
         asked = self._clock.monotonic()
@@ -218,7 +218,7 @@ class FetchWorker:
             return 0.0 if response.status == _TOO_MANY_REQUESTS else None
         return min(wish, self._settings.longest_rest_seconds)
 
-    async def _request(self, admitted: Admitted, wanted: Wanted) -> Response | FetchRefused:
+    async def _request(self, admitted: Admitted, wanted: Accepts) -> Response | FetchRefused:
         target = admitted.target
         where: dict[str, str | int] = {
             "url.full": target.url,
@@ -233,11 +233,11 @@ class FetchWorker:
                 span.note({"http.response.status_code": response.status, "http.response.body.size": len(response.body)})
         return response
 
-    async def _rules(self, url: str, wanted: Wanted) -> Response | FetchRefused:
+    async def _rules(self, url: str, wanted: Accepts) -> Response | FetchRefused:
         """Fetches a robots.txt: guarded, polite and patient as ever, but without asking for permission."""
         return await self._again(lambda: self._rules_once(url, wanted))
 
-    async def _rules_once(self, url: str, wanted: Wanted) -> Response | FetchRefused:
+    async def _rules_once(self, url: str, wanted: Accepts) -> Response | FetchRefused:
         at = url
         for _ in range(_ROBOTS_REDIRECTS + 1):
             target = parse_target(at)

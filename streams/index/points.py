@@ -94,7 +94,7 @@ class PointAccess(Protocol):
         ...
 
 
-class ServedPoints:
+class ServerPoints:
     """Of a server, which has an index for each key that is filtered by."""
 
     distance = models.Distance.COSINE
@@ -141,7 +141,7 @@ class _Facts:
     date: datetime | None
 
 
-class HeldPoints:
+class EmbeddedPoints:
     """Of the embedded store. Its models are made without validation, which knows of no arrays; the store does."""
 
     distance = models.Distance.DOT

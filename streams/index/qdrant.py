@@ -22,7 +22,7 @@ from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from schemas.needs import SearchFilters
 from streams.files import PRIVATE_FOLDER
-from streams.index.points import HeldPoints, PointAccess, ServedPoints
+from streams.index.points import EmbeddedPoints, PointAccess, ServerPoints
 from streams.index.ports import (
     IndexDamagedError,
     IndexDownError,
@@ -76,7 +76,7 @@ class QdrantStore:
         self._threads = ThreadPoolExecutor(settings.parallel if settings.url else 1, "index")
         self._opening = asyncio.Lock()
         self._gone = False
-        self._access: PointAccess = ServedPoints() if settings.url else HeldPoints()
+        self._access: PointAccess = ServerPoints() if settings.url else EmbeddedPoints()
 
     def beside(self, collection: str) -> QdrantStore:
         """Another collection in the same place; embedded, only one may own it, and this one stays the owner."""

@@ -20,7 +20,7 @@ _AT_ONCE = 200
 """Records taken from the client at once; what it has fetched beyond is bounded by its own buffers."""
 
 
-async def read_range(
+async def read_log(
     kafka: KafkaSettings, topic: str, ranges: Sequence[OffsetRange]
 ) -> AsyncGenerator[ConsumerRecord, None]:
     """The committed records of a topic in these ranges, those of each partition in their order.

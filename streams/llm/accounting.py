@@ -16,7 +16,17 @@ import structlog
 from schemas.llm import CallOutcome, LlmCall
 from schemas.replies import ModelFailed, ModelReply
 from streams.clock import Clock
-from streams.llm.journal import AnswerStore, Kept, KeptCall, StoreError, Usage, Used, from_journal, is_opening, reply_of
+from streams.llm.journal import (
+    AnswerJournal,
+    JournalError,
+    Kept,
+    KeptCall,
+    Usage,
+    Used,
+    from_journal,
+    is_opening,
+    reply_of,
+)
 from streams.llm.metrics import LlmObserver
 from streams.llm.replies import Completion
 from streams.llm.request import Asking
@@ -28,7 +38,7 @@ from streams.telemetry.metrics import Metrics
 class Budget:
     """Keeps a day's costs below a bound, as far as prices are known. A day is one of UTC."""
 
-    def __init__(self, usd_per_day: float | None, store: AnswerStore, clock: Clock, metrics: Metrics | None) -> None:
+    def __init__(self, usd_per_day: float | None, store: AnswerJournal, clock: Clock, metrics: Metrics | None) -> None:
         """Takes the bound, None for no bound, and where costs are kept."""
         self._most = usd_per_day
         self._store = store
@@ -79,12 +89,12 @@ _AFTER_SECONDS = 0.1
 """How long the journal is waited for beyond a deadline, where there is something to be written."""
 
 
-class LateError(StoreError):
+class LateError(JournalError):
     """The journal has not done it in time; it is not waited for any more, and may still do it."""
 
 
-class Ledger:
-    """Books, keeps and settles. Every method may raise ``StoreError``, except where an answer was paid already.
+class Accounting:
+    """Books, keeps and settles. Every method may raise ``JournalError``, except where an answer was paid already.
 
     The journal is waited for within a task's deadline; before a call for half of what is left of it, so that a journal
     that is slow is not taken for a model that is. What was begun is finished even where nobody waits any more, and a
@@ -92,7 +102,7 @@ class Ledger:
     """
 
     def __init__(
-        self, llm: LlmSettings, store: AnswerStore, budget: Budget, clock: Clock, observer: LlmObserver
+        self, llm: LlmSettings, store: AnswerJournal, budget: Budget, clock: Clock, observer: LlmObserver
     ) -> None:
         """Takes where answers and costs are kept."""
         self._llm = llm
@@ -161,7 +171,7 @@ class Ledger:
             self._budget.show(day, total)
         except LateError:
             log.warning("an answer is kept late", task=asking.need.task, model=asking.model)
-        except StoreError as error:
+        except JournalError as error:
             # It is paid already; not to hand it out would mean to pay again for certain.
             log.error("an answer could not be kept", task=asking.need.task, model=asking.model, error=str(error)[:300])
         before, after = asking.spoiled_tokens
@@ -243,7 +253,7 @@ class Ledger:
 async def _finish(running: asyncio.Task[T], undo: Callable[[T], Awaitable[None]]) -> None:
     try:
         await undo(await running)
-    except StoreError as error:
+    except JournalError as error:
         log.error("the journal failed after its time was up", error=str(error)[:300])
 
 

@@ -41,7 +41,7 @@ class ClientSettingsError(Exception):
     """No server can be asked with these settings, or from this environment."""
 
 
-class Client:
+class ModelClient:
     """Sends single requests. ``aclose`` closes what is open."""
 
     def __init__(self, settings: LlmSettings, now: Callable[[], datetime]) -> None:

@@ -26,10 +26,10 @@ from schemas.llm import CallOutcome
 from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.clock import Clock
-from streams.llm.accounting import Budget, Ledger
-from streams.llm.client import Client, ClientSettingsError
-from streams.llm.journal import AnswerStore, BoundReachedError, StoreError, answer_key
-from streams.llm.limits import NoTurn, Shares, Turn
+from streams.llm.accounting import Accounting, Budget
+from streams.llm.client import ClientSettingsError, ModelClient
+from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError, answer_key
+from streams.llm.limits import ModelTurn, NoTurn, Shares
 from streams.llm.metrics import LlmObserver
 from streams.llm.prices import cost_of, prompt_tokens_of
 from streams.llm.replies import Answer, Completion, Failure, Trouble
@@ -44,7 +44,7 @@ from streams.telemetry.tracing import Tracer
 Replied = ModelReply | ModelFailed | ModelUnavailable
 
 
-class Flights:
+class SingleFlight:
     """Questions on their way, by key. A key that nobody asks for is forgotten. Not safe across event loops."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Gateway:
         clock: Clock,
         chance: Callable[[], float],
         metrics: Metrics | None = None,
-        store: AnswerStore | None = None,
+        store: AnswerJournal | None = None,
         tracer: Tracer | None = None,
     ) -> None:
         """Opens nothing yet.
@@ -138,13 +138,13 @@ class Gateway:
         self._observer = LlmObserver(metrics, tracer)
         try:
             self._store = store or make_store(llm.cache_path, llm.redis_url.get_secret_value())
-            self._client = Client(llm, clock.now)
-        except (StoreError, ClientSettingsError) as error:
+            self._client = ModelClient(llm, clock.now)
+        except (JournalError, ClientSettingsError) as error:
             raise GatewaySettingsError(str(error)) from error
-        self._ledger = Ledger(
+        self._ledger = Accounting(
             llm, self._store, Budget(llm.budget_usd_per_day, self._store, clock, metrics), clock, self._observer
         )
-        self._flights = Flights()
+        self._flights = SingleFlight()
         self._access: dict[str, ModelAccess] = {}
 
     async def aclose(self) -> None:
@@ -183,7 +183,7 @@ class Gateway:
             return await self._ledger.known(asking) or await self._ask(asking)
         except BoundReachedError as error:
             return self._unavailable(asking.need, asking.model, "budget", str(error))
-        except StoreError as error:
+        except JournalError as error:
             return self._unavailable(asking.need, asking.model, "journal", str(error)[:300])
 
     async def _ask(self, asking: Asking) -> Replied:
@@ -208,11 +208,11 @@ class Gateway:
                 if done is not None:
                     return done
         except BaseException:
-            with contextlib.suppress(StoreError):
+            with contextlib.suppress(JournalError):
                 await self._ledger.settle(asking)
             raise
 
-    async def _enter(self, asking: Asking) -> Turn | ModelUnavailable:
+    async def _enter(self, asking: Asking) -> ModelTurn | ModelUnavailable:
         """Waits for a turn, and books the costs of the call before it is made."""
         need, policy, breaker = asking.need, asking.policy, asking.access.breaker
         tokens = asking.prompt_tokens + asking.most_reply_tokens
@@ -240,7 +240,7 @@ class Gateway:
             raise
         return turn
 
-    async def _call(self, asking: Asking, turn: Turn) -> Answer | Failure:
+    async def _call(self, asking: Asking, turn: ModelTurn) -> Answer | Failure:
         """One request, cut off at the deadline."""
         used: int | None = None
         began = self._clock.monotonic()

@@ -104,18 +104,18 @@ def reply_of(
     return ModelReply(kept.text, tuple(ToolCall(c.id, c.name, c.arguments) for c in kept.tool_calls), call)
 
 
-class StoreError(Exception):
+class JournalError(Exception):
     """The journal can't be read or written now."""
 
 
-class BoundReachedError(StoreError):
+class BoundReachedError(JournalError):
     """The call would cost more than is left of a bound that is no day's: a replay's, that waits for somebody."""
 
 
-class AnswerStore(Protocol):
+class AnswerJournal(Protocol):
     """Answers by key, costs by account (a day, or a replay), and what calls took.
 
-    Every method raises ``StoreError`` where it can't do its work.
+    Every method raises ``JournalError`` where it can't do its work.
     """
 
     async def get(self, key: str, now: float) -> str | None:

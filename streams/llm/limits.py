@@ -40,7 +40,7 @@ _LEAST_FACTOR = 0.05
 _RECOVERY_PER_MINUTE = 0.2
 
 
-class Pace:
+class RateWindow:
     """One thing that is so much a minute: requests, or tokens."""
 
     def __init__(self, margin: float) -> None:
@@ -109,12 +109,12 @@ class Pace:
             self._taken = 0.0
 
 
-class Lane:
+class TaskQueue:
     """One task's part of a model's limits, and those that wait for it."""
 
     def __init__(self, margin: float) -> None:
-        self.requests = Pace(margin)
-        self.tokens = Pace(margin)
+        self.requests = RateWindow(margin)
+        self.tokens = RateWindow(margin)
         self.in_flight = 0
         self.waiting: deque[asyncio.Event] = deque()
         self.share = -1.0
@@ -126,7 +126,7 @@ class Lane:
 
 
 @dataclass(slots=True)
-class Turn:
+class ModelTurn:
     """A call that may be made now; ``over`` must be called after it.
 
     Attributes:
@@ -137,8 +137,8 @@ class Turn:
         limited: Those of them in which nobody was before it, and the model's limits held it back.
     """
 
-    lane: Lane
-    home: Lane
+    lane: TaskQueue
+    home: TaskQueue
     tokens: int
     waited: float
     limited: float
@@ -158,7 +158,7 @@ class NoTurn:
 
     Attributes:
         waited: Seconds.
-        limited: As in ``Turn``.
+        limited: As in ``ModelTurn``.
         after_seconds: Until there may be a turn, as far as can be foreseen.
         resting: Whether the server wishes to be left alone for longer than that; else others have the turns.
     """
@@ -169,7 +169,7 @@ class NoTurn:
     resting: bool
 
 
-def _together(lanes: Sequence[Lane]) -> float:
+def _together(lanes: Sequence[TaskQueue]) -> float:
     """Seconds from one taking to the next, by all the lanes."""
     rate = sum(1 / lane.requests.spacing() for lane in lanes)
     return 1 / rate if rate > 0 else math.inf
@@ -192,7 +192,7 @@ class Limiter:
         Args:
             limits: Of the model.
             share: Of a task in this process.
-            margin: As in ``Pace``.
+            margin: As in ``RateWindow``.
             clock: Time.
             at_once: Whether a task's first question goes without the pause; all that follow keep to the pace.
             beside: The other tasks of this process that ask the same model, and may lend a task their share.
@@ -203,13 +203,13 @@ class Limiter:
         self._share = share
         self._margin = margin
         self._clock = clock
-        self._lanes: dict[str, Lane] = {}
+        self._lanes: dict[str, TaskQueue] = {}
         self._rest_until = -math.inf
         self._factor = 1.0
         self._cut_at = -math.inf
         self._stated: Mapping[str, int] = {}
 
-    async def turn(self, task: str, tokens: int, patience: float) -> Turn | NoTurn:
+    async def turn(self, task: str, tokens: int, patience: float) -> ModelTurn | NoTurn:
         """Waits for a turn, first come, first served in each task; refuses at once what would wait for too long."""
         lane = self._lane(task)
         asked = self._clock.monotonic()
@@ -230,7 +230,7 @@ class Limiter:
                         payer.requests.take(1, now)
                         payer.tokens.take(tokens, now)
                         payer.in_flight += 1
-                        return Turn(payer, lane, tokens, waited, limited)
+                        return ModelTurn(payer, lane, tokens, waited, limited)
                 pause = min(pauses)
                 ahead = 0 if first else lane.waiting.index(ticket) * _together(payers)
                 # Without a share there is nothing to foresee: it may come with the next rebalance.
@@ -267,7 +267,7 @@ class Limiter:
         """Requests a minute of a task in this process at this moment."""
         return self._minute(self._limits.requests_per_minute, "requests", self._share(task), self._clock.monotonic())
 
-    def _adjust(self, task: str, lane: Lane, now: float) -> None:
+    def _adjust(self, task: str, lane: TaskQueue, now: float) -> None:
         share = self._share(task)
         alone = lane.share < 0 and (share >= 1 or self._at_once)
         fresh = share > lane.share and not alone
@@ -275,10 +275,10 @@ class Limiter:
         lane.tokens.limit(self._minute(self._limits.tokens_per_minute, "tokens", share, now), now)
         lane.share = share
 
-    def _lane(self, task: str) -> Lane:
-        return self._lanes.setdefault(task, Lane(self._margin))
+    def _lane(self, task: str) -> TaskQueue:
+        return self._lanes.setdefault(task, TaskQueue(self._margin))
 
-    def _lenders(self, task: str, lane: Lane, tokens: int, now: float) -> list[Lane]:
+    def _lenders(self, task: str, lane: TaskQueue, tokens: int, now: float) -> list[TaskQueue]:
         """The lanes whose share a task may use too: no call waits in them.
 
         A task without a share of its own uses none. What is more than a lane's whole minute goes through its own lane
@@ -295,7 +295,7 @@ class Limiter:
             return []
         return [lender for lender in lanes[1:] if not lender.waiting and lender.tokens.holds(tokens)]
 
-    def _most_in_flight(self, lane: Lane) -> int:
+    def _most_in_flight(self, lane: TaskQueue) -> int:
         return max(1, math.floor(self._limits.in_flight * lane.share))
 
     def _minute(self, configured: int, name: str, share: float, now: float) -> float:
@@ -306,7 +306,7 @@ class Limiter:
     def _factor_at(self, now: float) -> float:
         return min(1.0, self._factor + (now - self._cut_at) / MINUTE * _RECOVERY_PER_MINUTE)
 
-    def _pause(self, lane: Lane, tokens: int, now: float) -> float:
+    def _pause(self, lane: TaskQueue, tokens: int, now: float) -> float:
         return max(lane.requests.pause(1, now), lane.tokens.pause(tokens, now), self._rest_until - now)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.llm.journal import Experience, StoreError, Usage, Used
+from streams.llm.journal import Experience, JournalError, Usage, Used
 
 PREFIX = "assay:llm:"
 _SECONDS = 2.0
@@ -13,7 +13,7 @@ _OTHER_COSTS_SECONDS = 90 * 86_400
 """Those of a replay, until somebody goes on with it."""
 
 
-class RedisStore:
+class RedisJournal:
     """An ``AnswerStore`` in Redis. Durable as far as the server is: give it ``appendonly yes``."""
 
     def __init__(self, url: str) -> None:
@@ -29,21 +29,21 @@ class RedisStore:
             import redis.asyncio
             from redis.exceptions import RedisError
         except ImportError as error:
-            raise StoreError("llm.redis_url needs the extra `redis`: pip install 'assay[redis]'") from error
+            raise JournalError("llm.redis_url needs the extra `redis`: pip install 'assay[redis]'") from error
         # What somebody else keeps under our keys may be no text.
         self._trouble: tuple[type[Exception], ...] = (RedisError, OSError, ValueError)
         try:
             self._redis = redis.asyncio.Redis.from_url(url, decode_responses=True, socket_timeout=_SECONDS)
         except ValueError as error:
             # The message would repeat the password.
-            raise StoreError("llm.redis_url is no address: it is like redis://localhost:6379/0") from error
+            raise JournalError("llm.redis_url is no address: it is like redis://localhost:6379/0") from error
 
     async def get(self, key: str, now: float) -> str | None:  # noqa: ARG002 - the server forgets by its own clock
         """The answer that was kept, as JSON; None where there is none."""
         try:
             answer = await self._redis.get(f"{PREFIX}answer:{key}")
         except self._trouble as error:
-            raise StoreError(f"redis: {type(error).__name__}") from error
+            raise JournalError(f"redis: {type(error).__name__}") from error
         return None if answer is None else str(answer)
 
     async def keep(
@@ -68,7 +68,7 @@ class RedisStore:
                 both.expire(f"{PREFIX}costs:{day}", _kept_for(day))
                 *_, total, _ = await both.execute()
         except self._trouble as error:
-            raise StoreError(f"redis: {type(error).__name__}") from error
+            raise JournalError(f"redis: {type(error).__name__}") from error
         return float(total)
 
     async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
@@ -82,7 +82,7 @@ class RedisStore:
             # Others may be refused for a moment by what is taken back here, and nobody is let through too many.
             return False, float(await self._redis.incrbyfloat(name, -usd))
         except self._trouble as error:
-            raise StoreError(f"redis: {type(error).__name__}") from error
+            raise JournalError(f"redis: {type(error).__name__}") from error
 
     async def experience(self, task: str, model: str) -> Experience:
         """What the task's calls of the model have taken so far."""
@@ -90,7 +90,7 @@ class RedisStore:
             rows = [await self._redis.hgetall(_usage_name(task, model, opening)) for opening in (True, False)]
             return Experience(*(Usage(*(int(row.get(field, 0)) for field in Usage._fields)) for row in rows))
         except self._trouble as error:
-            raise StoreError(f"redis: {type(error).__name__}") from error
+            raise JournalError(f"redis: {type(error).__name__}") from error
 
     async def aclose(self) -> None:
         """Closes connections."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from streams.files import Steps, make_private_file, refuse_newer, transaction, upgrade
-from streams.llm.journal import AnswerStore, Experience, StoreError, Usage, Used
+from streams.llm.journal import AnswerJournal, Experience, JournalError, Usage, Used
 
 T = TypeVar("T")
 VARIABLE = "ASSAY_LLM__CACHE_PATH"
@@ -65,8 +65,8 @@ _USED = (
 _FORGET_OLDEST = "DELETE FROM answers WHERE key IN (SELECT key FROM answers ORDER BY expires DESC LIMIT -1 OFFSET ?)"
 
 
-class SqliteStore:
-    """An ``AnswerStore`` in a file, or in memory."""
+class SqliteJournal:
+    """An ``AnswerJournal`` in a file, or in memory."""
 
     def __init__(self, path: Path | None) -> None:
         """Opens nothing yet.
@@ -146,7 +146,7 @@ class SqliteStore:
             return work(self._database)
         except (sqlite3.Error, OSError) as error:
             self._close()
-            raise StoreError(f"{self._path}: {error}") from error
+            raise JournalError(f"{self._path}: {error}") from error
 
     def _close(self, for_good: bool = False) -> None:
         # After trouble a file is opened anew; what is in memory would be lost.
@@ -159,17 +159,17 @@ class SqliteStore:
                 database.close()
 
 
-def make_store(cache_path: Path | None, redis_url: str) -> AnswerStore:
+def make_store(cache_path: Path | None, redis_url: str) -> AnswerJournal:
     """Redis where one is named, else the file.
 
     Raises:
         StoreError: Redis is named and its client is not installed.
     """
     if not redis_url:
-        return SqliteStore(cache_path)
-    from streams.llm.redis_journal import RedisStore
+        return SqliteJournal(cache_path)
+    from streams.llm.redis_journal import RedisJournal
 
-    return RedisStore(redis_url)
+    return RedisJournal(redis_url)
 
 
 def _booked(database: sqlite3.Connection, day: str, usd: float) -> float:

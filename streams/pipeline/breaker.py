@@ -107,7 +107,7 @@ class Breaker:
             return
         self._rest(after_seconds)
 
-    def kept_in_line(self) -> None:
+    def rate_limited(self) -> None:
         """What the handler needs is there and has a line before it: no failure, and nobody is to be hurried."""
         self.closed_at = self._clock.monotonic()
 

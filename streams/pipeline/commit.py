@@ -37,7 +37,7 @@ from streams.clock import Clock
 from streams.codec import OutputRecord
 from streams.kafka.clients import start, stop
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.metrics import Observer
+from streams.pipeline.metrics import PipelineMetrics
 
 RECORDS_OF_A_PRODUCER = 1_000_000_000
 """After so many a producer is replaced: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
@@ -77,7 +77,7 @@ class CommitStage(Protocol):
         ...
 
     @property
-    def worn(self) -> bool:
+    def needs_renewal(self) -> bool:
         """Whether it is time to close the stage and open it anew, after a commit that went well."""
         ...
 
@@ -96,7 +96,7 @@ class _OwnProducer:
         self.sent = 0
 
     @property
-    def worn(self) -> bool:
+    def needs_renewal(self) -> bool:
         return self.sent >= RECORDS_OF_A_PRODUCER
 
     async def start(self, transactional_id: str | None) -> None:
@@ -162,9 +162,9 @@ class ExactlyOnce:
             await producer.commit_transaction()
 
     @property
-    def worn(self) -> bool:
+    def needs_renewal(self) -> bool:
         """Whether the producer has sent about as many records as it can number."""
-        return self._producer.worn
+        return self._producer.needs_renewal
 
     async def close(self) -> None:
         """Stops the producer, within the deadline."""
@@ -214,9 +214,9 @@ class AtLeastOnce:
             await self._consumer.commit({self._partition: next_offset})
 
     @property
-    def worn(self) -> bool:
+    def needs_renewal(self) -> bool:
         """Whether the producer has sent about as many records as it can number."""
-        return self._producer.worn
+        return self._producer.needs_renewal
 
     async def close(self) -> None:
         """Stops the producer, within the deadline."""
@@ -302,7 +302,7 @@ class Settled:
     refused: str = ""
 
 
-class CertainCommits:
+class Committer:
     """A commit stage that is opened as often as it takes."""
 
     def __init__(
@@ -311,7 +311,7 @@ class CertainCommits:
         consumer: CountingConsumer,
         stage: CommitStage,
         clock: Clock,
-        observer: Observer,
+        observer: PipelineMetrics,
     ) -> None:
         """Prepares; nothing is opened yet."""
         self._partition = partition
@@ -352,7 +352,7 @@ class CertainCommits:
             return await self._find_out(doubt)
         self._observer.committed("committed", self._clock.monotonic() - began)
         self.failing_since, self._failures, self._known = None, 0, next_offset
-        if self._stage.worn:
+        if self._stage.needs_renewal:
             await self._stage.close()
             return Settled(await self.open())
         return Settled(next_offset)

@@ -71,7 +71,7 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
                     self.delivered_to[partition] = await self.position(partition)
 
 
-class Flow:
+class PartitionFlow:
     """The flow of one input partition: seeks, and pauses for back pressure and for an open circuit breaker."""
 
     def __init__(self, partition: TopicPartition, consumer: CountingConsumer) -> None:

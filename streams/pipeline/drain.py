@@ -34,7 +34,7 @@ _WORK = ""
 """Something is going on in this process, or Kafka is silent: no reason that anybody has to be told."""
 
 
-class Quiescence:
+class DrainDetector:
     """Looks at the groups of a process together, and remembers since when a transaction is open."""
 
     def __init__(self, groups: Sequence[ConsumerGroup], ends: HighWatermarks, clock: Clock) -> None:

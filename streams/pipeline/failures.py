@@ -29,7 +29,7 @@ from schemas.dead import KEPT_BYTES, dead_letter_topic
 from schemas.event import Provenance
 from schemas.outcome import Dead, Retry, Stage
 from streams.codec import MAX_DETAIL, Headers, OutputRecord
-from streams.topology import DEAD_LETTER_BYTES, MIB, Handler, RetryTier
+from streams.topology import DEAD_LETTER_BYTES, MIB, Handler, RetryTopic
 
 NOTES = (
     "x-id",
@@ -106,7 +106,7 @@ def _number(text: str | None) -> int | None:
     return int(text) if text and len(text) <= 19 and text.isascii() and text.isdigit() else None
 
 
-def next_tier(tiers: tuple[RetryTier, ...], current: RetryTier | None, wish: float | None) -> RetryTier | None:
+def next_tier(tiers: tuple[RetryTopic, ...], current: RetryTopic | None, wish: float | None) -> RetryTopic | None:
     """The retry topic for a record that failed in ``current``, None where every one has had it.
 
     Args:
@@ -121,7 +121,7 @@ def next_tier(tiers: tuple[RetryTier, ...], current: RetryTier | None, wish: flo
 
 def retry_record(
     handler: Handler,
-    tier: RetryTier,
+    tier: RetryTopic,
     origin: Origin,
     key: bytes | None,
     value: bytes | None,

@@ -17,6 +17,7 @@ import heapq
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 
 import structlog
@@ -27,13 +28,37 @@ from streams.clock import Clock
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitStage
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.intake import Subscription
-from streams.pipeline.metrics import Observer
+from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.partition import Held, Partition
 from streams.pipeline.processor import Pending, RecordWork
 from streams.settings import PipelineSettings
+from streams.topology import Handler, RetryTopic
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A handler and the topic its work comes from; ``topic`` and ``group`` are before the prefix."""
+
+    handler: Handler
+    tier: RetryTopic | None = None
+
+    @property
+    def topic(self) -> str:
+        """The topic that is read."""
+        return self.tier.topic if self.tier else self.handler.consumes.name
+
+    @property
+    def group(self) -> str:
+        """The consumer group."""
+        return self.tier.group if self.tier else self.handler.group
+
+
+def subscriptions(handler: Handler) -> tuple[Subscription, ...]:
+    """The handler's own topic first, then its retry topics."""
+    return (Subscription(handler), *(Subscription(handler, tier) for tier in handler.tiers))
+
 
 Told = Callable[[Subscription, int, int], None]
 StageFactory = Callable[[TopicPartition, CountingConsumer], CommitStage]
@@ -53,7 +78,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         stages: StageFactory,
         settings: PipelineSettings,
         clock: Clock,
-        observer: Observer,
+        observer: PipelineMetrics,
         breaker: Breaker,
         on_held: Told | None = None,
         ends: Mapping[TopicPartition, int] | None = None,

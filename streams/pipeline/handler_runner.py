@@ -26,7 +26,7 @@ Chance = Callable[[], float]
 """A number in [0, 1), for jitter."""
 
 
-class World(Protocol):
+class Services(Protocol):
     """What handlers may ask for."""
 
     async def answer(self, need: Need, run: str | None) -> Reply:
@@ -38,7 +38,7 @@ class World(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class AttemptResult:
     """What the tries in place came to; a ``Retry`` has used them up. Tries in vain for everybody are not counted.
 
     ``unavailable`` is why no model can be asked, where that is what the ``Retry`` is for.
@@ -49,7 +49,7 @@ class Tried:
     unavailable: ModelUnavailable | None = None
 
 
-class Decider:
+class HandlerRunner:
     """Runs one handler under one configuration.
 
     ``decide`` answers at once where the handler doesn't ask; ``finish`` goes on where it does, where it works in steps,
@@ -61,7 +61,7 @@ class Decider:
         handler: Handler,
         rules: Rules,
         retry: RetrySettings,
-        world: World,
+        services: Services,
         clock: Clock,
         chance: Chance,
         breaker: Breaker,
@@ -73,7 +73,7 @@ class Decider:
             handler: The declaration.
             rules: The handler's configuration.
             retry: How often and how patiently to retry in place.
-            world: Answers the handler's needs.
+            services: Answers the handler's needs.
             clock: For the pauses between tries.
             chance: For their jitter.
             breaker: Holds tries back while what the handler needs is down.
@@ -82,7 +82,7 @@ class Decider:
         self.handler = handler
         self.rules = rules
         self.retry = retry
-        self._world = world
+        self._services = services
         self._clock = clock
         self._chance = chance
         self._breaker = breaker
@@ -99,7 +99,7 @@ class Decider:
         record: Hashable,
         at_most: int | None = None,
         run: str | None = None,
-    ) -> Tried:
+    ) -> AttemptResult:
         """Goes on from a first answer that was not final, until it is, or the tries in place are used up.
 
         Args:
@@ -113,7 +113,7 @@ class Decider:
         if isinstance(answer, Generator):
             answer = await self._stepped(answer)
             if not isinstance(answer, Retry):
-                return Tried(answer, 1)
+                return AttemptResult(answer, 1)
         attempts = 0
         probe = isinstance(first, Ask) and await self._breaker.turn()
         while True:
@@ -124,9 +124,9 @@ class Decider:
                     self._breaker.probed()
             if not isinstance(outcome, Retry):
                 self._breaker.succeeded()
-                return Tried(outcome, attempts + 1)
+                return AttemptResult(outcome, attempts + 1)
             if down is not None and down.busy:
-                self._breaker.kept_in_line()
+                self._breaker.rate_limited()
                 await self._clock.sleep(self._in_line(outcome))
                 probe = await self._breaker.turn()
                 answer = self.decide(event)
@@ -139,7 +139,7 @@ class Decider:
                 pause = self._pause(attempts, outcome)
                 lasting = down is not None and down.lasting
                 if attempts >= (at_most or self.retry.max_attempts) or pause is None or lasting:
-                    return Tried(outcome, attempts, down)
+                    return AttemptResult(outcome, attempts, down)
                 self._on_retry(outcome, run is not None)
                 await self._clock.sleep(pause)
             probe = await self._breaker.turn()
@@ -178,7 +178,7 @@ class Decider:
                 return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks"), None
             try:
                 async with asyncio.timeout(self.retry.attempt_seconds):
-                    replies = (*replies, await self._world.answer(answer.need, run))
+                    replies = (*replies, await self._services.answer(answer.need, run))
             except Exception as error:
                 # Expected trouble is part of a reply. What is left (a full disk, a bug) must not hold the partition up.
                 return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL]), None

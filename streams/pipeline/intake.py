@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -27,33 +26,9 @@ from pydantic import SkipValidation
 from streams.kafka.clients import connection, group_of, started
 from streams.kafka.decompression import limit_unpacking
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.group import ConsumerGroup
+from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.settings import Settings
-from streams.topology import DEAD_LETTER_BYTES, MIB, Handler, RetryTier
-
-
-@dataclass(frozen=True, slots=True)
-class Subscription:
-    """A handler and the topic its work comes from; ``topic`` and ``group`` are before the prefix."""
-
-    handler: Handler
-    tier: RetryTier | None = None
-
-    @property
-    def topic(self) -> str:
-        """The topic that is read."""
-        return self.tier.topic if self.tier else self.handler.consumes.name
-
-    @property
-    def group(self) -> str:
-        """The consumer group."""
-        return self.tier.group if self.tier else self.handler.group
-
-
-def subscriptions(handler: Handler) -> tuple[Subscription, ...]:
-    """The handler's own topic first, then its retry topics."""
-    return (Subscription(handler), *(Subscription(handler, tier) for tier in handler.tiers))
-
+from streams.topology import DEAD_LETTER_BYTES, MIB
 
 _IDLE_POLL_MS = 50
 _NEVER_LEAVE_MS = 60 * 60 * 1000

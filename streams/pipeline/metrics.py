@@ -19,7 +19,7 @@ from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated, SearchScoreSource
 from streams.telemetry.labels import LANES, PAGE_FEATURES, Lane
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.queries import QueryTelling
+from streams.telemetry.queries import QueryMetrics
 
 log = structlog.get_logger(__name__)
 
@@ -27,7 +27,7 @@ _SHOWN = 200
 """Characters of an address, a reply or an error in a line of the log."""
 
 
-class Observer:
+class PipelineMetrics:
     """Counts one handler's records, outputs and transactions.
 
     What the group of a replay does is told apart from live traffic, and so is a record that a run has written, whoever
@@ -46,7 +46,7 @@ class Observer:
         # At 0 from the start, so that the first one counts as an increase.
         metrics.transactions_total.labels(handler, "in_doubt", lane)
         self._features: dict[tuple[str, Lane], Counter] = {}
-        self._queries = {its: QueryTelling(metrics if its == "live" else None, "kafka") for its in LANES}
+        self._queries = {its: QueryMetrics(metrics if its == "live" else None, "kafka") for its in LANES}
         self._held: dict[str, tuple[int, int, int, float]] = {}
 
     def handled(self, outcome: str, reason: str, seconds: float, age: float | None, replayed: bool) -> None:

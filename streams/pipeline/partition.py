@@ -24,9 +24,9 @@ from aiokafka import ConsumerRecord, TopicPartition
 from schemas.outcome import Dead, DeadReason
 from streams.clock import Clock
 from streams.codec import OutputRecord
-from streams.pipeline.commit import CertainCommits, CommitStage
-from streams.pipeline.consumer import CountingConsumer, Flow
-from streams.pipeline.metrics import Observer
+from streams.pipeline.commit import CommitStage, Committer
+from streams.pipeline.consumer import CountingConsumer, PartitionFlow
+from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import Done, RecordWork
 from streams.pipeline.window import Entry, Window
 from streams.settings import PipelineSettings
@@ -57,7 +57,7 @@ class Partition:
         lanes_by_key: bool,
         start: Callable[[Partition, Held], None],
         clock: Clock,
-        observer: Observer,
+        observer: PipelineMetrics,
         end: int | None = None,
     ) -> None:
         """Prepares the partition; ``open`` brings it to life.
@@ -78,7 +78,7 @@ class Partition:
         self.state = State.OPENING
         self.committed: int | None = None
         self.running: set[asyncio.Task[None]] = set()
-        self._commits = CertainCommits(partition, consumer, stage, clock, observer)
+        self._commits = Committer(partition, consumer, stage, clock, observer)
         self._work = work
         self._settings = settings
         self._lanes_by_key = lanes_by_key
@@ -86,7 +86,7 @@ class Partition:
         self._clock = clock
         self._end = end
         self._window: Window[ConsumerRecord, Done] = self._empty_window()
-        self._flow = Flow(partition, consumer)
+        self._flow = PartitionFlow(partition, consumer)
         self._resting = False
         self._progress = asyncio.Event()
         self._careful = 0

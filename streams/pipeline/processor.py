@@ -18,10 +18,10 @@ from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage,
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL, OutputRecord, decode, encode, timestamp
 from streams.pipeline.failures import Origin, dead_letter, next_tier, retry_record
-from streams.pipeline.handler_runner import Decider, exhausted
-from streams.pipeline.metrics import Observer
+from streams.pipeline.handler_runner import HandlerRunner, exhausted
+from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.tracing import RecordSpan, no_spans
-from streams.topology import TOPIC_BYTES, RetryTier
+from streams.topology import TOPIC_BYTES, RetryTopic
 
 log = structlog.get_logger(__name__)
 
@@ -39,7 +39,7 @@ class Done(NamedTuple):
         return cls(outputs, sum([output.size for output in outputs]))
 
 
-class Begun(NamedTuple):
+class Started(NamedTuple):
     """The work on a record, as it began."""
 
     at: float
@@ -52,7 +52,7 @@ class Pending:
 
     event: Event
     first: Ask | Retry | Steps
-    begun: Begun
+    begun: Started
 
 
 class RecordWork(Protocol):
@@ -75,35 +75,35 @@ class RecordWork(Protocol):
         ...
 
 
-class Work:
+class RecordProcessor:
     """Does the work of one handler on raw records of its topic, or of one of its retry topics."""
 
     def __init__(
         self,
-        decider: Decider,
+        runner: HandlerRunner,
         clock: Clock,
-        observer: Observer,
-        tier: RetryTier | None = None,
+        observer: PipelineMetrics,
+        tier: RetryTopic | None = None,
         spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
     ) -> None:
         """Takes what the work is done with.
 
         Args:
-            decider: The handler's.
+            runner: The handler's.
             clock: For envelopes and durations.
             observer: Told of every outcome.
             tier: The retry topic that the records come from; None for the handler's own.
             spans: Begins the trace span of a record.
         """
-        self._decider = decider
-        self._handler = decider.handler
+        self._runner = runner
+        self._handler = runner.handler
         self._clock = clock
         self._observer = observer
         self._tier = tier
         self._spans = spans
-        self._topics = {topic.event: topic for topic in decider.handler.emits}
-        self._source = f"assay/{decider.handler.name}"
-        self._ids = OutputIds(decider.handler.name, decider.handler.version, decider.rules.config_version)
+        self._topics = {topic.event: topic for topic in runner.handler.emits}
+        self._source = f"assay/{runner.handler.name}"
+        self._ids = OutputIds(runner.handler.name, runner.handler.version, runner.rules.config_version)
 
     def origin(self, record: ConsumerRecord) -> Origin:
         """Where a record stood first, and when it is due."""
@@ -111,13 +111,13 @@ class Work:
 
     def begin(self, record: ConsumerRecord) -> Done | Pending:
         """Does a record's work as far as it goes without waiting."""
-        begun = Begun(self._clock.monotonic(), self._spans(record))
+        begun = Started(self._clock.monotonic(), self._spans(record))
         try:
             produced = timestamp(record.timestamp if self._tier is None else self.origin(record).timestamp_ms)
             event = decode(self._handler.consumes, record.value, record.headers, produced)
             if isinstance(event, Dead):
                 return self._close(record, event, Stage.DECODE, begun)
-            answer = self._decider.decide(event)
+            answer = self._runner.decide(event)
             if isinstance(answer, Ask | Retry | Generator):
                 return Pending(event, answer, begun)
             return self._close(record, answer, Stage.HANDLE, begun)
@@ -131,12 +131,12 @@ class Work:
             at_most = 1 if self._tier else None
             run = Provenance.of(record.headers, "").run
             with pending.begun.span.active():
-                tried = await self._decider.finish(pending.event, pending.first, identity, at_most, run)
+                tried = await self._runner.finish(pending.event, pending.first, identity, at_most, run)
             return self._close(record, tried.outcome, Stage.HANDLE, pending.begun, tried.attempts)
         except Exception as error:
             return self._bury(record, error, pending.begun)
 
-    def _bury(self, record: ConsumerRecord, error: Exception, begun: Begun) -> Done:
+    def _bury(self, record: ConsumerRecord, error: Exception, begun: Started) -> Done:
         """The dead letter of a record that a fault of ours has met: it must not stop the records behind it."""
         where = {"partition": record.partition, "offset": record.offset}
         log.error("a record met a fault", handler=self._handler.name, exc_info=error, **where)
@@ -145,9 +145,9 @@ class Work:
 
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
         """The dead letter of a record whose outputs can't be written."""
-        return self._close(record, refusal, Stage.ENCODE, Begun(self._clock.monotonic(), self._spans(record)))
+        return self._close(record, refusal, Stage.ENCODE, Started(self._clock.monotonic(), self._spans(record)))
 
-    def _close(self, record: ConsumerRecord, outcome: Outcome, stage: Stage, begun: Begun, attempts: int = 1) -> Done:
+    def _close(self, record: ConsumerRecord, outcome: Outcome, stage: Stage, begun: Started, attempts: int = 1) -> Done:
         origin = self.origin(record)
         provenance = Provenance.of(record.headers, origin.identity)
         if begun.span.traceparent is not None:
@@ -171,7 +171,7 @@ class Work:
                 if tier is not None:
                     self._note(origin, provenance, "retry", outcome.reason, begun)
                     self._observer.retried(outcome.reason, provenance.run is not None)
-                    longest = self._decider.retry.longest_wish_seconds
+                    longest = self._runner.retry.longest_wish_seconds
                     later = retry_record(
                         self._handler,
                         tier,
@@ -234,7 +234,7 @@ class Work:
             total += size
         return Done(tuple(records), total)
 
-    def _note(self, origin: Origin, provenance: Provenance, outcome: str, reason: str, begun: Begun) -> None:
+    def _note(self, origin: Origin, provenance: Provenance, outcome: str, reason: str, begun: Started) -> None:
         produced = timestamp(origin.timestamp_ms)
         age = (self._clock.now() - produced).total_seconds() if produced else None
         replayed = provenance.run is not None

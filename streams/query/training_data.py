@@ -28,7 +28,7 @@ from schemas.event import Event, Provenance
 from schemas.outcome import Dead, DeadReason
 from schemas.ranking import RankingCompleted, RankingFeedback
 from streams.codec import decode, refusal, timestamp
-from streams.kafka.log_reader import committed_ranges, read_range
+from streams.kafka.log_reader import committed_ranges, read_log
 from streams.ranking_model import MODEL_FILE
 from streams.settings import Settings
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED, Topic
@@ -37,7 +37,7 @@ Progress = Callable[[Topic, int], AbstractContextManager[Callable[[int], None]]]
 """Entered for a topic with its number of offsets, it gives out what is called with how many more were passed."""
 
 
-class Found(NamedTuple):
+class TrainingRecord(NamedTuple):
     """Something that was read: where it stands, its identity, and the event, or why it is none."""
 
     place: str
@@ -51,7 +51,7 @@ class EmptyTopicError(Exception):
 
 
 @dataclass(slots=True)
-class Reading:
+class TrainingRecords:
     """What has been read so far.
 
     Attributes:
@@ -65,7 +65,7 @@ class Reading:
     def __post_init__(self) -> None:
         self.served = ServedLog(self.feedback)
 
-    def add(self, found: Found) -> None:
+    def add(self, found: TrainingRecord) -> None:
         """Takes in one thing."""
         if isinstance(found.event, RankingFeedback):
             self.feedback.add(found.event, found.identity)
@@ -79,7 +79,7 @@ class Reading:
         return self.served.joined()
 
 
-async def read_topics(settings: Settings, reading: Reading, progress: Progress) -> None:
+async def read_topics(settings: Settings, reading: TrainingRecords, progress: Progress) -> None:
     """Reads both topics to the end as it is now.
 
     Args:
@@ -101,16 +101,18 @@ async def read_topics(settings: Settings, reading: Reading, progress: Progress) 
     for topic in topics:
         ranges = standing[topic.name]
         with progress(topic, sum(its.end - its.start for its in ranges)) as advance:
-            async with aclosing(read_range(settings.kafka, topic.name, ranges)) as records:
+            async with aclosing(read_log(settings.kafka, topic.name, ranges)) as records:
                 async for record in records:
                     place = f"{record.topic}/{record.partition}/{record.offset}"
                     produced = timestamp(record.timestamp)
                     identity = Provenance.of(record.headers, place).identity
-                    reading.add(Found(place, identity, produced, decode(topic, record.value, record.headers, produced)))
+                    reading.add(
+                        TrainingRecord(place, identity, produced, decode(topic, record.value, record.headers, produced))
+                    )
                     advance(1)
 
 
-def read_file(topic: Topic, path: Path, lines: Iterator[bytes | Dead]) -> Iterator[Found]:
+def read_file(topic: Topic, path: Path, lines: Iterator[bytes | Dead]) -> Iterator[TrainingRecord]:
     """The events in the lines of a file.
 
     Args:
@@ -121,19 +123,19 @@ def read_file(topic: Topic, path: Path, lines: Iterator[bytes | Dead]) -> Iterat
     for number, line in enumerate(lines, 1):
         place = f"{path}:{number}"
         if isinstance(line, Dead):
-            yield Found(place, place, None, line)
+            yield TrainingRecord(place, place, None, line)
         elif line.strip():
             yield from _of_line(topic, place, line)
 
 
-def _of_line(topic: Topic, place: str, line: bytes) -> Iterator[Found]:
+def _of_line(topic: Topic, place: str, line: bytes) -> Iterator[TrainingRecord]:
     try:
         document: Any = from_json(line)
     except ValueError as error:
-        yield Found(place, place, None, Dead(DeadReason.UNDECODABLE, str(error)))
+        yield TrainingRecord(place, place, None, Dead(DeadReason.UNDECODABLE, str(error)))
         return
     if not isinstance(document, dict):
-        yield Found(place, place, None, Dead(DeadReason.INVALID, "no JSON object"))
+        yield TrainingRecord(place, place, None, Dead(DeadReason.INVALID, "no JSON object"))
         return
     tried = document.get("events")
     for value in tried if isinstance(tried, list) else [document]:
@@ -141,18 +143,18 @@ def _of_line(topic: Topic, place: str, line: bytes) -> Iterator[Found]:
             yield _of_value(topic, place, value)
 
 
-def _of_value(topic: Topic, place: str, value: dict[str, Any]) -> Found:
+def _of_value(topic: Topic, place: str, value: dict[str, Any]) -> TrainingRecord:
     """An event, bare or in an envelope; without an id of its own its content is its identity."""
     inner = value["value"] if "topic" in value and "value" in value else value
     try:
         event = topic.event.model_validate(inner)
     except ValidationError as error:
-        return Found(place, place, None, refusal(error))
+        return TrainingRecord(place, place, None, refusal(error))
     headers = value.get("headers") if inner is not value else None
     given = headers.get("ce_id") if isinstance(headers, dict) else None
     if not given and "offset" in value and inner is not value:
         given = f"{value['topic']}/{value.get('partition')}/{value['offset']}"
-    return Found(place, str(given or _content(inner)), None, event)
+    return TrainingRecord(place, str(given or _content(inner)), None, event)
 
 
 def _content(value: Any) -> str:

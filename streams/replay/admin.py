@@ -11,7 +11,7 @@ from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import Clock
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.groups import read_groups
-from streams.llm.journal import StoreError
+from streams.llm.journal import JournalError
 from streams.replay.admission import asks_models
 from streams.replay.budget import spent_by
 from streams.replay.group import ends_of, fence
@@ -29,7 +29,7 @@ _OVER = (ReplayState.FINISHED, ReplayState.PROMOTING, ReplayState.PROMOTED, Repl
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class PlanStatus:
     """How far a plan has come.
 
     Attributes:
@@ -47,7 +47,7 @@ class Account:
     spent_usd: float | None
 
 
-async def accounts(settings: Settings, plans: Iterable[ReplayPlan]) -> list[Account]:
+async def accounts(settings: Settings, plans: Iterable[ReplayPlan]) -> list[PlanStatus]:
     """How far plans have come, in their order.
 
     Raises:
@@ -69,11 +69,11 @@ async def accounts(settings: Settings, plans: Iterable[ReplayPlan]) -> list[Acco
             if stage.begun:
                 starts = {place: its.start for place, its in zip(ends, stage.ranges, strict=True)}
                 remaining = sum(max(0, end - state.offsets.get(place, starts[place])) for place, end in ends.items())
-        found.append(Account(plan, total, remaining, members, await _spent(settings, plan)))
+        found.append(PlanStatus(plan, total, remaining, members, await _spent(settings, plan)))
     return found
 
 
-async def cancel(settings: Settings, ledger: Ledger, name: str, clock: Clock) -> Account:
+async def cancel(settings: Settings, ledger: Ledger, name: str, clock: Clock) -> PlanStatus:
     """Ends a plan and waits until its processes have noticed. Returns what is left of it.
 
     Raises:
@@ -165,6 +165,6 @@ async def _fence(settings: Settings, plan: ReplayPlan) -> None:
 async def _spent(settings: Settings, plan: ReplayPlan) -> float | None:
     if not asks_models(plan):
         return 0.0
-    with contextlib.suppress(StoreError):
+    with contextlib.suppress(JournalError):
         return await spent_by(settings, plan.run, time.time())
     return None

@@ -27,7 +27,7 @@ from streams.replay.ledger import Ledger
 from streams.replay.plan import (
     OFFLINE,
     ReplayError,
-    Wishes,
+    ReplayRequest,
     handler_of,
     is_paid,
     is_root,
@@ -91,7 +91,7 @@ def _named(judge: str | None) -> str:
 
 
 async def begin(
-    settings: Settings, ledger: Ledger, wishes: Wishes, bounds: tuple[Bound, Bound], now: datetime
+    settings: Settings, ledger: Ledger, wishes: ReplayRequest, bounds: tuple[Bound, Bound], now: datetime
 ) -> ReplayPlan:
     """Makes a plan and writes it to the ledger; nothing else is touched.
 

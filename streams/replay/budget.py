@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from streams.llm.journal import AnswerStore, BoundReachedError, Experience, Used
+from streams.llm.journal import AnswerJournal, BoundReachedError, Experience, Used
 from streams.llm.prices import cost_of
 from streams.llm.sqlite_journal import make_store
 from streams.settings import Settings
@@ -23,13 +23,13 @@ ACCOUNT_SECONDS = 90 * 86_400.0
 
 
 class CostBound:
-    """An ``AnswerStore`` that asks a plan's account first. Give it to ``LiveWorld`` as its journal.
+    """An ``AnswerJournal`` that asks a plan's account first. Give it to ``LiveWorld`` as its journal.
 
     Attributes:
         reached: Set when a call was refused; the replay should pause then. Nothing was decided on its record.
     """
 
-    def __init__(self, store: AnswerStore, plan: str, most_usd: float | None) -> None:
+    def __init__(self, store: AnswerJournal, plan: str, most_usd: float | None) -> None:
         """Takes the journal, the plan's name, and what the plan may cost in all; None counts and refuses nothing."""
         self._store = store
         self._account = account_of(plan)

@@ -35,7 +35,7 @@ from schemas.relevance import RelevanceJudged, SnippetsCompleted
 from schemas.replays import ReplaySelection, TopicRanges
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
-from streams.kafka.log_reader import committed_ranges, read_range
+from streams.kafka.log_reader import committed_ranges, read_log
 from streams.pipeline.failures import Origin
 from streams.replay.plan import ReplayError
 from streams.settings import Settings
@@ -133,7 +133,7 @@ DEAD = "dead"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DecisionFilter:
     """What is looked for among a handler's decisions; an empty part leaves the choice open.
 
     Attributes:
@@ -158,10 +158,10 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class Earlier:
+class PreviousDecisions:
     """The inputs that are meant: hashes of 16 bytes of their identities."""
 
-    wanted: Wanted
+    wanted: DecisionFilter
     _meant: set[bytes] = field(default_factory=set)
     _decided: set[bytes] = field(default_factory=set)
     _dead: set[bytes] = field(default_factory=set)
@@ -190,7 +190,7 @@ class Earlier:
         self._dead.add(_digest(identity))
 
 
-def wanted_of(handler: Handler, selection: ReplaySelection) -> Wanted | None:
+def wanted_of(handler: Handler, selection: ReplaySelection) -> DecisionFilter | None:
     """What a selection looks for among a handler's decisions; None where it does not ask for them.
 
     Raises:
@@ -219,7 +219,7 @@ def wanted_of(handler: Handler, selection: ReplaySelection) -> Wanted | None:
         values.setdefault("tier", set()).update(selection.tiers)
     if selection.judged_by:
         values.setdefault(wire_path(topic.event, "llm.judged_by", handler.name), set()).add(selection.judged_by)
-    return Wanted(
+    return DecisionFilter(
         topic,
         tuple((name, frozenset(some)) for name, some in sorted(values.items())),
         present=not special or bool(values),
@@ -249,10 +249,10 @@ async def decision_ranges(settings: Settings, handler: Handler, selection: Repla
 async def read_earlier(
     settings: Settings,
     handler: Handler,
-    wanted: Wanted,
+    wanted: DecisionFilter,
     until: Sequence[TopicRanges],
     tell: Callable[[], None] = lambda: None,
-) -> Earlier:
+) -> PreviousDecisions:
     """Reads a handler's decisions as far as ``decision_ranges`` said.
 
     ``tell`` is told of each decision.
@@ -263,10 +263,10 @@ async def read_earlier(
     Raises:
         KafkaError: The cluster can't be read.
     """
-    earlier = Earlier(wanted)
+    earlier = PreviousDecisions(wanted)
     source = f"assay/{handler.name}"
     for its in until:
-        async with aclosing(read_range(settings.kafka, its.topic, its.ranges)) as records:
+        async with aclosing(read_log(settings.kafka, its.topic, its.ranges)) as records:
             async for record in records:
                 tell()
                 if its.topic == wanted.topic.name:
@@ -281,7 +281,7 @@ def identity_of(record: ConsumerRecord) -> str:
     return Provenance.of(record.headers, Origin.of(record, retried=False).identity).identity
 
 
-def _note_decision(earlier: Earlier, record: ConsumerRecord, source: str) -> None:
+def _note_decision(earlier: PreviousDecisions, record: ConsumerRecord, source: str) -> None:
     headers = {name: value for name, value in record.headers if value is not None}
     causation = headers.get("ce_causationid")
     if causation is None or record.value is None or headers.get("ce_source", b"").decode("utf-8", "replace") != source:

@@ -19,7 +19,7 @@ from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry, finished
 from schemas.replays import ReplaySelection, ReplayStage
 from schemas.rules import Rules
 from streams.codec import decode, timestamp
-from streams.kafka.log_reader import read_range
+from streams.kafka.log_reader import read_log
 from streams.replay.plan import ReplayError, handler_of
 from streams.replay.selection import make_selector
 from streams.settings import Settings
@@ -159,7 +159,7 @@ async def compare(
     now, then = settings.rules(handler.rules), other.rules(handler.rules)
     means = await make_selector(settings, handler, selection, stage.decisions)
     records = dead = 0
-    async with aclosing(read_range(settings.kafka, stage.topic, stage.ranges)) as source:
+    async with aclosing(read_log(settings.kafka, stage.topic, stage.ranges)) as source:
         async for record in source:
             advance(1)
             if not means(record):

@@ -26,7 +26,7 @@ from schemas.replies import ModelFailed, ModelReply, Reply
 from schemas.rules import Rules
 from streams.clock import Clock
 from streams.codec import Headers, decode, encode
-from streams.llm.journal import AnswerStore, Experience, Usage, answer_key, from_journal, is_opening, reply_of
+from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
 from streams.llm.prices import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits
 from streams.llm.tasks import answer_offline
@@ -87,7 +87,7 @@ class Forecast:
     model: str
     server: str
     limits: ModelLimits
-    journal: AnswerStore
+    journal: AnswerJournal
     experience: Experience
     now: float
     conversations: int = 0
@@ -167,7 +167,7 @@ _ENVELOPE = Envelope("", "", "", datetime(1970, 1, 1, tzinfo=UTC), "")
 
 
 @dataclass(slots=True)
-class Part:
+class HandlerDryRun:
     """What one handler would do.
 
     Attributes:
@@ -195,7 +195,7 @@ class Part:
     offline: int = 0
 
 
-class Rehearsal:
+class DryRun:
     """Some handlers, and which of them read what others write."""
 
     def __init__(
@@ -203,7 +203,7 @@ class Rehearsal:
         settings: Settings,
         handlers: Sequence[Handler],
         below: Mapping[str, Sequence[Handler]],
-        journal: AnswerStore,
+        journal: AnswerJournal,
         clock: Clock,
     ) -> None:
         """Takes what is rehearsed.
@@ -219,7 +219,7 @@ class Rehearsal:
         self._below = below
         self._journal = journal
         self._clock = clock
-        self.parts = {handler.name: Part(handler, settings.rules(handler.rules), None) for handler in handlers}
+        self.parts = {handler.name: HandlerDryRun(handler, settings.rules(handler.rules), None) for handler in handlers}
 
     async def open(self) -> None:
         """Looks up what earlier calls took.
@@ -261,7 +261,7 @@ class Rehearsal:
         else:
             await self._handle(part, event)
 
-    async def _handle(self, part: Part, event: Event) -> None:
+    async def _handle(self, part: HandlerDryRun, event: Event) -> None:
         handler, rules = part.handler, part.rules
         answer = self._timed(part, lambda: handler.fn(event, rules))
         replies: tuple[Reply, ...] = ()
@@ -278,7 +278,7 @@ class Rehearsal:
         if isinstance(answer, Emit):
             await self._pass_on(part, answer.events)
 
-    async def _reply(self, part: Part, need: Need, followed: int) -> Reply | None:
+    async def _reply(self, part: HandlerDryRun, need: Need, followed: int) -> Reply | None:
         """What is known of a reply without asking anybody: None for everything but answers of judges."""
         match need:
             case AskModel() if part.forecast is not None:
@@ -295,7 +295,7 @@ class Rehearsal:
                 pass
         return None
 
-    async def _pass_on(self, part: Part, events: Sequence[Event]) -> None:
+    async def _pass_on(self, part: HandlerDryRun, events: Sequence[Event]) -> None:
         for event in events:
             began = self._clock.monotonic()
             record = encode(topic_of(event), event, _ENVELOPE)
@@ -306,7 +306,7 @@ class Rehearsal:
                 below.size += len(record.key or b"") + len(record.value or b"")
                 await self._handle(below, event)
 
-    def _timed(self, part: Part, decide: Callable[[], Outcome | Ask | Steps]) -> Outcome | Ask:
+    def _timed(self, part: HandlerDryRun, decide: Callable[[], Outcome | Ask | Steps]) -> Outcome | Ask:
         began = self._clock.monotonic()
         try:
             return finished(decide())

@@ -20,11 +20,11 @@ from typing import Any
 from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayStage
 from streams.clock import Clock, SystemClock
 from streams.codec import OutputRecord, timestamp
-from streams.kafka.log_reader import read_range
-from streams.llm.journal import AnswerStore
+from streams.kafka.log_reader import read_log
+from streams.llm.journal import AnswerJournal
 from streams.llm.limits import Shares
-from streams.llm.sqlite_journal import SqliteStore, make_store
-from streams.replay.dry_run import Part, Rehearsal
+from streams.llm.sqlite_journal import SqliteJournal, make_store
+from streams.replay.dry_run import DryRun, HandlerDryRun
 from streams.replay.plan import closure, handler_of, is_paid, is_root
 from streams.replay.ranges import count
 from streams.replay.selection import make_selector
@@ -120,7 +120,7 @@ class Estimate:
 
 def figures(
     settings: Settings,
-    parts: Mapping[str, Part],
+    parts: Mapping[str, HandlerDryRun],
     roots: Sequence[Handler],
     *,
     replaying: bool,
@@ -157,7 +157,7 @@ def figures(
     )
 
 
-def _handler(part: Part, scale: float, rate: float | None, share: float, whose: str) -> HandlerEstimate:
+def _handler(part: HandlerDryRun, scale: float, rate: float | None, share: float, whose: str) -> HandlerEstimate:
     records = round(part.records * scale)
     seconds, because = max(_bounds(part, scale, share, whose))
     if rate is not None and records / rate > seconds:
@@ -176,7 +176,7 @@ def _handler(part: Part, scale: float, rate: float | None, share: float, whose: 
     )
 
 
-def _bounds(part: Part, scale: float, share: float, whose: str) -> list[tuple[float, str]]:
+def _bounds(part: HandlerDryRun, scale: float, share: float, whose: str) -> list[tuple[float, str]]:
     """Seconds that one process takes by each thing that may hold it up, and what that is."""
     work = scale * (part.busy + part.records * AROUND_SECONDS)
     bounds = [(work, f"the work on {part.records:,} records, measured now")]
@@ -195,7 +195,7 @@ def _bounds(part: Part, scale: float, share: float, whose: str) -> list[tuple[fl
     return bounds
 
 
-def _paid(part: Part, scale: float) -> PaidEstimate | None:
+def _paid(part: HandlerDryRun, scale: float) -> PaidEstimate | None:
     if (forecast := part.forecast) is None:
         return None
     calls = sum(its.calls for its in forecast.experience)
@@ -265,14 +265,14 @@ async def estimate(
     below = _by_topic(handler for stage, handler in stages if not is_root(stage))
     span = read = 0
     async with aclosing(_journal(settings)) as journal:
-        rehearsal = Rehearsal(settings, handlers, below, journal, clock or SystemClock())
+        rehearsal = DryRun(settings, handlers, below, journal, clock or SystemClock())
         await rehearsal.open()
         for stage, handler in roots:
             means = await make_selector(settings, handler, plan.selection, stage.decisions)
             span += count(stage.ranges)
             for window in _read_of(settings, plan, stage):
                 read += count(window)
-                async with aclosing(read_range(settings.kafka, stage.topic, window)) as records:
+                async with aclosing(read_log(settings.kafka, stage.topic, window)) as records:
                     async for record in records:
                         advance(1)
                         if means(record):
@@ -316,7 +316,7 @@ async def estimate_source(
     below = _by_topic(handler for handler in handlers if handler not in roots)
     taken = size = 0
     async with aclosing(_journal(settings)) as journal:
-        rehearsal = Rehearsal(settings, handlers, below, journal, clock or SystemClock())
+        rehearsal = DryRun(settings, handlers, below, journal, clock or SystemClock())
         await rehearsal.open()
         async for record in records:
             taken, size = taken + 1, size + len(record.key or b"") + len(record.value or b"")
@@ -358,7 +358,7 @@ def _by_topic(handlers: Iterable[Handler]) -> dict[str, list[Handler]]:
     return found
 
 
-def _journal(settings: Settings) -> AnswerStore:
+def _journal(settings: Settings) -> AnswerJournal:
     """The journal to be looked into; an empty one in memory where none has been made yet."""
     path, redis = settings.llm.cache_path, settings.llm.redis_url.get_secret_value()
-    return make_store(path, redis) if redis or (path is not None and path.exists()) else SqliteStore(None)
+    return make_store(path, redis) if redis or (path is not None and path.exists()) else SqliteJournal(None)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Self
@@ -32,18 +32,22 @@ from streams.kafka.groups import GroupState, read_groups
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitStage, stop_producer, transactional_id
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.group import ConsumerGroup
+from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.health import Health
-from streams.pipeline.intake import IntakeBroker, Subscription
-from streams.pipeline.metrics import Observer
+from streams.pipeline.intake import IntakeBroker
+from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordWork
 from streams.replay.ledger import Starts
-from streams.replay.pace import Pace
+from streams.replay.pace import ReplayRate
 from streams.replay.plan import ReplayTroubleError
+from streams.replay.ranges import merged
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 
 Gap = tuple[TopicPartition, int, int]
+
+
+log = structlog.get_logger(__name__)
 
 
 class WatchedGroup(ConsumerGroup):
@@ -98,20 +102,6 @@ class WatchedGroup(ConsumerGroup):
         return []
 
 
-def merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
-    """The same offsets in ranges that don't overlap, in their order."""
-    found: list[OffsetRange] = []
-    for its in sorted(ranges, key=lambda its: (its.partition, its.start)):
-        last = found[-1] if found else None
-        if last is not None and last.partition == its.partition and its.start <= last.end:
-            found[-1] = last.model_copy(update={"end": max(last.end, its.end)})
-        else:
-            found.append(its)
-    return found
-
-
-log = structlog.get_logger(__name__)
-
 _WEDGED_LOOKS = 20
 """Looks in a row at which it is not well after which it is given up."""
 _START_SECONDS = 15.0
@@ -120,7 +110,7 @@ _START_LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GroupProgress:
     """How far a group has come: offsets left in its ranges, and processes that are in it."""
 
     remaining: int
@@ -134,7 +124,7 @@ class Standing:
         return cls(sum(max(0, end - state.offsets[place]) for place, end in ends.items()), state.members)
 
 
-class Reading:
+class StageReader:
     """This process's part of a plan's group, while the block runs: ``async with``."""
 
     def __init__(
@@ -143,7 +133,7 @@ class Reading:
         subscription: Subscription,
         ranges: Sequence[OffsetRange],
         work: RecordWork,
-        pace: Pace,
+        pace: ReplayRate,
         clock: Clock,
         metrics: Metrics,
         breaker: Breaker,
@@ -171,7 +161,7 @@ class Reading:
         self._admin: Any = None
         self._open = AsyncExitStack()
         handler = subscription.handler
-        observer = Observer(metrics, handler.name, "replay")
+        observer = PipelineMetrics(metrics, handler.name, "replay")
 
         def on_held(its: Subscription, held: int, of: int) -> None:
             pace.told(held, of)
@@ -217,7 +207,7 @@ class Reading:
         """Finishes and commits what is in work within the drain's budget, and leaves the group."""
         await self._open.aclose()
 
-    async def standing(self) -> Standing | None:
+    async def standing(self) -> GroupProgress | None:
         """How far the group has come; None where the cluster does not tell now.
 
         Raises:
@@ -228,7 +218,7 @@ class Reading:
         if self._sick >= _WEDGED_LOOKS:
             raise ReplayTroubleError(f"{'; '.join(verdict.problems)}; nothing is lost, resume it")
         with contextlib.suppress(KafkaError, OSError):
-            return Standing.of((await read_groups(self._admin, [self.group_name]))[self.group_name], self._ends)
+            return GroupProgress.of((await read_groups(self._admin, [self.group_name]))[self.group_name], self._ends)
         return None
 
     async def deleted(self) -> list[OffsetRange]:
@@ -260,7 +250,9 @@ class Reading:
         return ""
 
 
-async def standing_of(settings: Settings, subscription: Subscription, ranges: Sequence[OffsetRange]) -> Standing | None:
+async def standing_of(
+    settings: Settings, subscription: Subscription, ranges: Sequence[OffsetRange]
+) -> GroupProgress | None:
     """How far a plan's group has come, seen from outside; None where the cluster does not tell now.
 
     Raises:
@@ -268,7 +260,7 @@ async def standing_of(settings: Settings, subscription: Subscription, ranges: Se
     """
     name = group_of(settings.kafka, subscription)
     async with opened(make_admin(settings.kafka)) as admin:
-        return Standing.of((await read_groups(admin, [name]))[name], ends_of(settings, subscription.topic, ranges))
+        return GroupProgress.of((await read_groups(admin, [name]))[name], ends_of(settings, subscription.topic, ranges))
 
 
 def ends_of(settings: Settings, topic: str, ranges: Sequence[OffsetRange]) -> dict[TopicPartition, int]:
@@ -344,5 +336,5 @@ class _Owned:
         return offset
 
     @property
-    def worn(self) -> bool:
-        return self._stage.worn
+    def needs_renewal(self) -> bool:
+        return self._stage.needs_renewal

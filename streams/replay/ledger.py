@@ -32,9 +32,8 @@ from streams.clock import Clock
 from streams.codec import decode, encode
 from streams.kafka.clients import make_producer, make_reader, opened, start
 from streams.pipeline.commit import send_all, stop_producer
-from streams.replay.group import merged
 from streams.replay.plan import ReplayError, ReplayTroubleError
-from streams.replay.ranges import has_topic
+from streams.replay.ranges import has_topic, merged
 from streams.settings import Settings
 from streams.topology import REPLAYS
 

@@ -19,7 +19,7 @@ LATE_SHARE = 0.5
 """Of the age that a handler's live traffic may have; above it a replay of the handler gives way."""
 
 
-class Pace:
+class ReplayRate:
     """When the next record may be started, in one process."""
 
     def __init__(self, rate: float | None, clock: Clock) -> None:

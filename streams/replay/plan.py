@@ -15,7 +15,7 @@ from schemas.dead import dead_letter_topic
 from schemas.event import derive_id
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayStage, ReplayState, ReplayTarget
 from streams.settings import Settings
-from streams.topology import HANDLERS, Handler, Topic, handler_named
+from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such
 
 EVERYTHING = ReplaySelection()
 """A selection that leaves nothing out."""
@@ -32,7 +32,7 @@ class ReplayTroubleError(ReplayError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class ReplayRequest:
     """What an operator asks of a replay.
 
     Attributes:
@@ -60,7 +60,7 @@ class Wishes:
     give_way: bool = True
 
 
-def make_plan(wishes: Wishes, settings: Settings, now: datetime) -> ReplayPlan:
+def make_plan(wishes: ReplayRequest, settings: Settings, now: datetime) -> ReplayPlan:
     """The plan, without the offsets of what it reads.
 
     Args:
@@ -208,7 +208,7 @@ def _named(names: Sequence[str]) -> list[Handler]:
         raise ReplayError("say which handler: assay replay HANDLER…")
     known = {handler.name: handler for handler in HANDLERS}
     if unknown := [name for name in names if name not in known]:
-        raise ReplayError(f"there is no handler {unknown[0]!r}; there are {', '.join(known)}")
+        raise ReplayError(no_such("handler", unknown[0], known))
     return [known[name] for name in dict.fromkeys(names)]
 
 
@@ -229,7 +229,7 @@ def _in_order(handlers: Sequence[Handler], downstream: bool) -> list[Handler]:
     return order
 
 
-def _check(handlers: Sequence[Handler], wishes: Wishes, settings: Settings) -> None:
+def _check(handlers: Sequence[Handler], wishes: ReplayRequest, settings: Settings) -> None:
     if wishes.live and wishes.downstream:
         raise ReplayError(
             "--downstream goes with shadow topics only: what goes to the live topics is read by the live handlers"

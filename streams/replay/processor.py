@@ -23,11 +23,11 @@ from schemas.outcome import Dead, Stage
 from streams.clock import Clock
 from streams.codec import OutputRecord
 from streams.pipeline.failures import Origin, dead_letter
-from streams.pipeline.handler_runner import Decider
-from streams.pipeline.intake import Subscription
-from streams.pipeline.metrics import Observer
-from streams.pipeline.processor import Done, Pending, Work
-from streams.replay.pace import Pace
+from streams.pipeline.group import Subscription
+from streams.pipeline.handler_runner import HandlerRunner
+from streams.pipeline.metrics import PipelineMetrics
+from streams.pipeline.processor import Done, Pending, RecordProcessor
+from streams.replay.pace import ReplayRate
 from streams.replay.selection import Selector
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import RecordSpan, no_spans
@@ -78,26 +78,26 @@ class Route:
         return output._replace(topic=self.places[output.topic])
 
 
-class ReplayWork(Work):
+class ReplayProcessor(RecordProcessor):
     """The work of one handler on the records of a plan's stage."""
 
     def __init__(
         self,
-        decider: Decider,
+        runner: HandlerRunner,
         clock: Clock,
-        observer: Observer,
+        observer: PipelineMetrics,
         *,
         run: str,
         means: Selector,
         route: Route,
-        pace: Pace,
+        pace: ReplayRate,
         metrics: Metrics,
         spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
     ) -> None:
-        """Takes what ``Work`` takes, and what the plan says.
+        """Takes what ``RecordProcessor`` takes, and what the plan says.
 
         Args:
-            decider: The handler under its configuration.
+            runner: The handler under its configuration.
             clock: For envelopes and durations.
             observer: Told of outcomes.
             run: The plan's run, which every result names.
@@ -107,7 +107,7 @@ class ReplayWork(Work):
             metrics: Counts what is done and what is passed over.
             spans: Begins the trace span of a record.
         """
-        super().__init__(decider, clock, observer, spans=spans)
+        super().__init__(runner, clock, observer, spans=spans)
         self._run = run.encode()
         self._means = means
         self._route = route
@@ -118,7 +118,7 @@ class ReplayWork(Work):
         """Records that are not meant, in this process."""
         self.dead = 0
         """Records that became dead letters, in this process."""
-        handler, records = decider.handler.name, metrics.replay_records_total
+        handler, records = runner.handler.name, metrics.replay_records_total
         self._done, self._skipped = records.labels(handler, "replayed"), records.labels(handler, "passed_over")
 
     def begin(self, record: ConsumerRecord) -> Done | Pending:
@@ -152,7 +152,7 @@ class ReplayWork(Work):
         return replace(record, headers=(*headers, (RUN_HEADER, self._run)))
 
 
-class CopyWork:
+class PromotionProcessor:
     """Copies one handler's records from a shadow to the live topic; others on the same shadow are not its own."""
 
     def __init__(self, handler: Handler, live: str, letters: str, clock: Clock) -> None:

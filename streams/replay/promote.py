@@ -18,9 +18,9 @@ from schemas.replays import ReplayPlan, ReplayStage, ReplayState, ReplayTarget
 from streams.clock import Clock
 from streams.pipeline.breaker import Breaker
 from streams.replay.admin import known
-from streams.replay.group import Reading, await_start, starts_of
+from streams.replay.group import StageReader, await_start, starts_of
 from streams.replay.ledger import Ledger, Starts, moved
-from streams.replay.pace import Pace
+from streams.replay.pace import ReplayRate
 from streams.replay.plan import (
     ReplayError,
     ReplayTroubleError,
@@ -32,7 +32,7 @@ from streams.replay.plan import (
     replay_dead_letters,
     shadow_topic,
 )
-from streams.replay.processor import CopyWork, ReplayProgress, ReplaySubscription
+from streams.replay.processor import PromotionProcessor, ReplayProgress, ReplaySubscription
 from streams.replay.ranges import count, resolve_ranges
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
@@ -143,11 +143,11 @@ class _Promotion:
             return plan
         await await_start(settings, subscription, ranges, self._clock)
         letters = replay_dead_letters(subscription.handler, self._name)
-        work = CopyWork(subscription.handler, live, letters, self._clock)
-        pace, breaker = Pace(None, self._clock), Breaker(settings.processing.breaker, self._clock)
+        work = PromotionProcessor(subscription.handler, live, letters, self._clock)
+        pace, breaker = ReplayRate(None, self._clock), Breaker(settings.processing.breaker, self._clock)
         progress.handler, progress.total = live, count(ranges)
         progress.remaining, copied, looks = progress.total, progress.replayed, 0
-        async with Reading(
+        async with StageReader(
             settings, subscription, ranges, work, pace, self._clock, self._metrics, breaker, self._is_ours
         ) as reading:
             while True:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -207,3 +207,15 @@ def _bound(option: str, text: str, now: datetime) -> Bound:
             f"offset, or PARTITION:OFFSET,…; not {text!r}"
         ) from None
     return Bound(at=max(_FIRST, instant if instant.tzinfo else instant.replace(tzinfo=UTC)))
+
+
+def merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+    """The same offsets in ranges that don't overlap, in their order."""
+    found: list[OffsetRange] = []
+    for its in sorted(ranges, key=lambda its: (its.partition, its.start)):
+        last = found[-1] if found else None
+        if last is not None and last.partition == its.partition and its.start <= last.end:
+            found[-1] = last.model_copy(update={"end": max(last.end, its.end)})
+        else:
+            found.append(its)
+    return found

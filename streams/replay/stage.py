@@ -26,28 +26,28 @@ from streams.clock import Clock
 from streams.index.ports import IndexDownError
 from streams.kafka.clients import group_of
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.handler_runner import Decider, World, retry_of
-from streams.pipeline.metrics import Observer
+from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
+from streams.pipeline.metrics import PipelineMetrics
 from streams.replay.budget import CostBound
-from streams.replay.group import Reading
-from streams.replay.pace import Pace
+from streams.replay.group import StageReader
+from streams.replay.pace import ReplayRate
 from streams.replay.plan import EVERYTHING, handler_of, is_root, replay_dead_letters, run_group
-from streams.replay.processor import ReplaySubscription, ReplayWork, Route
+from streams.replay.processor import ReplayProcessor, ReplaySubscription, Route
 from streams.replay.ranges import count
 from streams.replay.selection import Selector, make_selector
 from streams.replay.shadow import routes
-from streams.services import LiveWorld
+from streams.services import LiveServices
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import Tracer
 
 
-class BoundedWorld:
-    """A ``World`` whose refused questions wait for the end of the stage."""
+class CostLimitedServices:
+    """A ``Services`` whose refused questions wait for the end of the stage."""
 
-    def __init__(self, world: World, bound: CostBound | None) -> None:
+    def __init__(self, services: Services, bound: CostBound | None) -> None:
         """Takes the world that answers, and the bound, None where nothing is paid."""
-        self._world = world
+        self._services = services
         self._bound = bound
         self.asking = 0
         """Needs that are being answered."""
@@ -61,7 +61,7 @@ class BoundedWorld:
         """The reply to a need; does not return where the money is spent and nobody has answered."""
         self.asking += 1
         try:
-            reply = await self._world.answer(need, run)
+            reply = await self._services.answer(need, run)
         finally:
             self.asking -= 1
         if self.is_spent and isinstance(reply, ModelUnavailable):
@@ -72,7 +72,7 @@ class BoundedWorld:
 log = structlog.get_logger(__name__)
 
 
-class Desk:
+class StageContext:
     """The present stage of a plan in this process."""
 
     def __init__(
@@ -81,7 +81,7 @@ class Desk:
         plan: ReplayPlan,
         clock: Clock,
         metrics: Metrics,
-        world: LiveWorld,
+        services: LiveServices,
         tracer: Tracer,
         bound: CostBound | None,
     ) -> None:
@@ -90,15 +90,15 @@ class Desk:
         self.stage = plan.stages[plan.stage]
         group = run_group(self.handler.name, plan)
         self.subscription = ReplaySubscription(handler=self.handler, reads=self.stage.topic, own_group=group)
-        self.pace = Pace(plan.rate, clock)
+        self.pace = ReplayRate(plan.rate, clock)
         self._settings = settings
         self._plan = plan
         self._clock = clock
         self._metrics = metrics
-        self._world = world
+        self._services = services
         self._tracer = tracer
         self._breaker = Breaker(settings.processing.breaker, clock)
-        self._bounded = BoundedWorld(world, bound)
+        self._bounded = CostLimitedServices(services, bound)
         self._decisions = 0
 
     async def open(self) -> None:
@@ -107,16 +107,16 @@ class Desk:
         Raises:
             IndexSettingsError: The index can't be used as it is configured, or belongs to another process.
         """
-        self._world.shares.expect(self.handler.name, [self.subscription.topic])
+        self._services.shares.expect(self.handler.name, [self.subscription.topic])
         if self.handler.needs_index:
             try:
-                await self._world.open_index()
+                await self._services.open_index()
             except IndexDownError as error:
                 log.warning("the index can't be reached; records wait until it can", error=str(error))
         if self.handler.asks_models and not self._settings.llm.offline:
-            self._world.open_models()
+            self._services.open_models()
 
-    async def work(self) -> ReplayWork:
+    async def work(self) -> ReplayProcessor:
         """The work on each record.
 
         Raises:
@@ -124,10 +124,10 @@ class Desk:
             KafkaError: The handler's earlier decisions can't be read.
         """
         settings, handler, breaker = self._settings, self.handler, self._breaker
-        observer = Observer(self._metrics, handler.name, "replay")
+        observer = PipelineMetrics(self._metrics, handler.name, "replay")
         # Where the money is spent nothing is down.
         breaker.listen(lambda: None if self._bounded.is_spent else observer.breaker(breaker.closed, breaker.cause))
-        decider = Decider(
+        runner = HandlerRunner(
             handler,
             settings.rules(handler.rules),
             retry_of(handler, settings.processing.retries),
@@ -137,8 +137,8 @@ class Desk:
             breaker,
             lambda again, replayed: observer.retried(again.reason, replayed),
         )
-        return ReplayWork(
-            decider,
+        return ReplayProcessor(
+            runner,
             self._clock,
             observer,
             run=self._plan.run,
@@ -162,18 +162,18 @@ class Desk:
         """Whether the bound of costs has refused a question."""
         return self._bounded.is_spent
 
-    def wind_up(self) -> bool:
+    def stop_starting(self) -> bool:
         """Starts no more records, as there is no money for them. Returns whether the last replies have come."""
         self.pace.shut = True
         return not self._bounded.asking
 
-    def let_go(self) -> None:
+    def abandon(self) -> None:
         """What waits for money is not waited for when the group is left; whoever goes on does it again."""
         self._breaker.open(None)
 
-    def reading(self, work: ReplayWork, is_ours: Callable[[], Awaitable[bool]]) -> Reading:
+    def reading(self, work: ReplayProcessor, is_ours: Callable[[], Awaitable[bool]]) -> StageReader:
         """The consumer group that does it, while the plan is ours."""
-        return Reading(
+        return StageReader(
             self._settings,
             self.subscription,
             self.stage.ranges,
@@ -183,7 +183,7 @@ class Desk:
             self._metrics,
             self._breaker,
             is_ours,
-            self._world.shares,
+            self._services.shares,
         )
 
     async def _selector(self) -> Selector:

@@ -28,7 +28,7 @@ _TOP = 5
 """Results whose scores and labels are told, and among which the share of HIGH is counted."""
 
 
-class QueryTelling:
+class QueryMetrics:
     """Tells the log and the metrics of queries that come one way."""
 
     def __init__(self, metrics: Metrics | None, via: Via) -> None:

@@ -11,7 +11,7 @@ from schemas.replays import ReplayPlan
 from streams.clock import SystemClock
 from streams.replay.admission import begin
 from streams.replay.ledger import Ledger
-from streams.replay.plan import Wishes
+from streams.replay.plan import ReplayRequest
 from streams.replay.processor import ReplayProgress
 from streams.replay.ranges import bounds_of
 from streams.replay.run import ReplayRun
@@ -32,7 +32,7 @@ async def planned(
     """A plan in the ledger."""
     now = datetime.now(UTC)
     async with Ledger(settings, SystemClock()) as ledger:
-        wanted = Wishes(plan=plan, handlers=handlers, **wishes)
+        wanted = ReplayRequest(plan=plan, handlers=handlers, **wishes)
         return await begin(settings, ledger, wanted, bounds_of(start, end, since, now), now)
 
 

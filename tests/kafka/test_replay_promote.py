@@ -14,7 +14,7 @@ from streams.clock import SystemClock
 from streams.replay import ranges
 from streams.replay.admin import accounts, drop
 from streams.replay.ledger import Ledger, moved
-from streams.replay.pace import Pace
+from streams.replay.pace import ReplayRate
 from streams.replay.plan import ReplayError
 from streams.replay.processor import ReplayProgress
 from streams.replay.promote import held_back, promote
@@ -169,7 +169,7 @@ async def test_a_promotion_is_seen_at_work_and_ends_when_its_plan_is_gone(
     assert await assay.read(SCORED) == []
 
 
-class Standstill(Pace):
+class Standstill(ReplayRate):
     """A pace at which nothing is ever started."""
 
     def seconds(self) -> float:

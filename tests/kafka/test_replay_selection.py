@@ -16,7 +16,7 @@ from schemas.rules import Rules
 from streams.dlq.dead_letters import Selection
 from streams.dlq.redrive import redrive
 from streams.kafka.clients import make_producer, opened
-from streams.kafka.log_reader import committed_ranges, read_range
+from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.decisions import decision_ranges
 from streams.replay.plan import ReplayError
 from streams.replay.processor import ReplayProgress
@@ -40,7 +40,7 @@ SCORER, INDEXER, CLASSIFIER = handlers_named("score_page", "index_page", "classi
 
 
 async def read(place: Installation, topic: str, ranges: Sequence[OffsetRange]) -> list[ConsumerRecord]:
-    async with aclosing(read_range(place.settings.kafka, topic, ranges)) as records:
+    async with aclosing(read_log(place.settings.kafka, topic, ranges)) as records:
         return [record async for record in records]
 
 

@@ -37,11 +37,11 @@ def promtool(folder: Path, alerts: Sequence[Alert], cases: Sequence[Case]) -> st
 
 
 def _test(case: Case, alerts: Sequence[Alert]) -> dict[str, Any]:
-    world = {name: values for name, values in (healthy() | dict(case.differs)).items() if values}
+    services = {name: values for name, values in (healthy() | dict(case.differs)).items() if values}
     return {
         "name": case.name,
         "interval": "1m",
-        "input_series": [{"series": name, "values": values} for name, values in world.items()],
+        "input_series": [{"series": name, "values": values} for name, values in services.items()],
         "alert_rule_test": [
             {"eval_time": f"{MINUTES}m", "alertname": alert.name, "exp_alerts": _expected(case, alert)}
             for alert in alerts

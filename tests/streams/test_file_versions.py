@@ -16,9 +16,9 @@ from streams.fetch.cache import STEPS as FETCH_STEPS
 from streams.fetch.cache import FetchCache
 from streams.fetch.settings import FetchSettings
 from streams.files import Steps, upgrade
-from streams.llm.journal import Experience, StoreError, Usage, Used
+from streams.llm.journal import Experience, JournalError, Usage, Used
 from streams.llm.sqlite_journal import STEPS as JOURNAL_STEPS
-from streams.llm.sqlite_journal import SqliteStore
+from streams.llm.sqlite_journal import SqliteJournal
 from tests.streams.fetch.virtual import VirtualTime
 
 DAY, URL = "2025-01-02", "http://a.example/x"
@@ -95,7 +95,7 @@ async def test_an_older_journal_keeps_its_answers_and_costs(file: Path, old: str
     write(file, old)
     new = file.with_name("new.sqlite")
     for path in (file, new):
-        store = SqliteStore(path)
+        store = SqliteJournal(path)
         with capture_logs() as logs:
             found = await store.get("paid", 0)
         if path is file:
@@ -148,11 +148,11 @@ async def test_a_newer_journal_is_refused_and_not_changed(file: Path) -> None:
     newer = len(JOURNAL_STEPS) + 1
     write(file, "CREATE TABLE answers (key TEXT, codec TEXT, answer BLOB)", newer)
     content = content_of(file)
-    store = SqliteStore(file)
+    store = SqliteJournal(file)
     expected = rf"kept.sqlite: a newer Assay .*\(schema {newer}, .* name another file with ASSAY_LLM__CACHE_PATH"
-    with pytest.raises(StoreError, match=expected):
+    with pytest.raises(JournalError, match=expected):
         await store.get("k", 0)
-    with pytest.raises(StoreError, match=expected):
+    with pytest.raises(JournalError, match=expected):
         await store.book(DAY, 1.0, None)
     await store.aclose()
     assert content_of(file) == content

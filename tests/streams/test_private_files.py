@@ -10,7 +10,7 @@ from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.cache import FetchCache
 from streams.fetch.settings import FetchSettings
 from streams.files import make_private_file
-from streams.llm.sqlite_journal import SqliteStore
+from streams.llm.sqlite_journal import SqliteJournal
 from tests.streams.fetch.virtual import VirtualTime
 from tests.streams.query.indexes import fill, settings_at
 
@@ -30,7 +30,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 async def test_the_journal_and_what_sqlite_puts_beside_it(tmp_path: Path) -> None:
     folder = tmp_path / "state" / "of"
-    store = SqliteStore(folder / "llm.sqlite")
+    store = SqliteJournal(folder / "llm.sqlite")
     await store.keep("key", "{}", 0, 100, "2026-01-01", 0.5)
     assert modes(folder) == {"of": 0o700, "llm.sqlite": 0o600, "llm.sqlite-wal": 0o600, "llm.sqlite-shm": 0o600}
     await store.aclose()

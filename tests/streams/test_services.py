@@ -8,7 +8,7 @@ import pytest
 from schemas.replies import ModelUnavailable
 from streams.app import Application
 from streams.llm import gateway
-from streams.services import LiveWorld
+from streams.services import LiveServices
 from streams.settings import load_settings
 from tests.samples import the_handler
 from tests.streams.llm.questions import question
@@ -32,20 +32,22 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[gateway.Gateway]:
 
 
 async def test_the_gateway_is_made_before_the_first_question_and_once(made: list[gateway.Gateway]) -> None:
-    world = LiveWorld(load_settings(kafka=KAFKA, llm=NOBODY))
-    world.open_models()
+    services = LiveServices(load_settings(kafka=KAFKA, llm=NOBODY))
+    services.open_models()
     assert len(made) == 1
-    assert isinstance(await world.answer(question(), None), ModelUnavailable)
+    assert isinstance(await services.answer(question(), None), ModelUnavailable)
     assert len(made) == 1
-    await world.aclose()
+    await services.aclose()
 
 
 async def test_settings_without_a_usable_journal_are_told_when_a_question_comes(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    world = LiveWorld(load_settings(kafka=KAFKA, llm={**NOBODY, "cache_path": str(tmp_path / "file" / "answers.db")}))
-    world.open_models()
-    assert isinstance(await world.answer(question(), None), ModelUnavailable)
-    await world.aclose()
+    services = LiveServices(
+        load_settings(kafka=KAFKA, llm={**NOBODY, "cache_path": str(tmp_path / "file" / "answers.db")})
+    )
+    services.open_models()
+    assert isinstance(await services.answer(question(), None), ModelUnavailable)
+    await services.aclose()
 
 
 @pytest.mark.parametrize(

@@ -125,12 +125,14 @@ async def measure(bootstrap: str, count: int) -> Pace:
     settings = settings_for(bootstrap, "pace.", "exactly_once")
     await create_topics(settings.kafka)
     await fill(settings, EXTRACTION_NEEDED.name, asks(count))
-    world = SlowWorld(RATE)
-    application = Application(settings, [slow_handler()], world=world)
+    services = SlowWorld(RATE)
+    application = Application(settings, [slow_handler()], services=services)
     await application.start()
-    await until(lambda: len(world.began) >= count and all(group.settled for group in application.groups), seconds=1800)
+    await until(
+        lambda: len(services.began) >= count and all(group.settled for group in application.groups), seconds=1800
+    )
     await application.stop()
-    return pace_of(world.began)
+    return pace_of(services.began)
 
 
 def pace_of(began: list[float]) -> Pace:

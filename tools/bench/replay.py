@@ -26,7 +26,7 @@ from streams.clock import SystemClock
 from streams.kafka.clients import connection, make_producer, make_reader
 from streams.kafka.topics import create_topics
 from streams.local_kafka.broker import LocalKafka
-from streams.pipeline.intake import Subscription
+from streams.pipeline.group import Subscription
 from streams.replay.group import starts_of
 from streams.replay.ledger import Ledger, Starts
 from streams.replay.plan import run_group

@@ -25,7 +25,7 @@ from streams.cli.query import QueryOptions
 from streams.llm.settings import LlmSettings
 from streams.query.access import open_queries
 from streams.query.engine import Queries
-from streams.services import LiveWorld
+from streams.services import LiveServices
 from streams.settings import Settings
 from tests.rendered import problems
 from tests.samples import instance
@@ -96,11 +96,11 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """An index with the pages in it, which questions only read."""
 
     async def fill() -> None:
-        world = LiveWorld(settings)
+        services = LiveServices(settings)
         for page in _scored(settings).values():
             asked = instance(Ask, index_page(page, settings.rules(IndexPageRules)))
-            assert isinstance(await world.answer(asked.need, None), IndexReply)
-        await world.aclose()
+            assert isinstance(await services.answer(asked.need, None), IndexReply)
+        await services.aclose()
 
     settings = settings_at(tmp_path_factory.mktemp("filled"))
     asyncio.run(fill())
@@ -403,7 +403,7 @@ async def test_the_index_is_free_while_the_roles_are_asked(answer: Answers, fill
 
     def looking(role: str) -> Behaviour:
         async def behave(wire: Wire) -> None:
-            other = LiveWorld(filled)
+            other = LiveServices(filled)
             try:
                 await other.open_index(make=False)
                 had.append(role)

@@ -16,7 +16,7 @@ from streams.cli import doctor_checks
 from streams.cli.doctor_services import check_index
 from streams.http import HttpServer
 from streams.index.settings import IndexSettings
-from streams.services import LiveWorld
+from streams.services import LiveServices
 from streams.settings import HttpSettings
 from streams.telemetry.metrics import Metrics
 from tests.streams.query.indexes import fill, settings_at
@@ -100,7 +100,7 @@ async def owned(tmp_path: Path) -> AsyncIterator[IndexSettings]:
     """An index that an application has."""
     settings = settings_at(tmp_path)
     await fill(settings)
-    owner = LiveWorld(settings)
+    owner = LiveServices(settings)
     await owner.open_index()
     yield settings.index
     await owner.aclose()

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.publish_progress import Pace, publish_progress
+from streams.cli.publish_progress import PublishRate, publish_progress
 from streams.publish.walk import Walk
 from streams.topology import PAGES_CRAWLED
 
@@ -15,7 +15,7 @@ def walk(tmp_path: Path) -> Walk:
 
 
 def test_the_time_left_follows_from_the_bytes_since_the_start_not_from_those_passed_over() -> None:
-    pace = Pace(500, 0.0)
+    pace = PublishRate(500, 0.0)
     pace.records = 100
     assert pace.told(600, 1000, 10.0) == "100 records, 10/s, 60 %, 40 s left"
     assert pace.told(500, 1000, 10.0) == "100 records, 10/s, 50 %"

@@ -18,7 +18,7 @@ from streams.llm.settings import LlmSettings, ModelLimits
 from streams.query import access
 from streams.query.engine import QueryEngine, Refusal
 from streams.query.route import QueryRoute
-from streams.services import LiveWorld
+from streams.services import LiveServices
 from streams.settings import HttpSettings, Settings
 from tests.streams.query.indexes import BLOG, GOV, NEWS, fill, settings_at
 from tests.streams.query.toys import completed, ranked
@@ -253,7 +253,7 @@ async def test_an_index_that_an_application_has_is_asked_for_there(
     monkeypatch.setattr(access, "PATIENCE_SECONDS", 0.0)
     settings = settings_at(tmp_path)
     await fill(settings)
-    owner = LiveWorld(settings)
+    owner = LiveServices(settings)
     await owner.open_index()
     route = QueryRoute(QueryEngine(settings, owner), settings.query, "")
     try:

@@ -15,7 +15,7 @@ import pytest
 
 from handlers.index_page import IndexPageRules, index_page
 from schemas.needs import Ask
-from streams.services import LiveWorld
+from streams.services import LiveServices
 from streams.settings import load_settings
 from streams.topology import HANDLERS, TOPIC_BYTES
 from tests.handlers.indexing.pages import scored_page
@@ -364,10 +364,10 @@ def test_candidates_that_come_along_are_ranked_without_an_index(assay: Any, tmp_
 def test_a_query_reads_the_index_that_is_there(assay: Any, tmp_path: Path) -> None:
     async def fill(folder: Path) -> None:
         page = scored_page("A", "The boat race starts at noon.", url="https://a.example/1", title="Boat race")
-        world = LiveWorld(load_settings(index={"path": folder}))
+        services = LiveServices(load_settings(index={"path": folder}))
         asked = instance(Ask, index_page(page, shipped_rules(IndexPageRules)))
-        await world.answer(asked.need, None)
-        await world.aclose()
+        await services.answer(asked.need, None)
+        await services.aclose()
 
     asyncio.run(fill(tmp_path / "index"))
     [answer] = answers(assay("try", "rank_results", given=QUERY, ASSAY_INDEX__PATH=str(tmp_path / "index")))

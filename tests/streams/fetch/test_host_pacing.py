@@ -4,18 +4,18 @@ import asyncio
 
 import pytest
 
-from streams.fetch.host_pacing import Politeness
+from streams.fetch.host_pacing import HostPacing
 from streams.fetch.settings import FetchSettings
 from streams.files import KeyedLocks
 from tests.streams.fetch.virtual import VirtualTime
 
 
-def polite(time: VirtualTime, **settings: float) -> Politeness:
-    return Politeness(FetchSettings.model_validate({"min_delay_seconds": 1.0, **settings}), time)
+def polite(time: VirtualTime, **settings: float) -> HostPacing:
+    return HostPacing(FetchSettings.model_validate({"min_delay_seconds": 1.0, **settings}), time)
 
 
 async def visit(
-    politeness: Politeness, host: str = "a", latency: float | None = 0.1, *, served: bool = True, **turn: float
+    politeness: HostPacing, host: str = "a", latency: float | None = 0.1, *, served: bool = True, **turn: float
 ) -> None:
     async with politeness.turn(host, **turn) as mine:
         assert mine is not None

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from streams.llm.checks import Remark, remarks_on
+from streams.llm.checks import Check, remarks_on
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection
 
 KEPT = Path("llm.sqlite")
@@ -17,7 +17,7 @@ DEAR = ModelsSection(limits={"default": ModelLimits(price_in=1.0, price_out=2.0)
 UNPRICED = ModelsSection(limits={"default": ModelLimits(price_in=1.0)})
 
 
-def said(models: ModelsSection = PRICED, model: str = "m", **llm: Any) -> list[Remark]:
+def said(models: ModelsSection = PRICED, model: str = "m", **llm: Any) -> list[Check]:
     settings = LlmSettings(**{"cache_path": KEPT, **llm})
     remarks = remarks_on(settings, models, {"judge_relevance": model, "evaluate_search": model})
     return [remark for remark in remarks if remark.state != "ok"]

@@ -16,8 +16,8 @@ import pytest_asyncio
 import redis
 from redis.exceptions import RedisError
 
-from streams.llm.journal import Experience, StoreError, Usage, Used
-from streams.llm.redis_journal import PREFIX, RedisStore
+from streams.llm.journal import Experience, JournalError, Usage, Used
+from streams.llm.redis_journal import PREFIX, RedisJournal
 
 DAY = "2025-01-02"
 SERVER = shutil.which("redis-server")
@@ -80,14 +80,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest_asyncio.fixture
-async def store(server: Server) -> AsyncIterator[RedisStore]:
+async def store(server: Server) -> AsyncIterator[RedisJournal]:
     server.asked.flushall()
-    store = RedisStore(server.url)
+    store = RedisJournal(server.url)
     yield store
     await store.aclose()
 
 
-async def test_answers(store: RedisStore, server: Server) -> None:
+async def test_answers(store: RedisJournal, server: Server) -> None:
     assert await store.get("k", 0) is None
     assert await store.keep("k", '{"text": "„ja“"}', 0, 100.5, DAY, 0.5) == 0.5
     assert await store.get("k", 0) == '{"text": "„ja“"}'
@@ -95,29 +95,29 @@ async def test_answers(store: RedisStore, server: Server) -> None:
     assert server.asked.ttl(f"{PREFIX}costs:{DAY}") >= 86_400
 
 
-async def test_an_answer_is_forgotten_after_its_time(store: RedisStore, server: Server) -> None:
+async def test_an_answer_is_forgotten_after_its_time(store: RedisJournal, server: Server) -> None:
     await store.keep("k", "{}", 0, 1.9, DAY, 0.5)
     assert 0 < server.asked.pttl(f"{PREFIX}answer:k") <= 1000
 
 
-async def test_what_is_kept_for_no_time_is_not_kept(store: RedisStore) -> None:
+async def test_what_is_kept_for_no_time_is_not_kept(store: RedisJournal) -> None:
     assert await store.keep("k", "{}", 0, 0, DAY, 0.5) == 0.5
     assert await store.get("k", 0) is None
 
 
-async def test_what_calls_took_is_summed_up(store: RedisStore) -> None:
+async def test_what_calls_took_is_summed_up(store: RedisJournal) -> None:
     assert await store.experience("t", "m") == Experience()
     for took in (10, 30):
         await store.keep("k", "{}", 0, 9, DAY, 0.0, Used("t", "m", True, Usage(1, 100, 90, took, 500)))
     assert await store.experience("t", "m") == Experience(Usage(2, 200, 180, 40, 1000), Usage())
 
 
-async def test_costs_of_a_replay_are_kept_for_longer_than_those_of_a_day(store: RedisStore, server: Server) -> None:
+async def test_costs_of_a_replay_are_kept_for_longer_than_those_of_a_day(store: RedisJournal, server: Server) -> None:
     await store.book("replay:spring", 0.5, None)
     assert server.asked.ttl(f"{PREFIX}costs:replay:spring") > 30 * 86_400
 
 
-async def test_costs(store: RedisStore) -> None:
+async def test_costs(store: RedisJournal) -> None:
     assert await store.book(DAY, 0.6, 1.0) == (True, 0.6)
     refused, total = await store.book(DAY, 0.6, 1.0)
     assert refused is False
@@ -126,10 +126,10 @@ async def test_costs(store: RedisStore) -> None:
     assert (await store.book(DAY, 0.6, None))[0]
 
 
-async def test_replicas_share_a_budget(store: RedisStore, server: Server) -> None:
-    replicas = [store, RedisStore(server.url), RedisStore(server.url)]
+async def test_replicas_share_a_budget(store: RedisJournal, server: Server) -> None:
+    replicas = [store, RedisJournal(server.url), RedisJournal(server.url)]
 
-    async def books(replica: RedisStore) -> int:
+    async def books(replica: RedisJournal) -> int:
         return sum([(await replica.book(DAY, 0.125, 5.0))[0] for _ in range(30)])
 
     booked = sum(await asyncio.gather(*(books(replica) for replica in replicas)))
@@ -138,7 +138,7 @@ async def test_replicas_share_a_budget(store: RedisStore, server: Server) -> Non
     await asyncio.gather(*(replica.aclose() for replica in replicas[1:]))
 
 
-CALLS: list[Callable[[RedisStore], Awaitable[object]]] = [
+CALLS: list[Callable[[RedisJournal], Awaitable[object]]] = [
     lambda store: store.get("k", 0),
     lambda store: store.experience("t", "m"),
     lambda store: store.keep("k", "{}", 0, 9, DAY, 1),
@@ -148,22 +148,22 @@ CALLS: list[Callable[[RedisStore], Awaitable[object]]] = [
 
 @pytest.mark.parametrize("call", CALLS, ids=["get", "experience", "keep", "book"])
 async def test_values_of_another_type_are_trouble(
-    store: RedisStore, server: Server, call: Callable[[RedisStore], Awaitable[object]]
+    store: RedisJournal, server: Server, call: Callable[[RedisJournal], Awaitable[object]]
 ) -> None:
     for name in ("answer:k", f"costs:{DAY}", "usage:t:m:opening"):
         server.asked.lpush(f"{PREFIX}{name}", "of another program")
-    with pytest.raises(StoreError, match="ResponseError"):
+    with pytest.raises(JournalError, match="ResponseError"):
         await call(store)
 
 
-async def test_a_refused_write_keeps_and_books_nothing(store: RedisStore, server: Server) -> None:
+async def test_a_refused_write_keeps_and_books_nothing(store: RedisJournal, server: Server) -> None:
     """A server that is full (maxmemory-policy noeviction) refuses all of a transaction."""
     await store.book(DAY, 0.5, None)
     server.asked.config_set("maxmemory", 1)
     try:
-        with pytest.raises(StoreError):
+        with pytest.raises(JournalError):
             await store.keep("k", "{}", 0, 9, DAY, 1.0)
-        with pytest.raises(StoreError):
+        with pytest.raises(JournalError):
             await store.book(DAY, 1.0, None)
     finally:
         server.asked.config_set("maxmemory", 0)
@@ -171,11 +171,11 @@ async def test_a_refused_write_keeps_and_books_nothing(store: RedisStore, server
     assert await store.book(DAY, 0.0, None) == (True, 0.5)
 
 
-async def test_a_server_that_is_gone_is_trouble_until_it_is_back(store: RedisStore, server: Server) -> None:
+async def test_a_server_that_is_gone_is_trouble_until_it_is_back(store: RedisJournal, server: Server) -> None:
     await store.book(DAY, 0.5, None)
     server.stop()
     for call in CALLS:
-        with pytest.raises(StoreError, match="ConnectionError"):
+        with pytest.raises(JournalError, match="ConnectionError"):
             await call(store)
     server.start()
     assert await store.book(DAY, 0.25, None) == (True, 0.25), "this server keeps nothing over a restart"
@@ -210,15 +210,15 @@ async def swallowing_replies(server: Server, to: bytes) -> AsyncIterator[tuple[s
 
 
 async def test_a_booking_without_a_reply_is_sent_once(
-    store: RedisStore, server: Server, monkeypatch: pytest.MonkeyPatch
+    store: RedisJournal, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server may have done it; sent again, it would be booked again."""
     monkeypatch.setattr("streams.llm.redis_journal._SECONDS", 0.2)
     async with swallowing_replies(server, to=b"INCRBYFLOAT") as (url, sent):
-        impatient = RedisStore(url)
-        with pytest.raises(StoreError, match="TimeoutError"):
+        impatient = RedisJournal(url)
+        with pytest.raises(JournalError, match="TimeoutError"):
             await impatient.book(DAY, 0.5, None)
-        with pytest.raises(StoreError, match="TimeoutError"):
+        with pytest.raises(JournalError, match="TimeoutError"):
             await impatient.keep("k", "{}", 0, 9, DAY, 0.25)
         await impatient.aclose()
         assert await store.book(DAY, 0.0, None) == (True, 0.75)
@@ -227,15 +227,15 @@ async def test_a_booking_without_a_reply_is_sent_once(
 
 
 async def test_a_server_that_hangs_is_trouble_until_it_goes_on(
-    store: RedisStore, server: Server, monkeypatch: pytest.MonkeyPatch
+    store: RedisJournal, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.llm.redis_journal._SECONDS", 0.2)
-    impatient = RedisStore(server.url)
+    impatient = RedisJournal(server.url)
     await impatient.get("k", 0)
     server.send(signal.SIGSTOP)
     try:
         for call in CALLS[:2]:
-            with pytest.raises(StoreError, match="TimeoutError"):
+            with pytest.raises(JournalError, match="TimeoutError"):
                 await call(impatient)
     finally:
         server.send(signal.SIGCONT)
@@ -245,5 +245,5 @@ async def test_a_server_that_hangs_is_trouble_until_it_goes_on(
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:x", "http://127.0.0.1"])
 def test_an_address_that_is_none_is_refused_without_repeating_it(url: str) -> None:
-    with pytest.raises(StoreError, match=r"^llm\.redis_url is no address: it is like redis://localhost:6379/0$"):
-        RedisStore(url.replace("//", "//:hunter2@"))
+    with pytest.raises(JournalError, match=r"^llm\.redis_url is no address: it is like redis://localhost:6379/0$"):
+        RedisJournal(url.replace("//", "//:hunter2@"))

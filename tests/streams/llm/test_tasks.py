@@ -6,7 +6,7 @@ from typing import Any
 from schemas.llm import CallOutcome
 from schemas.replies import ModelFailed, ModelReply
 from streams.llm.tasks import OFFLINE_JUDGES, answer_offline
-from streams.services import LiveWorld
+from streams.services import LiveServices
 from streams.settings import load_settings
 from tests.samples import instance
 from tests.streams.llm.questions import TASK, question
@@ -40,8 +40,8 @@ def test_judges_are_tasks_of_the_configuration() -> None:
 
 
 async def test_without_a_server_and_a_key_it_answers() -> None:
-    world = LiveWorld(load_settings())
-    reply = await world.answer(question(), None)
+    services = LiveServices(load_settings())
+    reply = await services.answer(question(), None)
     assert isinstance(reply, ModelReply | ModelFailed)
     assert reply.call.judged_by == "offline"
-    await world.aclose()
+    await services.aclose()

@@ -282,15 +282,15 @@ async def test_a_producer_is_replaced_after_so_many_records(
     kind: type[CommitStage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RECORDS_OF_A_PRODUCER", 1)
-    worn = [stage_of(kind, Client()).worn]
+    needs_renewal = [stage_of(kind, Client()).needs_renewal]
     monkeypatch.setattr(module, "RECORDS_OF_A_PRODUCER", 3)
     stage = await opened(kind, Client())
     for outputs in ([ONE, TWO], [ONE]):
         await stage.commit(outputs, 42)
-        worn.append(stage.worn)
+        needs_renewal.append(stage.needs_renewal)
     await stage.close()
     await stage.open()
-    assert [*worn, stage.worn] == [False, False, True, False]
+    assert [*needs_renewal, stage.needs_renewal] == [False, False, True, False]
 
 
 def unretrieved(*futures: Any) -> bool:

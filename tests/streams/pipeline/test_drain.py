@@ -10,7 +10,7 @@ from typing import cast
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaConnectionError
 
-from streams.pipeline.drain import Quiescence
+from streams.pipeline.drain import DrainDetector
 from streams.pipeline.group import ConsumerGroup
 from tests.streams.doubles import VirtualClock
 
@@ -101,8 +101,8 @@ class Topics:
         return {place: self.written[place] for place in places}
 
 
-def quiescence(topics: Topics, clock: VirtualClock, *groups: Group) -> Quiescence:
-    return Quiescence(cast("list[ConsumerGroup]", list(groups)), topics.ends, clock)
+def quiescence(topics: Topics, clock: VirtualClock, *groups: Group) -> DrainDetector:
+    return DrainDetector(cast("list[ConsumerGroup]", list(groups)), topics.ends, clock)
 
 
 async def test_groups_that_are_idle_at_the_ends_are_done() -> None:

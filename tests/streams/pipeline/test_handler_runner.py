@@ -14,7 +14,7 @@ from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, R
 from schemas.replies import ModelUnavailable, PagesReply, Reply
 from streams.codec import MAX_DETAIL
 from streams.pipeline.breaker import Breaker, ClosedBreaker
-from streams.pipeline.handler_runner import Decider, Tried, exhausted, retry_of
+from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, exhausted, retry_of
 from streams.settings import BreakerSettings, RetrySettings
 from streams.topology import Handler, InPlaceRetry
 from tests.samples import instance, scored
@@ -54,26 +54,26 @@ def answers(outcomes: Iterable[Outcome | Ask | Steps]) -> Callable[[Event, Any],
 
 async def come_to_an_end(
     handler: Handler,
-    world: World | None = None,
+    services: World | None = None,
     clock: VirtualClock | None = None,
     chance: float = 0.5,
     retries: list[Retry] | None = None,
 ) -> Outcome:
     clock = clock or VirtualClock()
-    decider = Decider(
+    runner = HandlerRunner(
         handler,
         NoRules(),
         PATIENCE,
-        world or World(),
+        services or World(),
         clock,
         lambda: chance,
         Breaker(BreakerSettings(), clock),
         lambda again, _: retries.append(again) if retries is not None else None,
     )
-    answer = decider.decide(PAGE)
+    answer = runner.decide(PAGE)
     if not isinstance(answer, Ask | Retry | Generator):
         return answer
-    tried = await decider.finish(PAGE, answer, record=1)
+    tried = await runner.finish(PAGE, answer, record=1)
     return exhausted(tried.outcome, tried.attempts) if isinstance(tried.outcome, Retry) else tried.outcome
 
 
@@ -84,9 +84,11 @@ def read_last(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
     )
 
 
-def decider_of(world: World, clock: VirtualClock, breaker: Breaker, *more: Any, read: Any = read_last) -> Decider:
+def decider_of(
+    services: World, clock: VirtualClock, breaker: Breaker, *more: Any, read: Any = read_last
+) -> HandlerRunner:
     handler = handler_of(lambda *_: ask(), read, rounds=1)
-    return Decider(handler, NoRules(), PATIENCE, world, clock, lambda: 0.5, breaker, *more)
+    return HandlerRunner(handler, NoRules(), PATIENCE, services, clock, lambda: 0.5, breaker, *more)
 
 
 # --- bugs ------------------------------------------------------------------------------------------------------------
@@ -257,24 +259,24 @@ async def test_a_reader_is_given_all_replies_so_far() -> None:
         seen.append(len(replies))
         return DROP if len(replies) == 3 else ask(f"https://a.example/{len(replies)}")
 
-    world = World()
-    assert await come_to_an_end(handler_of(lambda *_: ask(), read, rounds=3), world) == DROP
+    services = World()
+    assert await come_to_an_end(handler_of(lambda *_: ask(), read, rounds=3), services) == DROP
     assert seen == [1, 2, 3]
-    assert [need.urls[0][-1] for need in world.needs if isinstance(need, FetchPages)] == ["/", "1", "2"]
+    assert [need.urls[0][-1] for need in services.needs if isinstance(need, FetchPages)] == ["/", "1", "2"]
 
 
 async def test_rounds_are_bounded() -> None:
-    world = World()
+    services = World()
     handler = handler_of(lambda *_: ask(), lambda *_: ask(), rounds=2)
-    assert await come_to_an_end(handler, world) == Dead(DeadReason.ROUNDS_EXHAUSTED, "more than 2 asks")
-    assert len(world.needs) == 2
+    assert await come_to_an_end(handler, services) == Dead(DeadReason.ROUNDS_EXHAUSTED, "more than 2 asks")
+    assert len(services.needs) == 2
 
 
 async def test_a_handler_that_asks_and_can_not_read_gets_nothing() -> None:
-    world = World()
-    outcome = instance(Dead, await come_to_an_end(handler_of(lambda *_: ask(), None, rounds=2), world))
+    services = World()
+    outcome = instance(Dead, await come_to_an_end(handler_of(lambda *_: ask(), None, rounds=2), services))
     assert outcome.reason is DeadReason.ROUNDS_EXHAUSTED
-    assert world.needs == []
+    assert services.needs == []
 
 
 async def test_a_retry_after_an_ask_starts_over_with_rounds_of_its_own() -> None:
@@ -286,8 +288,8 @@ async def test_a_retry_after_an_ask_starts_over_with_rounds_of_its_own() -> None
             return ask()
         return UNAVAILABLE if len(rounds) < 4 else DROP
 
-    clock, world = VirtualClock(), World()
-    assert await come_to_an_end(handler_of(lambda *_: ask(), read, rounds=2), world, clock) == DROP
+    clock, services = VirtualClock(), World()
+    assert await come_to_an_end(handler_of(lambda *_: ask(), read, rounds=2), services, clock) == DROP
     assert rounds == [1, 2, 1, 2]
     assert len(clock.pauses) == 1
 
@@ -315,7 +317,7 @@ async def test_a_world_that_fails_is_asked_again_and_then_the_input_is_kept() ->
 async def test_handler_and_reader_get_event_and_rules_and_the_world_gets_the_run() -> None:
     """Also on a second try."""
     seen: list[Any] = []
-    rules, world = NoRules(), World()
+    rules, services = NoRules(), World()
 
     def fn(event: Event, rules: Any) -> Ask:
         seen.append((event, rules))
@@ -328,21 +330,21 @@ async def test_handler_and_reader_get_event_and_rules_and_the_world_gets_the_run
     clock, retried = VirtualClock(), list[tuple[Retry, bool]]()
     for run in ("plan", None):
         seen.clear()
-        decider = Decider(
+        runner = HandlerRunner(
             handler_of(fn, read, rounds=1),
             rules,
             PATIENCE,
-            world,
+            services,
             clock,
             lambda: 0.5,
             Breaker(BreakerSettings(), clock),
             lambda again, replayed: retried.append((again, replayed)),
         )
-        first = instance(Ask, decider.decide(PAGE))
-        assert await decider.finish(PAGE, first, record=1, run=run) == Tried(DROP, 2)
+        first = instance(Ask, runner.decide(PAGE))
+        assert await runner.finish(PAGE, first, record=1, run=run) == AttemptResult(DROP, 2)
         assert len(seen) == 4
         assert all(event is PAGE and its is rules for event, its in seen)
-    assert world.runs == ["plan", "plan", None, None]
+    assert services.runs == ["plan", "plan", None, None]
     assert retried == [(UNAVAILABLE, True), (UNAVAILABLE, False)]
 
 
@@ -350,10 +352,12 @@ async def test_a_world_that_does_not_answer_in_time_is_asked_again() -> None:
     hurried = PATIENCE.model_copy(update={"attempt_seconds": 0.01, "max_attempts": 1})
     clock = VirtualClock()
     handler = handler_of(lambda *_: ask(), lambda *_: DROP, rounds=1)
-    decider = Decider(handler, NoRules(), hurried, Forever(), clock, lambda: 0.5, Breaker(BreakerSettings(), clock))
+    runner = HandlerRunner(
+        handler, NoRules(), hurried, Forever(), clock, lambda: 0.5, Breaker(BreakerSettings(), clock)
+    )
     async with asyncio.timeout(5):
-        tried = await decider.finish(PAGE, ask(), record=1)
-    assert tried == Tried(Retry(RetryReason.UNAVAILABLE, "TimeoutError: "), 1)
+        tried = await runner.finish(PAGE, ask(), record=1)
+    assert tried == AttemptResult(Retry(RetryReason.UNAVAILABLE, "TimeoutError: "), 1)
 
 
 # --- breaker ---------------------------------------------------------------------------------------------------------
@@ -383,14 +387,14 @@ class Recorded(Breaker):
     def open(self, after_seconds: float | None, cause: str = "") -> None:
         self.calls.append(("open", after_seconds, cause))
 
-    def kept_in_line(self) -> None:
+    def rate_limited(self) -> None:
         self.calls.append("kept in line")
 
 
 async def breaker_calls(breaker: Recorded, first: Ask | Retry, *replies: Reply) -> list[Any]:
     """What the breaker is told while a handler asks once a try and gets these replies."""
-    decider = decider_of(World(replies=list(replies)), VirtualClock(), breaker)
-    await decider.finish(PAGE, first, record="one")
+    runner = decider_of(World(replies=list(replies)), VirtualClock(), breaker)
+    await runner.finish(PAGE, first, record="one")
     return breaker.calls
 
 
@@ -420,12 +424,12 @@ async def test_the_breaker_does_not_count_a_wait_in_line_as_a_failure() -> None:
 @pytest.mark.parametrize(("wish", "pause"), [(None, 2.25), (1.0, 0.75), (0.0, 0.0), (1000.0, 45.0)])
 async def test_a_wait_in_line_is_most_of_the_wish_or_of_the_longest_pause(wish: float | None, pause: float) -> None:
     """With a chance of 0.5, three quarters: of 3 s without a wish, and of 60 s at most."""
-    world, clock = World(replies=[ModelUnavailable("no turn", wish, busy=True)]), VirtualClock()
+    services, clock = World(replies=[ModelUnavailable("no turn", wish, busy=True)]), VirtualClock()
 
-    decider = decider_of(world, clock, Breaker(BreakerSettings(), clock))
-    assert await decider.finish(PAGE, ask(), record=1) == Tried(DROP, 1)
+    runner = decider_of(services, clock, Breaker(BreakerSettings(), clock))
+    assert await runner.finish(PAGE, ask(), record=1) == AttemptResult(DROP, 1)
     assert clock.pauses == [pause]
-    assert len(world.needs) == 2
+    assert len(services.needs) == 2
 
 
 # --- cancellation ----------------------------------------------------------------------------------------------------
@@ -449,10 +453,10 @@ async def test_cancellation_passes(answer: Ask | Retry) -> None:
 
 async def test_where_no_model_can_be_asked_a_record_waits_and_uses_no_try_up() -> None:
     """One record is enough for intake to rest; it goes on when the model is back, after more tries than it has."""
-    clock, world = VirtualClock(), World(replies=[ModelUnavailable("nobody there")] * 19)
+    clock, services = VirtualClock(), World(replies=[ModelUnavailable("nobody there")] * 19)
     breaker, told = Breaker(BreakerSettings(), clock), list[bool]()
     breaker.listen(lambda: told.append(breaker.closed))
-    assert await decider_of(world, clock, breaker).finish(PAGE, ask(), record=1) == Tried(DROP, 1)
+    assert await decider_of(services, clock, breaker).finish(PAGE, ask(), record=1) == AttemptResult(DROP, 1)
     assert told == [False, True]
 
 
@@ -460,17 +464,17 @@ async def test_where_no_model_can_be_asked_a_record_waits_and_uses_no_try_up() -
 async def test_who_waits_for_an_answer_is_told_at_once_of_what_does_not_pass(lasting: bool, questions: int) -> None:
     """A key that is refused is refused the second time too; without a breaker nothing else would stop it."""
     refused, clock = ModelUnavailable("status 401", lasting=lasting), VirtualClock()
-    world = World(replies=[refused] * 4)
+    services = World(replies=[refused] * 4)
     breaker = ClosedBreaker(BreakerSettings(), clock)
-    tried = await decider_of(world, clock, breaker, read=lambda *_: UNAVAILABLE).finish(PAGE, ask(), 1, 2)
-    assert tried == Tried(UNAVAILABLE, questions, refused)
-    assert len(world.needs) == questions
+    tried = await decider_of(services, clock, breaker, read=lambda *_: UNAVAILABLE).finish(PAGE, ask(), 1, 2)
+    assert tried == AttemptResult(UNAVAILABLE, questions, refused)
+    assert len(services.needs) == questions
 
 
 async def test_a_breaker_s_cause_has_no_words_of_a_model_s_server() -> None:
     """They may repeat what was asked, and the cause is logged and shown to whoever asks for the process's health."""
     clock, causes = VirtualClock(), list[str]()
-    world = World(replies=[ModelUnavailable("status 401: you asked 'is Ann ill?'", cause="status 401")] * 3)
+    services = World(replies=[ModelUnavailable("status 401: you asked 'is Ann ill?'", cause="status 401")] * 3)
 
     class Listened(Breaker):
         def failed(self, *args: Any, **named: Any) -> None:
@@ -479,7 +483,7 @@ async def test_a_breaker_s_cause_has_no_words_of_a_model_s_server() -> None:
 
     breaker = Listened(BreakerSettings(), clock)
     breaker.listen(lambda: causes.append(breaker.cause))
-    await decider_of(world, clock, breaker).finish(PAGE, ask(), record=1)
+    await decider_of(services, clock, breaker).finish(PAGE, ask(), record=1)
     assert len(causes) > 3, "opened, probed in vain, closed"
     assert set(causes) == {"status 401"}
 
@@ -487,11 +491,11 @@ async def test_a_breaker_s_cause_has_no_words_of_a_model_s_server() -> None:
 async def test_who_gets_no_turn_waits_in_line_and_opens_no_breaker() -> None:
     """A backlog at a model that is well: no try is used up, and nobody speaks of an outage or of stalled work."""
     clock, told, retried = VirtualClock(), list[bool](), list[Retry]()
-    world = World(replies=[ModelUnavailable("no turn", 60.0, busy=True)] * 19)
+    services = World(replies=[ModelUnavailable("no turn", 60.0, busy=True)] * 19)
     breaker = Breaker(BreakerSettings(failures=1), clock)
     breaker.listen(lambda: told.append(breaker.closed))
-    decider = decider_of(world, clock, breaker, lambda again, _: retried.append(again))
-    assert await decider.finish(PAGE, ask(), record=1) == Tried(DROP, 1)
+    runner = decider_of(services, clock, breaker, lambda again, _: retried.append(again))
+    assert await runner.finish(PAGE, ask(), record=1) == AttemptResult(DROP, 1)
     assert (told, retried) == ([], [])
     assert clock.pauses == [45.0] * 19
     assert breaker.closed_at == 45.0 * 18, "the last time somebody was told to wait"

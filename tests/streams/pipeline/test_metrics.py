@@ -14,7 +14,7 @@ from schemas.queries import RankingRequested
 from schemas.relevance import RelevanceJudged, SnippetExtracted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated, SearchScoreSource
-from streams.pipeline.metrics import Observer
+from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.labels import Lane
 from streams.telemetry.metrics import Metrics
 from tests.samples import EXAMPLES
@@ -28,7 +28,7 @@ def example(kind: type[Event], name: str) -> Any:
 def told(*events: Event, replayed: bool = False) -> dict[str, float]:
     """What is counted of these events, by metric and labels, without what stayed at nothing."""
     registry = CollectorRegistry()
-    Observer(Metrics(registry), "toy").emitted(events, replayed, 0.25)
+    PipelineMetrics(Metrics(registry), "toy").emitted(events, replayed, 0.25)
     return {
         " ".join([sample.name, *sample.labels.values()]): sample.value
         for metric in registry.collect()
@@ -195,7 +195,7 @@ def test_what_no_dashboard_shows_is_not_counted() -> None:
 
 def test_what_is_held_and_what_lags_are_gauges() -> None:
     registry = CollectorRegistry()
-    observer = Observer(Metrics(registry), "toy")
+    observer = PipelineMetrics(Metrics(registry), "toy")
     for records in (5, 3):
         observer.holds("pages.crawled.v1", records, 1000 * records, records - 1, 0.5)
         observer.lags("pages.crawled.v1", 10 * records)
@@ -220,7 +220,7 @@ def test_what_is_held_and_what_lags_are_gauges() -> None:
 )
 def test_what_a_run_has_written_and_what_a_replay_reads_is_told_apart(group: Lane, replayed: bool, lane: str) -> None:
     registry = CollectorRegistry()
-    observer = Observer(Metrics(registry), "toy", group)
+    observer = PipelineMetrics(Metrics(registry), "toy", group)
     observer.handled("dead", "invalid", 0.25, 3600.0, replayed)
     observer.died(DeadReason.INVALID, Stage.DECODE, replayed)
     observer.retried(RetryReason.UNAVAILABLE, replayed)
@@ -275,7 +275,7 @@ def test_a_query_is_told_with_scores_and_labels_and_without_its_text() -> None:
 
 
 def test_a_breaker_that_opens_says_why() -> None:
-    observer = Observer(Metrics(CollectorRegistry()), "toy")
+    observer = PipelineMetrics(Metrics(CollectorRegistry()), "toy")
     with structlog.testing.capture_logs() as logs:
         observer.breaker(False, "OSError: No space left on device")
         observer.breaker(True)

@@ -17,12 +17,12 @@ from schemas.pages import CrawledPage
 from schemas.replies import PagesReply, Reply
 from streams.codec import OutputRecord
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.handler_runner import Decider
-from streams.pipeline.metrics import Observer
-from streams.pipeline.processor import Done, Pending, Work
+from streams.pipeline.handler_runner import HandlerRunner
+from streams.pipeline.metrics import PipelineMetrics
+from streams.pipeline.processor import Done, Pending, RecordProcessor
 from streams.settings import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
-from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPIC_BYTES, Handler, RetryTier
+from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPIC_BYTES, Handler, RetryTopic
 from tests.samples import instance, scored
 from tests.streams.doubles import PAGE, START, NoRules, VirtualClock, handler_of, raw_record
 
@@ -41,11 +41,11 @@ class EmptyWorld:
 class Bench:
     """Work on one handler, with its clock and its metrics."""
 
-    def __init__(self, handler: Handler | Callable[..., Outcome | Ask], tier: RetryTier | None = None) -> None:
+    def __init__(self, handler: Handler | Callable[..., Outcome | Ask], tier: RetryTopic | None = None) -> None:
         self.clock = VirtualClock()
         self.registry = CollectorRegistry()
-        observer = Observer(Metrics(self.registry), "toy")
-        self.decider = Decider(
+        observer = PipelineMetrics(Metrics(self.registry), "toy")
+        self.runner = HandlerRunner(
             handler if isinstance(handler, Handler) else handler_of(handler),
             NoRules(),
             PATIENCE,
@@ -55,7 +55,7 @@ class Bench:
             Breaker(BreakerSettings(), self.clock),
             lambda again, replayed: observer.retried(again.reason, replayed),
         )
-        self.work = Work(self.decider, self.clock, observer, tier)
+        self.work = RecordProcessor(self.runner, self.clock, observer, tier)
 
     def outputs(self, record: ConsumerRecord | None = None) -> Sequence[OutputRecord]:
         done = instance(Done, self.work.begin(record or raw_record()))
@@ -238,7 +238,7 @@ async def test_a_fault_while_completing_is_a_dead_letter_too(monkeypatch: pytest
         raise LookupError("ours")
 
     bench = Bench(lambda *_: Retry(RetryReason.UNAVAILABLE))
-    monkeypatch.setattr(bench.decider, "finish", broken)
+    monkeypatch.setattr(bench.runner, "finish", broken)
     assert texts(await complete(bench))["x-error-message"] == "LookupError: ours"
 
 

@@ -7,7 +7,7 @@ import pytest
 from handlers.training.join import LeftOut
 from schemas.event import Event
 from schemas.outcome import Dead
-from streams.query.training_data import Reading, read_file
+from streams.query.training_data import TrainingRecords, read_file
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
 from tests.handlers.training.feedback import address, completed, row
 
@@ -16,9 +16,9 @@ ANSWER = completed("r", [row(0.5), row(0.25)]).to_wire()
 CLICK: dict[str, Any] = {"request_id": "r", "url": address(1), "clicked": True}
 
 
-def read(feedback: list[Any], answers: list[Any]) -> Reading:
+def read(feedback: list[Any], answers: list[Any]) -> TrainingRecords:
     """What comes of lines; values are written as JSON."""
-    reading = Reading()
+    reading = TrainingRecords()
     for topic, some in ((RANKING_FEEDBACK, feedback), (RANKING_COMPLETED, answers)):
         lines = [line if isinstance(line, bytes | Dead) else json.dumps(line).encode() for line in some]
         for found in read_file(topic, FILE, iter(lines)):

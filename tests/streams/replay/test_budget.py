@@ -9,7 +9,7 @@ import pytest
 from schemas.replies import ModelReply, ModelUnavailable
 from streams.llm.journal import BoundReachedError
 from streams.llm.settings import ModelLimits
-from streams.llm.sqlite_journal import SqliteStore
+from streams.llm.sqlite_journal import SqliteJournal
 from streams.replay.budget import ACCOUNT_SECONDS, CostBound, account_of, cost_problems, open_account, spent_by
 from streams.settings import Settings, load_settings
 from streams.topology import handler_named
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 
 async def test_a_plan_is_booked_beside_the_day(path: Path) -> None:
-    bound = CostBound(SqliteStore(path), "spring", 1.0)
+    bound = CostBound(SqliteJournal(path), "spring", 1.0)
     assert await bound.book(DAY, 0.6, 5.0) == (True, 0.6)
     with pytest.raises(BoundReachedError, match=r"0\.6000 USD, and may spend 1\.0000"):
         await bound.book(DAY, 0.6, 5.0)
@@ -38,7 +38,7 @@ async def test_a_plan_is_booked_beside_the_day(path: Path) -> None:
 
 
 async def test_what_the_day_refuses_is_not_booked_on_the_plan(path: Path) -> None:
-    bound = CostBound(SqliteStore(path), "spring", 10.0)
+    bound = CostBound(SqliteJournal(path), "spring", 10.0)
     assert await bound.book(DAY, 2.0, 1.0) == (False, 0.0)
     assert await bound.spent() == 0.0
     assert not bound.reached.is_set()
@@ -47,14 +47,14 @@ async def test_what_the_day_refuses_is_not_booked_on_the_plan(path: Path) -> Non
 
 async def test_plans_have_accounts_of_their_own_that_outlive_processes(path: Path) -> None:
     for plan, most in (("spring", 1.0), ("autumn", 1.0)):
-        bound = CostBound(SqliteStore(path), plan, most)
+        bound = CostBound(SqliteJournal(path), plan, most)
         assert (await bound.book(DAY, 0.8, None))[0]
         await bound.aclose()
-    again = CostBound(SqliteStore(path), "spring", 1.0)
+    again = CostBound(SqliteJournal(path), "spring", 1.0)
     with pytest.raises(BoundReachedError):
         await again.book(DAY, 0.8, None)
     await again.aclose()
-    more = CostBound(SqliteStore(path), "spring", 2.0)
+    more = CostBound(SqliteJournal(path), "spring", 2.0)
     assert (await more.book(DAY, 0.8, None))[0]
     await more.aclose()
     settings = load_settings(llm={"cache_path": str(path)})
@@ -64,7 +64,7 @@ async def test_plans_have_accounts_of_their_own_that_outlive_processes(path: Pat
 
 
 async def test_processes_of_one_plan_keep_one_bound(path: Path) -> None:
-    bounds = [CostBound(SqliteStore(path), "spring", 20.0) for _ in range(3)]
+    bounds = [CostBound(SqliteJournal(path), "spring", 20.0) for _ in range(3)]
 
     async def books(bound: CostBound) -> int:
         count = 0
@@ -82,7 +82,7 @@ async def test_processes_of_one_plan_keep_one_bound(path: Path) -> None:
 
 async def test_the_gateway_asks_nobody_beyond_the_bound(path: Path) -> None:
     """A reply of two tokens is booked with the ten that it may have, and costs two."""
-    bound = CostBound(SqliteStore(path), "spring", 13.0)
+    bound = CostBound(SqliteJournal(path), "spring", 13.0)
     usage = {"prompt_tokens": 5, "completion_tokens": 2}
     async with served(says("Relevant", usage=usage), limits=DEAR, store=bound) as (server, gateway):
         replies = [await gateway.answer(question(str(number))) for number in range(4)]
@@ -97,7 +97,7 @@ async def test_a_bound_of_nothing_lets_answers_through_that_are_kept(path: Path)
     async with model_server(says("Relevant")) as server:
         async with gateway_at(server.base_url, limits=DEAR, cache_path=path) as gateway:
             await gateway.answer(question())
-        async with gateway_at(server.base_url, limits=DEAR, store=CostBound(SqliteStore(path), "p", 0.0)) as gateway:
+        async with gateway_at(server.base_url, limits=DEAR, store=CostBound(SqliteJournal(path), "p", 0.0)) as gateway:
             assert isinstance(await gateway.answer(question()), ModelReply)
             assert isinstance(await gateway.answer(question("new")), ModelUnavailable)
     assert len(server.asked) == 1
@@ -112,7 +112,7 @@ async def test_a_journal_knows_the_plans_that_were_begun_with_it(path: Path, tmp
     settings = load_settings(llm={"cache_path": str(path)})
     await open_account(settings, "spring", 100.0)
     assert await spent_by(settings, "spring", 100.0) == 0.0
-    bound = CostBound(SqliteStore(path), "spring", 1.0)
+    bound = CostBound(SqliteJournal(path), "spring", 1.0)
     await bound.book(DAY, 0.5, None)
     await bound.aclose()
     await open_account(settings, "spring", 200.0)

@@ -8,11 +8,11 @@ from prometheus_client import CollectorRegistry
 from schemas.dead import dead_letter_topic
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.handler_runner import Decider
-from streams.pipeline.metrics import Observer
-from streams.pipeline.processor import Done, Pending, Work
-from streams.replay.pace import Pace
-from streams.replay.processor import ReplayWork, Route
+from streams.pipeline.handler_runner import HandlerRunner
+from streams.pipeline.metrics import PipelineMetrics
+from streams.pipeline.processor import Done, Pending, RecordProcessor
+from streams.replay.pace import ReplayRate
+from streams.replay.processor import ReplayProcessor, Route
 from streams.settings import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
 from tests.samples import instance, scored
@@ -36,14 +36,14 @@ class Desk:
         self.metrics = Metrics(CollectorRegistry())
         clock = VirtualClock()
         handler = handler_of(fn)
-        observer = Observer(self.metrics, "score_page", "replay")
+        observer = PipelineMetrics(self.metrics, "score_page", "replay")
         breaker = Breaker(BreakerSettings(), clock)
-        decider = Decider(handler, NoRules(), RetrySettings(max_attempts=1), None, clock, random.random, breaker)  # type: ignore[arg-type] # nobody asks
+        runner = HandlerRunner(handler, NoRules(), RetrySettings(max_attempts=1), None, clock, random.random, breaker)  # type: ignore[arg-type] # nobody asks
         places = {"pages.scored.v1": SHADOW, dead_letter_topic(handler.consumes.name, handler.group): LETTERS}
-        self.pace = Pace(None, clock)
-        self.live = Work(decider, clock, observer)
-        self.replay = ReplayWork(
-            decider,
+        self.pace = ReplayRate(None, clock)
+        self.live = RecordProcessor(runner, clock, observer)
+        self.replay = ReplayProcessor(
+            runner,
             clock,
             observer,
             run=RUN,
@@ -70,14 +70,14 @@ def headers(result: Done) -> list[dict[str, str]]:
 
 
 def test_results_are_those_of_live_traffic_but_for_their_place_and_the_run() -> None:
-    desk = Desk()
+    context = Desk()
     record = raw_record()
-    [live], [again] = done(desk.live.begin(record)).outputs, done(desk.replay.begin(record)).outputs
+    [live], [again] = done(context.live.begin(record)).outputs, done(context.replay.begin(record)).outputs
     assert (again.topic, again.key, again.value) == (SHADOW, live.key, live.value)
     [was], [now] = headers(Done.of(live)), headers(Done.of(again))
     assert now.pop("assay_run") == RUN
     assert now == was
-    assert (desk.replay.replayed, desk.counted("replayed")) == (1, 1)
+    assert (context.replay.replayed, context.counted("replayed")) == (1, 1)
 
 
 def test_the_run_of_an_earlier_backfill_gives_way_to_this_one() -> None:
@@ -87,17 +87,17 @@ def test_the_run_of_an_earlier_backfill_gives_way_to_this_one() -> None:
 
 
 def test_what_is_not_meant_is_passed_over_and_needs_no_turn() -> None:
-    desk = Desk(means=lambda record: record.key == b"mine")
-    assert desk.replay.begin(raw_record(key=b"other")) == Done.of()
-    assert (desk.replay.replayed, desk.replay.passed_over, desk.counted("passed_over")) == (0, 1, 1)
-    assert len(done(desk.replay.begin(raw_record(key=b"mine"))).outputs) == 1
+    context = Desk(means=lambda record: record.key == b"mine")
+    assert context.replay.begin(raw_record(key=b"other")) == Done.of()
+    assert (context.replay.replayed, context.replay.passed_over, context.counted("passed_over")) == (0, 1, 1)
+    assert len(done(context.replay.begin(raw_record(key=b"mine"))).outputs) == 1
 
 
 def test_dead_letters_go_to_the_plan_s_own_topic_and_are_counted() -> None:
-    desk = Desk()
-    [letter] = done(desk.replay.begin(raw_record(value=b"\xff"))).outputs
-    assert (letter.topic, letter.value, desk.replay.dead) == (LETTERS, b"\xff", 1)
-    [refused] = desk.replay.refuse(raw_record(), Dead(DeadReason.OUTPUT_TOO_LARGE, "so large")).outputs
+    context = Desk()
+    [letter] = done(context.replay.begin(raw_record(value=b"\xff"))).outputs
+    assert (letter.topic, letter.value, context.replay.dead) == (LETTERS, b"\xff", 1)
+    [refused] = context.replay.refuse(raw_record(), Dead(DeadReason.OUTPUT_TOO_LARGE, "so large")).outputs
     assert refused.topic == LETTERS
     dropping = Desk(lambda _page, _rules: Drop(DropReason.NOTHING_TO_DO))
     assert done(dropping.replay.begin(raw_record())) == Done.of()
@@ -105,10 +105,10 @@ def test_dead_letters_go_to_the_plan_s_own_topic_and_are_counted() -> None:
 
 
 async def test_what_waits_for_the_world_ends_in_the_plan_s_topics_too() -> None:
-    desk = Desk(lambda _page, _rules: Retry(RetryReason.UNAVAILABLE, "down"))
+    context = Desk(lambda _page, _rules: Retry(RetryReason.UNAVAILABLE, "down"))
     record = raw_record()
-    pending = instance(Pending, desk.replay.begin(record))
-    [letter] = (await desk.replay.complete(record, pending)).outputs
+    pending = instance(Pending, context.replay.begin(record))
+    [letter] = (await context.replay.complete(record, pending)).outputs
     assert letter.topic == LETTERS
     assert dict(letter.headers)["x-reason"] == b"retries_exhausted"
     assert dict(letter.headers)["x-run"] == RUN.encode()
