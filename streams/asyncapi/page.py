@@ -58,7 +58,7 @@ def _page(document: Json) -> Iterator[str]:
     yield from _contents("Schemas", "schema", ((name, name) for name in schemas))
     yield f"</nav><main><h1>{escape(info['title'])} <small>{escape(info['version'])} · "
     yield f"AsyncAPI {escape(document['asyncapi'])}</small></h1><p>{escape(info['description'])}</p>"
-    yield '<p class="quiet">The document: <a href="/asyncapi.yaml">YAML</a> · <a href="/page.json">JSON</a></p>'
+    yield '<p class="quiet">The document: <a href="/asyncapi.yaml">YAML</a> · <a href="/asyncapi.json">JSON</a></p>'
     yield '<p id="nothing" class="quiet none">Nothing holds all these words. Escape shows everything again.</p>'
     yield "<h2>Topics</h2>"
     for name, channel in channels.items():

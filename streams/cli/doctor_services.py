@@ -178,7 +178,7 @@ def _journal(llm: LlmSettings) -> Iterator[Finding]:
 
 
 async def _spent_today(llm: LlmSettings) -> float:
-    """The day's costs of all replicas. Raises StoreError where nobody can tell."""
+    """The day's costs of all replicas. Raises JournalError where nobody can tell."""
     store = make_store(llm.cache_path, llm.redis_url.get_secret_value())
     try:
         async with asyncio.timeout(_MODEL_SECONDS):

@@ -23,7 +23,7 @@ from streams.cli.publish_input import Input, Publication
 from streams.cli.publish_progress import publish_progress
 from streams.codec import OutputRecord
 from streams.kafka.topics import create_topics
-from streams.pipeline.commit import stop_producer
+from streams.kafka.transactions import stop_producer
 from streams.publish.entries import SourceError
 from streams.publish.run_log import RunLog, RunSending, RunTakenError
 from streams.publish.walk import ChangedError, Position

@@ -28,7 +28,7 @@ from streams.cli.try_ import dumped
 from streams.cli.try_diff import comparison_of
 from streams.llm.journal import JournalError
 from streams.replay.budget import cost_problems
-from streams.replay.diff import Compared, compare
+from streams.replay.dry_run import Compared, compare
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
 from streams.replay.plan import ReplayError, handler_of
 from streams.replay.ranges import count

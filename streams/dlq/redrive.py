@@ -14,7 +14,6 @@ that is not meant; those that are meant and stand behind it stay, and are counte
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from base64 import b64decode
 from collections import Counter
@@ -22,15 +21,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.admin import RecordsToDelete
 
 from schemas.dead import REDRIVEN_OF
 from schemas.event import RUN_HEADER
 from streams.codec import UNREADABLE_HEADER, OutputRecord
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection
-from streams.kafka.clients import make_admin, make_producer, opened, start
-from streams.pipeline.commit import send_all, stop_producer
+from streams.kafka.clients import make_admin, make_producer, opened
+from streams.kafka.transactions import RecordWriter
 from streams.pipeline.failures import LETTER_NOTES
 from streams.settings import Settings
 
@@ -139,17 +138,17 @@ class _PartitionDrive:
             await self._go(letters, handler, partition, None)
             return
         kafka = self._settings.kafka
-        producer = make_producer(kafka, f"{partition.topic}.redrive.{partition.partition}", "assay.dlq")
+        own_id = f"{partition.topic}.redrive.{partition.partition}"
+        writer = RecordWriter(lambda: make_producer(kafka, own_id, "assay.dlq"), kafka.transaction_timeout_seconds)
         try:
-            async with asyncio.timeout(2 * kafka.transaction_timeout_seconds):
-                await start(producer)
+            await writer.start()
             await letters.settle(partition)
-            await self._go(letters, handler, partition, producer)
+            await self._go(letters, handler, partition, writer)
         finally:
-            await stop_producer(producer, kafka.transaction_timeout_seconds)
+            await writer.stop()
 
     async def _go(
-        self, letters: DeadLetterReader, handler: str, partition: TopicPartition, producer: AIOKafkaProducer | None
+        self, letters: DeadLetterReader, handler: str, partition: TopicPartition, writer: RecordWriter | None
     ) -> None:
         runs = await letters.redriven(partition)
         batch: list[tuple[DeadLetterRecord, OutputRecord]] = []
@@ -168,60 +167,39 @@ class _PartitionDrive:
                 continue
             batch.append((letter, record))
             if len(batch) >= _BATCH_LETTERS or sum(one.size for _, one in batch) >= _BATCH_BYTES:
-                await self._send(partition, producer, batch)
+                await self._send(partition, writer, batch)
                 batch = []
         if batch:
-            await self._send(partition, producer, batch)
+            await self._send(partition, writer, batch)
 
     async def _send(
         self,
         partition: TopicPartition,
-        producer: AIOKafkaProducer | None,
+        writer: RecordWriter | None,
         batch: list[tuple[DeadLetterRecord, OutputRecord]],
     ) -> None:
-        if producer is not None:
-            await self._transact(partition, producer, batch)
+        if writer is not None:
+            # Records and their markers, or neither.
+            records = [record for _, record in batch]
+            markers = [self._marker(partition, letter) for letter, _ in batch]
+            await writer.write("", [*records, *markers], abort_on_error=True)
         for letter, record in batch:
             self._result.targets[letter.handler, letter.note.reason, record.topic] += 1
         self._result.sent += len(batch)
         self._advance(len(batch))
-        if self._rate and producer is not None:
+        if self._rate and writer is not None:
             await asyncio.sleep(len(batch) / self._rate)
 
-    async def _transact(
-        self, partition: TopicPartition, producer: AIOKafkaProducer, batch: list[tuple[DeadLetterRecord, OutputRecord]]
-    ) -> None:
-        """Records and their markers, or neither."""
-        async with asyncio.timeout(self._settings.kafka.transaction_timeout_seconds):
-            await producer.begin_transaction()
-            try:
-                await send_all(producer, "", [record for _, record in batch])
-                markers = [await self._mark(producer, partition, letter) for letter, _ in batch]
-                await asyncio.gather(*markers)
-            except BaseException:
-                # So that readers need not wait until the broker gives the transaction up.
-                with contextlib.suppress(Exception):
-                    await producer.abort_transaction()
-                raise
-            await producer.commit_transaction()
-
-    async def _mark(
-        self, producer: AIOKafkaProducer, partition: TopicPartition, letter: DeadLetterRecord
-    ) -> asyncio.Future[object]:
+    def _marker(self, partition: TopicPartition, letter: DeadLetterRecord) -> OutputRecord:
+        """The record that says beside a dead letter that it was sent again."""
         notes = {
             REDRIVEN_OF: str(letter.record.offset),
             "x-run": self._run_id,
             "x-redriven-at": datetime.now(UTC).isoformat(),
         }
         key = letter.record.key
-        sent: asyncio.Future[object] = await producer.send(
-            partition.topic,
-            partition=partition.partition,
-            key=key,
-            value=b"" if key is None else None,
-            headers=[(name, text.encode()) for name, text in notes.items()],
-        )
-        return sent
+        headers = tuple((name, text.encode()) for name, text in notes.items())
+        return OutputRecord(partition.topic, key, b"" if key is None else None, headers, partition.partition)
 
 
 @dataclass

@@ -56,7 +56,7 @@ class Budget:
         """Books the costs of a call that is about to be made; seconds until midnight where they are too much.
 
         Raises:
-            StoreError: Costs can't be kept, so none may arise.
+            JournalError: Costs can't be kept, so none may arise.
         """
         booked, total = await self._store.book(day, usd, self._most)
         self.show(day, total)
@@ -231,7 +231,7 @@ class Accounting:
             undo: Called with what came of it where nobody waits any more.
 
         Raises:
-            StoreError: It could not be done.
+            JournalError: It could not be done.
             LateError: Or not in time.
         """
         running = asyncio.create_task(work)

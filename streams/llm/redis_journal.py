@@ -14,7 +14,7 @@ _OTHER_COSTS_SECONDS = 90 * 86_400
 
 
 class RedisJournal:
-    """An ``AnswerStore`` in Redis. Durable as far as the server is: give it ``appendonly yes``."""
+    """An ``AnswerJournal`` in Redis. Durable as far as the server is: give it ``appendonly yes``."""
 
     def __init__(self, url: str) -> None:
         """Opens nothing yet.
@@ -23,7 +23,7 @@ class RedisJournal:
             url: Such as redis://localhost:6379/0.
 
         Raises:
-            StoreError: The client library is not installed, or the URL is none.
+            JournalError: The client library is not installed, or the URL is none.
         """
         try:
             import redis.asyncio

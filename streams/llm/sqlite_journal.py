@@ -163,7 +163,7 @@ def make_store(cache_path: Path | None, redis_url: str) -> AnswerJournal:
     """Redis where one is named, else the file.
 
     Raises:
-        StoreError: Redis is named and its client is not installed.
+        JournalError: Redis is named and its client is not installed.
     """
     if not redis_url:
         return SqliteJournal(cache_path)

@@ -20,14 +20,14 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import InvalidProducerEpoch, KafkaError, MessageSizeTooLargeError, ProducerFenced
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
-from streams.kafka.clients import make_admin, make_producer, opened, start
-from streams.pipeline.commit import send_all, stop_producer
+from streams.kafka.clients import make_admin, make_producer, opened
+from streams.kafka.transactions import RecordWriter
 from streams.publish.walk import Position, position_of
 from streams.settings import PipelineSettings, Settings
 from streams.topology import Topic
@@ -59,7 +59,10 @@ class RunLog:
         self._prefix = settings.kafka.topic_prefix
         self._place = TopicPartition(f"{self._prefix}{topic.name}", 0)
         self._sleep = sleep
-        self._producer: AIOKafkaProducer | None = None
+        kafka = settings.kafka
+        self._writer = RecordWriter(
+            lambda: make_producer(kafka, self.transactional_id, "assay.publish"), kafka.transaction_timeout_seconds
+        )
         self.group = f"{self._prefix}assay.publish.{run}"
         """The consumer group whose offset is the position; tools that show groups show it."""
 
@@ -100,24 +103,16 @@ class RunLog:
             KafkaError, TimeoutError: Kafka can't be reached, or not now.
         """
         await self.close()
-        kafka = self._settings.kafka
-        producer = make_producer(kafka, self.transactional_id, "assay.publish")
         try:
-            async with asyncio.timeout(2 * kafka.transaction_timeout_seconds):
-                await start(producer)
-                # Written and taken back: when the coordinator has answered, it no longer gives out an older position.
-                await producer.begin_transaction()
-                await producer.send_offsets_to_transaction({self._place: OffsetAndMetadata(0, "")}, self.group)
-                await producer.abort_transaction()
-                position = await self.read()
+            await self._writer.start()
+            await self._writer.settle(self.group, self._place)
+            return await self.read()
         except _FENCED as error:
-            await stop_producer(producer, 1.0)
+            await self._writer.stop(1.0)
             raise RunTakenError from error
         except BaseException:
-            await stop_producer(producer, 1.0)
+            await self._writer.stop(1.0)
             raise
-        self._producer = producer
-        return position
 
     async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position, count: int) -> None:
         """Writes records together with the position after them, however often Kafka has to be asked.
@@ -137,13 +132,14 @@ class RunLog:
         waited = 0.0
         while True:
             try:
-                await self._transact(records, after, count)
+                offsets = {self._place: OffsetAndMetadata(count, after.to_text())}
+                await self._writer.write(self._prefix, records, self.group, offsets)
             except _FENCED as error:
                 raise RunTakenError from error
             except MessageSizeTooLargeError:
                 raise
             except (KafkaError, TimeoutError, OSError, AssertionError, KeyError) as error:
-                if self._fenced():
+                if isinstance(self._writer.ended, _FENCED):
                     raise RunTakenError from error
                 if waited >= patience:
                     raise
@@ -160,32 +156,7 @@ class RunLog:
 
     async def close(self) -> None:
         """Lets go; never raises."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            await stop_producer(producer, self._settings.kafka.transaction_timeout_seconds)
-
-    async def _transact(self, records: Sequence[OutputRecord], after: Position, count: int) -> None:
-        producer = self._producer
-        if producer is None or _sender_ended(producer) is not None:
-            raise KafkaError("the producer has stopped")
-        async with asyncio.timeout(self._settings.kafka.transaction_timeout_seconds):
-            await producer.begin_transaction()
-            await send_all(producer, self._prefix, records)
-            offset = {self._place: OffsetAndMetadata(count, after.to_text())}
-            await producer.send_offsets_to_transaction(offset, self.group)
-            await producer.commit_transaction()
-
-    def _fenced(self) -> bool:
-        """Whether the producer came to its end because a later one has its id; aiokafka tells only its sender."""
-        return self._producer is not None and isinstance(_sender_ended(self._producer), _FENCED)
-
-
-def _sender_ended(producer: AIOKafkaProducer) -> BaseException | None:
-    task = getattr(getattr(producer, "_sender", None), "_sender_task", None)
-    if task is None or not task.done():
-        return None
-    error: BaseException | None = None if task.cancelled() else task.exception()
-    return error or KafkaError("it has ended")
+        await self._writer.stop()
 
 
 class RunSending:

@@ -50,7 +50,7 @@ async def check_terms(settings: Settings, plan: ReplayPlan, now: float) -> None:
 
     Raises:
         ReplayError: They are others.
-        StoreError: The journal can't be read or written now.
+        JournalError: The journal can't be read or written now.
     """
     left = plan.stages[plan.stage :]
     for stage in left:
@@ -106,7 +106,7 @@ async def begin(
         ReplayError: It needs another option, can't be, there is a plan of that name, or a handler has nothing of what
             the selection asks for.
         KafkaError: The cluster can't be reached.
-        StoreError: Something is paid, and the journal can't be written.
+        JournalError: Something is paid, and the journal can't be written.
     """
     plan = await resolved(settings, make_plan(wishes, settings, now), bounds)
     if problems := cost_problems(settings, [handler_of(stage) for stage in plan.stages]):

@@ -23,7 +23,7 @@ ACCOUNT_SECONDS = 90 * 86_400.0
 
 
 class CostBound:
-    """An ``AnswerJournal`` that asks a plan's account first. Give it to ``LiveWorld`` as its journal.
+    """An ``AnswerJournal`` that asks a plan's account first. Give it to ``LiveServices`` as its journal.
 
     Attributes:
         reached: Set when a call was refused; the replay should pause then. Nothing was decided on its record.
@@ -41,7 +41,7 @@ class CostBound:
         """USD of the plan so far, in all its processes; calls under way are counted with their longest reply.
 
         Raises:
-            StoreError: The journal can't be read now.
+            JournalError: The journal can't be read now.
         """
         return (await self._store.book(self._account, 0.0, None))[1]
 
@@ -105,7 +105,7 @@ def bound_of(settings: Settings, plan: str, most_usd: float | None) -> CostBound
     """The bound of a plan in the journal that the settings name.
 
     Raises:
-        StoreError: The journal can't be had with these settings.
+        JournalError: The journal can't be had with these settings.
     """
     return CostBound(make_store(settings.llm.cache_path, settings.llm.redis_url.get_secret_value()), plan, most_usd)
 
@@ -119,7 +119,7 @@ async def open_account(settings: Settings, plan: str, now: float) -> None:
         now: Seconds since the epoch.
 
     Raises:
-        StoreError: The journal can't be had or written.
+        JournalError: The journal can't be had or written.
     """
     bound = bound_of(settings, plan, None)
     try:
@@ -137,7 +137,7 @@ async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
         now: Seconds since the epoch.
 
     Raises:
-        StoreError: The journal can't be read now.
+        JournalError: The journal can't be read now.
     """
     path = settings.llm.cache_path
     if not settings.llm.redis_url.get_secret_value() and (path is None or not path.exists()):

@@ -16,20 +16,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from schemas.event import Envelope, Event
 from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, SearchVectors
 from schemas.outcome import Dead, DeadReason, Emit, Outcome, Steps, finished
+from schemas.replays import ReplaySelection, ReplayStage
 from schemas.replies import ModelFailed, ModelReply, Reply
 from schemas.rules import Rules
 from streams.clock import Clock
-from streams.codec import Headers, decode, encode
+from streams.codec import Headers, decode, encode, timestamp
+from streams.kafka.log_reader import read_log
 from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
 from streams.llm.prices import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits
 from streams.llm.tasks import answer_offline
+from streams.replay.diff import Comparison
+from streams.replay.plan import ReplayError, handler_of
+from streams.replay.selection import make_selector
 from streams.settings import Settings
 from streams.topology import Handler, topic_of
 
@@ -107,7 +113,7 @@ class Forecast:
             followed: Questions of the conversation before it, without the first one.
 
         Raises:
-            StoreError: The journal can't be read.
+            JournalError: The journal can't be read.
         """
         opening = is_opening(need)
         self.conversations += opening
@@ -225,7 +231,7 @@ class DryRun:
         """Looks up what earlier calls took.
 
         Raises:
-            StoreError: The journal can't be read.
+            JournalError: The journal can't be read.
         """
         settings = self._settings
         for part in self.parts.values():
@@ -248,7 +254,7 @@ class DryRun:
         """One record that a handler reads, and all that would come of it.
 
         Raises:
-            StoreError: The journal can't be read.
+            JournalError: The journal can't be read.
         """
         part = self.parts[handler.name]
         part.records += 1
@@ -314,3 +320,76 @@ class DryRun:
             return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:500])
         finally:
             part.busy += self._clock.monotonic() - began
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What was compared.
+
+    Attributes:
+        handler: The handler's name.
+        records: That were decided on.
+        dead: Those of them that are dead under either configuration.
+        version_now: Of the handler's rules under the configuration in force.
+        version_then: Under the other one; equal versions decide alike.
+    """
+
+    handler: str
+    records: int
+    dead: int
+    version_now: str
+    version_then: str
+
+
+async def compare(
+    settings: Settings,
+    other: Settings,
+    stage: ReplayStage,
+    selection: ReplaySelection,
+    comparison: Comparison,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Compared:
+    """Decides on every record of a stage's ranges under both configurations, and feeds the comparison.
+
+    Args:
+        settings: The configuration in force.
+        other: The other one.
+        stage: A handler that asks for nothing of the world, with the ranges of its topic.
+        selection: Which of the records are meant.
+        comparison: For what the handler emits.
+        advance: Told of each record that was passed, for a bar.
+
+    Raises:
+        ReplayError: The handler needs the world, or the selection what the handler does not have.
+        SettingsError: Sections of a configuration that are right by themselves don't go together.
+        KafkaError: The cluster can't be read.
+    """
+    handler = handler_of(stage)
+    if handler.read is not None:
+        raise ReplayError(f"{handler.name} asks for what a comparison does not provide; leave --diff out")
+    now, then = settings.rules(handler.rules), other.rules(handler.rules)
+    means = await make_selector(settings, handler, selection, stage.decisions)
+    records = dead = 0
+    async with aclosing(read_log(settings.kafka, stage.topic, stage.ranges)) as source:
+        async for record in source:
+            advance(1)
+            if not means(record):
+                continue
+            event = decode(handler.consumes, record.value, record.headers, timestamp(record.timestamp))
+            outcomes = [_decided(handler, event, rules) for rules in (now, then)]
+            comparison.add(*outcomes)
+            records += 1
+            dead += any(isinstance(outcome, Dead) for outcome in outcomes)
+    return Compared(handler.name, records, dead, now.config_version, then.config_version)
+
+
+def _decided(handler: Handler, event: Event | Dead, rules: Rules) -> Outcome:
+    if isinstance(event, Dead):
+        return event
+    try:
+        answer: Outcome | Ask = finished(handler.fn(event, rules))
+    except Exception as error:
+        return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}")
+    if isinstance(answer, Ask):
+        return Dead(DeadReason.HANDLER_BUG, f"{handler.name} has no reader and asks")
+    return answer

@@ -256,7 +256,7 @@ async def estimate(
 
     Raises:
         ReplayError: The selection asks for what a handler does not have.
-        StoreError: The journal can't be read.
+        JournalError: The journal can't be read.
         KafkaError: The cluster can't be read.
     """
     stages = [(stage, handler_of(stage)) for stage in plan.stages]
@@ -309,7 +309,7 @@ async def estimate_source(
         clock: Time; the system's by default.
 
     Raises:
-        StoreError: The journal can't be read.
+        JournalError: The journal can't be read.
     """
     roots = [handler for handler in HANDLERS if handler.consumes == topic]
     handlers = closure(roots)

@@ -27,10 +27,11 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError, ProducerFenced
 from schemas.replays import OffsetRange
 from streams.app import stages
 from streams.clock import Clock
-from streams.kafka.clients import group_of, make_admin, make_producer, opened, start
+from streams.kafka.clients import group_of, make_admin, make_producer, opened
 from streams.kafka.groups import GroupState, read_groups
+from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.commit import CommitStage, stop_producer, transactional_id
+from streams.pipeline.commit import CommitStage
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.health import Health
@@ -306,14 +307,14 @@ async def fence(settings: Settings, subscription: Subscription, ranges: Sequence
     group, deadline = group_of(settings.kafka, subscription), settings.kafka.transaction_timeout_seconds
 
     async def one(place: TopicPartition) -> None:
-        producer = make_producer(settings.kafka, transactional_id(group, place), "assay-replay")
+        own_id = transactional_id(group, place)
+        writer = RecordWriter(lambda: make_producer(settings.kafka, own_id, "assay-replay"), deadline)
         try:
-            async with asyncio.timeout(deadline):
-                await start(producer)
+            await writer.start()
         except TimeoutError:
             raise KafkaTimeoutError(f"the cluster did not answer within {deadline:g} s") from None
         finally:
-            await stop_producer(producer, deadline)
+            await writer.stop()
 
     await asyncio.gather(*(one(place) for place in ends_of(settings, subscription.topic, ranges)))
 

@@ -30,8 +30,8 @@ from schemas.outcome import Dead
 from schemas.replays import OffsetRange, ReplayPlan, ReplayState
 from streams.clock import Clock
 from streams.codec import decode, encode
-from streams.kafka.clients import make_producer, make_reader, opened, start
-from streams.pipeline.commit import send_all, stop_producer
+from streams.kafka.clients import make_producer, make_reader, opened
+from streams.kafka.transactions import RecordWriter
 from streams.replay.plan import ReplayError, ReplayTroubleError
 from streams.replay.ranges import has_topic, merged
 from streams.settings import Settings
@@ -160,11 +160,11 @@ class Ledger:
     async def _write(self, name: str, change: Change, starts: Starts | None) -> ReplayPlan | None:
         kafka = self._settings.kafka
         deadline = kafka.transaction_timeout_seconds
-        transactional_id = f"{kafka.topic_prefix}assay.replays.{name}"
-        producer = make_producer(kafka, transactional_id, "assay-replay")
+        own_id = f"{kafka.topic_prefix}assay.replays.{name}"
+        writer = RecordWriter(lambda: make_producer(kafka, own_id, "assay-replay"), deadline)
         try:
-            async with asyncio.timeout(2 * deadline):
-                await start(producer)
+            await writer.start()
+            async with asyncio.timeout(deadline):
                 await self._settle()
                 await self.refresh()
             before = self.plans.get(name)
@@ -173,17 +173,17 @@ class Ledger:
                 return before
             now = self._clock.now()
             after = after.model_copy(update={"updated_at": now})
-            async with asyncio.timeout(deadline):
-                await producer.begin_transaction()
-                await send_all(producer, kafka.topic_prefix, [encode(REPLAYS, after, _envelope(after, now))])
-                if starts is not None and starts.offsets:
-                    offsets = {place: OffsetAndMetadata(offset, "") for place, offset in starts.offsets.items()}
-                    await producer.send_offsets_to_transaction(offsets, starts.group)
-                await producer.commit_transaction()
+            offsets = {} if starts is None else starts.offsets
+            await writer.write(
+                kafka.topic_prefix,
+                [encode(REPLAYS, after, _envelope(after, now))],
+                "" if starts is None else starts.group,
+                {place: OffsetAndMetadata(offset, "") for place, offset in offsets.items()},
+            )
         except TimeoutError:
             raise KafkaTimeoutError(f"the ledger did not answer within {deadline:g} s") from None
         finally:
-            await stop_producer(producer, deadline)
+            await writer.stop()
         self.plans[name] = after
         # A broker confirms a commit before readers see it, and whoever opens the ledger next has to.
         with contextlib.suppress(TimeoutError):

@@ -95,7 +95,7 @@ class ReplayRun:
         Raises:
             ReplayError: There is no such plan, it is over, it was made under another configuration or with another
                 judge, its costs can't be kept below their bound, or another plan asks the same models now.
-            StoreError: The journal can't be read now.
+            JournalError: The journal can't be read now.
             TopicsError: The cluster refused a topic.
             KafkaError: The cluster can't be reached.
         """

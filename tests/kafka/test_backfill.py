@@ -288,19 +288,19 @@ async def test_a_commit_whose_outcome_is_not_known_is_looked_up(installation: In
     log = RunLog(installation.settings, PAGES_CRAWLED, "doubt", sleep=lambda _: asyncio.sleep(0))
     one, two = Position(entries=1, published=1), Position(entries=2, published=2)
     assert await log.open() is None
-    transact = log._transact
+    write = log._writer.write
     outcomes = iter(("after", "before"))
 
-    async def doubtful(*arguments: Any) -> None:
+    async def doubtful(*arguments: Any, **named: Any) -> None:
         match next(outcomes, None):
             case "after":
-                await transact(*arguments)
+                await write(*arguments, **named)
                 raise TimeoutError
             case "before":
                 raise TimeoutError
-        await transact(*arguments)
+        await write(*arguments, **named)
 
-    log._transact = doubtful  # type: ignore[method-assign, assignment]
+    log._writer.write = doubtful  # type: ignore[method-assign]
     await log.commit([record(1)], Position(), one, 1)
     await log.commit([record(2)], one, two, 2)
     await log.close()

@@ -12,8 +12,8 @@ from aiokafka.errors import KafkaError, ProducerClosed
 
 from streams.kafka.clients import make_admin, make_producer, make_reader, opened
 from streams.kafka.settings import KafkaSettings
+from streams.kafka.transactions import stop_producer
 from streams.local_kafka import broker
-from streams.pipeline.commit import stop_producer
 from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
 from tests.proxy import Proxy
 

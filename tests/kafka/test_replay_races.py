@@ -13,7 +13,7 @@ from aiokafka.errors import KafkaError, UnknownError
 from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
 from streams.kafka.clients import make_admin, make_producer, opened
-from streams.pipeline.commit import transactional_id
+from streams.kafka.transactions import transactional_id
 from streams.replay.admin import accounts, drop
 from streams.replay.admission import check_terms
 from streams.replay.ledger import Ledger, moved
@@ -115,7 +115,7 @@ async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Inst
 
 async def test_a_process_of_a_dropped_plan_leaves_a_new_one_of_its_name_alone(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(40)])
-    old = await planned(assay.settings, "score_page", rate=10.0)
+    old = await planned(assay.settings, "score_page", rate=2.0)
     frozen = asyncio.create_task(carried_out(assay.settings))
 
     async def has_begun() -> bool:

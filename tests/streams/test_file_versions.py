@@ -210,10 +210,10 @@ def test_a_file_goes_through_the_steps_that_it_lacks_and_through_no_other(file: 
 _OPENED = """
 import asyncio, sys
 from pathlib import Path
-from streams.llm.sqlite_journal import SqliteStore
+from streams.llm.sqlite_journal import SqliteJournal
 
 async def main():
-    store = SqliteStore(Path(sys.argv[1]))
+    store = SqliteJournal(Path(sys.argv[1]))
     print(await store.book("2025-01-02", 0.25, None))
     await store.aclose()
 

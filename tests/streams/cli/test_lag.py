@@ -93,7 +93,7 @@ def test_limits_are_held_against_each_topic_beyond_its_own_delay(options: LagOpt
 
 def test_an_unknown_handler_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_lag(["score_pages"], load_settings(), LagOptions()) == 2
-    assert "there is no handler 'score_pages'; there are score_page" in capsys.readouterr().err
+    assert "there is no handler 'score_pages'; did you mean score_page? There are score_page" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.2.3.4", ":", "70000", "host:-1", "²"])

@@ -106,11 +106,11 @@ import asyncio, resource, sys
 from pathlib import Path
 from streams.llm import sqlite_journal
 from streams.llm.journal import from_journal
-from streams.llm.sqlite_journal import SqliteStore
-from streams.llm.journal import StoreError
+from streams.llm.sqlite_journal import SqliteJournal
+from streams.llm.journal import JournalError
 
 async def main(path):
-    store = SqliteStore(path)
+    store = SqliteJournal(path)
     await store.keep("paid", "{}", 0, 100, "day", 0.5)
     size = max(each.stat().st_size for each in path.parent.iterdir())
     unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -119,7 +119,7 @@ async def main(path):
     for work in (store.book("day", 1.0, None), store.keep("new", "x" * 500_000, 0, 100, "day", 1.0)):
         try:
             said.append(await work)
-        except StoreError as error:
+        except JournalError as error:
             said.append("refused")
     said.append(await store.get("paid", 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)

@@ -7,7 +7,7 @@ from streams.telemetry.metric_defs import METRICS
 
 _STREAMS = Path(__file__).parents[3] / "streams"
 ELSEWHERE = {
-    "assay_search_judge_drift": "pipeline/observer.py",
+    "assay_search_judge_drift": "pipeline/metrics.py",
     "assay_query_trees_agreement": "telemetry/queries.py",
     "assay_replay_records_total": "replay/",
     "assay_replay_remaining_records": "replay/",
@@ -28,7 +28,7 @@ def setters() -> dict[str, set[str]]:
     """For each metric the files of the source that count or set it."""
     found: dict[str, set[str]] = {metric.name: set() for metric in METRICS}
     for path in sorted(_STREAMS.rglob("*.py")):
-        if path.name == "metrics.py":
+        if path == _STREAMS / "telemetry" / "metrics.py":
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and f"assay_{node.attr}" in found and _are_metrics(node.value):
