@@ -15,8 +15,9 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from streams.cli.errors import run_with_kafka, tell
+from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import tell
 from streams.cli.run import stop_on_signals
 from streams.demo.report import tell_decisions
 from streams.demo.run import Demo, run

@@ -19,8 +19,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from schemas.event import derive_id
-from streams.cli.errors import run_with_kafka, tell
+from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import tell
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection
 from streams.dlq.redrive import purge, redrive
 from streams.settings import Settings

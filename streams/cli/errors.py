@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-import sys
 from collections.abc import Coroutine
 from typing import Any, get_args
 
@@ -22,6 +21,7 @@ from aiokafka.errors import (
 )
 from aiokafka.protocol.metadata import MetadataRequest
 
+from streams.cli.output import tell
 from streams.kafka.clients import TlsFileError, connection
 from streams.kafka.settings import KafkaSettings, SecurityProtocol
 from streams.kafka.topics import TopicsError
@@ -125,8 +125,3 @@ def _no_kafka(kafka: KafkaSettings) -> str:
 
 def _user(kafka: KafkaSettings) -> str:
     return f"the user {kafka.sasl_username!r}" if "SASL" in kafka.security_protocol else "this client"
-
-
-def tell(command: str, message: str) -> None:
-    """One line on standard error."""
-    print(f"assay {command}: {message}", file=sys.stderr, flush=True)

@@ -33,8 +33,9 @@ from pydantic_core import from_json
 from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from streams.cli import handler_trial
-from streams.cli.errors import run_with_kafka, tell
+from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import tell
 from streams.cli.progress import with_progress
 from streams.cli.tail import is_start, no_topic, partitions_of, seek_to
 from streams.codec import decode, refusal, timestamp

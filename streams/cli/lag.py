@@ -15,9 +15,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from streams.cli.errors import run_with_kafka, tell
+from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import in_time, plain_table, table_console
+from streams.cli.output import in_time, plain_table, table_console, tell
 from streams.clock import SystemClock
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.settings import Settings

@@ -14,7 +14,8 @@ from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from streams.cli.errors import explain_trouble, tell
+from streams.cli.errors import explain_trouble
+from streams.cli.output import tell
 from streams.cli.run import stop_on_signals
 from streams.clock import Clock, SystemClock
 from streams.http import HttpServer, PortTakenError

@@ -17,6 +17,11 @@ _NARROWEST = 24
 """Columns below which words are broken everywhere."""
 
 
+def tell(command: str, message: str) -> None:
+    """One line on standard error."""
+    print(f"assay {command}: {message}", file=sys.stderr, flush=True)
+
+
 def table_console(narrowest: int = _LEAST_WIDTH) -> Console:
     """Standard output for tables and lines.
 

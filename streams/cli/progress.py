@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from streams.cli.errors import tell
+from streams.cli.output import tell
 
 _LINE_SECONDS = 5.0
 

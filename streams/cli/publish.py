@@ -25,9 +25,9 @@ from typing import Annotated, Any, Literal
 import typer
 from aiokafka.errors import KafkaError
 
-from streams.cli.errors import run_with_kafka, tell
+from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import in_time
+from streams.cli.output import in_time, tell
 from streams.cli.publish_input import Input, Publication, refusals_problem
 from streams.cli.publish_progress import publish_progress
 from streams.cli.publish_run import Backfill, Sending

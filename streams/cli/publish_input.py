@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from streams.cli.errors import tell
+from streams.cli.output import tell
 from streams.cli.publish_progress import publish_progress
 from streams.codec import OutputRecord
 from streams.publish.entries import Entry, Refused, SourceError

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from streams.cli.errors import tell
-from streams.cli.output import in_time
+from streams.cli.output import in_time, tell
 from streams.publish.walk import Walk
 
 _LINE_SECONDS = 10.0

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 
-from streams.cli.errors import tell
+from streams.cli.output import tell
 from streams.cli.publish_input import Input, Publication
 from streams.cli.publish_progress import publish_progress
 from streams.codec import OutputRecord

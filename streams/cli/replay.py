@@ -16,9 +16,9 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from schemas.replays import ReplayPlan, ReplayState
-from streams.cli.errors import run_with_kafka, tell
+from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import in_money, plain_table
+from streams.cli.output import in_money, plain_table, tell
 from streams.cli.replay_run import held_topics, own_topics, refused
 from streams.clock import SystemClock
 from streams.replay.admin import PlanStatus, accounts, cancel, drop, known

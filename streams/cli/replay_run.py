@@ -25,8 +25,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
 from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
-from streams.cli.errors import run_with_kafka, tell
-from streams.cli.output import in_money, in_rate, in_time
+from streams.cli.errors import run_with_kafka
+from streams.cli.output import in_money, in_rate, in_time, tell
 from streams.cli.run import stop_on_signals
 from streams.clock import SystemClock
 from streams.http import HttpServer, PortTakenError

@@ -20,8 +20,9 @@ import typer
 from aiokafka.errors import KafkaError
 
 from streams.app import Application
-from streams.cli.errors import run_with_kafka, tell
+from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import tell
 from streams.http import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics

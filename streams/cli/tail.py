@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
-from streams.cli.errors import run_with_kafka, tell
+from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import tell
 from streams.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.settings import KafkaSettings

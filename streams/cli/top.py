@@ -25,9 +25,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from streams.cli.errors import explain_trouble, run_with_kafka, tell
+from streams.cli.errors import explain_trouble, run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import in_money, in_rate, in_time, table_console
+from streams.cli.output import in_money, in_rate, in_time, table_console, tell
 from streams.cli.top_workers import Worker, WorkerAddressError, look_at, quantiles, rate, total, worker_url
 from streams.clock import SystemClock
 from streams.kafka.lag import GroupLag, read_lags

@@ -20,10 +20,10 @@ from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
 from handlers.training.report import MEASURE_NAMES, figures, rows_of, told_of, write_card
 from handlers.training.train import Refusal, Trained, XgboostMissingError
 from handlers.training.train import train as train_model
-from streams.cli.errors import run_with_kafka, tell
+from streams.cli.errors import run_with_kafka
 from streams.cli.handler_trial import read_lines
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, table_console
+from streams.cli.output import plain_table, table_console, tell
 from streams.cli.progress import offsets_progress, with_progress
 from streams.query.training_data import (
     MANIFEST_FILE,
