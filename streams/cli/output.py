@@ -8,9 +8,11 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 _LEAST_WIDTH = 120
 _NARROWEST = 24
@@ -31,6 +33,8 @@ def table_console(narrowest: int = _LEAST_WIDTH) -> Console:
     Args:
         narrowest: The terminal's width from which on the caller's tables fit it; elsewhere there is room for all.
     """
+    from rich.console import Console
+
     _replace_what_can_not_be_written()
     console = Console(highlight=False, soft_wrap=True)
     console.width = max(console.width, narrowest if console.is_terminal else _LEAST_WIDTH)
@@ -43,6 +47,8 @@ def text_console() -> Console:
     Those end with the terminal, or where ``COLUMNS`` says so. Of a pipe's reader nothing is known without it: lines of
     text stay whole there, and tables have room.
     """
+    from rich.console import Console
+
     _replace_what_can_not_be_written()
     console = Console(highlight=False)
     if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
@@ -58,6 +64,8 @@ def _replace_what_can_not_be_written() -> None:
 
 def plain_table(apart: int = 2) -> Table:
     """A table of columns alone, so many spaces apart."""
+    from rich.table import Table
+
     return Table(box=None, pad_edge=False, header_style="dim", padding=(0, apart, 0, 0))
 
 
