@@ -25,8 +25,7 @@ from tempfile import TemporaryFile
 from typing import Annotated, Any, BinaryIO, Literal
 
 import typer
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaTimeoutError
+from aiokafka import TopicPartition
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -40,6 +39,7 @@ from streams.cli.progress import with_progress
 from streams.cli.tail import is_start, no_topic, partitions_of, seek_to
 from streams.codec import decode, refusal, timestamp
 from streams.kafka.clients import make_reader, opened
+from streams.kafka.log_reader import records_between
 from streams.kafka.settings import KafkaSettings
 from streams.publish.lines import STANDARD_INPUT, read_lines
 from streams.publish.sources import LARGEST_LINE, STANDARD_INPUT_PATH
@@ -266,26 +266,19 @@ async def _from_topic(export: Export, kafka: KafkaSettings) -> AsyncGenerator[Fo
         reader.assign(partitions)
         ends = await reader.end_offsets(partitions)
         await seek_to(reader, partitions, ends, export.start)
-        left = await _left(reader, ends)
+        reader.pause(*partitions)
+        spans = {partition: (await reader.position(partition), end) for partition, end in ends.items()}
+        left = {partition: max(0, end - start) for partition, (start, end) in spans.items()}
         # The end is that of what is committed, so nothing but a cluster that fell silent holds it back.
         patience = kafka.transaction_timeout_seconds
-        moved_at = time.monotonic()
-        with _progress(left, export.output) as at:
-            while left:
-                for partition, records in (await reader.getmany(timeout_ms=300)).items():
-                    for record in records:
-                        if record.offset < ends[partition]:
-                            event = decode(PAGES_SCORED, record.value, record.headers, timestamp(record.timestamp))
-                            yield f"{partition.partition}/{record.offset}", _page_or_why(event)
-                before, left = left, await _left(reader, ends)
-                at(left)
-                moved_at = moved_at if left == before else time.monotonic()
-                if time.monotonic() - moved_at > patience:
-                    raise KafkaTimeoutError(f"no record came for {patience:g} s, {left} are left")
-
-
-async def _left(reader: AIOKafkaConsumer, ends: dict[TopicPartition, int]) -> int:
-    return sum([max(0, end - await reader.position(partition)) for partition, end in ends.items()])
+        with _progress(sum(left.values()), export.output) as at:
+            async with contextlib.aclosing(records_between(reader, spans, patience_seconds=patience)) as records:
+                async for record in records:
+                    event = decode(PAGES_SCORED, record.value, record.headers, timestamp(record.timestamp))
+                    yield f"{record.partition}/{record.offset}", _page_or_why(event)
+                    partition = TopicPartition(record.topic, record.partition)
+                    left[partition] = ends[partition] - record.offset - 1
+                    at(sum(left.values()))
 
 
 async def _from_file(source: Path, export: Export) -> AsyncGenerator[Found, None]:

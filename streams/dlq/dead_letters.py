@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
@@ -24,6 +24,7 @@ from aiokafka.errors import KafkaTimeoutError
 from schemas.dead import REDRIVEN_OF, DeadLetter, dead_letter_topic, is_marker
 from schemas.outcome import DeadReason, Stage
 from streams.kafka.clients import make_admin, make_reader, opened
+from streams.kafka.log_reader import assign_paused, records_between
 from streams.replay.plan import replay_dead_letters
 from streams.settings import Settings
 from streams.topology import HANDLERS, Handler
@@ -154,10 +155,7 @@ class DeadLetterReader:
             self._reader = await opening.enter_async_context(opened(make_reader(kafka)))
             self._whole = await opening.enter_async_context(opened(make_reader(kafka, uncommitted=True)))
             self._open = opening.pop_all()
-        # All at once, and all paused: a reader that is assigned anew for each partition can come to a standstill.
-        mine = [partition for _, partition in self.partitions]
-        self._reader.assign(mine)
-        self._reader.pause(*mine)
+        assign_paused(self._reader, [partition for _, partition in self.partitions])
         return self
 
     async def __aexit__(
@@ -205,16 +203,9 @@ class DeadLetterReader:
     async def _records(self, partition: TopicPartition, start: int) -> AsyncIterator[ConsumerRecord]:
         first = (await self._reader.beginning_offsets([partition]))[partition]
         end = (await self._reader.end_offsets([partition]))[partition]
-        self._reader.seek(partition, max(first, start))
-        self._reader.resume(partition)
-        try:
-            while await self._reader.position(partition) < end:
-                for some in (await self._reader.getmany(partition, timeout_ms=_POLL_MS)).values():
-                    for record in some:
-                        if record.offset < end:
-                            yield record
-        finally:
-            self._reader.pause(partition)
+        async with aclosing(records_between(self._reader, {partition: (max(first, start), end)})) as records:
+            async for record in records:
+                yield record
 
     async def _find(self) -> list[tuple[str, TopicPartition]]:
         async with opened(make_admin(self._settings.kafka)) as admin:

@@ -15,13 +15,13 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
     GroupLoadInProgressError,
-    KafkaTimeoutError,
     NodeNotReadyError,
     NotCoordinatorForGroupError,
     for_code,
 )
 
 from streams.kafka.clients import make_reader, opened
+from streams.kafka.log_reader import assign_paused, records_between
 from streams.kafka.settings import KafkaSettings
 
 T = TypeVar("T")
@@ -121,10 +121,7 @@ async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None])
         # One batch of each partition is enough.
         make_reader(kafka, client_id="assay-lag", fetch_wait_ms=_WAIT_MS, fetch_bytes=1)
     ) as reader:
-        # All at once, and all paused: topics that are named one by one are asked for one by one, and a reader that is
-        # assigned anew can come to a standstill.
-        reader.assign(partitions)
-        reader.pause(*partitions)
+        assign_paused(reader, partitions)
         ends, begins = await reader.end_offsets(partitions), await reader.beginning_offsets(partitions)
         wanted = {
             (group, partition): max(begins[partition], begins[partition] if committed is None else committed)
@@ -147,32 +144,11 @@ async def _first_records(
     while left:
         # A reader stands at one place of a partition: groups that read the same topic take turns.
         turn = dict(left)
-        for partition, start in turn.items():
-            reader.seek(partition, start)
-        reader.resume(*turn)
-        for partition, record in (await _first_of_each(reader, turn, ends)).items():
-            found[partition, turn[partition]] = record
+        spans = {partition: (start, ends[partition]) for partition, start in turn.items()}
+        async for record in records_between(reader, spans, patience_seconds=_SECONDS, first_only=True):
+            partition = TopicPartition(record.topic, record.partition)
+            found[partition, turn[partition]] = FirstRecord(record.offset, record.timestamp / 1000)
         left -= set(turn.items())
-    return found
-
-
-async def _first_of_each(
-    reader: Any, partitions: Collection[TopicPartition], ends: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, FirstRecord]:
-    """The next record of each partition before its end; they are paused again."""
-    waiting, found = set(partitions), {}
-    try:
-        async with asyncio.timeout(_SECONDS):
-            while waiting:
-                for partition, records in (await reader.getmany(*waiting, timeout_ms=_WAIT_MS)).items():
-                    if records and records[0].offset < ends[partition]:
-                        found[partition] = FirstRecord(records[0].offset, records[0].timestamp / 1000)
-                settled = {p for p in waiting if p in found or await reader.position(p) >= ends[p]}
-                if settled:
-                    reader.pause(*settled)
-                waiting -= settled
-    except TimeoutError:
-        raise KafkaTimeoutError(f"{len(waiting)} partitions gave no record within {_SECONDS:g} s") from None
     return found
 
 

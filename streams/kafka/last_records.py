@@ -6,7 +6,6 @@ transaction that it came with. Where a replay or a backfill wrote them, a bounde
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,6 +19,7 @@ from aiokafka.errors import KafkaTimeoutError
 from schemas.event import RUN_HEADER
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.groups import read_topics
+from streams.kafka.log_reader import assign_paused, records_between
 from streams.kafka.settings import KafkaSettings
 from streams.topology import Handler
 
@@ -120,8 +120,7 @@ async def _reading(
     async with opened(
         make_reader(kafka, client_id="assay-latest", fetch_wait_ms=_WAIT_MS, fetch_bytes=_FETCH_BYTES)
     ) as reader:
-        reader.assign(partitions)
-        reader.pause(*partitions)
+        assign_paused(reader, partitions)
         yield reader, partitions
 
 
@@ -137,8 +136,9 @@ async def _last_records(reader: Any, partitions: Sequence[TopicPartition]) -> As
             for partition in unknown
             if begins[partition] < ends[partition] - seen
         }
+        patience = _FURTHER_SECONDS if seen else _SECONDS
         try:
-            async for record in _between(reader, spans, _FURTHER_SECONDS if seen else _SECONDS):
+            async for record in records_between(reader, spans, patience_seconds=patience):
                 yield record
                 if RUN_HEADER not in dict(record.headers):
                     unknown.discard(TopicPartition(record.topic, record.partition))
@@ -147,34 +147,6 @@ async def _last_records(reader: Any, partitions: Sequence[TopicPartition]) -> As
                 raise
             return
         seen = back
-
-
-async def _between(
-    reader: Any, spans: Mapping[TopicPartition, tuple[int, int]], seconds: float
-) -> AsyncIterator[ConsumerRecord]:
-    """The records of each partition from an offset on and before another one."""
-    waiting = set(spans)
-    for partition, (start, _) in spans.items():
-        reader.seek(partition, start)
-    reader.resume(*waiting)
-    try:
-        async with asyncio.timeout(seconds):
-            while waiting:
-                for partition, records in (await reader.getmany(*waiting, timeout_ms=_WAIT_MS)).items():
-                    for record in records:
-                        if record.offset < spans[partition][1]:
-                            yield record
-                settled = {
-                    partition for partition in waiting if await reader.position(partition) >= spans[partition][1]
-                }
-                if settled:
-                    reader.pause(*settled)
-                waiting -= settled
-    except TimeoutError:
-        raise KafkaTimeoutError(f"{len(waiting)} partitions gave no record within {seconds:g} s") from None
-    finally:
-        if waiting:
-            reader.pause(*waiting)
 
 
 def _config_version(value: bytes | None) -> str | None:

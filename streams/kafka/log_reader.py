@@ -7,9 +7,12 @@ meanwhile is not waited for. What reads the past (selections, estimates, differe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaTimeoutError
 
 from schemas.replays import OffsetRange, TopicRanges
 from streams.kafka.clients import make_admin, make_reader, opened
@@ -20,14 +23,73 @@ _AT_ONCE = 200
 """Records taken from the client at once; what it has fetched beyond is bounded by its own buffers."""
 
 
+async def records_between(
+    reader: AIOKafkaConsumer,
+    spans: Mapping[TopicPartition, tuple[int, int]],
+    *,
+    patience_seconds: float | None = None,
+    first_only: bool = False,
+) -> AsyncGenerator[ConsumerRecord, None]:
+    """The records of each partition from an offset on and before another one.
+
+    Transaction markers occupy offsets, so a partition is at its end where the reader's position says so, and not after
+    so many records.
+
+    Args:
+        reader: It has all these partitions and is paused on them, as ``assign_paused`` leaves it. It is so again after
+            the last record.
+        spans: The first offset and the end of each partition.
+        patience_seconds: Without a record for so long it gives up; None waits as long as it takes.
+        first_only: Only the first record of each partition.
+
+    Raises:
+        KafkaTimeoutError: No record came for too long.
+    """
+    waiting = {partition for partition, (start, end) in spans.items() if start < end}
+    for partition in waiting:
+        reader.seek(partition, spans[partition][0])
+    if waiting:
+        reader.resume(*waiting)
+    moved_at = time.monotonic()
+    try:
+        while waiting:
+            done = set()
+            for partition, records in (
+                await reader.getmany(*waiting, timeout_ms=_POLL_MS, max_records=None if first_only else _AT_ONCE)
+            ).items():
+                moved_at = time.monotonic()
+                for record in records:
+                    if record.offset < spans[partition][1]:
+                        yield record
+                        if first_only:
+                            done.add(partition)
+                            break
+            # What is fetched ahead comes without a wait, and Ctrl-C would not be heard.
+            await asyncio.sleep(0)
+            done |= {at for at in waiting - done if await reader.position(at) >= spans[at][1]}
+            if done:
+                reader.pause(*done)
+                waiting -= done
+            elif patience_seconds is not None and time.monotonic() - moved_at > patience_seconds:
+                raise KafkaTimeoutError(f"{len(waiting)} partitions gave no record within {patience_seconds:g} s")
+    finally:
+        if waiting:
+            reader.pause(*waiting)
+
+
+def assign_paused(reader: AIOKafkaConsumer, partitions: Collection[TopicPartition]) -> None:
+    """Gives a reader all its partitions at once: one that is assigned anew for each can come to a standstill."""
+    reader.assign(list(partitions))
+    reader.pause(*partitions)
+
+
 async def read_log(
     kafka: KafkaSettings, topic: str, ranges: Sequence[OffsetRange]
 ) -> AsyncGenerator[ConsumerRecord, None]:
     """The committed records of a topic in these ranges, those of each partition in their order.
 
     What retention has deleted is passed over, and so is what is not committed yet: a range that reaches beyond what
-    can be read now ends there. Transaction markers occupy offsets, so a partition is at its end where the reader's
-    position says so, and not after so many records.
+    can be read now ends there.
 
     Args:
         kafka: The cluster's address and the prefix of topics.
@@ -41,20 +103,12 @@ async def read_log(
     if not any(its.end > its.start for its in ranges):
         return
     async with opened(make_reader(kafka, client_id="assay-replay")) as reader:
-        # All at once: a reader that is assigned anew for each partition can come to a standstill.
-        reader.assign(list(wanted))
-        ends = await _seek(reader, wanted)
-        while ends:
-            taken = await reader.getmany(*ends, timeout_ms=_POLL_MS, max_records=_AT_ONCE)
-            for partition, records in taken.items():
-                for record in records:
-                    if record.offset < ends[partition]:
-                        yield record
-            # What is fetched ahead comes without a wait, and Ctrl-C would not be heard.
-            await asyncio.sleep(0)
-            for partition in [partition for partition in ends if await reader.position(partition) >= ends[partition]]:
-                del ends[partition]
-                reader.pause(partition)
+        assign_paused(reader, wanted)
+        firsts, lasts = await reader.beginning_offsets(list(wanted)), await reader.end_offsets(list(wanted))
+        spans = {at: (max(firsts[at], its.start), min(lasts[at], its.end)) for at, its in wanted.items()}
+        async with aclosing(records_between(reader, spans)) as records:
+            async for record in records:
+                yield record
 
 
 async def committed_ranges(kafka: KafkaSettings, topics: Iterable[str]) -> tuple[TopicRanges, ...]:
@@ -81,20 +135,6 @@ async def committed_ranges(kafka: KafkaSettings, topics: Iterable[str]) -> tuple
         )
         ranges.setdefault(partition.topic.removeprefix(prefix), []).append(its)
     return tuple(TopicRanges(topic=topic, ranges=tuple(its)) for topic, its in ranges.items())
-
-
-async def _seek(reader: AIOKafkaConsumer, wanted: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
-    """Goes to where each range starts; returns where those end that hold anything, and pauses the others."""
-    firsts, lasts = await reader.beginning_offsets(list(wanted)), await reader.end_offsets(list(wanted))
-    ends = {}
-    for partition, its in wanted.items():
-        start, end = max(firsts[partition], its.start), min(lasts[partition], its.end)
-        if start < end:
-            reader.seek(partition, start)
-            ends[partition] = end
-        else:
-            reader.pause(partition)
-    return ends
 
 
 async def _partitions(kafka: KafkaSettings, topics: Sequence[str]) -> list[TopicPartition]:
