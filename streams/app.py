@@ -1,7 +1,6 @@
-"""Settings to a running application: handlers as consumer groups, their pipeline, and the HTTP answers.
+"""Builds the running application from settings: handlers as consumer groups, their pipeline, and the HTTP routes.
 
-``assay run`` drives it with signals and exit codes of its own; ``faststream run streams.app:app`` and any ASGI server
-work too.
+``assay run`` adds signals and exit codes. ``faststream run streams.app:app`` and any ASGI server work too.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""A few holders for each key at a time, and no table that grows: a key that nobody holds or waits for is forgotten.
+"""Files and locks of one machine: locks by key, private files, and versioned SQLite files.
 
-Files that only their owner can read: they hold questions, answers and fetched pages.
-
-SQLite files that Assay keeps: write transactions, and the version of a file's schema in SQLite's ``user_version``.
-
-A schema is a list of steps. Step n turns a file of version n - 1 into one of version n, and a new file goes through all
-of them. A released step never changes; another schema is one more step. Files from before versions were counted are of
-version 0 and hold tables already, so a first step makes only what is missing.
+A SQLite schema is a list of steps. Step n turns a file of version n - 1 (``user_version``) into one of version n, and a
+new file goes through all steps. A released step never changes. Files from before versions were counted have version 0
+and contain tables, so a first step creates only what is missing.
 """
 
 from __future__ import annotations

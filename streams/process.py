@@ -1,14 +1,13 @@
-"""Ends the process, with its stacks on standard error, when its event loop does not turn for too long.
+"""The process itself: a watchdog of the event loop, and the garbage collector in workers and at the start of commands.
 
 A handler that never returns holds the event loop. Heartbeats stop, and the group gives the partitions to another
-process, but this process would stay. The timer is faulthandler's: its thread is C code and needs no interpreter lock,
-so it also fires while C code, such as a regular expression, holds that lock.
+process, but this process would stay. The watchdog therefore ends the process, with its stacks on standard error. The
+timer is faulthandler's: its thread is C code and needs no interpreter lock, so it also fires while C code, such as a
+regular expression, holds that lock.
 
 The timer counts monotonic time. On Linux, that clock stops while the machine sleeps. It does not stop for a process
 that is stopped (SIGSTOP, Ctrl-Z). A process that was stopped for longer than the patience may therefore be ended when
 it continues.
-
-What Python's garbage collector looks through: in a worker, and while a command starts.
 """
 
 from __future__ import annotations

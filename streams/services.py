@@ -1,4 +1,4 @@
-"""What handlers may ask for, provided: pages from the web, documents in the index, answers of language models."""
+"""The services that handlers may ask for: pages from the web, documents in the index, answers of language models."""
 
 from __future__ import annotations
 

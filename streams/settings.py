@@ -1,10 +1,8 @@
 """Settings: ``config/*.yaml``, then the environment (``ASSAY_KAFKA__BOOTSTRAP_SERVERS=…``), then flags.
 
 One document holds everything. The shell's sections are typed here; the sections that decisions depend on are typed by
-the handlers that use them, and a handler's rules are a view on the document (``Settings.rules``). Unknown keys are
-errors that name the key.
-
-The ``query`` section of the configuration: how much queries outside of Kafka may take.
+the handlers that use them, and a handler's rules are a view on the document (``Settings.rules``). An unknown key is an
+error that names the key.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""The files of the configuration: where they are, and what they say together, before anything is checked.
+"""Reads the files of the configuration into one document; ``streams.settings`` validates it.
 
-In: a directory with ``assay.yaml`` and its neighbours, and the prompts and trained trees beside the handlers. Out: one
-document of plain mappings. ``streams.settings`` holds it against its sections.
-
-Why the configuration can't be used; apart from what reads it, for the command line tells of it without that.
+The files are ``assay.yaml`` and its neighbours, and the prompts and trained models beside the handlers.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""``assay answer``: an answer to a question, written from ranked sources, with citations that carry their trust labels.
+"""``assay answer``: answers a question from ranked sources, with citations and trust labels.
 
-The query goes the way of ``assay query``; analyst, critic and writer are then asked through the same gateway, under the
-same budget and journal. Without a model the answer is made of the sources' own sentences, and says so.
+The search is that of ``assay query``. Analyst, critic and writer are then asked through the same gateway, budget and
+journal. Without a model the answer consists of sentences of the sources, and says so.
 
 Examples:
     assay answer "When was the dam closed?"
     assay answer 水庫何時關閉 --tier A --json
     assay answer "What does it cost?" --candidates pages.jsonl --no-model
-
-An answer for people and for programs: sentences with citations, and below them the sources with their labels.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""``assay doctor``: whether everything Assay needs is there, and for what is not, what to do.
+"""``assay doctor``: checks the machine and the configuration, and says what to do about each problem.
 
-In: the machine and the configuration. Out: a list of checks. Nothing is made, fetched or changed.
+The command creates, fetches and changes nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The checks of ``assay doctor`` of the index and of the language models.
 
-Embedded files of the index belong to one process: where an application has them, it is asked for its metrics. A model
-server is asked on request only, and only for its list of models, which costs nothing.
+The files of an embedded index belong to one process. If an application has them open, the check reads its metrics. A
+model server is asked on request only, and only for its list of models, which costs nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""``assay estimate``: how many points an index will hold, and what its vectors will take.
+"""``assay estimate``: estimates the points of an index and the size of its vectors.
 
-In: a number of articles with an assumed tier mix, or scored pages. Out: points by tier beside those of an index in
-which every article is chunked in full, as the plan counts and with the article embeddings that stand beside chunks.
-
-What ``assay estimate`` shows people: points by tier, and the three sums with what their vectors take.
+The input is a number of articles with an assumed mix of tiers, or scored pages. The result compares the points by tier
+with an index in which every article is chunked in full.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""``assay export``: scored pages as lines of TSV, off their topic, or from a file without a broker.
+"""``assay export``: writes scored pages as TSV, from their topic or from a file.
 
-What the topic holds when the export begins goes out, one page at a time; what comes later does not. Rows that are
-published again are scored as they were (see ``streams.publish.tsv``).
-
-Rows of an export on their way out: every one as it comes, or of each address the newest when all have come.
-
-A file is there as a whole or not at all: it is written beside its place and moved there at the end.
+An export contains what the topic holds when the command starts. ``--latest`` keeps the newest page of each address. The
+output file appears as a whole at the end: it is written beside its place and then moved. Rows that are published again
+get the same scores (see ``streams.publish.tsv``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Tables and texts for people: nothing is cut off, whatever the terminal's width, and no encoding stops them.
-
-Amounts as people read them: a length of time, a count, money, a rate.
-"""
+"""Tables, texts and amounts for people: no terminal width cuts them off, and no encoding stops them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How far a command is through a range of offsets: a bar on a terminal, a line now and then elsewhere.
-
-How far a command is through a file, on the terminal of whoever waits for it.
-"""
+"""Progress of a command through offsets or a file: a bar on a terminal, a line every few seconds elsewhere."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""``assay publish``: events or pages from files or standard input onto a topic, as live traffic or as a backfill.
+"""``assay publish``: publishes events or pages from files or standard input, as live traffic or as a backfill.
 
-assay publish pages.crawled.v1 pages.jsonl
-assay publish pages.crawled.v1 crawl-2026-11/ --run-id november --rate 200 --refused refused.jsonl
-assay publish pages.crawled.v1 crawl-2026-11/ --resume november
+``--check`` and ``--dry-run`` validate and estimate, and send nothing.
 
-``assay publish --check`` and ``--dry-run``: what would be published, and what would come of it; nothing is sent.
-
-assay publish pages.crawled.v1 pages.tsv --check
-assay publish claims.extracted.v1 claims.jsonl --dry-run --rate 50
+Examples:
+    assay publish pages.crawled.v1 pages.jsonl
+    assay publish pages.crawled.v1 crawl-2026-11/ --run-id november --rate 200 --refused refused.jsonl
+    assay publish pages.crawled.v1 crawl-2026-11/ --resume november
+    assay publish pages.crawled.v1 pages.tsv --check
+    assay publish claims.extracted.v1 claims.jsonl --dry-run --rate 50
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""``assay publish … --run-id RUN``: a backfill that can be left alone, and killed.
+"""Runs ``assay publish``: a resumable backfill with ``--run-id``, or live traffic without it.
 
-What is published and how far the sources were read stand in Kafka together (``streams.publish``), so the same command,
-or one with ``--resume RUN``, goes on where the last one was.
-
-Records as live traffic: sent as they come, counted as the cluster acknowledges them.
+A backfill commits its records and its position in the sources together, so the same command continues after a kill.
+Live traffic is sent as it is read, and counted as the cluster acknowledges it.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
-"""``assay replay HANDLER… --dry-run``: what a replay will take, for people and as JSON; ``assay publish`` shows it too.
+"""The reports of ``assay replay``: ``--dry-run`` estimates a replay, ``--diff`` compares two configurations.
 
-assay replay judge_relevance --since 7d --outcome error,timeout --dry-run
-assay replay score_page --downstream --dry-run --json
+A comparison decides anew on the selected records, under the configuration in force and with OTHER.yaml laid over it.
+Neither report writes anything.
 
-``assay replay HANDLER… --config OTHER.yaml --diff``: what another configuration would change on a range of a topic.
-
+Examples:
+    assay replay judge_relevance --since 7d --outcome error,timeout --dry-run
+    assay replay score_page --downstream --dry-run --json
     assay replay score_page --since 1d --config stricter.yaml --diff
-    assay replay classify_results --domain example.com --config other.yaml --diff --limit 50 --json
-
-It decides anew on what stands there, under the configuration in force and under the same with OTHER.yaml laid over it.
-Nothing is written.
 """
 
 from __future__ import annotations

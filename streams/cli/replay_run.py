@@ -1,9 +1,4 @@
-"""``assay replay``: a bounded part of a topic is handled once more, beside live traffic.
-
-A plan is made and carried out, or gone on with; ``streams.cli.replay`` has what else is done with plans.
-
-What somebody who waits for a replay sees: a bar on a terminal, else a plain line every few seconds.
-"""
+"""Runs ``assay replay``: makes a plan and carries it out, or resumes or promotes one, with its progress."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""``assay top``: the handlers as they work, looked at again and again.
+"""``assay top``: shows the rate, lag, age, dead letters and costs of each handler, refreshed on a terminal.
 
-In: the workers' ``/metrics`` and the cluster. Out: a screen that renews itself on a terminal (q ends it, other keys
-sort), a plain table elsewhere, or one line of JSON. Changes nothing.
-
-What ``assay top`` shows: a row a handler, and what is wrong below. It fits 80 columns; where there is room, more.
+It reads the workers' ``/metrics`` and the cluster, and changes nothing. On a terminal q ends it and other keys sort.
+Elsewhere it prints a plain table or one line of JSON. The screen fits 80 columns.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-"""``assay try``: a handler or a pure step on one event a line, without a broker.
+"""``assay try``: runs a handler or a pure step on one event a line, without a broker.
 
-In: lines of JSON, each an event of the topic that the handler reads, or an answer of another trial that holds such
-events. Out: one line for each, in order:
-``{"outcome", "reason", "events": [{"topic", "key", "value"}]}``. A bad line gives ``dead`` with a reason and the run
-goes on. It streams, holds one line at a time, and imports neither Kafka nor a model's client, so it starts at once.
+Each input line is an event of the handler's topic, or an answer of another trial that contains such events. Each output
+line is ``{"outcome", "reason", "events": [{"topic", "key", "value"}]}``, in the order of the input. A bad line gives
+``dead`` with a reason. The command holds one line at a time and imports neither Kafka nor a model's client.
 
-Pure steps that ``assay try`` runs by themselves: one line of JSON in, one bare answer out.
-
-A step is a part of a handler that people want to look at alone: which links of a listing are its items, and what a
-source's snippet is. What is read is lenient: unknown fields are ignored, absent ones have a default.
+The pure steps are parts of a handler: the links of a listing that are its items, and a source's snippet. Their input
+may omit fields and may have unknown ones.
 """
 
 from __future__ import annotations

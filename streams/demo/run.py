@@ -1,6 +1,7 @@
-"""The run: a Kafka if none is named, topics, the sample web, all handlers, something to do; then what came of it.
+"""Runs the demonstration: Kafka, topics, the sample web and all handlers, then the report.
 
-The Kafka of a demonstration: a local one that ends with it, or a named one under topics of the run's own.
+Without a named cluster the demonstration starts a local Kafka and ends it. On a named cluster it uses topics of its
+own.
 """
 
 from __future__ import annotations

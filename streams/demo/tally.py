@@ -1,8 +1,6 @@
-"""What a reader of committed records sees: events counted, batches held against their next attempts. Pure.
+"""Counts the committed events of a demonstration, and checks that every input was processed exactly once. Pure.
 
-Whether every input came to something, and to it once: inputs held against what was committed for them. Pure.
-
-Each output and each dead letter names the input behind it, so nothing has to be known of what a handler decides.
+Each output and each dead letter names the input that caused it, so the check needs no knowledge of the handlers.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Dead letters as they stand on their topics, with what has become of them.
+"""Reads dead letters from their topics: selection by handler, reason, stage, key and time, and what was sent again.
 
-A letter that was sent again keeps standing where it was; a marker behind it in the same partition says so
-(``x-redriven-of``). Reading streams: letters are as large as pages, and there may be many. What died in a replay
-stands on topics of its plan, which are read like the live ones.
-
-Which dead letters are meant: by handler, reason, stage, key and time of death. Pure.
+A dead letter that was sent again stays where it is. A marker behind it in the same partition (``x-redriven-of``) says
+so. Reading streams, because dead letters are as large as pages. Dead letters of a replay are on topics of its plan.
 """
 
 from __future__ import annotations

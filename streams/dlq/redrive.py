@@ -1,14 +1,12 @@
-"""Dead letters sent again to the topic they came from, each once, whatever happens in between.
+"""Sends dead letters again to the topic they came from, each exactly once, or deletes them.
 
-A transaction holds some records for the original topic and, for each, a marker behind the letters of the same
-partition. Markers are read after the partition's transactional id has fenced whoever used it before, and after every
-transaction that was open then (also a handler's) has ended: one would hide the markers behind it. So a redrive that
-was killed is resumed by another, two at a time don't double anything, and a letter is sent again only on purpose.
+A transaction contains some records for the original topic and, for each, a marker in the partition of its dead letter.
+The markers are read after the partition's transactional id has fenced earlier redrives, and after every transaction
+that was open then has ended: an open transaction would hide the markers behind it. Therefore a redrive that was killed
+can be repeated, and two redrives at the same time double nothing.
 
-Dead letters deleted, from the oldest on.
-
-Kafka deletes the beginning of a partition and nothing else. So of each partition the letters go up to the first one
-that is not meant; those that are meant and stand behind it stay, and are counted.
+Kafka deletes only from the beginning of a partition. A purge therefore deletes up to the first dead letter that is not
+selected, and counts the selected ones behind it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""The guard before every connection: an address as text in, a checked place to connect to out, or a refusal.
+"""Checks every address before a connection, and refuses those outside the open Internet.
 
-A URL is parsed once, by the parser whose result the client sends (two parsers that disagree are how guards are passed).
-A name is resolved once, all its answers are checked, and the client connects to one of the checked addresses, so that
-a name server that answers differently the second time gains nothing. Each redirect comes through here anew.
+A URL is parsed once, by the parser whose result the client sends: two parsers can disagree. A name is resolved once,
+all its addresses are checked, and the client connects to one of them, so a name server that answers differently the
+second time gains nothing. Each redirect is checked again.
 
-Which IP addresses are the open Internet: a string in, a verdict with its reason out.
-
-The rule is a list of what is refused on top of a list of what is allowed, so that a range that nobody thought of is
-refused. Addresses that carry an IPv4 address inside are judged by that one as well (RFC 4291, 6052, 3056, 5214).
+The rule allows global unicast addresses and refuses listed ranges within them, so an unlisted special range is refused
+too. An address that contains an IPv4 address is also checked as that one (RFC 4291, 6052, 3056, 5214).
 """
 
 from __future__ import annotations

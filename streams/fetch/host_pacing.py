@@ -1,8 +1,7 @@
-"""When a host may be asked again: one request at a time to each, and a pause that follows how fast it answers.
+"""Limits requests to each host: one at a time, and a pause that follows the host's response time.
 
-A host that takes two seconds to answer is busy and gets about two seconds of rest. Only an answer with what was asked
-for can shorten that: errors and redirects cost a server little, and say nothing of how fast it serves pages. What a
-host demands itself (Crawl-delay, Retry-After) comes on top.
+A host that takes two seconds to answer gets a pause of about two seconds. Only an answer with the requested content
+shortens the pause: errors and redirects cost a server little. Crawl-delay and Retry-After are added.
 """
 
 from __future__ import annotations

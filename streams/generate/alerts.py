@@ -1,9 +1,8 @@
-"""What somebody is told of, and when: the alerts, over declared metrics.
+"""The alerts and recording rules of Prometheus, over declared metrics.
 
-Thresholds come from the section ``alerts`` of the configuration and from the objectives of the topology. All look at
-live traffic: replays and backfills wake nobody. Each alert has an entry in the runbook, ``docs/operations.md``.
-
-Recording rules: what several panels and alerts look at, or what costs too much to compute at each look.
+Thresholds come from the section ``alerts`` of the configuration and from the objectives of the topology. Alerts cover
+live traffic only, not replays and backfills. Each alert has an entry in the runbook, ``docs/operations.md``. Recording
+rules hold expressions that several panels and alerts use, or that are expensive.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The Grafana dashboards as JSON, and what provisions them and their data source.
+"""The Grafana dashboards as JSON, in the order of their links, with the provisioning of their data source.
 
-Nobody edits the JSON by hand: ``streams.generate.dashboards`` says what is shown. The data source is a variable, and
-uids are fixed, so links to a dashboard stay good.
-
-All dashboards, in the order of their links.
+``streams.generate.dashboards`` defines the content; the JSON is never edited. The data source is a variable, and uids
+are fixed, so links to a dashboard stay valid.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""A JSON Schema for each topic's event: what a writer in another language has to send.
+"""The JSON Schema of each topic's event, and the record of released schemas and golden examples.
 
-The schemas describe the wire: wire names, required fields, bounds. What the models' docstrings say of a field becomes
-its description.
-
-What is kept for ever: golden examples, and the JSON Schemas of every released version.
-
-``schemas/goldens.sha256`` lists each such file with its digest, as ``sha256sum`` writes it. Files are added to the list
-when they appear and never leave it, so one that is removed or edited is told, by whatever way that happened.
-``schemas/released/<topic>/<version>.schema.json`` holds a topic's schema as of a release in which it had changed.
+A schema describes the wire: names, required fields, bounds, and the models' docstrings as descriptions.
+``schemas/released/<topic>/<version>.schema.json`` holds a topic's schema as of a release in which it changed.
+``schemas/goldens.sha256`` lists every released schema and golden example with its digest, as ``sha256sum`` writes it. A
+listed file that is removed or edited fails the check.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""A page of documentation for each handler, from the topology, the docstrings and the described configuration.
-
-``docs/metrics.md``: every metric, every label and its values, from their declarations.
-
-``docs/ranking-features.md``: what the trees see of a candidate, from the table that numbers the features.
-"""
+"""Generated documentation: a page for each handler, ``docs/metrics.md`` and ``docs/ranking-features.md``."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""PromQL from declared metrics: the few forms that panels, recording rules and alerts are made of.
+"""PromQL expressions over declared metrics, for panels, recording rules and alerts; and the scraped services.
 
-A metric goes in with the labels to group by and to select; an expression comes out. Metrics with the label ``lane`` are
-narrowed to live traffic unless another lane is asked for, others to what processes that replay don't tell, so that a
-replay moves no curve and wakes nobody.
-
-What Prometheus scrapes: the services of the composition, by name.
+Metrics with the label ``lane`` are narrowed to live traffic unless another lane is requested, so a replay moves no
+curve and fires no alert.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""How generated files are written: the notice at their head, and YAML and JSON that a reviewer can read.
-
-Docstrings as data: the prose before the first section, and what the Attributes section says of each field.
-"""
+"""How generated files are written: a notice, readable YAML and JSON, and docstrings as data."""
 
 from __future__ import annotations
 

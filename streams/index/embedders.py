@@ -1,12 +1,8 @@
-"""The embedder that the settings name.
+"""The embedder that the settings name. The default hashes words and parts of words into vectors and needs no model.
 
-The default needs no model: hashed n-grams, which find the same words and parts of words. It is named as what it is, so
-that nobody takes it for an embedding model; ``openai`` and ``onnx`` are such models.
-
-Vectors without a model: words and parts of words, hashed into a fixed number of dimensions (feature hashing).
-
-Texts are near each other where they share words, parts of words or pairs of Chinese characters; that different words
-can mean the same, it does not know. Source: Weinberger et al., Feature Hashing for Large Scale Multitask Learning.
+Hashed texts are near each other if they share words, parts of words or pairs of Chinese characters. Different words of
+one meaning stay apart; ``openai`` and ``onnx`` are embedding models. Source: Weinberger et al., Feature Hashing for
+Large Scale Multitask Learning.
 """
 
 from __future__ import annotations

@@ -1,17 +1,13 @@
-"""How points are handed to Qdrant and searched for: a server gets JSON, the embedded store arrays, and help.
+"""Writes and searches points in Qdrant: JSON for a server, arrays for the embedded store, and the filters of a search.
 
-Embedded, the client keeps what it is given, and looks at every point for every search. Three things make that fit for
-100,000 points (ADR 0014 has the figures):
+The embedded client compares every point in every search. Three measures make that fast enough for 100,000 points (the
+figures are in ADR 0014):
 
-- Vectors go in as arrays. Lists of Python's floats take 32 bytes a number while files are opened, and become arrays of
-  twice the width that a search needs.
-- Vectors have length 1, so their product is their cosine; told that this is wanted, the client does not measure each of
-  them anew at every search.
-- A filter costs it 12 microseconds a point, 90 with a date. So what is filtered and counted by is read once for each
-  point and kept here. Where few points fit, they alone are compared with the query; where many do, the nearest of all
-  points are asked for without a filter, and there are enough among them.
-
-Filters of a search as Qdrant's conditions, and the keys of the payload that they are about.
+- Vectors are passed as arrays. Lists of Python floats take 32 bytes a number while files are opened.
+- Vectors have length 1, so the dot product is the cosine, and the client does not normalize them in every search.
+- A filter takes 12 microseconds a point, 90 with a date. The filtered fields of each point are therefore read once and
+  kept here. If few points match, only they are compared with the query. If many match, the nearest points are searched
+  without a filter, and enough of them match.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The ``index`` section of the configuration: where the index is, and what makes its vectors.
-
-Whether an embedded index is there, found out without opening it: opening would make it.
-"""
+"""The section ``index`` of the configuration, and whether an embedded index exists, found without opening it."""
 
 from __future__ import annotations
 

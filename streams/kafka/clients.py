@@ -1,4 +1,4 @@
-"""How Assay speaks to Kafka: the options of clients, in one place, and the names that bear the prefix."""
+"""The options of all Kafka clients, their start and stop, and the names with the topic prefix."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What the cluster knows of groups and topics, asked in few requests: offsets, members, retention, unread records.
-
-In: an admin client or settings, and names. Out: values. ``streams.kafka.lag`` makes lags of them.
-"""
+"""Reads the state of groups and topics in few requests: offsets, members, retention, unread records."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""How far each consumer group is behind, also one whose processes have stopped: in records, in seconds, in retention.
+"""The lag of each consumer group, stopped ones included: in records, in seconds and in retention.
 
-In: the settings, handlers, a clock. Out: one value a group and topic. A worker tells of the partitions that it holds;
-what nobody holds only the cluster knows, and that is asked here, in a few requests whose number does not grow with what
-waits: of a partition that is behind, one batch of records is fetched, for the age of the first.
+Only the cluster knows partitions that no member holds. The number of requests does not grow with the lag: of a
+partition that is behind, one batch is fetched for the age of its first unread record.
 """
 
 from __future__ import annotations

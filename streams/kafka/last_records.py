@@ -1,7 +1,7 @@
-"""What was written last: under which rules each handler decided, and which records are dated in the future.
+"""Reads the last records of topics: the configuration of each handler's decisions, and future dates.
 
-In: the settings. Out: values. Of a partition its last two offsets are read: the last record, and the marker of the
-transaction that it came with. Where a replay or a backfill wrote them, a bounded number of records before them is read.
+Of each partition the last two offsets are read: the last record and the marker of its transaction. If a replay or a
+backfill wrote them, a bounded number of earlier records is read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Records that stand on a topic already, read from one offset to another without a consumer group.
-
-In: a topic and offset ranges. Out: the committed records in them, one after another, and then an end: what is written
-meanwhile is not waited for. What reads the past (selections, estimates, differences) reads it here.
-"""
+"""Reads a bounded part of a topic without a consumer group: from an offset up to another one, then it ends."""
 
 from __future__ import annotations
 

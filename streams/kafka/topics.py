@@ -1,7 +1,6 @@
-"""Which topics there should be, derived from the topology; what is missing is made, what differs is told.
+"""Plans the topics of the topology, creates missing ones and reports differences.
 
-The plan is pure: topics and handlers in, names with partitions and configuration out. Partitions of a topic that exists
-are never changed silently, for that would move keys to other partitions.
+The number of partitions of an existing topic is never changed, because that would move keys to other partitions.
 """
 
 from __future__ import annotations

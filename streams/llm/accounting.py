@@ -1,6 +1,6 @@
-"""What questions leave behind: answers in the journal, costs in the day's account, and what the handler is told.
+"""Records the answers and costs of model calls, and the money of a day.
 
-The money of a day: booked before a call, set right after it, shared by all replicas and kept over restarts.
+A cost is booked before a call and corrected right after it. All replicas share the account, and it survives restarts.
 """
 
 from __future__ import annotations

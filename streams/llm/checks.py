@@ -1,7 +1,6 @@
-"""What an operator should know of models before the first question: who answers, at what price, within what bounds.
+"""Checks the configuration of models before the first call: servers, prices and limits.
 
-In: the settings, and the model of each task that a process runs. Out: remarks; none of them holds a key. ``assay run``
-says at its start those that are not simply well, ``assay doctor`` all of them.
+``assay run`` prints the checks that are not ok when it starts, ``assay doctor`` all of them. No check contains a key.
 """
 
 from __future__ import annotations

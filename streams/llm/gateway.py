@@ -1,16 +1,13 @@
-"""The gateway to language models: a question in, an answer out, or why there is none.
+"""The gateway to language models: takes a question and returns an answer, or the reason why there is none.
 
-An answer is looked for in the journal first; two askers of one question share one call. Then the question waits for its
-turn, within its task's patience, and is asked, within its task's deadline: the wall time of all its calls and of the
-pauses between them. What was answered is in the journal before anybody is given it.
+The gateway looks for the answer in the journal first. Identical questions at the same time share one call and its
+result, also a failure: callers that repeated each other's timeouts would wait for several deadlines. A call then waits
+for its turn within its task's patience, and runs within its task's deadline, which covers all attempts and their
+pauses. The journal has the answer before a caller gets it.
 
-Three kinds of trouble are told apart. What is the question's own fails (``ModelFailed``), and the handler judges that.
-What is the model's fails too, until several questions have failed one after another. What is everybody's (nobody there,
-the key refused, too many requests, the budget spent, the breaker open) is ``ModelUnavailable``: nothing was judged.
-
-One call for all who ask the same question at the same time: they share its reply, whatever it is.
-
-A failure is shared too. Who would ask again after each other's timeouts would wait for as many deadlines.
+Errors of three kinds are distinguished. A problem of the question is ``ModelFailed``, and the handler judges it. A
+problem of the model is ``ModelFailed`` too, until several questions in a row have failed. A problem of the provider
+(unreachable, key refused, rate limit, budget spent, breaker open) is ``ModelUnavailable``.
 """
 
 from __future__ import annotations

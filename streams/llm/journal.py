@@ -1,11 +1,7 @@
-"""The port of the journal: what keeps answers that were paid for, and what each day cost.
+"""The port of the answer journal: stored answers, daily costs, and the real use of earlier calls.
 
-What is kept of an answer, and how it is found again: the key is a hash of everything that it depends on.
-
-What calls of a task really took, beside what was foreseen: the ground for telling what others will cost.
-
-A conversation begins with one question and may go on with others (tools that were called, a reply that was none), which
-are counted apart, for they are longer and not every conversation has them.
+The key of an answer is a hash of everything that the answer depends on. First questions of a conversation and follow-up
+questions are counted separately, because follow-ups are longer and not every conversation has them.
 """
 
 from __future__ import annotations

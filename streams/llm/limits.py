@@ -1,22 +1,16 @@
-"""Limits of a model: requests and tokens a minute, and calls under way, never more than this process's share.
+"""The rate limits of a model: requests and tokens a minute and concurrent calls, for this process's share.
 
-Two rules hold at once. *The window*: in any 60 seconds (and a margin, for what the network delays) no more is taken
-than the limit, exactly, as a log of what was taken shows. *The pace*: takings are spread over the minute, so that at
-any moment the rates of all processes come to the limit at most; then no window holds too much even while shares move
-from one process to another. A task whose share has grown begins with a pause, not with a burst.
+Two rules hold together. *Window*: in any 60 seconds, plus a margin for network delay, no more is taken than the limit.
+*Rate*: calls are spread over the minute, so that the rates of all processes together never exceed the limit, also while
+shares move between processes. A task whose share has grown starts with a pause, not with a burst.
 
-A task that has used up its own share may use that of another task of this process in which nobody waits: the call is
-taken from the other's window and pace, so all shares together stay the limit. As soon as somebody waits there nothing
-more is borrowed, and the owner waits for the pace of its own share at most.
+A task that has used its share may borrow from another task of this process that has no waiting calls. The call counts
+against the other task's window and rate, so the sum stays within the limit. Borrowing stops when the other task has
+waiting calls.
 
-How much of a model's limits is this process's: without a coordinator, by the partitions it holds.
-
-A task's part of its model is its weight against those of the model's other tasks; a process's part of the task is that
-of the partitions of the handler's topics (its own and its retry topics) which are assigned to it. As every partition
-has one owner, the parts of all processes never come to more than the whole, not during a rebalance either.
-
-Replays have a fixed part of every limit and live traffic has the rest, whether a replay runs or not: nobody has to know
-of the others, and the live traffic does not wait until a replay has noticed it.
+The share of a process needs no coordinator: a task's part of its model is its weight among the model's tasks, and a
+process's part of a task is the part of the partitions that it holds. Each partition has one owner, so the parts never
+exceed the whole, also during a rebalance. Replays have a fixed part of every limit, live traffic has the rest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the gateway does, as metrics. Where there are none, as in ``assay try``, nothing is counted."""
+"""The gateway's metrics. Without metrics, as in ``assay try``, nothing is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers and costs in Redis, for replicas that share no disk (extra ``redis``)."""
+"""The answer journal in Redis, for replicas that share no disk (extra ``redis``)."""
 
 from __future__ import annotations
 

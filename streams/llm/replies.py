@@ -1,11 +1,7 @@
-"""The body of a model server's response to a completion, whatever was sent.
+"""Parses the response of a model server to a completion, and the outcomes of one request.
 
-In: bytes. Out: text, calls of tools, how it ended and what it used; None where the body is no completion. Nothing
-raises and nothing is believed: a count that is none is no count, a call without a name is none.
-
-How one request to a model ended: with an answer, or with one of a few kinds of trouble.
-
-The client says which; the gateway decides by it what comes next, and both are counted under an outcome.
+The parser never raises. It ignores counts that are not numbers and calls without a name. A body that is not a
+completion gives None.
 """
 
 from __future__ import annotations

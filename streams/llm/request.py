@@ -1,7 +1,4 @@
-"""The way to one model: who may ask it when, and whether it is left alone.
-
-A question on its way to a model: what it has used of its deadline, its patience and the budget.
-"""
+"""One question on its way to a model: deadline, patience, cost, and the model's limits and breaker."""
 
 from __future__ import annotations
 

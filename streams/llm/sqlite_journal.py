@@ -1,10 +1,8 @@
-"""The journal of answers that were paid for, and the costs of each day, in one SQLite file that replicas may share.
+"""The answer journal in one SQLite file, which replicas may share, with the costs of each day.
 
-An answer is written before anybody is given it, so neither a crash nor a replay pays for it twice. Costs stand beside
-it and are booked ahead, so that all replicas together keep one budget.
-
-SQLite in WAL mode, in a thread of its own; values are JSON. What can't be read or written raises, and the gateway then
-asks nobody: without a journal money would be spent that nobody counts.
+An answer is stored before a caller gets it, so neither a crash nor a replay pays for it twice. Costs are booked ahead,
+so all replicas together keep one budget. SQLite runs in WAL mode in a thread of its own. If the file can't be read or
+written, the gateway asks no model, because the costs could not be counted.
 """
 
 from __future__ import annotations

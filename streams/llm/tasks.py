@@ -1,9 +1,7 @@
-"""The offline judge: answers in a model's place where none is configured, from the facts alone, and says who it is.
+"""Tables by task: the offline judges, which answer from the facts alone where no model is configured, and the readers.
 
-Whether a reply is one in its task's protocol: what is, may stand in the journal; what is not must not for long.
-
-In: the question and what came. Out: yes or no. The tasks' own readers say so, the ones that judge the reply: a reply
-that no reader takes was paid, so it is kept while its record may come again, and then asked for anew (R-130).
+A reply that no reader accepts was paid for. It is kept while its record may be retried, and then asked for again
+(R-130).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A real Apache Kafka on this machine, without Docker: one KRaft node as a child process.
+"""Starts a real Apache Kafka on this machine without Docker: one KRaft node as a child process.
 
-In: a port and a folder, or nothing. Out: the address of a broker that answers, and its end when it is no longer wanted,
-whatever becomes of this process. It exists so that laptops and CI run offsets, groups and transactions on Kafka itself
-instead of on an imitation. Linux and macOS. Figures: docs/adr/0002-a-real-kafka-without-docker.md.
+The broker ends with this process, however this process ends. Laptops and CI can therefore test offsets, groups and
+transactions on Kafka itself. Linux and macOS. Figures: docs/adr/0002-a-real-kafka-without-docker.md.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Runs the broker's Java process and ends it when the process that wanted the broker is gone.
+"""Runs the broker's Java process and ends it when the process that started the broker is gone.
 
-In: a Java command line as arguments, one-byte orders on standard input, Java's output on standard error.
-Out: Java's process id as one line on standard output, then Java's exit status.
+Input: a Java command line as arguments, one-byte orders on standard input. Output: Java's process id as one line, then
+its exit status; Java's output goes to standard error.
 
-It exists because nothing runs in a process that was killed with SIGKILL: this small process outlives it, sees the pipe
-between them close, stops Java, and removes what was temporary. It has one thread, so it can use Linux's parent death
-signal for the opposite case (the guard itself is killed), which fires when the thread that started the child ends. It
-runs as a script in an isolated interpreter and imports nothing outside the standard library, to start in milliseconds.
+A process that is killed with SIGKILL can't clean up. This small process outlives it, sees the pipe between them close,
+stops Java and removes temporary files. It has one thread, so it can use Linux's parent death signal for the opposite
+case, in which the guard itself is killed: the signal fires when the thread that started the child ends. It runs in an
+isolated interpreter and imports only the standard library, to start in milliseconds.
 """
 
 from __future__ import annotations

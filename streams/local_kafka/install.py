@@ -1,8 +1,7 @@
-"""What the local broker is made of: a Java runtime, Kafka's jars, a data folder and a properties file.
+"""The parts of the local broker: a Java runtime, Kafka's jars, a data folder and a properties file.
 
-In: the machine (``PATH``, installed wheels, a cache folder). Out: paths and command lines of the broker.
-``jgo`` resolves the jars once into a cache of our own. Every start compares them with the checksums in
-``jars.sha256`` (44 MB take 0.03 s of CPU time), so a jar that was replaced on its way or in the cache never runs.
+``jgo`` resolves the jars once into a cache. Every start compares them with the checksums in ``jars.sha256`` (44 MB take
+0.03 s of CPU time), so a jar that was replaced during the download or in the cache never runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The broker's process as its owner sees it: start it under the guard, give it orders, know when it has ended.
-
-In: a Java command line. Out: a process that does not outlive this one (see ``streams.local_kafka.guard``).
-"""
+"""The broker's process as its owner sees it: starts it under the guard, sends orders, and reports its end."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Commits the outputs and the offset of one input partition together, and finds out the truth after a doubt.
+"""Commits the outputs and the offset of one input partition together, and finds out the result after a doubt.
 
-Exactly once takes one transactional producer for each *input partition*. aiokafka sends no consumer-group metadata
-with the offsets, so the transactional id is what fences a zombie: the new owner's start bumps its epoch, and the broker
+Exactly once takes one transactional producer for each *input partition*. aiokafka sends no consumer-group metadata with
+the offsets, so the transactional id is what fences a zombie: the new owner's start bumps its epoch, and the broker
 refuses what the old owner still sends.
 
 Invariants:
 
 1. ``open`` fences first and reads the committed offset after that. Read before, it could miss the last commit of the
    old owner.
-2. After a commit in doubt the stage is closed and opened anew, which settles the transaction. The committed offset is
-   then read and believed.
+2. After a commit in doubt the stage is closed and opened anew, which settles the transaction. The committed offset then
+   decides.
 3. After ``open`` and ``commit`` of a ``Committer`` no transaction of ours is open, and the offset that it returns is
    the group's.
 """

@@ -1,17 +1,15 @@
-"""The consumer under FastStream's intake, with the facts that safe offsets need.
+"""The consumer under FastStream, and the flow of one partition: the position of intake, pauses and seeks.
 
-FastStream polls in a loop: ``getmany``, then our intake, then ``getmany`` again. So at the *start* of a poll everything
-delivered before has been through intake, and ``position`` is what may be committed where nothing is in hand. Counting
-polls tells intake which records were asked for before a partition was opened or set back.
+FastStream polls in a loop: ``getmany``, then our intake, then ``getmany`` again. At the *start* of a poll everything
+delivered before has been through intake, so ``position`` may be committed where nothing is in flight. Counting polls
+shows which records were requested before a partition was opened or set back.
 
 A poll that raises has moved positions past records that were not delivered: aiokafka drains one partition after another
-and throws away what it has when the next one fails. So every partition is set back to what intake wants next. No poll
-raises because of what a producer wrote: see ``streams.kafka.decompression``.
+and discards what it has when the next one fails. Therefore every partition is set back to the next record that intake
+expects. Records of a producer never make a poll raise: see ``streams.kafka.decompression``.
 
-What a partition asks of its consumer: from which offset on, and whether at all.
-
-The consumer fetches ahead, so what comes may have been asked for before the last seek. Invariant: a record is taken in
-only if it was asked for after the last seek, and only in offset order from there.
+The consumer fetches ahead, so a record may have been requested before the last seek. Invariant: a record is admitted
+only if it was requested after the last seek, and only in offset order from there.
 """
 
 from __future__ import annotations

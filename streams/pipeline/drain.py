@@ -1,11 +1,10 @@
-"""Is there really nothing left to do? The end of a drain, for groups of one process that feed each other.
+"""Detects the end of a drain: every group of this process is caught up and no transaction is open on their topics.
 
-In: the groups. Out: a yes that can't come too early, or what is still in the way. Three facts make it more than
-"everyone stands at the end": a broker confirms a commit before readers see what was committed; a group that was looked
-at first may have been fed while the others were looked at; and other members may feed the partitions that are held
-here. So ends are those of what is *written* (the high watermark, at which nobody stands before every open transaction
-has ended), offsets of other members are asked for, and ends are read twice, as in a double collect snapshot: where all
-groups were idle between two readings that agree, nothing is on its way.
+"Every group is at its end" is not enough. A broker confirms a commit before readers see it. A group that was checked
+first may get records while the others are checked. Other members may write to the partitions that this process holds.
+Therefore the ends are high watermarks, which no group reaches before every open transaction has ended; the offsets of
+other members are read; and the ends are read twice, as in a double collect snapshot. If all groups were idle between
+two equal readings, no record is on its way.
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
-"""Dead letters: the original bytes of a record that can't be handled, and in text headers why, where and when.
+"""Records that could not be handled: delayed retry topics and dead letter topics.
 
-A dead letter is an output like any other: it is written in the transaction that moves the input's offset, so a bad
-record is neither lost nor does it block its partition.
+Both are outputs like any other. The transaction that moves the input's offset writes them, so a bad record is neither
+lost nor doubled, and it does not block its partition. A dead letter keeps the original bytes; text headers state the
+reason, the place and the time.
 
-What becomes of a record whose short tries are used up: a delayed retry topic, or the dead letter topic.
+A record on ``<topic>.<group>.retry.<delay>`` loses its place among the records of its key. A handler whose order
+matters therefore declares no retry topics (``Handler.retry_later``), and its records wait in place.
 
-The record is written to ``<topic>.<group>.retry.<delay>`` in the transaction that moves its offset, so a try is never
-lost and never doubled. It leaves its place among the records of its key, so a handler whose order has a meaning
-declares no such topics (``Handler.retry_later``), and its records wait in place instead.
-
-Where a record stood when it first came in, and the notes in text headers that carry this along.
-
-A record that comes back from a retry topic is the record it was: same identity, same timestamp, same original topic,
-partition and offset. Notes of that kind on a record from anywhere else are a stranger's, and are not believed.
+``Origin`` carries identity, timestamp, topic, partition and offset of the original record in headers. Such headers on a
+record from any other topic are ignored.
 """
 
 from __future__ import annotations

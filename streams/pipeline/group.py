@@ -1,12 +1,12 @@
-"""One handler's membership in a consumer group: intake, the work in flight, and the partitions it holds.
+"""One handler's membership in a consumer group: intake, the records in flight, and the assigned partitions.
 
-FastStream hands over raw records of one poll (``intake``) and aiokafka tells of rebalances. Records that may start now
-stand in one queue, first come first served over all partitions; records of a retry topic stand aside until they are
-due. A runner works on them one after another and puts those that wait for the world into tasks of their own, as many
-as the handler's concurrency allows; while the circuit breaker is open, only one, whose turn it is to probe.
+FastStream delivers the raw records of one poll (``intake``), and aiokafka reports rebalances. Records that may start
+wait in one queue over all partitions, first come, first served. Records of a retry topic wait until they are due. A
+runner processes them in order, and moves those that wait on I/O to tasks, up to the handler's concurrency. While the
+circuit breaker is open, only the probe runs.
 
-Invariants: intake never raises and never waits; nothing is started for a partition that is being closed; the event
-loop gets a turn at least every few milliseconds of work, so heartbeats keep going.
+Invariants: intake never raises and never waits. No record of a partition that is closing starts. The event loop gets
+control at least every few milliseconds, so heartbeats continue.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One input to its outcome: calls the handler, answers what it asks for, retries in place what may pass.
+"""Runs one input to its outcome: calls the handler, answers its requests, and retries in place.
 
-A handler that raises has a bug; here it becomes a reason, and the input is kept as a dead letter. Kafka is not known
-here, so ``assay try`` runs handlers exactly as the pipeline does.
+A handler that raises has a bug; the input becomes a dead letter with that reason. This module does not know Kafka, so
+``assay try`` runs handlers exactly as the pipeline does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""FastStream as intake and wiring: a router for each handler, raw batches in, nothing acknowledged and nothing replied.
+"""FastStream as intake and wiring: a router for each handler, which delivers raw batches and acknowledges nothing.
 
-FastStream's parsers raise on a header that is not text, and one bad header would lose its whole batch; so parser *and*
-decoder are replaced and hand the raw records on. Offsets are committed by the pipeline alone.
-
-What one consumer group reads: a handler's own topic, or one of its retry topics.
+FastStream's parsers raise on a header that is not text, and one bad header would lose its whole batch. Therefore parser
+*and* decoder are replaced and pass raw records on. Only the pipeline commits offsets.
 """
 
 from __future__ import annotations

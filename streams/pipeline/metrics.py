@@ -1,4 +1,4 @@
-"""What one handler's work looks like from outside: the pipeline tells, the metrics count."""
+"""The metrics of one handler's records, outputs and transactions."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""One assigned input partition: intake into its window, and the commit of its finished prefix.
+"""One assigned input partition: admits records into its window and commits the finished prefix.
 
-A ``Partition`` lives from one assignment to its revocation; a re-assignment makes a new one, so a late result of the
-old one finds nobody. Its life:
+A ``Partition`` lives from one assignment to its revocation. A reassignment creates a new one, and late results of the
+old one are discarded. Its states:
 
     opening   fence, read the committed offset, seek there, resume; retried until it works or the partition is revoked
     running   records are admitted; the finished prefix is committed as it grows
-    closed    nothing is admitted, nothing more is committed
+    closed    no record is admitted, nothing more is committed
 
-Invariant: what is committed is the offset after the finished prefix, or the consumer's position where nothing is in
-hand. Everything here belongs to one assignment; nothing of it outlives the partition's revocation.
+Invariant: the committed offset is the one after the finished prefix, or the consumer's position if nothing is in
+flight.
 """
 
 from __future__ import annotations

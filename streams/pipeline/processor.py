@@ -1,6 +1,6 @@
-"""One raw record to the records it causes: decode, decide, encode. Total: whatever comes in, a result comes out.
+"""Turns one raw record into output records: decode, decide, encode. Every input gives a result.
 
-The result of a record is worth exactly what is written for it: its outputs, or a dead letter, or nothing.
+Each input gives its output records, one dead letter, one retry record, or nothing.
 """
 
 from __future__ import annotations

@@ -1,17 +1,12 @@
-"""The records of a backfill and its place in the sources, as one.
+"""Writes the records of a backfill and its position in the sources together, in transactions.
 
-A run has a consumer group of its own, ``assay.publish.<run>``, that nobody consumes with: its offset on the topic's
-partition 0 counts the run's entries, and the text beside the offset is the position. Both move in the transaction of
-the records, so after a kill at any moment they agree. The transactional id is the run's, so of two copies of a run the
-later one fences the earlier, which ends; neither can write what the other wrote.
+A run has a consumer group of its own, ``assay.publish.<run>``, without members. Its offset on the topic's partition 0
+counts the run's entries, and the metadata of the offset is the position. Both move in the transaction of the records,
+so they agree after a kill at any moment. The transactional id is the run's, so of two copies of a run the later one
+fences the earlier one.
 
-Invariants, as in ``streams.pipeline.commit``: fence first and read the position after; wait for the coordinator in
-between; await every send before the offset goes; after any doubt a new producer, and what Kafka has is believed.
-
-A run's entries on their way to Kafka: one transaction under way, and what is read meanwhile waits for the next.
-
-Entries go in one by one, records and positions become visible in whole transactions. How many one holds follows from
-how long the one before it took, so a slow source is passed on at once and a fast one in large, bounded pieces.
+Entries are collected while a transaction is under way. The size of the next one follows from the duration of the last:
+a slow source is committed at once, a fast one in large, bounded pieces. Invariants: see ``streams.kafka.transactions``.
 """
 
 from __future__ import annotations

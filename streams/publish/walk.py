@@ -1,10 +1,7 @@
-"""All the sources of a publication in order, standard input among them, and the way back to where a run had been.
+"""Reads all sources of a publication in order, and finds the position of an earlier run in them.
 
-How far a run is in its sources, and whether they are still what it read.
-
-Entries go in one after another; what comes out at any time is a position, a few hundred bytes of text that stand in
-Kafka beside the records up to there. It is found again by going through the same entries and comparing digests, so it
-depends neither on the names of files nor on how they are packed.
+A position is a few hundred bytes of text that Kafka stores beside the records up to there. It is found again by reading
+the same entries and comparing digests, so it depends neither on file names nor on how the files are packed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where a command's queries are answered: in this process where the index can be had, else by whoever owns it.
+"""Finds the process that answers a command's queries: this process, or the owner of an embedded index.
 
-A server is searched directly. Embedded files belong to one process: where they are free this one opens them, where an
-application has them it is asked over HTTP, and where another command has them that one's end is waited for. Reading
-makes nothing: where there is no index yet, that is what is said.
+A Qdrant server is searched directly. Embedded files belong to one process: if they are free, this process opens them;
+if an application has them, it is asked over HTTP; if another command has them, this one waits. Reading creates nothing:
+a missing index is reported.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The query engine: handler ``rank_results`` outside of Kafka, on the same world and under the same limits.
+"""The query engine: runs the handler ``rank_results`` outside of Kafka, with the same services and limits.
 
-A request goes in, its results or a refusal come out. What a record of ``ranking.requested.v1`` gets from the pipeline,
-a command or an HTTP client gets from here: the same handler, rules, journal of answers, budget and limits of models.
-Somebody waits for the answer, so there is one more try in place and no retry topic, and all of it has a time limit.
+A command or an HTTP client gets what a record of ``ranking.requested.v1`` gets from the pipeline: the same handler,
+rules, journal, budget and limits. A person waits for the answer, so there is one more attempt in place, no retry topic,
+and a time limit for everything.
 """
 
 from __future__ import annotations

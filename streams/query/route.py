@@ -1,10 +1,8 @@
-"""``/query`` of the application: a query over HTTP, its results as JSON.
+"""The route ``/query``: a query over HTTP, its results as JSON.
 
-``POST`` takes the JSON of a ``ranking.requested.v1`` event, ``GET`` a query string; both answer with that of
-``ranking.completed.v1``. Who may ask is in ``streams.query.gate``. Bodies, time and queries at once are bounded, and
-somebody who hangs up is no longer worked for.
-
-HTTP requests to query requests: a JSON body, or a query string for what fits into one.
+``POST`` takes the JSON of a ``ranking.requested.v1`` event, ``GET`` a query string. Both return the JSON of
+``ranking.completed.v1``. ``streams.query.gate`` decides who may ask. Body size, time and concurrent queries are
+bounded. A query is cancelled when its client disconnects.
 """
 
 from __future__ import annotations

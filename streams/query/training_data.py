@@ -1,9 +1,8 @@
-"""Feedback, and the answers it is about, off their topics or out of files, joined as they are read.
+"""Reads feedback and the answers that it refers to, from topics or files, and writes a trained model as a folder.
 
-Both are read to the end as it is now, feedback first: of the answers only those that somebody gave feedback on are
-kept, so memory is bounded by the feedback. Files hold bare events, or lines of ``assay tail --json`` or ``assay try``.
-
-A model as a folder: ``manifest.json``, ``model.json`` and ``card.md``, there as a whole or not at all.
+Both are read up to the end at the start of the command, feedback first. Only answers with feedback are kept, so memory
+is bounded by the feedback. Files contain bare events, or lines of ``assay tail --json`` or ``assay try``. The folder of
+a model (``manifest.json``, ``model.json``, ``card.md``) appears as a whole.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an operator does with plans beside carrying them out: see how far they are, cancel them, drop what they made."""
+"""The commands on existing plans: their status, cancel, and drop."""
 
 from __future__ import annotations
 

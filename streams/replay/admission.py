@@ -1,16 +1,10 @@
-"""A plan's entry into the ledger: with the offsets that it reads, taken now, and what it looks at to choose records.
+"""Admits a plan to the ledger: takes its offsets, and checks the terms and conflicts with other plans.
 
-The terms that a plan was made on, looked at again whenever somebody goes on with it.
+A process may continue a plan only under its terms: the same rules, the same judge, and a journal that can count its
+costs. A plan keeps one judge, because its cost limit and its results depend on it.
 
-In go the settings of the process that wants to work on a plan, and the plan; out comes nothing, or the one line that
-says why it may not: other rules, another judge, or costs that nobody could keep below their bound. A plan has one judge
-from its beginning to its end: made with the offline judge it has no bound, and would spend without one; and what two
-judges have decided can't be told apart afterwards.
-
-Whether another plan asks the same models now: two of them would take more than the part that replays have.
-
-The plans of the ledger go in; nothing comes out, or the one line that says whom to wait for. A plan that stands as
-running and that nobody works on, for its process was killed, is in nobody's way.
+Two running plans of the same paid handler would exceed the replay share of the model's limit, so the second one is
+refused. Plans without a running process are ignored.
 """
 
 from __future__ import annotations

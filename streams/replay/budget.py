@@ -1,9 +1,8 @@
-"""The bound of what a replay may cost: booked before each call, set right after it, over kills and processes.
+"""The cost limit of a replay: booked before each call, corrected right after it, across kills and processes.
 
-A journal of answers goes in, with the account that a plan has in it; a journal comes out that books every call on the
-plan's account as well as on the day's. Both stand in the same store, so a plan that was killed, or is worked on by two
-processes, still spends no more than it may. What a call was booked with is its longest reply: a bound is reached a
-little before the money is spent.
+The journal of a replay books every call on the plan's account as well as on the day's. Both are in the same store, so a
+plan that is killed or shared by two processes stays within its limit. A call is booked with its longest reply, so the
+limit is reached a little before the money is spent.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""How a handler decided before: the inputs whose last decision was of a kind, by their identities alone.
+"""Selects inputs by a handler's earlier decisions on them, and reads the fields that an operator names.
 
-Decisions and dead letters of a handler go in, as they stand on its topics; out comes whether an input is one of those
-that are meant. A decision names its input in ``ce_causationid``; the last one on an input counts. Of a decision nothing
-is kept but a hash of that name, for as long as it is of the kind that is looked for.
-
-Fields of a decision as an operator names them, and the values that they may have.
-
-In go an event's type and a path such as ``outcome`` or ``llm.judged_by``; out comes the path as the wire has it, or the
-one line that says what there is instead. A value that no decision can have would choose nothing, and look like success.
+A decision names its input in ``ce_causationid``; the last decision on an input counts. The selection keeps a hash of
+each selected identity. A field path such as ``outcome`` or ``llm.judged_by`` and its values are checked against the
+event's schema: a value that no decision can have would select nothing.
 """
 
 from __future__ import annotations

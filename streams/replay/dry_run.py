@@ -1,15 +1,9 @@
-"""Handlers run on records for nothing but to see what they would do: nothing is written, fetched or paid.
+"""Runs handlers on records without writing, fetching or paying, to predict calls and compare configurations.
 
-Records go in; out come, for each handler, how many it reads, how long it works on them, and what it asks for. Where the
-answer to a question is kept already, or the offline judge gives it, the handler goes on and its results are read by the
-handlers below it; where it is not, what comes of the record is open.
-
-What the questions of one task will cost: which answers are kept already, and what the others will take.
-
-Questions go in as handlers ask them; kept answers come out, so that a conversation goes on as far as it is known. What
-is not kept is counted, and priced by what earlier calls of the same task and model really took beside what had been
-estimated for them: the ratio for prompts, the mean for replies, and how many calls a conversation has. Where there were
-none, the bounds stand in for them: the prompt as estimated, the longest reply, one call.
+If the journal has the answer to a question, or the offline judge gives it, the handler continues and its results go to
+the handlers below it. Other questions are counted and priced by what earlier calls of the same task and model used
+compared with their estimates: the ratio for prompts, the mean for replies, and the calls of a conversation. Without
+earlier calls the bounds are used: the prompt as estimated, the longest reply, one call.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""What a replay or a backfill will take: records, bytes, time, and for what is paid calls, tokens and money.
+"""Estimates a replay or a backfill: records, bytes, time, and for paid handlers calls, tokens and money.
 
-A plan goes in, or records that are not on Kafka yet; figures come out, each with what it rests on. Paid handlers are
-rehearsed on every record, so that each question is the very one that the replay will ask and is looked up in the
-journal; for what costs nothing but time, a sample of the records is enough.
-
-The figures of an estimate, made of what a rehearsal has counted, each with what it rests on.
-
-Counts of a rehearsal go in, whole or of a sample; out come records, bytes, time, and for what is paid calls, tokens and
-money. The time of a handler is that of whatever holds it up most: its own work, a limit of its model, or a rate.
+Paid handlers run dry on every record, so each question is the one that the replay will ask. For free handlers a sample
+of the records is enough. A handler's time is that of its slowest part: its own work, a limit of its model, or a rate.
+Each figure states its source.
 """
 
 from __future__ import annotations

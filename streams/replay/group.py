@@ -1,14 +1,11 @@
-"""One consumer group of a plan, which reads ranges of a topic to their ends through the pipeline, and may be killed.
+"""One consumer group of a plan: reads ranges of a topic to their ends through the pipeline, and survives kills.
 
-In go a subscription, its ranges and the work on each record; the pipeline commits each result together with the offset,
-so whoever goes on with the group goes on behind the last result. How far it has come is read from the group itself,
-which also knows of other processes that share it.
+The pipeline commits each result together with its offset, so another process continues behind the last result. The
+group's committed offsets are the progress, also of other processes.
 
-Records of a range that retention, or an operator, deleted before they could be read: a replay tells of them.
-
-A consumer whose offset is gone goes on at the first record there is, without a word. So the group notes where intake
-jumped, and what of such a gap stands before the partition's first offset was deleted; the rest are markers of
-transactions. Ranges go to the ledger, where those of several processes are put together.
+A consumer whose offset was deleted by retention continues at the first record without a word. The group therefore notes
+gaps in intake; the part of a gap before the partition's first offset was deleted, the rest are transaction markers. The
+ledger merges the deleted ranges of all processes.
 """
 
 from __future__ import annotations

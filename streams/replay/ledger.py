@@ -1,12 +1,9 @@
-"""The ledger of replays on the compacted topic ``replays.v1``: read whole, and written so that nobody's word is lost.
+"""The ledger of replays on the compacted topic ``replays.v1``, and the state transitions of a plan.
 
-Several processes may work on one plan while an operator cancels it. So a change is made from the newest state, by one
-writer at a time: a plan has a transactional id, whose newest owner fences the others; whoever was fenced looks again.
-
-How a plan changes while it is carried out. Pure.
-
-In goes the newest state, which another process may have written; out comes the next one, or None where there is nothing
-to change: others have done it already, or are further. So a change may be tried as often as it takes.
+Several processes may work on one plan while an operator cancels it. A change is therefore made from the newest state,
+by one writer at a time: each plan has a transactional id whose newest owner fences the others, and a fenced writer
+reads again. A transition is a pure function of the newest state and returns None if there is nothing to change, so it
+can be repeated.
 """
 
 from __future__ import annotations

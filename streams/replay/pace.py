@@ -1,8 +1,4 @@
-"""How fast a replay goes: a rate over all of its processes, and no faster than live traffic can bear.
-
-The pipeline asks before each record for how long none may be started. Two things say so: the rate, of which a process
-has the part of the partitions it holds; and live traffic of the same handler that is late.
-"""
+"""Limits a replay: a rate over all its processes, and pauses while live traffic is late."""
 
 from __future__ import annotations
 

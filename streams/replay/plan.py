@@ -1,8 +1,7 @@
-"""What a replay does, worked out before anything is touched: its handlers in order, what each reads and writes. Pure.
+"""Makes the plan of a replay from an operator's request: handlers in order, what each reads and writes. Pure.
 
-In go an operator's wishes; out comes a plan, or the one line that says which option is missing. A plan's results go to
-topics of its own unless it is told otherwise, and every name of its own (topics, groups, dead letters, the run in the
-headers) is made here from the plan's name.
+Results go to topics of the plan unless the request says otherwise. All names of a plan (topics, groups, dead letters,
+the run in the headers) derive from its name.
 """
 
 from __future__ import annotations

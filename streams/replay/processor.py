@@ -1,14 +1,8 @@
-"""A handler's work, done again: the pipeline's own, with a selection before it and the plan's names behind it.
+"""The processing of records in a replay and in a promotion, and the progress of both.
 
-A raw record goes in. One that is not meant comes out as nothing written, which still moves the plan's offset; one that
-is meant is handled as ever, under the plan's run, and its results go where the plan says.
-
-The work of a promotion on one record: a copy of it on the live topic, as it is.
-
-In goes a record of a shadow; out comes the same on the live topic where the handler wrote it that is promoted, nothing
-where another one did, and a dead letter where the live topic does not take it.
-
-How far a replay or a promotion has come, as its process tells the screen twice a second.
+A replay adds a selection before the pipeline's own processing and the plan's names behind it. A record that is not
+selected writes nothing and moves the plan's offset. A promotion copies a record of a shadow topic to the live topic; it
+skips records of other handlers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A finished shadow becomes live: its records are copied to the live topics, as they are, each exactly once.
+"""Promotes a finished plan: copies its records from the shadow topics to the live topics, each exactly once.
 
-Promoted is what handlers wrote that read live topics. What other stages of the plan wrote hangs below that: the live
-handlers make it of what is promoted, under the same ids, and models are not paid again, for their answers are kept.
-The pipeline does the copying, so it may be killed at any moment and gone on with, like the plan itself.
+Only results of handlers that read live topics are copied. The live handlers make the rest from them, under the same
+ids, without paying models again, because the journal has the answers. The pipeline does the copying, so a promotion can
+be killed and resumed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""From and to, as an operator types them, become offsets of every partition, which the plan then keeps.
+"""Turns the bounds that an operator types (``7d``, ``2026-11-21T08:00``) into offset ranges of every partition.
 
-In goes text such as ``7d`` or ``2026-11-21T08:00``; out come ranges whose ends were taken at the start: what is written
-to the topic afterwards is not part of the replay.
+The ends are taken at the start: records that are written later do not belong to the replay.
 """
 
 from __future__ import annotations

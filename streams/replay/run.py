@@ -1,7 +1,7 @@
-"""A plan carried out, stage after stage, to its end, or until it is stopped, cancelled, or its money spent (R-009).
+"""Carries out a plan, stage after stage, until it is finished, stopped, cancelled, or out of money (R-009).
 
-The ledger says where the plan stands, the consumer group of each stage how far that has come; nothing else is kept, so
-a process may be killed at any moment, and any number of them may share a plan.
+The ledger holds the state of the plan, the consumer group of each stage its progress. No other state exists, so a
+process may be killed at any moment, and several processes may share a plan.
 """
 
 from __future__ import annotations

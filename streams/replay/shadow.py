@@ -1,7 +1,6 @@
-"""What a plan has of its own on the cluster and in the index: made before it starts, deleted when it is dropped.
+"""Creates and deletes the topics, groups and index collections of a plan.
 
-A shadow topic has the partitions and the configuration that the live one has on the cluster, so what it holds can be
-read, and promoted, as if it were the live one. Handlers that write to the index write to collections of the plan.
+A shadow topic has the partitions and the configuration of the live topic, so it can be read and promoted like it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
-"""What one stage of a plan needs to be worked on: the handler as ever, reading and writing where the plan says.
+"""One stage of a plan: its subscription, processing and consumer group, with the services below a cost limit.
 
-In goes the plan; out come the subscription, the work on each record, and the consumer group that does it. Retry topics
-are left out: what has used up its tries in place becomes a dead letter of the plan, so that a stage has an end.
+Retry topics are not used: a record whose attempts are exhausted becomes a dead letter of the plan, so a stage has an
+end.
 
-What handlers may ask for below a bound of costs: a question that there is no money for is not answered at all.
-
-In go a need and the world that answers it; out comes the reply, or nothing until the record is let go of. To the
-pipeline a bound that is reached would look like a provider that is down: tries would be used up, and circuit breakers
-would open and close while the last calls come back.
+A model request that exceeds the cost limit is not answered. Its record stays uncommitted, and the next run processes it
+again. An error would look like a provider that is down, and would use up attempts and open circuit breakers.
 """
 
 from __future__ import annotations

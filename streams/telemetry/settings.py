@@ -1,9 +1,7 @@
-"""The ``telemetry`` section of the configuration: whether traces are written, and where to.
+"""The sections ``telemetry`` and ``alerts`` of the configuration: tracing, and the thresholds of alerts.
 
-The ``alerts`` section of the configuration: from which figures on somebody is told.
-
-``assay generate`` writes them into the Prometheus rules; running processes don't read them. What an objective is stands
-with each handler in ``streams.topology``.
+``assay generate`` writes the thresholds into the Prometheus rules; running processes don't read them. The topology
+declares the objective of each handler.
 """
 
 from __future__ import annotations

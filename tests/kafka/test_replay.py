@@ -209,7 +209,7 @@ async def test_two_processes_share_a_plan(assay: Installation) -> None:
 
 async def test_a_plan_is_cancelled_from_elsewhere_and_dropped(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(200)])
-    await planned(assay.settings, "score_page", rate=40.0)
+    await planned(assay.settings, "score_page", rate=10.0)
     running = asyncio.create_task(carried_out(assay.settings))
 
     async def some() -> bool:

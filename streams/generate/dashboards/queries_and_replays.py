@@ -1,7 +1,4 @@
-"""The dashboard of replays and of groups seen from outside, also those that are stopped.
-
-The dashboard of queries: how many, how fast, what each stage did, and how far what they find can be trusted.
-"""
+"""Two dashboards: queries with their stages and results, and replays with all groups, stopped ones included."""
 
 from __future__ import annotations
 
