@@ -67,7 +67,7 @@ async def records_between(
                 reader.pause(*done)
                 waiting -= done
             elif patience_seconds is not None and time.monotonic() - moved_at > patience_seconds:
-                raise KafkaTimeoutError(f"{len(waiting)} partitions gave no record within {patience_seconds:g} s")
+                raise KafkaTimeoutError(f"no record came for {patience_seconds:g} s; partitions left: {len(waiting)}")
     finally:
         if waiting:
             reader.pause(*waiting)

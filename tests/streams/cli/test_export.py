@@ -204,6 +204,6 @@ def test_a_silent_cluster_is_given_up(
 
     assert run_export(Export(output=tmp_path / "pages.tsv"), settings) == 1
 
-    assert "1 partitions gave no record within 0.05 s" in capsys.readouterr().err
+    assert "no record came for 0.05 s; partitions left: 1" in capsys.readouterr().err
     assert reader.stopped
     assert list(tmp_path.iterdir()) == []
