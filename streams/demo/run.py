@@ -26,7 +26,7 @@ from pydantic import SecretStr
 from schemas.event import Envelope, Event, derive_id
 from streams.app import Application
 from streams.codec import OutputRecord, encode
-from streams.demo import feed, sample_web
+from streams.demo import feed
 from streams.demo.tally import Balance, Tally
 from streams.demo.watch import Watch
 from streams.http import HttpServer
@@ -162,8 +162,8 @@ async def run(
     """
     async with contextlib.AsyncExitStack() as stack:
         settings = await stack.enter_async_context(with_kafka(settings, say))
-        served = HttpSettings(port=0, allowed_hosts=sample_web.hosts())
-        web = await stack.enter_async_context(HttpServer(sample_web.serve, served))
+        served = HttpSettings(port=0, allowed_hosts=feed.hosts())
+        web = await stack.enter_async_context(HttpServer(feed.serve, served))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-demo-"))
         settings = _for_demo(settings, web.address, Path(folder))
         await create_topics(settings.kafka)
@@ -230,7 +230,7 @@ def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
     """
     fetch = settings.fetch.model_copy(
         update={
-            "resolve": settings.fetch.resolve | dict.fromkeys(sample_web.hosts(), address),
+            "resolve": settings.fetch.resolve | dict.fromkeys(feed.hosts(), address),
             "min_delay_seconds": _HOST_DELAY_SECONDS,
             "cache_path": folder / "fetch.sqlite",
         }

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Literal
 from urllib.parse import urlsplit
 
-from streams.llm.prices import cost_of
+from streams.llm.request import cost_of
 from streams.llm.settings import LlmSettings, ModelsSection
 
 RemarkState = Literal["ok", "note", "warn", "fail"]

@@ -28,9 +28,8 @@ from streams.llm.client import ClientSettingsError, ModelClient
 from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError, answer_key
 from streams.llm.limits import ModelTurn, NoTurn, Shares
 from streams.llm.metrics import LlmObserver
-from streams.llm.prices import cost_of, prompt_tokens_of
 from streams.llm.replies import Answer, Completion, Failure, Trouble
-from streams.llm.request import Asking, ModelAccess
+from streams.llm.request import Asking, ModelAccess, cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.llm.sqlite_journal import make_store
 from streams.llm.tasks import REPEATS, corrected, keeps_to_protocol

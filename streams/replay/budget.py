@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 
 from streams.llm.journal import AnswerJournal, BoundReachedError, Experience, Used
-from streams.llm.prices import cost_of
+from streams.llm.request import cost_of
 from streams.llm.sqlite_journal import make_store
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics

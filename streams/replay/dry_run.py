@@ -24,7 +24,7 @@ from streams.clock import Clock
 from streams.codec import Headers, decode, encode, timestamp
 from streams.kafka.log_reader import read_log
 from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
-from streams.llm.prices import cost_of, prompt_tokens_of
+from streams.llm.request import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits
 from streams.llm.tasks import answer_offline
 from streams.replay.diff import Comparison

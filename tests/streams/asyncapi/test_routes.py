@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from streams.app import Application
-from streams.asyncapi.page import asyncapi_page, content_security_policy
+from streams.asyncapi.routes import asyncapi_page, content_security_policy
 from streams.generate.asyncapi import asyncapi_document
 from streams.http import HttpServer
 from streams.settings import HttpSettings, load_settings

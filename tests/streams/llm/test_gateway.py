@@ -15,7 +15,7 @@ from schemas.llm import CallOutcome
 from schemas.needs import ToolSpec
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.journal import JournalError
-from streams.llm.prices import prompt_tokens_of
+from streams.llm.request import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.telemetry.metrics import Metrics

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from schemas.llm import CallOutcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.client import ModelClient
-from streams.llm.prices import prompt_tokens_of
+from streams.llm.request import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.services import LiveServices
