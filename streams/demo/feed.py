@@ -1,8 +1,8 @@
 """The data of the demonstration: the sample web, and what a crawler, a search step and an extractor write about it.
 
 The sample web is a few sites as plain files, one folder a host, served on loopback under their own names.
-``/events/today`` is ``events/today.html``, a query is part of the file's name, ``/`` is ``index.html``. The snippets are
-those that a search engine would show of these pages.
+``/events/today`` is ``events/today.html``, a query is part of the file's name, ``/`` is ``index.html``. The snippets
+are those that a search engine would show of these pages.
 """
 
 from __future__ import annotations
