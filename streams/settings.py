@@ -150,7 +150,7 @@ class RetrySettings(Section):
 
 
 class BreakerSettings(Section):
-    """When attempts are held back and intake rests, because what a handler needs is down."""
+    """When attempts are held back and intake is paused, because what a handler needs is down."""
 
     failures: int = Field(default=5, ge=1, description="Different records that fail one after another.")
     first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles.")

@@ -51,7 +51,7 @@ _NAME_A_MODEL = (
 
 
 def answer(
-    text: Annotated[str, typer.Argument(help="What is asked; - reads it from standard input.")],
+    text: Annotated[str, typer.Argument(help="The question; - reads it from standard input.")],
     limit: Annotated[int | None, typer.Option(min=1, max=100, help="Sources; ranking.limit by default.")] = None,
     tier: Tiers = None,
     domain: Domains = None,
@@ -62,7 +62,7 @@ def answer(
         Path | None, typer.Option(help="Answer from these instead of the index's: one a line, or an array.")
     ] = None,
     no_model: Annotated[bool, typer.Option("--no-model", help="Quote the sources instead of asking a model.")] = False,
-    app: Annotated[str, typer.Option(metavar="URL", help="Let this application search; found out by default.")] = "",
+    app: Annotated[str, typer.Option(metavar="URL", help="The application that searches; detected by default.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

@@ -19,7 +19,7 @@ from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
 
 def broker(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 9092,
-    data: Annotated[Path | None, typer.Option(help="Folder that keeps its data; else temporary.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder for its data; a temporary one by default.")] = None,
     as_json: AsJson = False,
 ) -> int:
     """Run a real Apache Kafka on this machine; no Docker needed."""

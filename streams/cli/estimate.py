@@ -35,13 +35,13 @@ STANDARD_INPUT = Path("-")
 
 
 def estimate(
-    articles: Annotated[int | None, typer.Option(help="How many; 10 million, or those of --from, by default.")] = None,
-    mix: Annotated[str | None, typer.Option(help="Per cent in tiers A/B/C; 10/50/40 by default.")] = None,
-    chunks: Annotated[float | None, typer.Option(help="Of an article; index.planned_chunks by default.")] = None,
+    articles: Annotated[int | None, typer.Option(help="Articles; 10 million, or those of --from, by default.")] = None,
+    mix: Annotated[str | None, typer.Option(help="Percentages of tiers A/B/C; 10/50/40 by default.")] = None,
+    chunks: Annotated[float | None, typer.Option(help="Chunks of an article; index.planned_chunks by default.")] = None,
     sample: Annotated[
         Path | None, typer.Option("--from", help="Scored pages, one a line; - for standard input.")
     ] = None,
-    dimensions: Annotated[int | None, typer.Option(help="Of a vector; those of the embedder by default.")] = None,
+    dimensions: Annotated[int | None, typer.Option(help="Dimensions; those of the embedder by default.")] = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

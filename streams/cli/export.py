@@ -46,11 +46,11 @@ from streams.topology import PAGES_SCORED
 
 
 def export(
-    form: Annotated[Literal["tsv"], typer.Argument(help="How rows are written.")],  # noqa: ARG001 - there is one so far
+    form: Annotated[Literal["tsv"], typer.Argument(help="The output format.")],  # noqa: ARG001 - there is one so far
     start: Annotated[str, typer.Option("--from", help="earliest, latest, or an offset.")] = "earliest",
     most: Annotated[int | None, typer.Option("--max", min=1, help="Stop after so many records.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; standard output by default.")] = None,
-    newest: Annotated[bool, typer.Option("--latest", help="Of each address the newest page only.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Output file; else standard output.")] = None,
+    newest: Annotated[bool, typer.Option("--latest", help="Only the newest page of each address.")] = False,
     source: Annotated[
         Path | None, typer.Option("--input", help="Scored pages, one a line, without Kafka; - for standard input.")
     ] = None,

@@ -26,8 +26,8 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 def generate(
-    check: Annotated[bool, typer.Option("--check", help="Only say what has drifted.")] = False,
-    release: Annotated[bool, typer.Option("--release", help="Keep today's schemas as those of this version.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only report files that have drifted.")] = False,
+    release: Annotated[bool, typer.Option("--release", help="Store today's schemas as those of this version.")] = False,
     prometheus: Annotated[
         Path | None,
         typer.Option(

@@ -32,17 +32,17 @@ _WIDE = 108
 
 def lag(
     handlers: Annotated[list[str] | None, typer.Argument(help="Which handlers; all by default.")] = None,
-    replays: Annotated[bool, typer.Option("--replays", help="Also groups of replays, to their topics' ends.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Tell again and again.")] = False,
-    every: Annotated[float, typer.Option(min=0.5, help="Seconds between two looks of --watch.")] = 5.0,
+    replays: Annotated[bool, typer.Option("--replays", help="Include groups of replays.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every --every seconds.")] = False,
+    every: Annotated[float, typer.Option(min=0.5, help="Seconds between two refreshes of --watch.")] = 5.0,
     max_records: Annotated[
-        int | None, typer.Option("--max-records", min=0, help="Exit 1 if more wait on a topic.")
+        int | None, typer.Option("--max-records", min=0, help="Exit 1 if more records wait on a topic.")
     ] = None,
     max_seconds: Annotated[
-        float | None, typer.Option("--max-seconds", min=0, help="Exit 1 if something has waited for longer.")
+        float | None, typer.Option("--max-seconds", min=0, help="Exit 1 if a record has waited longer.")
     ] = None,
     serve: Annotated[
-        str | None, typer.Option("--serve", metavar="[HOST:]PORT", help="Answer Prometheus there instead.")
+        str | None, typer.Option("--serve", metavar="[HOST:]PORT", help="Serve the lag to Prometheus there instead.")
     ] = None,
     as_json: AsJson = False,
     config: Config = None,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from streams.settings import Settings
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
-Config = Annotated[Path | None, typer.Option("--config", help="A YAML file whose keys win over the shipped ones.")]
+Config = Annotated[Path | None, typer.Option("--config", help="A YAML file whose keys override the shipped ones.")]
 
 Tiers = Annotated[list[str] | None, typer.Option("--tier", help="Tier of the index, A, B or C; repeatable.")]
 Domains = Annotated[list[str] | None, typer.Option("--domain", help="A domain or host; repeatable.")]

@@ -47,20 +47,21 @@ def publish(
     paths: Annotated[
         list[Path], typer.Argument(help="JSON lines, TSV, a page folder, cases.jsonl; - for standard input.")
     ],
-    rate: Annotated[float | None, typer.Option(help="Records a second at most.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Maximum records a second.")] = None,
     run_id: Annotated[
-        str | None, typer.Option("--run-id", help="Marks the records as a backfill, which goes on where it was.")
+        str | None, typer.Option("--run-id", help="Publish as a backfill with this id, which can be resumed.")
     ] = None,
-    resume: Annotated[str | None, typer.Option("--resume", help="The run to go on with; it must be there.")] = None,
-    refused: Annotated[Path | None, typer.Option("--refused", help="A file that keeps what is refused.")] = None,
+    resume: Annotated[str | None, typer.Option("--resume", help="Resume this run; it must exist.")] = None,
+    refused: Annotated[Path | None, typer.Option("--refused", help="A file for refused entries.")] = None,
     lines: Annotated[
-        Literal["jsonl", "tsv"] | None, typer.Option("--format", help="How lines are written; by the name otherwise.")
+        Literal["jsonl", "tsv"] | None,
+        typer.Option("--format", help="Format; derived from the file name by default."),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only validate; nothing is sent, and no Kafka is needed.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Validate, and say how long it takes and what handlers will cost.")
+        bool, typer.Option("--dry-run", help="Validate, and estimate the time and the costs of handlers.")
     ] = False,
     as_json: AsJson = False,
     config: Config = None,

@@ -49,7 +49,7 @@ _STAGES = ("bm25", "ranking", "trees", "mmr", "reasoning")
 
 
 def query(
-    text: Annotated[str, typer.Argument(help="What is asked; - reads it from standard input.")],
+    text: Annotated[str, typer.Argument(help="The question; - reads it from standard input.")],
     limit: Annotated[int | None, typer.Option(min=1, max=100, help="Results; ranking.limit by default.")] = None,
     tier: Tiers = None,
     domain: Domains = None,
@@ -64,11 +64,11 @@ def query(
         typer.Option(metavar="STAGE", help=f"Leave a stage out, of {', '.join(_STAGES)}; repeatable."),
     ] = None,
     no_model: Annotated[bool, typer.Option("--no-model", help="Ask the offline judge instead of a model.")] = False,
-    context: Annotated[bool, typer.Option("--context", help="What a model would read of the results.")] = False,
+    context: Annotated[bool, typer.Option("--context", help="Print the context that a model would get.")] = False,
     prompt: Annotated[
         Literal["analyst", "critic", "writer"] | None, typer.Option(help="A role's whole prompt, rendered.")
     ] = None,
-    app: Annotated[str, typer.Option(metavar="URL", help="Ask this application; found out by default.")] = "",
+    app: Annotated[str, typer.Option(metavar="URL", help="URL of the application to ask; detected by default.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

@@ -62,47 +62,50 @@ def _finite(number: float | None) -> float | None:
 Plan = Annotated[str, typer.Argument(help="The plan's name, as `assay replay list` has it.")]
 Rate = Annotated[
     float | None,
-    typer.Option("--rate", min=0.001, callback=_finite, help="Records a second at most, of all processes."),
+    typer.Option("--rate", min=0.001, callback=_finite, help="Maximum records a second, over all processes."),
 ]
 MaxCost = Annotated[
-    float | None, typer.Option("--max-cost", min=0, callback=_finite, help="USD that models may cost, in all.")
+    float | None, typer.Option("--max-cost", min=0, callback=_finite, help="Maximum cost of models in USD.")
 ]
 Http = Annotated[bool, typer.Option("--http", help="Serve /metrics while it runs.")]
 ReadersDedupe = Annotated[
-    bool, typer.Option("--readers-dedupe", help="Readers of the live topics take a second copy of an id for the same.")
+    bool, typer.Option("--readers-dedupe", help="Confirm that readers of the live topics drop duplicate ids.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Also a plan of which only a part is promoted.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
+Force = Annotated[bool, typer.Option("--force", help="Also a plan that is only partly promoted.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 
 @replay.command(_RUN)
 def replay_run(
     handlers: Annotated[list[str], typer.Argument(help="Which handlers.")],
-    plan: Annotated[str, typer.Option("--plan", help="The plan's name; else made of the handler and the time.")] = "",
+    plan: Annotated[str, typer.Option("--plan", help="The plan's name; made from handler and time by default.")] = "",
     start: Annotated[
         str, typer.Option("--from", help="earliest, a time (UTC), how long ago (7d), an offset, or PARTITION:OFFSET,…")
     ] = "",
-    end: Annotated[str, typer.Option("--to", help="As --from; the end as it is now by default.")] = "",
-    since: Annotated[str, typer.Option("--since", help="How long ago it starts: 90m, 2h, 7d.")] = "",
+    end: Annotated[str, typer.Option("--to", help="As --from; the current end by default.")] = "",
+    since: Annotated[str, typer.Option("--since", help="Start so long ago: 90m, 2h, 7d.")] = "",
     keys: Annotated[list[str] | None, typer.Option("--key", help="Only this record key; may be repeated.")] = None,
     domains: Annotated[list[str] | None, typer.Option("--domain", help="Only pages of this domain.")] = None,
     tiers: Annotated[list[str] | None, typer.Option("--tier", help="Only this tier; or A,B.")] = None,
     outcomes: Annotated[
         list[str] | None,
-        typer.Option("--outcome", help="Only what was decided so before: error,timeout; FIELD=VALUE; none; dead."),
+        typer.Option(
+            "--outcome", help="Only inputs with this earlier outcome: error,timeout; FIELD=VALUE; none; dead."
+        ),
     ] = None,
     judged_by: Annotated[
-        Literal["model", "offline"] | None, typer.Option("--judged-by", help="Only what this one decided before.")
+        Literal["model", "offline"] | None,
+        typer.Option("--judged-by", help="Only inputs that it decided before."),
     ] = None,
-    downstream: Annotated[bool, typer.Option("--downstream", help="Also the handlers below, in order.")] = False,
+    downstream: Annotated[bool, typer.Option("--downstream", help="Also the downstream handlers, in order.")] = False,
     to_live: Annotated[bool, typer.Option("--to-live", help="Write to the live topics, not to shadows.")] = False,
     readers_dedupe: ReadersDedupe = False,
-    fetch: Annotated[bool, typer.Option("--fetch", help="It may reach the open web.")] = False,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Allow requests to the web.")] = False,
     rate: Rate = None,
     max_cost: MaxCost = None,
     give_way: Annotated[bool, typer.Option(help="Wait while live traffic is late.")] = True,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would take.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Only say what --config would change.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate records, time and costs.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Only report what --config would change.")] = False,
     limit: Annotated[int, typer.Option(min=0, help="Differences that --diff shows in full.")] = 50,
     http: Http = False,
     as_json: AsJson = False,
@@ -135,7 +138,7 @@ def replay_run(
 
 @replay.command("list")
 def replay_list(
-    everything: Annotated[bool, typer.Option("--all", help="Also plans that were dropped.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include dropped plans.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -174,7 +177,7 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
 def replay_promote(
     plan: Plan,
     readers_dedupe: ReadersDedupe = False,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Also what the fetch worker will go and fetch.")] = False,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Also records that make the fetch worker fetch.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

@@ -351,7 +351,7 @@ def _summarize(plan: ReplayPlan, last: ReplayProgress | None, seconds: float, as
     if plan.detail:
         print(f"  {plan.detail}")
     if done.dead:
-        print(f"  why they are dead: `assay dlq list --letters --plan {plan.plan}`")
+        print(f"  why they are dead: `assay dlq list --each --plan {plan.plan}`")
     if deleted := _deleted(plan, done):
         print(f"  {deleted:,} offsets were deleted (retention) before they could be read")
     if back := held_topics(plan):

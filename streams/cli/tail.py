@@ -33,7 +33,7 @@ def tail(
     topic: Annotated[str, typer.Argument(help="A topic, also a dead letter topic.")],
     start: Annotated[str, typer.Option("--from", help="earliest, latest, or an offset.")] = "latest",
     most: Annotated[int | None, typer.Option("--max", min=1, help="Stop after so many records.")] = None,
-    follow: Annotated[bool, typer.Option(help="Wait for more at the end.")] = True,
+    follow: Annotated[bool, typer.Option(help="Wait for new records at the end.")] = True,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

@@ -41,10 +41,10 @@ _WIDE = 104
 
 def top(
     urls: Annotated[
-        list[str] | None, typer.Option("--url", help="A worker's address; may be repeated. One here by default.")
+        list[str] | None, typer.Option("--url", help="A worker's address; repeatable. A local one by default.")
     ] = None,
-    every: Annotated[float, typer.Option(min=0.2, help="Seconds between two looks.")] = 2.0,
-    once: Annotated[bool, typer.Option("--once", help="One table, and no more.")] = False,
+    every: Annotated[float, typer.Option(min=0.2, help="Seconds between two refreshes.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Print one table and exit.")] = False,
     sort: Annotated[str, typer.Option("--sort", help="topology, rate, lag, age, dead or cost.")] = "topology",
     as_json: AsJson = False,
     config: Config = None,
@@ -71,7 +71,7 @@ class Row:
         retries: Since the workers started.
         dead: The same.
         cost_usd: The same; None without a model.
-        breaker_open: Whether intake rests because what the handler needs is down.
+        breaker_open: Whether intake is paused because a service is down.
     """
 
     handler: str
@@ -191,7 +191,7 @@ def _problems(view: View) -> Iterator[Text]:
     resting = [row.handler for row in view.rows if row.breaker_open]
     stopped = [row.handler for row in view.rows if row.lag_records and row.members == 0]
     if resting:
-        yield Text(f"breaker open, intake rests: {', '.join(resting)}", "red")
+        yield Text(f"breaker open, intake is paused: {', '.join(resting)}", "red")
     if view.models_left_alone:
         yield Text(f"models left alone for now: {', '.join(view.models_left_alone)}", "red")
     if stopped:

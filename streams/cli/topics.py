@@ -22,7 +22,7 @@ Action = Literal["create", "list", "diff"]
 
 def topics(
     action: Annotated[Literal["create", "list", "diff"], typer.Argument(help="What to do.")] = "list",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what create would do.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what create would do.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

@@ -43,7 +43,7 @@ _SHOWN = 10
 
 
 def train(
-    out: Annotated[Path, typer.Option("--out", "-o", help="A folder for the model that is not there yet.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model.")],
     completed: Annotated[
         Path | None, typer.Option("--completed", help="Answers, one event a line, instead of ranking.completed.v1.")
     ] = None,
@@ -56,7 +56,7 @@ def train(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same data and seed give the same model.")] = 1,
     skip_other_versions: Annotated[
-        bool, typer.Option("--skip-other-versions", help="Leave out answers whose features this Assay does not know.")
+        bool, typer.Option("--skip-other-versions", help="Leave out answers with features of other versions.")
     ] = False,
     as_json: AsJson = False,
     config: Config = None,

@@ -40,7 +40,7 @@ def try_(
     handler: Annotated[str, typer.Argument(help="A handler, or a step: follow_listing, extract_snippet.")],
     file: Annotated[Path | None, typer.Argument(help="One event a line; standard input by default.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if any line was dead.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Say what --config changes, instead of the decisions.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Report what --config changes.")] = False,
     limit: Annotated[int, typer.Option(min=0, help="Differences that --diff shows in full.")] = 50,
     as_json: AsJson = False,
     config: Config = None,

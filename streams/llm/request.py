@@ -81,9 +81,9 @@ class ModelAccess:
     def _turned(self, opened: bool) -> None:
         self._observer.breaker(self._model, opened)
         if opened:
-            log.warning("a model is left alone", model=self._model, last_trouble=self.last_cause)
+            log.warning("model circuit breaker open", model=self._model, last_trouble=self.last_cause)
         else:
-            log.info("a model answers again", model=self._model)
+            log.info("model circuit breaker closed", model=self._model)
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""A circuit breaker for one handler: while what it needs is down, attempts are not burnt and intake rests.
+"""A circuit breaker for one handler: while what it needs is down, attempts are not burnt and intake is paused.
 
     closed     every attempt goes through
     open       nobody tries until the pause is over

@@ -94,9 +94,9 @@ class PipelineMetrics:
         """The handler's circuit breaker opened, because of ``cause``, or closed."""
         self._metrics.breaker_open.labels(self._handler, self._lane).set(not closed)
         if closed:
-            log.info("circuit breaker closed, intake goes on", handler=self._handler)
+            log.info("circuit breaker closed, intake resumed", handler=self._handler)
         else:
-            log.warning("circuit breaker open, intake rests", handler=self._handler, cause=cause or "unknown")
+            log.warning("circuit breaker open, intake paused", handler=self._handler, cause=cause or "unknown")
 
     def lags(self, topic: str, records: int) -> None:
         """How far the handler is behind on the partitions it holds.

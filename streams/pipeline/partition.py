@@ -244,7 +244,7 @@ class Partition:
             self._careful = max(0, self._careful - 1)
             self._release(next_offset, inputs)
         elif settled.offset != self.committed:
-            log.warning("offset was moved by somebody else", partition=str(self.partition), committed=settled.offset)
+            log.warning("another process moved the offset", partition=str(self.partition), committed=settled.offset)
             self._resume_from(settled.offset)
         elif settled.refused and inputs == 1:
             self._refused[self._window.finished_prefix(1, 1)[0].offset] = settled.refused

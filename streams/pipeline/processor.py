@@ -139,7 +139,7 @@ class RecordProcessor:
     def _bury(self, record: ConsumerRecord, error: Exception, begun: Started) -> Done:
         """The dead letter of a record that a fault of ours has met: it must not stop the records behind it."""
         where = {"partition": record.partition, "offset": record.offset}
-        log.error("a record met a fault", handler=self._handler.name, exc_info=error, **where)
+        log.error("processing failed", handler=self._handler.name, exc_info=error, **where)
         bug = Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
         return self._close(record, bug, Stage.HANDLE, begun)
 

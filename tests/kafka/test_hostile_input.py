@@ -271,7 +271,7 @@ async def test_every_command_that_reads_topics_tells_of_what_it_cannot_read(inst
     status, output, _ = await command(assay, "lag", "score_page", "--json")
     assert status == 0
     assert {lag["topic"]: lag["records"] for lag in json.loads(output)["groups"]}["pages.crawled.v1"] == 2
-    status, output, _ = await command(assay, "dlq", "list", "--letters")
+    status, output, _ = await command(assay, "dlq", "list", "--each")
     assert (status, "score_page/0/0" in output) == (0, True)
     status, output, errors = await command(assay, "dlq", "redrive", "--json")
     assert status == 0, errors

@@ -50,8 +50,8 @@ def _money() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Left of the day's budget",
-            note="All replicas together, by UTC day. At 0 intake rests until midnight. No line without a budget, nor"
-            " before the day's first question.",
+            note="All replicas together, by UTC day. At 0 intake is paused until midnight. No line without a budget,"
+            " nor before the day's first question.",
             unit="currencyUSD",
             queries=(
                 Query(f"min({series(defs.LLM_BUDGET_LEFT)})", "left"),

@@ -110,7 +110,7 @@ def _flow() -> tuple[Panel, ...]:
         ),
         slowest(
             "Time in the handler",
-            "Work on one input, waits for the world included. For the cpu lane, milliseconds.",
+            "Work on one input, including waits for services. For the cpu lane, milliseconds.",
             defs.HANDLER_DURATION,
             "handler",
             shares=(0.5, 0.99),

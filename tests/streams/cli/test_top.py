@@ -153,7 +153,7 @@ def test_it_fits_and_nothing_is_cut_off(width: int) -> None:
     for told in (*(h.name for h in HANDLERS), "123 k", "$1.25", "models today $1.50 of $2.00", "q quit", "worker-2"):
         assert told in text
     assert "records wait and nobody reads: score_page" in text
-    assert "breaker open, intake rests: judge_relevance" in text
+    assert "breaker open, intake is paused: judge_relevance" in text
     assert ("members" in text) is (width == 120)
 
 

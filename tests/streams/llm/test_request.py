@@ -19,7 +19,7 @@ async def asked_twice(base_url: str) -> tuple[str, str, ModelUnavailable]:
         async with gateway_at(base_url, policy=PATIENT, breaker_failures=1, breaker_first_seconds=600) as gateway:
             first = await gateway.answer(question(OWN_QUESTION))
             second = await gateway.answer(question("Is it?"))
-    [line] = [line for line in logs if line["event"] == "a model is left alone"]
+    [line] = [line for line in logs if line["event"] == "model circuit breaker open"]
     assert isinstance(first, ModelUnavailable)
     assert isinstance(second, ModelUnavailable)
     assert OWN_QUESTION not in first.cause + second.cause
