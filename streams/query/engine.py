@@ -26,8 +26,9 @@ from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.handler_runner import Chance, HandlerRunner, Services, retry_of
 from streams.ranking_model import make_ready
 from streams.settings import Settings
+from streams.telemetry.decisions import QueryMetrics
+from streams.telemetry.labels import RefusalReason, Via
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.queries import QueryMetrics, RefusalReason, Via
 from streams.topology import Handler, handler_named
 
 log = structlog.get_logger("assay.query")

@@ -23,7 +23,7 @@ from streams.codec import refusal
 from streams.query.engine import Queries, Refusal
 from streams.query.gate import refuse
 from streams.settings import QuerySettings
-from streams.telemetry.queries import RefusalReason
+from streams.telemetry.labels import RefusalReason
 
 _ONCE = {"q": "query", "limit": "limit", "request_id": "request_id"}
 _FILTERS_ONCE = {"since": "date_from", "until": "date_to"}

@@ -7,8 +7,8 @@ from streams.telemetry.metric_defs import METRICS
 
 _STREAMS = Path(__file__).parents[3] / "streams"
 ELSEWHERE = {
-    "assay_search_judge_drift": "pipeline/metrics.py",
-    "assay_query_trees_agreement": "telemetry/queries.py",
+    "assay_search_judge_drift": "telemetry/decisions.py",
+    "assay_query_trees_agreement": "telemetry/decisions.py",
     "assay_replay_records_total": "replay/",
     "assay_replay_remaining_records": "replay/",
     "assay_replay_cost_usd_total": "replay/",
