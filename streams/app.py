@@ -1,7 +1,6 @@
-"""Settings to a running application: handlers as consumer groups, their pipeline, and the HTTP answers.
+"""Builds the running application from settings: handlers as consumer groups, their pipeline, and the HTTP routes.
 
-``assay run`` drives it with signals and exit codes of its own; ``faststream run streams.app:app`` and any ASGI server
-work too.
+``assay run`` adds signals and exit codes. ``faststream run streams.app:app`` and any ASGI server work too.
 """
 
 from __future__ import annotations
@@ -20,29 +19,27 @@ from aiokafka import TopicPartition
 from faststream.asgi import AsgiFastStream, AsgiResponse, get
 from prometheus_client import CollectorRegistry, make_asgi_app
 
+from streams.asyncapi.routes import asyncapi_routes
 from streams.clock import Clock, SystemClock
-from streams.console.asyncapi import asyncapi_routes
 from streams.index.ports import IndexDownError
-from streams.kafka import group_of, make_producer
+from streams.kafka.clients import group_of, make_producer
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.decide import Chance, Decider, World, retry_of
-from streams.pipeline.group import ConsumerGroup, StageFactory
-from streams.pipeline.health import Health, Verdict
+from streams.pipeline.drain import DrainDetector, high_watermarks
+from streams.pipeline.group import ConsumerGroup, StageFactory, Subscription, subscriptions
+from streams.pipeline.handler_runner import Chance, HandlerRunner, Services, retry_of
+from streams.pipeline.health import Health, HealthReport
 from streams.pipeline.intake import IntakeBroker
-from streams.pipeline.observer import Observer
-from streams.pipeline.quiescence import Quiescence, high_watermarks
-from streams.pipeline.subscription import Subscription, subscriptions
-from streams.pipeline.work import Work
+from streams.pipeline.metrics import PipelineMetrics
+from streams.pipeline.processor import RecordProcessor
 from streams.query.engine import RANKING_HANDLER, QueryEngine
 from streams.query.route import QueryRoute
+from streams.services import LiveServices
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracers import make_tracer
-from streams.telemetry.tracing import Tracer
+from streams.telemetry.tracing import Tracer, make_tracer
 from streams.topology import HANDLERS, Handler
-from streams.world import LiveWorld
 
 log = structlog.get_logger("assay")
 
@@ -67,7 +64,7 @@ class Application:
         handlers: Sequence[Handler] = HANDLERS,
         clock: Clock | None = None,
         chance: Chance = random.random,
-        world: World | None = None,
+        services: Services | None = None,
         commits: Callable[[Settings, Subscription], StageFactory] | None = None,
         tracer: Tracer | None = None,
     ) -> None:
@@ -78,7 +75,7 @@ class Application:
             handlers: Which handlers this process runs.
             clock: Time; the system's by default.
             chance: Jitter.
-            world: Answers the handlers' needs; the real thing by default.
+            services: Answers the handlers' needs; the real thing by default.
             commits: How a group's partitions commit; as the ``delivery`` setting says by default.
             tracer: Writes traces; as the ``telemetry`` settings say by default.
         """
@@ -90,13 +87,13 @@ class Application:
         self._clock = clock or SystemClock()
         self.metrics.started_at_seconds.set(self._clock.now().timestamp())
         self._tracer = tracer or make_tracer(settings.telemetry, installed_version())
-        self._own_world = LiveWorld(settings, self.metrics, tracer=self._tracer)
+        self._own_world = LiveServices(settings, self.metrics, tracer=self._tracer)
         self.shares = self._own_world.shares
-        world = world or self._own_world
-        self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, world))
+        services = services or self._own_world
+        self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, services))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
-        self.quiescence = Quiescence(self.groups, partial(high_watermarks, settings.kafka), self._clock)
-        self._queries = self._query_route(world, chance)
+        self.quiescence = DrainDetector(self.groups, partial(high_watermarks, settings.kafka), self._clock)
+        self._queries = self._query_route(services, chance)
         self.broker = IntakeBroker(settings, self.groups, self.registry)
         self.asgi = _Routes(
             self.broker,
@@ -153,7 +150,7 @@ class Application:
         self.drained = True
 
     async def caught_up(self) -> bool:
-        """Whether nothing is left to do for any group, and nothing on its way to one (``Quiescence.reached``)."""
+        """Whether nothing is left to do for any group, and nothing on its way to one (``DrainDetector.reached``)."""
         return await self.quiescence.reached()
 
     def _open_models(self) -> None:
@@ -165,13 +162,13 @@ class Application:
         if any(group.handler.name == RANKING_HANDLER for group in self.groups):
             import_module("handlers.ranking.stages")
 
-    def _query_route(self, world: World, chance: Chance) -> QueryRoute:
+    def _query_route(self, services: Services, chance: Chance) -> QueryRoute:
         """Queries over HTTP, where this process ranks anyway, or is the only one that can read an embedded index."""
         settings = self.settings
         owner = not settings.index.url and any(group.handler.needs_index for group in self.groups)
         here = owner or any(group.handler.name == RANKING_HANDLER for group in self.groups)
         engine = (
-            QueryEngine(settings, world, self._clock, chance, self.metrics, "http", hindrance=self._no_part)
+            QueryEngine(settings, services, self._clock, chance, self.metrics, "http", hindrance=self._no_part)
             if here
             else None
         )
@@ -187,20 +184,20 @@ class Application:
             "the weight of rank_results is 0); ask another replica, or again when its group has settled"
         )
 
-    def _groups(self, handler: Handler, chance: Chance, world: World) -> list[ConsumerGroup]:
+    def _groups(self, handler: Handler, chance: Chance, services: Services) -> list[ConsumerGroup]:
         """The handler's group and those of its retry topics, which share its circuit breaker."""
         settings = self.settings
-        observer = Observer(self.metrics, handler.name)
+        observer = PipelineMetrics(self.metrics, handler.name)
         retry = retry_of(handler, settings.processing.retries)
         rules = settings.rules(handler.rules)
         self.shares.expect(handler.name, [its.topic for its in subscriptions(handler)])
         breaker = Breaker(settings.processing.breaker, self._clock)
         breaker.listen(lambda: observer.breaker(breaker.closed, breaker.cause))
-        decider = Decider(
+        runner = HandlerRunner(
             handler,
             rules,
             retry,
-            world,
+            services,
             self._clock,
             chance,
             breaker,
@@ -209,8 +206,8 @@ class Application:
         return [
             ConsumerGroup(
                 subscription,
-                Work(
-                    decider,
+                RecordProcessor(
+                    runner,
                     self._clock,
                     observer,
                     subscription.tier,
@@ -254,7 +251,7 @@ def stages(settings: Settings, subscription: Subscription) -> StageFactory:
     return exactly_once if settings.delivery == "exactly_once" else at_least_once
 
 
-def probe(ask: Callable[[], Verdict]) -> Any:
+def probe(ask: Callable[[], HealthReport]) -> Any:
     """A route that answers 200, or 503 with the problems."""
 
     @get(include_in_schema=False)

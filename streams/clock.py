@@ -1,4 +1,4 @@
-"""Time as an argument: a wall clock and a monotonic one, and a pause, so that tests bring their own."""
+"""Time as an argument: a wall clock, a monotonic clock and a pause. Tests pass their own."""
 
 from __future__ import annotations
 

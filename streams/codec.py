@@ -34,6 +34,8 @@ class OutputRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
+    partition: int | None = None
+    """Where it has to go; None lets the key decide."""
 
     @property
     def size(self) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from handlers.ranking.model import Manifest, ModelMismatchError, RankingModel
-from streams.settings_error import SettingsError
+from streams.settings_files import SettingsError
 
 SHIPPED = "shipped"
 SHIPPED_MANIFEST = Path(__file__).parent.parent / "handlers" / "ranking" / "trained" / "manifest.json"

@@ -1,8 +1,8 @@
 """Settings: ``config/*.yaml``, then the environment (``ASSAY_KAFKA__BOOTSTRAP_SERVERS=…``), then flags.
 
 One document holds everything. The shell's sections are typed here; the sections that decisions depend on are typed by
-the handlers that use them, and a handler's rules are a view on the document (``Settings.rules``). Unknown keys are
-errors that name the key.
+the handlers that use them, and a handler's rules are a view on the document (``Settings.rules``). An unknown key is an
+error that names the key.
 """
 
 from __future__ import annotations
@@ -45,14 +45,26 @@ from handlers.training.grade import TrainingSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings
-from streams.kafka_settings import KafkaSettings
+from streams.kafka.settings import KafkaSettings
 from streams.llm.settings import LlmSettings, ModelsSection
-from streams.query_settings import QuerySettings
 from streams.ranking_model import read_ranking_model
-from streams.settings_error import SettingsError as SettingsError
+from streams.settings_files import SettingsError as SettingsError
 from streams.settings_files import config_dir, merged, read_document, read_yaml
-from streams.telemetry.alert_settings import AlertSettings
-from streams.telemetry.settings import TelemetrySettings
+from streams.telemetry.settings import AlertSettings, TelemetrySettings
+
+
+class QuerySettings(Section):
+    """Bounds of `assay query` and of the application's ``/query``; those of Kafka are the pipeline's."""
+
+    seconds: float = Field(default=60.0, gt=0, description="For one query, its models' answers included.")
+    answer_seconds: float = Field(
+        default=120.0,
+        gt=0,
+        description="For one `assay answer`, its query included; sentences of the sources are the answer then.",
+    )
+    parallel: int = Field(default=16, ge=1, le=1000, description="Queries at once; what comes above is turned away.")
+    max_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Of a body that is posted to /query.")
+
 
 R = TypeVar("R", bound=Rules)
 
@@ -138,7 +150,7 @@ class RetrySettings(Section):
 
 
 class BreakerSettings(Section):
-    """When attempts are held back and intake rests, because what a handler needs is down."""
+    """When attempts are held back and intake is paused, because what a handler needs is down."""
 
     failures: int = Field(default=5, ge=1, description="Different records that fail one after another.")
     first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles.")

@@ -1,7 +1,6 @@
-"""The files of the configuration: where they are, and what they say together, before anything is checked.
+"""Reads the files of the configuration into one document; ``streams.settings`` validates it.
 
-In: a directory with ``assay.yaml`` and its neighbours, and the prompts and trained trees beside the handlers. Out: one
-document of plain mappings. ``streams.settings`` holds it against its sections.
+The files are ``assay.yaml`` and its neighbours, and the prompts and trained models beside the handlers.
 """
 
 from __future__ import annotations
@@ -13,7 +12,10 @@ from typing import Any
 
 import yaml
 
-from streams.settings_error import SettingsError
+
+class SettingsError(Exception):
+    """The configuration can't be used; the message says which key, why, and where it came from."""
+
 
 OWN_SOURCES = "own_sources.yaml"
 """The file of the configuration directory with the user's own sources; it is optional."""

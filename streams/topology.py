@@ -6,8 +6,9 @@ all derive from ``TOPICS`` and ``HANDLERS``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from handlers.classify_results import ClassifyResultsRules, classify_results
@@ -102,7 +103,7 @@ class InPlaceRetry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryTier:
+class RetryTopic:
     """A delayed retry topic of a handler, and the consumer group that reads it; both before the prefix.
 
     A group of its own, so that a rebalance here leaves the handler's own topic alone.
@@ -191,10 +192,10 @@ class Handler:
         return self.lane in ("index", "query")
 
     @property
-    def tiers(self) -> tuple[RetryTier, ...]:
+    def tiers(self) -> tuple[RetryTopic, ...]:
         """Its retry topics, the shortest delay first: ``<topic>.<group>.retry.<delay>``."""
         return tuple(
-            RetryTier(
+            RetryTopic(
                 topic=f"{self.consumes.name}.{self.group}.retry.{_duration(delay)}",
                 group=f"{self.group}.retry.{_duration(delay)}",
                 delay_seconds=delay,
@@ -596,6 +597,18 @@ def handler_named(name: str) -> Handler | None:
 def topic_named(name: str) -> Topic | None:
     """The topic of that logical name, or None."""
     return next((topic for topic in TOPICS if topic.name == name), None)
+
+
+def no_such(kind: str, name: str, known: Iterable[str]) -> str:
+    """The message for an unknown handler or topic, with the nearest names and all names.
+
+    >>> no_such("handler", "scorepage", ["score_page", "fetch_page"])
+    "there is no handler 'scorepage'; did you mean score_page? There are score_page, fetch_page"
+    """
+    names = list(known)
+    near = get_close_matches(name, names)
+    hint = f"did you mean {' or '.join(near)}? There are" if near else "there are"
+    return f"there is no {kind} {name!r}; {hint} {', '.join(names)}"
 
 
 _BY_EVENT: dict[type[Event], Topic] = {topic.event: topic for topic in TOPICS}

@@ -21,7 +21,7 @@ import yaml
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from streams.kafka import opened
+from streams.kafka.clients import opened
 from tests.command_line import Done, Ran
 from tests.kafka_server import shared_kafka
 

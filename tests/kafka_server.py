@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from streams.broker import LocalKafka
-from streams.broker_files import BROKER_PROPERTIES, KAFKA_VERSION
+from streams.local_kafka.broker import LocalKafka
+from streams.local_kafka.install import BROKER_PROPERTIES, KAFKA_VERSION
 
 IMAGE = f"apache/kafka:{KAFKA_VERSION}"
 """As in the composition; ``KAFKA_IMAGE`` names another one."""

@@ -9,7 +9,7 @@ import pytest
 
 from schemas.outcome import Emit
 from schemas.pages import ScoredPage, Tier, TrustFeatures
-from streams import cli
+from streams.cli.main import main
 from streams.topology import TOPICS, Handler, handler_named
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ def run_assay(*arguments: str) -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["assay", *arguments])
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main()
     assert isinstance(ended.value.code, int)
     return ended.value.code
 

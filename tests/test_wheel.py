@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from streams.broker_files import cache_folder
+from streams.local_kafka.install import cache_folder
 from tests.samples import ROOT, the_handler
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-CHECKOUT = [sys.executable, "-c", "from streams.cli import main; main()"]
+CHECKOUT = [sys.executable, "-c", "from streams.cli.main import main; main()"]
 
 
 def run(command: list[str | Path], folder: Path, text: str = "") -> str:

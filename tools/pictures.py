@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streams.generate.dashboards.all import dashboards
+from streams.generate.grafana import dashboards
 from streams.generate.panels import Dashboard, Panel, Query
 from streams.telemetry.logs import configure_logs
 from tests.kafka_server import kafka_server

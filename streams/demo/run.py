@@ -1,37 +1,111 @@
-"""The run: a Kafka if none is named, topics, the sample web, all handlers, something to do; then what came of it."""
+"""Runs the demonstration: Kafka, topics, the sample web and all handlers, then the report.
+
+Without a named cluster the demonstration starts a local Kafka and ends it. On a named cluster it uses topics of its
+own.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import tempfile
 import time
+import uuid
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
 from pydantic import SecretStr
 
 from schemas.event import Envelope, Event, derive_id
 from streams.app import Application
 from streams.codec import OutputRecord, encode
-from streams.demo import feed, sample_web
-from streams.demo.account import Balance
-from streams.demo.kafka import with_kafka
-from streams.demo.tally import Tally
+from streams.demo import feed
+from streams.demo.tally import Balance, Tally
 from streams.demo.watch import Watch
-from streams.entries import Refused
 from streams.http import HttpServer
 from streams.index.settings import EmbedderSettings
-from streams.kafka import make_producer, opened
+from streams.kafka.clients import make_admin, make_producer, opened
+from streams.kafka.topics import create_topics, plan_topics
+from streams.local_kafka.broker import LocalKafka
+from streams.local_kafka.install import BrokerUnavailable
+from streams.publish.entries import Refused
+from streams.publish.sources import read_source
 from streams.settings import HttpSettings, Settings
-from streams.sources import read_source
-from streams.topic_plan import create_topics
-from streams.topology import PAGES_CRAWLED, topic_of
+from streams.topology import MIB, PAGES_CRAWLED, topic_of
+
+_ROOM_BYTES = 128 * MIB
+"""Room for a local Kafka's files, with some to spare."""
+
+
+@contextlib.asynccontextmanager
+async def with_kafka(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[Settings]:
+    """Settings with a Kafka in them: a local one for this run, or a named one under a prefix of the run's own."""
+    if not settings.kafka.bootstrap_servers:
+        _have_room()
+        say("starting a real Kafka on this machine")
+        async with LocalKafka(progress=say) as kafka:
+            try:
+                async with _while_running(kafka):
+                    yield _changed(settings, bootstrap_servers=kafka.bootstrap_servers)
+            finally:
+                # Nothing on it is kept, so there is nothing to wait for.
+                await asyncio.to_thread(kafka.kill)
+        return
+    prefix = f"{settings.kafka.topic_prefix}demo-{uuid.uuid4().hex[:8]}."
+    say(f"using the Kafka at {settings.kafka.bootstrap_servers}, topics under {prefix}")
+    named = _changed(settings, topic_prefix=prefix)
+    try:
+        yield named
+    finally:
+        async with opened(make_admin(named.kafka)) as admin:
+            await admin.delete_topics([topic.name for topic in plan_topics(named.kafka)])
+
+
+def _have_room() -> None:
+    folder = Path(tempfile.gettempdir())
+    free = shutil.disk_usage(folder).free
+    if free < _ROOM_BYTES:
+        raise BrokerUnavailable(
+            f"{folder} has {free // MIB} MiB free and a local Kafka wants {_ROOM_BYTES // MIB}: make room there, or "
+            "name another folder with TMPDIR"
+        )
+
+
+@contextlib.asynccontextmanager
+async def _while_running(kafka: LocalKafka) -> AsyncIterator[None]:
+    """Ends the block where the broker ends first: its clients would go on trying to reach it."""
+    here = asyncio.current_task()
+    ended = ""
+
+    async def look() -> None:
+        nonlocal ended
+        await asyncio.to_thread(kafka.wait)
+        full = "No space left on device" in kafka.tail()
+        ended = f"the disk of {kafka.data_dir} is full; name another with TMPDIR" if full else "it failed; start again"
+        if here is not None:
+            here.cancel()
+
+    looking = asyncio.create_task(look(), name="demo kafka")
+    try:
+        yield
+    except (asyncio.CancelledError, KafkaError):
+        if not ended:
+            raise
+        raise BrokerUnavailable(f"the Kafka of this demonstration is gone: {ended}") from None
+    finally:
+        looking.cancel()
+
+
+def _changed(settings: Settings, **kafka: str) -> Settings:
+    return settings.model_copy(update={"kafka": settings.kafka.model_copy(update=kafka)})
+
 
 _LOOK_SECONDS = 0.25
 _HOST_DELAY_SECONDS = 0.05
@@ -88,11 +162,11 @@ async def run(
     """
     async with contextlib.AsyncExitStack() as stack:
         settings = await stack.enter_async_context(with_kafka(settings, say))
-        served = HttpSettings(port=0, allowed_hosts=sample_web.hosts())
-        web = await stack.enter_async_context(HttpServer(sample_web.serve, served))
+        served = HttpSettings(port=0, allowed_hosts=feed.hosts())
+        web = await stack.enter_async_context(HttpServer(feed.serve, served))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-demo-"))
         settings = _for_demo(settings, web.address, Path(folder))
-        await create_topics(settings)
+        await create_topics(settings.kafka)
         tally = Tally(settings.tiered_indexing, settings.index.planned_chunks)
         watch = Watch(settings, tally)
         stack.push_async_callback(lambda: _close(watch.stop()))
@@ -156,7 +230,7 @@ def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
     """
     fetch = settings.fetch.model_copy(
         update={
-            "resolve": settings.fetch.resolve | dict.fromkeys(sample_web.hosts(), address),
+            "resolve": settings.fetch.resolve | dict.fromkeys(feed.hosts(), address),
             "min_delay_seconds": _HOST_DELAY_SECONDS,
             "cache_path": folder / "fetch.sqlite",
         }

@@ -11,9 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from schemas.retrieval import ResultType
-from streams.demo.account import faults
 from streams.demo.run import Demo
-from streams.demo.tally import Tally
+from streams.demo.tally import Tally, faults
 
 TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
 TYPE_STYLE = {"SPECIFIC_CONTENT": "green", "AGGREGATOR": "yellow", "NAVIGATION": "blue"}

@@ -1,12 +1,15 @@
-"""What a reader of committed records sees: events counted, batches held against their next attempts. Pure."""
+"""Counts the committed events of a demonstration, and checks that every input was processed exactly once. Pure.
+
+Each output and each dead letter names the input that caused it, so the check needs no knowledge of the handlers.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from handlers.indexing.config import TieredIndexingSection
 from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed
@@ -20,9 +23,94 @@ from schemas.ranking import RankingCompleted
 from schemas.relevance import SnippetsCompleted, SourceOutcome
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalEvaluated
 from schemas.search import SearchEvaluated
-from streams.demo.account import Account, Balance, Trace
 from streams.index.estimate import IndexEstimate, estimate_documents
-from streams.topology import HANDLERS, topic_of
+from streams.topology import HANDLERS, Handler, Topic, topic_of
+
+
+class Trace(NamedTuple):
+    """What a record's headers say of its place in the chain.
+
+    Attributes:
+        identity: Of the event; for a record without headers, where it stood.
+        cause: Identity of the input it answers; "" where it came from outside.
+        writer: The handler that wrote it; "" likewise.
+    """
+
+    identity: str
+    cause: str = ""
+    writer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """One handler's inputs and what they became.
+
+    Attributes:
+        taken: Inputs on its topic.
+        answered: Inputs that at least one output names as its cause.
+        dead: Inputs on its dead letter topic.
+        dropped: Inputs that the handler had nothing to say to; only it knows.
+        missing: Inputs of which nothing is known.
+        twice: Inputs that came to something more than once.
+    """
+
+    taken: int
+    answered: int
+    dead: int
+    dropped: int
+    missing: int
+    twice: int
+
+
+class Audit:
+    """What each handler was given and what came of it."""
+
+    def __init__(self, handlers: Sequence[Handler]) -> None:
+        """Takes the handlers that are held to account."""
+        self._handlers = handlers
+        self._inputs: dict[str, Counter[str]] = {}
+        self._outputs: dict[str, Counter[tuple[str, str]]] = {handler.name: Counter() for handler in handlers}
+        self._dead: dict[str, Counter[str]] = {handler.name: Counter() for handler in handlers}
+
+    def see(self, topic: Topic, trace: Trace) -> None:
+        """A record on a topic."""
+        self._inputs.setdefault(topic.name, Counter())[trace.identity] += 1
+        if trace.writer in self._outputs:
+            self._outputs[trace.writer][trace.cause, trace.identity] += 1
+
+    def see_dead(self, handler: str, identity: str) -> None:
+        """A record on a handler's dead letter topic."""
+        self._dead.setdefault(handler, Counter())[identity] += 1
+
+    def balances(self, dropped: Mapping[str, int]) -> dict[str, Balance]:
+        """How each handler stands, in the order of the topology. Takes how many inputs each has dropped."""
+        return {handler.name: self._balance(handler, dropped.get(handler.name, 0)) for handler in self._handlers}
+
+    def _balance(self, handler: Handler, dropped: int) -> Balance:
+        inputs = self._inputs.get(handler.consumes.name, Counter())
+        outputs, dead = self._outputs[handler.name], self._dead[handler.name]
+        answered = {cause for cause, _ in outputs}
+        # The same input given twice is answered twice, under the same ids.
+        twice = {cause for (cause, _), times in outputs.items() if times > inputs[cause]}
+        twice |= {identity for identity, times in dead.items() if times > inputs[identity] or identity in answered}
+        missing = len(inputs.keys() - answered - dead.keys()) - dropped
+        return Balance(
+            taken=inputs.total(),
+            answered=sum(inputs[cause] for cause in answered),
+            dead=dead.total(),
+            dropped=dropped,
+            missing=missing,
+            twice=len(twice),
+        )
+
+
+def faults(balances: Mapping[str, Balance]) -> list[str]:
+    """What does not add up, one line a handler; empty where every input came to something once."""
+    return [
+        f"{name}: {balance.taken} in, {balance.missing} without an outcome, {balance.twice} with more than one"
+        for name, balance in balances.items()
+        if balance.missing or balance.twice
+    ]
 
 
 class Tally:
@@ -32,7 +120,7 @@ class Tally:
         """Nothing was seen yet. Takes what the index's estimate is made of."""
         self._tiers = tiers
         self._planned_chunks = planned_chunks
-        self.account = Account(HANDLERS)
+        self.account = Audit(HANDLERS)
         self.tiers: Counter[str] = Counter()
         self.result_types: Counter[str] = Counter()
         self.judges: Counter[str] = Counter()

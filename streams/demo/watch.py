@@ -10,10 +10,9 @@ from schemas.dead import DeadLetter, dead_letter_topic
 from schemas.event import Provenance
 from schemas.outcome import Dead
 from streams.codec import decode, timestamp
-from streams.demo.account import Trace
-from streams.demo.tally import Tally
-from streams.kafka import make_reader, start, stop
-from streams.pipeline.quiescence import high_watermarks
+from streams.demo.tally import Tally, Trace
+from streams.kafka.clients import make_reader, start, stop
+from streams.pipeline.drain import high_watermarks
 from streams.settings import Settings
 from streams.topology import HANDLERS, TOPICS
 

@@ -1,15 +1,17 @@
-"""Dead letters sent again to the topic they came from, each once, whatever happens in between.
+"""Sends dead letters again to the topic they came from, each exactly once, or deletes them.
 
-A transaction holds some records for the original topic and, for each, a marker behind the letters of the same
-partition. Markers are read after the partition's transactional id has fenced whoever used it before, and after every
-transaction that was open then (also a handler's) has ended: one would hide the markers behind it. So a redrive that
-was killed is resumed by another, two at a time don't double anything, and a letter is sent again only on purpose.
+A transaction contains some records for the original topic and, for each, a marker in the partition of its dead letter.
+The markers are read after the partition's transactional id has fenced earlier redrives, and after every transaction
+that was open then has ended: an open transaction would hide the markers behind it. Therefore a redrive that was killed
+can be repeated, and two redrives at the same time double nothing.
+
+Kafka deletes only from the beginning of a partition. A purge therefore deletes up to the first dead letter that is not
+selected, and counts the selected ones behind it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from base64 import b64decode
 from collections import Counter
@@ -17,16 +19,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import TopicPartition
+from aiokafka.admin import RecordsToDelete
 
 from schemas.dead import REDRIVEN_OF
 from schemas.event import RUN_HEADER
 from streams.codec import UNREADABLE_HEADER, OutputRecord
-from streams.dlq.letters import Letter, Letters
-from streams.dlq.selection import Selection
-from streams.kafka import make_producer, start
-from streams.pipeline.commit import send_all, stop_producer
-from streams.pipeline.dead_letters import LETTER_NOTES
+from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection
+from streams.kafka.clients import make_admin, make_producer, opened
+from streams.kafka.transactions import RecordWriter
+from streams.pipeline.failures import LETTER_NOTES
 from streams.settings import Settings
 
 _BATCH_LETTERS = 100
@@ -73,7 +75,7 @@ async def redrive(
         KafkaError: The cluster failed, or another redrive took over; what was committed counts.
     """
     result = Redriven()
-    async with Letters(settings, selection) as letters:
+    async with DeadLetterReader(settings, selection) as letters:
         for handler, partition in letters.partitions:
             if limit is not None and result.sent >= limit:
                 break
@@ -82,7 +84,7 @@ async def redrive(
     return result
 
 
-def revive(letter: Letter, run_id: str) -> OutputRecord | str:
+def revive(letter: DeadLetterRecord, run_id: str) -> OutputRecord | str:
     """The record as it was before it died, with its identity and the run; or why it can't be had."""
     texts = {name: value.decode("utf-8", "replace") for name, value in letter.record.headers if value is not None}
     if any(name in texts for name in _CUT):
@@ -128,26 +130,26 @@ class _PartitionDrive:
         self._advance = advance
         self._result = result
 
-    async def run(self, letters: Letters, handler: str, partition: TopicPartition, dry_run: bool) -> None:
+    async def run(self, letters: DeadLetterReader, handler: str, partition: TopicPartition, dry_run: bool) -> None:
         """Sends what is selected; a dry run opens no transaction, and so fences nobody."""
         if dry_run:
             await self._go(letters, handler, partition, None)
             return
         kafka = self._settings.kafka
-        producer = make_producer(kafka, f"{partition.topic}.redrive.{partition.partition}", "assay.dlq")
+        own_id = f"{partition.topic}.redrive.{partition.partition}"
+        writer = RecordWriter(lambda: make_producer(kafka, own_id, "assay.dlq"), kafka.transaction_timeout_seconds)
         try:
-            async with asyncio.timeout(2 * kafka.transaction_timeout_seconds):
-                await start(producer)
+            await writer.start()
             await letters.settle(partition)
-            await self._go(letters, handler, partition, producer)
+            await self._go(letters, handler, partition, writer)
         finally:
-            await stop_producer(producer, kafka.transaction_timeout_seconds)
+            await writer.stop()
 
     async def _go(
-        self, letters: Letters, handler: str, partition: TopicPartition, producer: AIOKafkaProducer | None
+        self, letters: DeadLetterReader, handler: str, partition: TopicPartition, writer: RecordWriter | None
     ) -> None:
         runs = await letters.redriven(partition)
-        batch: list[tuple[Letter, OutputRecord]] = []
+        batch: list[tuple[DeadLetterRecord, OutputRecord]] = []
         async for letter in letters.read(handler, partition, runs):
             if not self._selection.means(handler, letter.record.key, letter.note):
                 continue
@@ -163,54 +165,79 @@ class _PartitionDrive:
                 continue
             batch.append((letter, record))
             if len(batch) >= _BATCH_LETTERS or sum(one.size for _, one in batch) >= _BATCH_BYTES:
-                await self._send(partition, producer, batch)
+                await self._send(partition, writer, batch)
                 batch = []
         if batch:
-            await self._send(partition, producer, batch)
+            await self._send(partition, writer, batch)
 
     async def _send(
-        self, partition: TopicPartition, producer: AIOKafkaProducer | None, batch: list[tuple[Letter, OutputRecord]]
+        self,
+        partition: TopicPartition,
+        writer: RecordWriter | None,
+        batch: list[tuple[DeadLetterRecord, OutputRecord]],
     ) -> None:
-        if producer is not None:
-            await self._transact(partition, producer, batch)
+        if writer is not None:
+            # Records and their markers, or neither.
+            records = [record for _, record in batch]
+            markers = [self._marker(partition, letter) for letter, _ in batch]
+            await writer.write("", [*records, *markers], abort_on_error=True)
         for letter, record in batch:
             self._result.targets[letter.handler, letter.note.reason, record.topic] += 1
         self._result.sent += len(batch)
         self._advance(len(batch))
-        if self._rate and producer is not None:
+        if self._rate and writer is not None:
             await asyncio.sleep(len(batch) / self._rate)
 
-    async def _transact(
-        self, partition: TopicPartition, producer: AIOKafkaProducer, batch: list[tuple[Letter, OutputRecord]]
-    ) -> None:
-        """Records and their markers, or neither."""
-        async with asyncio.timeout(self._settings.kafka.transaction_timeout_seconds):
-            await producer.begin_transaction()
-            try:
-                await send_all(producer, "", [record for _, record in batch])
-                markers = [await self._mark(producer, partition, letter) for letter, _ in batch]
-                await asyncio.gather(*markers)
-            except BaseException:
-                # So that readers need not wait until the broker gives the transaction up.
-                with contextlib.suppress(Exception):
-                    await producer.abort_transaction()
-                raise
-            await producer.commit_transaction()
-
-    async def _mark(
-        self, producer: AIOKafkaProducer, partition: TopicPartition, letter: Letter
-    ) -> asyncio.Future[object]:
+    def _marker(self, partition: TopicPartition, letter: DeadLetterRecord) -> OutputRecord:
+        """The record that says beside a dead letter that it was sent again."""
         notes = {
             REDRIVEN_OF: str(letter.record.offset),
             "x-run": self._run_id,
             "x-redriven-at": datetime.now(UTC).isoformat(),
         }
         key = letter.record.key
-        sent: asyncio.Future[object] = await producer.send(
-            partition.topic,
-            partition=partition.partition,
-            key=key,
-            value=b"" if key is None else None,
-            headers=[(name, text.encode()) for name, text in notes.items()],
-        )
-        return sent
+        headers = tuple((name, text.encode()) for name, text in notes.items())
+        return OutputRecord(partition.topic, key, b"" if key is None else None, headers, partition.partition)
+
+
+@dataclass
+class Purged:
+    """What a purge came to, or would come to."""
+
+    deleted: int = 0
+    not_sent_again: int = 0
+    """Of those, letters that were never sent again."""
+    held_back: int = 0
+    """Letters that are meant and stand behind one that is not."""
+
+
+async def purge(settings: Settings, selection: Selection, only_redriven: bool, dry_run: bool) -> Purged:
+    """Deletes the selected letters as far as Kafka can.
+
+    Args:
+        settings: The configuration.
+        selection: Which letters.
+        only_redriven: Of those only what was sent again.
+        dry_run: Only counts.
+    """
+    result = Purged()
+    ends: dict[TopicPartition, int] = {}
+    async with DeadLetterReader(settings, selection) as letters:
+        for handler, partition in letters.partitions:
+            runs = await letters.redriven(partition)
+            kept = False
+            async for letter in letters.read(handler, partition, runs):
+                meant = selection.means(handler, letter.record.key, letter.note)
+                meant = meant and (letter.redriven_by is not None or not only_redriven)
+                if not meant:
+                    kept = True
+                elif kept:
+                    result.held_back += 1
+                else:
+                    result.deleted += 1
+                    result.not_sent_again += letter.redriven_by is None
+                    ends[partition] = letter.record.offset + 1
+    if ends and not dry_run:
+        async with opened(make_admin(settings.kafka)) as admin:
+            await admin.delete_records({at: RecordsToDelete(before_offset=end) for at, end in ends.items()})
+    return result

@@ -25,10 +25,9 @@ import structlog
 
 from schemas.event import derive_id
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
-from streams.fetch.clock import Clock
+from streams.clock import Clock
 from streams.fetch.settings import FetchSettings
-from streams.private_files import make_private_file
-from streams.sqlite_file import Steps, refuse_newer, upgrade
+from streams.files import Steps, make_private_file, refuse_newer, upgrade
 
 log = structlog.get_logger(__name__)
 

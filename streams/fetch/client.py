@@ -19,8 +19,8 @@ import httpx
 
 from schemas.pages import MAX_CONTENT_TYPE
 from schemas.replies import FetchFailure, FetchRefused
+from streams.clock import Clock
 from streams.fetch.cache import Version
-from streams.fetch.clock import Clock
 from streams.fetch.guard import Admitted
 from streams.fetch.headers import media_type
 from streams.fetch.settings import FetchSettings
@@ -50,7 +50,7 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Accepts:
     """What a caller takes.
 
     Attributes:
@@ -66,7 +66,7 @@ class Wanted:
     unless: Version | None = None
 
 
-class Client:
+class FetchClient:
     """Sends single GET requests to admitted places. Use with ``async with``, or call ``aclose``."""
 
     def __init__(self, settings: FetchSettings, clock: Clock, verify: ssl.SSLContext | None = None) -> None:
@@ -98,7 +98,7 @@ class Client:
         """Closes what is open."""
         await self._transport.aclose()
 
-    async def get(self, admitted: Admitted, wanted: Wanted) -> Response | FetchRefused:
+    async def get(self, admitted: Admitted, wanted: Accepts) -> Response | FetchRefused:
         """One GET request, no redirect followed. Network trouble is a refusal; cancellation passes through.
 
         Refusals are ``UNREACHABLE``, ``TIMEOUT``, ``TOO_LARGE`` and ``NOT_HTML`` (a media type or packing that was
@@ -117,7 +117,7 @@ class Client:
                     return FetchRefused(url, _failure_of(error), _describe(error))
         return refused
 
-    async def _exchange(self, target: Target, place: tuple[str, int], wanted: Wanted) -> Response | FetchRefused:
+    async def _exchange(self, target: Target, place: tuple[str, int], wanted: Accepts) -> Response | FetchRefused:
         started = self._clock.monotonic()
         async with asyncio.timeout(self._settings.first_byte_seconds):
             response = await self._transport.handle_async_request(self._request(target, place, wanted))
@@ -142,7 +142,7 @@ class Client:
         finally:
             await response.aclose()
 
-    def _request(self, target: Target, place: tuple[str, int], wanted: Wanted) -> httpx.Request:
+    def _request(self, target: Target, place: tuple[str, int], wanted: Accepts) -> httpx.Request:
         address, port = place
         headers = {
             "Host": target.authority,
@@ -171,7 +171,9 @@ def _packings(content_encoding: str) -> list[str]:
     return [name for part in content_encoding.split(",") if (name := part.strip().lower()) in _PACKINGS]
 
 
-def _why_not_wanted(headers: Mapping[str, str], packings: list[str], wanted: Wanted) -> tuple[FetchFailure, str] | None:
+def _why_not_wanted(
+    headers: Mapping[str, str], packings: list[str], wanted: Accepts
+) -> tuple[FetchFailure, str] | None:
     kind = media_type(headers.get("content-type", ""))
     if wanted.types is not None and kind and kind not in wanted.types:
         return FetchFailure.NOT_HTML, kind[:80]
@@ -183,7 +185,7 @@ def _why_not_wanted(headers: Mapping[str, str], packings: list[str], wanted: Wan
     return None
 
 
-async def _read(response: httpx.Response, wanted: Wanted, unpack: _Unpack) -> bytes | None:
+async def _read(response: httpx.Response, wanted: Accepts, unpack: _Unpack) -> bytes | None:
     """The unpacked body; None where it is too large. Stops reading as soon as that is known."""
     body = bytearray()
     on_the_wire = 0

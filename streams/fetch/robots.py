@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from protego import Protego
 
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
+from streams.clock import Clock
 from streams.fetch.cache import ROBOTS, FetchCache
-from streams.fetch.client import Response, Wanted
-from streams.fetch.clock import Clock
+from streams.fetch.client import Accepts, Response
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
-from streams.locks import KeyedLocks
+from streams.files import KeyedLocks
 
-Get = Callable[[str, Wanted], Awaitable[Response | FetchRefused]]
+Get = Callable[[str, Accepts], Awaitable[Response | FetchRefused]]
 """Fetches an address through guard and client, redirects followed."""
 
 _AGENT_LINE = re.compile(r"[ \t\ufeff]*user[- ]?agent(?=[ \t:])[ \t]*:?[ \t]*(.{0,500})", re.IGNORECASE)
@@ -116,7 +116,7 @@ class Robots:
             self._on_rules("kept")
         else:
             # One byte more than is read, which tells a file that is cut from one that just fits.
-            response = await self._get(url, Wanted(None, self._settings.robots_max_bytes + 1, cut=True))
+            response = await self._get(url, Accepts(None, self._settings.robots_max_bytes + 1, cut=True))
             body = self._body(response)
             age = 0.0
             self._on_rules(_found(response))

@@ -8,6 +8,7 @@ where it has changed since.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from itertools import count
@@ -17,16 +18,16 @@ from typing import Self, TypeVar
 from handlers.html.links import canonical_url, host_of, registrable_domain
 from schemas.needs import FetchPages
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
+from streams.clock import Clock, SystemClock
 from streams.fetch.cache import FetchCache, Versioned
-from streams.fetch.client import Client, Response, Wanted
-from streams.fetch.clock import Clock
+from streams.fetch.client import Accepts, FetchClient, Response
 from streams.fetch.guard import Admitted, Resolver, SystemResolver, admit
 from streams.fetch.headers import location, retry_after, version_in
-from streams.fetch.politeness import Politeness
+from streams.fetch.host_pacing import HostPacing
 from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target, parse_target
-from streams.locks import KeyedLocks
+from streams.files import KeyedLocks
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import NoTracer, Tracer
 
@@ -49,25 +50,28 @@ class FetchWorker:
         resolver: Resolver | None = None,
         metrics: Metrics | None = None,
         tracer: Tracer | None = None,
+        chance: Callable[[], float] = random.random,
     ) -> None:
         """Opens nothing yet.
 
         Args:
             settings: Limits, manners and the operator's permissions.
-            clock: Time and chance; the system's by default.
+            clock: The system's by default.
             resolver: Names to addresses; the system's by default.
             metrics: Counts outcomes, bytes and waits, where given.
             tracer: Traces requests, where given.
+            chance: A number in [0, 1) for the jitter of a retry.
         """
         self._settings = settings
-        self._clock = clock or Clock()
+        self._clock = clock or SystemClock()
+        self._chance = chance
         self._system = SystemResolver(settings.parallel)
         self._resolver = resolver or self._system
         self._metrics = metrics
         self._tracer = tracer or NoTracer()
-        self._client = Client(settings, self._clock)
+        self._client = FetchClient(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)
-        self._politeness = Politeness(settings, self._clock)
+        self._politeness = HostPacing(settings, self._clock)
         self._robots = Robots(settings, self._clock, self._rules, self._cache, self._count_rules)
         self._underway = KeyedLocks()
         self._domains = KeyedLocks(settings.parallel_per_domain)
@@ -151,7 +155,7 @@ class FetchWorker:
                 return FetchRefused(url, permission.refusal, f"robots.txt of {admitted.target.origin}")
             known = await self._cache.version_of(admitted.target.url)
             unless = known.version if known is not None else None
-            wanted = Wanted(settings.content_types, settings.max_bytes, unless=unless)
+            wanted = Accepts(settings.content_types, settings.max_bytes, unless=unless)
             response = await self._visit(admitted.target, wanted, permission.crawl_delay)
             if isinstance(response, FetchRefused):
                 return response
@@ -163,7 +167,7 @@ class FetchWorker:
             return self._page(url, admitted.target, response)
         return FetchRefused(url, FetchFailure.TOO_MANY_REDIRECTS, f"more than {settings.max_redirects}")
 
-    async def _visit(self, target: Target, wanted: Wanted, crawl_delay: float) -> Response | FetchRefused:
+    async def _visit(self, target: Target, wanted: Accepts, crawl_delay: float) -> Response | FetchRefused:
         """One request in the host's turn; a wish to wait that is within the budget is granted once, in place."""
         response, wish = await self._turn(target, wanted, crawl_delay)
         if wish is not None and wish <= self._settings.retry_after_seconds:
@@ -173,7 +177,7 @@ class FetchWorker:
         return FetchRefused(target.url, FetchFailure.RATE_LIMITED, f"status {response.status}")
 
     async def _turn(
-        self, target: Target, wanted: Wanted, crawl_delay: float
+        self, target: Target, wanted: Accepts, crawl_delay: float
     ) -> tuple[Response | FetchRefused, float | None]:
         """One request in the host's turn, and the seconds that its answer asks to wait, if it does."""
         asked = self._clock.monotonic()
@@ -214,7 +218,7 @@ class FetchWorker:
             return 0.0 if response.status == _TOO_MANY_REQUESTS else None
         return min(wish, self._settings.longest_rest_seconds)
 
-    async def _request(self, admitted: Admitted, wanted: Wanted) -> Response | FetchRefused:
+    async def _request(self, admitted: Admitted, wanted: Accepts) -> Response | FetchRefused:
         target = admitted.target
         where: dict[str, str | int] = {
             "url.full": target.url,
@@ -229,11 +233,11 @@ class FetchWorker:
                 span.note({"http.response.status_code": response.status, "http.response.body.size": len(response.body)})
         return response
 
-    async def _rules(self, url: str, wanted: Wanted) -> Response | FetchRefused:
+    async def _rules(self, url: str, wanted: Accepts) -> Response | FetchRefused:
         """Fetches a robots.txt: guarded, polite and patient as ever, but without asking for permission."""
         return await self._again(lambda: self._rules_once(url, wanted))
 
-    async def _rules_once(self, url: str, wanted: Wanted) -> Response | FetchRefused:
+    async def _rules_once(self, url: str, wanted: Accepts) -> Response | FetchRefused:
         at = url
         for _ in range(_ROBOTS_REDIRECTS + 1):
             target = parse_target(at)
@@ -258,7 +262,7 @@ class FetchWorker:
             if not isinstance(result, FetchRefused) or result.reason not in _PASSING or attempt == settings.attempts:
                 break
             ceiling = min(settings.max_backoff_seconds, settings.first_backoff_seconds * 2 ** (attempt - 1))
-            await self._clock.sleep(self._clock.chance() * ceiling)
+            await self._clock.sleep(self._chance() * ceiling)
         return result
 
     def _page(self, url: str, target: Target, response: Response) -> Versioned | FetchRefused:

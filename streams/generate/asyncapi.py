@@ -1,7 +1,7 @@
 """The AsyncAPI 3.0 document: every topic, what may stand on it, with which headers, and who sends and receives.
 
 It is made from the topology and not from FastStream's subscribers, which see raw bytes: the topology knows of pages
-that travel raw, and of the envelope in the headers. The examples are the golden ones. ``streams.console.asyncapi``
+that travel raw, and of the envelope in the headers. The examples are the golden ones. ``streams.asyncapi.routes``
 serves it, with the names that a prefix makes of topics and groups.
 """
 
@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import schemas
-from streams.generate.docstrings import paragraphs, prose
-from streams.generate.documents import to_yaml
 from streams.generate.json_schemas import component_schemas
+from streams.generate.text import paragraphs, prose, to_yaml
 from streams.topology import HANDLERS, TOPICS, Handler, Topic
 
 _EXAMPLES = Path(schemas.__file__).parent / "examples"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from streams.generate.documents import to_yaml
+from streams.generate.text import to_yaml
 from streams.topology import HANDLERS, Handler
 
 HTTP_PORT = 8080

@@ -1,7 +1,7 @@
-"""The Grafana dashboards as JSON, and what provisions them and their data source.
+"""The Grafana dashboards as JSON, in the order of their links, with the provisioning of their data source.
 
-Nobody edits the JSON by hand: ``streams.generate.dashboards`` says what is shown. The data source is a variable, and
-uids are fixed, so links to a dashboard stay good.
+``streams.generate.dashboards`` defines the content; the JSON is never edited. The data source is a variable, and uids
+are fixed, so links to a dashboard stay valid.
 """
 
 from __future__ import annotations
@@ -10,10 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from streams.generate.dashboards.all import dashboards
-from streams.generate.documents import to_json, to_yaml
+from streams.generate.dashboards.decisions import results, trust
+from streams.generate.dashboards.dependencies import fetching, models
+from streams.generate.dashboards.flow import handlers, overview
+from streams.generate.dashboards.queries_and_replays import queries, replays
 from streams.generate.panels import Dashboard, Panel
+from streams.generate.text import to_json, to_yaml
 from streams.topology import HANDLERS
+
+
+def dashboards() -> tuple[Dashboard, ...]:
+    """The dashboards; the first is where Grafana opens."""
+    return overview(), handlers(), trust(), results(), queries(), models(), fetching(), replays()
+
 
 FOLDER = Path("config/generated/grafana")
 MOUNTED = "/var/lib/grafana/dashboards"

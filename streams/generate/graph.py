@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from streams.generate.documents import IN_MARKDOWN
+from streams.generate.text import IN_MARKDOWN
 from streams.topology import HANDLERS, TOPICS, Topic
 
 

@@ -1,11 +1,16 @@
-"""A JSON Schema for each topic's event: what a writer in another language has to send.
+"""The JSON Schema of each topic's event, and the record of released schemas and golden examples.
 
-The schemas describe the wire: wire names, required fields, bounds. What the models' docstrings say of a field becomes
-its description.
+A schema describes the wire: names, required fields, bounds, and the models' docstrings as descriptions.
+``schemas/released/<topic>/<version>.schema.json`` holds a topic's schema as of a release in which it changed.
+``schemas/goldens.sha256`` lists every released schema and golden example with its digest, as ``sha256sum`` writes it. A
+listed file that is removed or edited fails the check.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +18,8 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from streams.generate.docstrings import attributes, paragraphs
-from streams.generate.documents import to_json
+from streams.generate.compatibility import breaks
+from streams.generate.text import attributes, paragraphs, to_json
 from streams.topology import TOPICS, Topic
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -64,3 +69,107 @@ def _described(schema: dict[str, Any]) -> dict[str, Any]:
 def _property(definition: dict[str, Any], meaning: str | None) -> dict[str, Any]:
     kept = {key: value for key, value in definition.items() if key != "title"}
     return kept | {"description": meaning} if meaning else kept
+
+
+LIST = Path("schemas/goldens.sha256")
+RELEASED = Path("schemas/released")
+_KEPT = (Path("schemas/examples"), RELEASED)
+
+
+def goldens(root: Path) -> dict[Path, str]:
+    """The list with what is new added to it; nothing where nothing is kept."""
+    listed = _listed(root)
+    listed |= {path: _digest(root / path) for path in _files(root) if path not in listed}
+    lines = [f"{digest}  {path.as_posix()}\n" for path, digest in sorted(listed.items())]
+    return {LIST: "".join(lines)} if lines else {}
+
+
+def lost(root: Path) -> list[str]:
+    """The kept files that are gone or have been edited, in words."""
+    found = []
+    for path, digest in sorted(_listed(root).items()):
+        if not (root / path).is_file():
+            found.append(f"{path.as_posix()} is gone; what was kept is kept for ever")
+        elif _digest(root / path) != digest:
+            found.append(f"{path.as_posix()} has been edited; add another beside it, or drop its line if nobody had it")
+    return found
+
+
+def incompatible(root: Path, topics: Sequence[Topic] = TOPICS) -> list[str]:
+    """What in today's events breaks readers of records from any released version, in words.
+
+    Args:
+        root: The checkout.
+        topics: Today's topics.
+    """
+    today = {topic.name: topic for topic in topics}
+    found: list[str] = []
+    for name, versions in _released(root).items():
+        if name not in today:
+            found.append(f"{name}: the topic is gone; its records of {', '.join(versions)} can't be read")
+            continue
+        current = schema_of(today[name])
+        for version, schema in versions.items():
+            found += [f"{name} since {version}: {one}" for one in breaks(schema, current)]
+    return found
+
+
+def release(root: Path, version: str, topics: Sequence[Topic] = TOPICS) -> list[Path]:
+    """Keeps today's schemas as those of a version, of the topics whose schema has changed since the last one kept.
+
+    Args:
+        root: The checkout.
+        version: As in the package's metadata.
+        topics: Today's topics.
+
+    Returns:
+        The files written.
+
+    Raises:
+        ValueError: The version was released with another schema, or today's schemas break readers of released ones.
+    """
+    if found := incompatible(root, topics):
+        raise ValueError("; ".join(found))
+    released, written = _released(root), []
+    for topic in topics:
+        versions, current = released.get(topic.name, {}), schema_of(topic)
+        if versions and current == list(versions.values())[-1]:
+            continue
+        if version in versions:
+            raise ValueError(f"{topic.name} was released as of {version} with another schema; raise the version first")
+        path = RELEASED / topic.name / f"{version}.schema.json"
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(to_json(current), "utf-8")
+        written.append(path)
+    return written
+
+
+def _released(root: Path) -> dict[str, dict[str, Any]]:
+    """The released schemas by topic and version, oldest first."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted((root / RELEASED).glob("*/*.schema.json"), key=_age):
+        found.setdefault(path.parent.name, {})[_version(path)] = json.loads(path.read_text("utf-8"))
+    return found
+
+
+def _version(path: Path) -> str:
+    return path.name.removesuffix(".schema.json")
+
+
+def _age(path: Path) -> tuple[str, list[int]]:
+    return path.parent.name, [int(part) for part in _version(path).split(".") if part.isdigit()]
+
+
+def _files(root: Path) -> list[Path]:
+    return sorted(path.relative_to(root) for folder in _KEPT for path in (root / folder).glob("*/*.json"))
+
+
+def _listed(root: Path) -> dict[Path, str]:
+    if not (root / LIST).is_file():
+        return {}
+    lines = (root / LIST).read_text("utf-8").splitlines()
+    return {Path(path): digest for digest, _, path in (line.partition("  ") for line in lines)}
+
+
+def _digest(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from streams.generate.expressions import Aggregate, legend, level, quantile, rate
+from streams.generate.promql import Aggregate, legend, level, quantile, rate
 from streams.telemetry.metric_defs import MetricDef
 
 PICKED = "~$handler"

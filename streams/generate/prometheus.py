@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from streams.generate.alerts import STALL_LASTS_SECONDS, Alert, alerts
-from streams.generate.documents import to_yaml
-from streams.generate.recording import recording_rules
-from streams.generate.scraping import scraping
+from streams.generate.alerts import STALL_LASTS_SECONDS, Alert, alerts, recording_rules
+from streams.generate.promql import scraping
+from streams.generate.text import to_yaml
 from streams.settings import PipelineSettings
-from streams.telemetry.alert_settings import AlertSettings
+from streams.telemetry.settings import AlertSettings
 
 FOLDER = Path("config/generated/prometheus")
 RECORDING, ALERTS = "recording.yml", "alerts.yml"

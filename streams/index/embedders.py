@@ -1,14 +1,87 @@
-"""The embedder that the settings name.
+"""The embedder that the settings name. The default hashes words and parts of words into vectors and needs no model.
 
-The default needs no model: hashed n-grams, which find the same words and parts of words. It is named as what it is, so
-that nobody takes it for an embedding model; ``openai`` and ``onnx`` are such models.
+Hashed texts are near each other if they share words, parts of words or pairs of Chinese characters. Different words of
+one meaning stay apart; ``openai`` and ``onnx`` are embedding models. Source: Weinberger et al., Feature Hashing for
+Large Scale Multitask Learning.
 """
 
 from __future__ import annotations
 
-from streams.index.hashed_ngrams import HashedNgrams
-from streams.index.ports import Embedder
+import asyncio
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from zlib import crc32
+
+from streams.index.ports import Embedder, Vector
 from streams.index.settings import EmbedderSettings
+
+_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+|[^\W_]+")
+_HAN_FROM = "\u3040"
+_LONG_WORD = 40
+_GRAM = 4
+_WORD_WEIGHT = 1.0
+_PART_WEIGHT = 0.4
+_SIGN = 1 << 31
+_YIELD_AFTER = 16  # texts, so that the event loop goes on while a long page is done
+
+
+class HashedNgrams:
+    """The default embedder: deterministic, offline, about 0.2 ms for 500 characters."""
+
+    def __init__(self, dimensions: int) -> None:
+        """Takes the length of the vectors."""
+        self.dimensions = dimensions
+        self.name = f"hashed-ngrams-{dimensions}"
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector of length 1 a text, in order; a text without letters or digits gets one of its raw characters."""
+        vectors: list[Vector] = []
+        for number, text in enumerate(texts):
+            vectors.append(hash_ngrams(text, self.dimensions))
+            if number % _YIELD_AFTER == 0:
+                await asyncio.sleep(0)
+        return vectors
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def hash_ngrams(text: str, dimensions: int) -> list[float]:
+    """The vector of a text: signed, sublinear in how often a feature comes, of length 1.
+
+    >>> hash_ngrams("Rain", 64) == hash_ngrams("rain", 64)
+    True
+    """
+    vector = [0.0] * dimensions
+    counts = Counter(_features(unicodedata.normalize("NFKC", text).casefold()))
+    for (feature, weight), count in (counts or Counter([(text, 1.0)])).items():
+        hashed = crc32(feature.encode("utf-8", "replace"))
+        amount = weight * (1.0 + math.log(count))
+        vector[hashed % dimensions] += amount if hashed & _SIGN else -amount
+    length = math.sqrt(sum(value * value for value in vector))
+    if not length:
+        vector[0] = length = 1.0
+    return [value / length for value in vector]
+
+
+def _features(text: str) -> Iterator[tuple[str, float]]:
+    """Words, their parts of four letters, and for Chinese and Japanese characters and pairs of them.
+
+    Short words say less than long ones, for most of them are in every text.
+    """
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        if token[0] >= _HAN_FROM and token[0] <= "\u9fff":
+            yield from ((token[at : at + 2], _WORD_WEIGHT) for at in range(len(token) - 1))
+            yield from ((character, _PART_WEIGHT) for character in token)
+            continue
+        token = token[:_LONG_WORD]
+        yield f" {token} ", _WORD_WEIGHT * min(1.0, len(token) / 6)
+        if len(token) > _GRAM:
+            yield from ((token[at : at + _GRAM], _PART_WEIGHT) for at in range(len(token) - _GRAM + 1))
 
 
 def make_embedder(settings: EmbedderSettings) -> Embedder:

@@ -21,7 +21,8 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from schemas.needs import SearchFilters
-from streams.index.points import HeldPoints, PointAccess, ServedPoints
+from streams.files import PRIVATE_FOLDER
+from streams.index.points import EmbeddedPoints, PointAccess, ServerPoints
 from streams.index.ports import (
     IndexDamagedError,
     IndexDownError,
@@ -32,7 +33,6 @@ from streams.index.ports import (
     Vector,
 )
 from streams.index.settings import IndexSettings
-from streams.private_files import PRIVATE_FOLDER
 
 _FILTERED = {
     "document_id": models.PayloadSchemaType.KEYWORD,
@@ -76,7 +76,7 @@ class QdrantStore:
         self._threads = ThreadPoolExecutor(settings.parallel if settings.url else 1, "index")
         self._opening = asyncio.Lock()
         self._gone = False
-        self._access: PointAccess = ServedPoints() if settings.url else HeldPoints()
+        self._access: PointAccess = ServerPoints() if settings.url else EmbeddedPoints()
 
     def beside(self, collection: str) -> QdrantStore:
         """Another collection in the same place; embedded, only one may own it, and this one stays the owner."""

@@ -1,7 +1,8 @@
-"""The ``index`` section of the configuration: where the index is, and what makes its vectors."""
+"""The section ``index`` of the configuration, and whether an embedded index exists, found without opening it."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Literal, Self
 
@@ -63,3 +64,22 @@ class IndexSettings(Section):
         default=10, ge=1, description="Chunks of an article that the estimate beside the real count assumes."
     )
     embedder: EmbedderSettings = Field(default=EmbedderSettings(), description="What makes the vectors.")
+
+
+def has_collection(index: IndexSettings) -> bool:
+    """Whether the folder of an embedded index holds the collection of pages; an index in memory holds nothing yet.
+
+    Where nobody can tell, since the file that knows is damaged, it is there: who opens it is told of the damage.
+    """
+    if index.path is None:
+        return False
+    try:
+        text = (index.path / "meta.json").read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    try:
+        return index.collection in json.loads(text)["collections"]
+    except (ValueError, KeyError, TypeError):
+        return True

@@ -11,6 +11,7 @@ from handlers.ranking.filters import on_sites
 from schemas.needs import IndexDocument, SearchVectors
 from schemas.replies import IndexReply, IndexUnavailable, VectorHit, VectorsReply, VectorsUnavailable
 from streams.clock import Clock
+from streams.files import KeyedLocks
 from streams.index.ports import (
     Embedder,
     IndexDownError,
@@ -20,7 +21,6 @@ from streams.index.ports import (
     Vector,
     VectorStore,
 )
-from streams.locks import KeyedLocks
 
 _BATCH = 128
 """Points embedded and written at once: of 8,192 dimensions they are within the 32 MB that a Qdrant server takes."""

@@ -16,8 +16,7 @@ import openai
 import structlog
 
 from schemas.needs import AskModel, Message
-from streams.llm.replies import Completion, read_completion
-from streams.llm.results import MAX_DETAIL, Answer, Failure, Trouble
+from streams.llm.replies import MAX_DETAIL, Answer, Completion, Failure, Trouble, read_completion
 from streams.llm.settings import LlmSettings, ModelLimits
 
 log = structlog.get_logger(__name__)
@@ -42,7 +41,7 @@ class ClientSettingsError(Exception):
     """No server can be asked with these settings, or from this environment."""
 
 
-class Client:
+class ModelClient:
     """Sends single requests. ``aclose`` closes what is open."""
 
     def __init__(self, settings: LlmSettings, now: Callable[[], datetime]) -> None:

@@ -1,47 +1,84 @@
-"""The gateway to language models: a question in, an answer out, or why there is none.
+"""The gateway to language models: takes a question and returns an answer, or the reason why there is none.
 
-An answer is looked for in the journal first; two askers of one question share one call. Then the question waits for its
-turn, within its task's patience, and is asked, within its task's deadline: the wall time of all its calls and of the
-pauses between them. What was answered is in the journal before anybody is given it.
+The gateway looks for the answer in the journal first. Identical questions at the same time share one call and its
+result, also a failure: callers that repeated each other's timeouts would wait for several deadlines. A call then waits
+for its turn within its task's patience, and runs within its task's deadline, which covers all attempts and their
+pauses. The journal has the answer before a caller gets it.
 
-Three kinds of trouble are told apart. What is the question's own fails (``ModelFailed``), and the handler judges that.
-What is the model's fails too, until several questions have failed one after another. What is everybody's (nobody there,
-the key refused, too many requests, the budget spent, the breaker open) is ``ModelUnavailable``: nothing was judged.
+Errors of three kinds are distinguished. A problem of the question is ``ModelFailed``, and the handler judges it. A
+problem of the model is ``ModelFailed`` too, until several questions in a row have failed. A problem of the provider
+(unreachable, key refused, rate limit, budget spent, breaker open) is ``ModelUnavailable``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 import structlog
 
 from schemas.llm import CallOutcome
 from schemas.needs import AskModel
-from schemas.replies import ModelUnavailable
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.clock import Clock
-from streams.llm.access import ModelAccess
-from streams.llm.answers import answer_key
-from streams.llm.asking import Asking
-from streams.llm.budget import Budget
-from streams.llm.cache import make_store
-from streams.llm.client import Client, ClientSettingsError
-from streams.llm.flights import Flights, Replied
-from streams.llm.ledger import Ledger
-from streams.llm.limits import NoTurn, Turn
-from streams.llm.observer import LlmObserver
-from streams.llm.prices import cost_of, prompt_tokens_of
-from streams.llm.protocols import REPEATS, corrected, keeps_to_protocol
-from streams.llm.replies import Completion
-from streams.llm.results import Answer, Failure, Trouble
+from streams.llm.accounting import Accounting, Budget
+from streams.llm.client import ClientSettingsError, ModelClient
+from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError, answer_key
+from streams.llm.limits import ModelTurn, NoTurn, Shares
+from streams.llm.metrics import LlmObserver
+from streams.llm.replies import Answer, Completion, Failure, Trouble
+from streams.llm.request import Asking, ModelAccess, cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
-from streams.llm.shares import Shares
-from streams.llm.store import AnswerStore, BoundReachedError, StoreError
+from streams.llm.sqlite_journal import make_store
+from streams.llm.tasks import REPEATS, corrected, keeps_to_protocol
 from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import Tracer
+
+Replied = ModelReply | ModelFailed | ModelUnavailable
+
+
+class SingleFlight:
+    """Questions on their way, by key. A key that nobody asks for is forgotten. Not safe across event loops."""
+
+    def __init__(self) -> None:
+        self._landings: dict[str, asyncio.Future[Replied]] = {}
+
+    def __len__(self) -> int:
+        return len(self._landings)
+
+    async def share(self, key: str, ask: Callable[[], Awaitable[Replied]]) -> Replied:
+        """The first to come asks; all others get its reply, as one that took no call.
+
+        Where the first one is cancelled the next asks.
+        """
+        while (landing := self._landings.get(key)) is not None:
+            await asyncio.wait((landing,))
+            if not landing.cancelled():
+                return _another_s(landing.result())
+        landing = self._landings[key] = asyncio.get_running_loop().create_future()
+        try:
+            reply = await ask()
+        except BaseException:
+            del self._landings[key]
+            landing.cancel()
+            raise
+        del self._landings[key]
+        landing.set_result(reply)
+        return reply
+
+
+def _another_s(reply: Replied) -> Replied:
+    """A reply for those who only waited: what it cost is told once."""
+    if isinstance(reply, ModelUnavailable):
+        return reply
+    call = reply.call.model_copy(update={"attempts": 0, "latency_ms": 0, "cost_usd": 0.0, "cached": True})
+    if isinstance(reply, ModelReply):
+        return ModelReply(reply.text, reply.tool_calls, call)
+    return ModelFailed(call, reply.detail)
+
 
 log = structlog.get_logger(__name__)
 
@@ -69,7 +106,7 @@ class Gateway:
         clock: Clock,
         chance: Callable[[], float],
         metrics: Metrics | None = None,
-        store: AnswerStore | None = None,
+        store: AnswerJournal | None = None,
         tracer: Tracer | None = None,
     ) -> None:
         """Opens nothing yet.
@@ -97,13 +134,13 @@ class Gateway:
         self._observer = LlmObserver(metrics, tracer)
         try:
             self._store = store or make_store(llm.cache_path, llm.redis_url.get_secret_value())
-            self._client = Client(llm, clock.now)
-        except (StoreError, ClientSettingsError) as error:
+            self._client = ModelClient(llm, clock.now)
+        except (JournalError, ClientSettingsError) as error:
             raise GatewaySettingsError(str(error)) from error
-        self._ledger = Ledger(
+        self._ledger = Accounting(
             llm, self._store, Budget(llm.budget_usd_per_day, self._store, clock, metrics), clock, self._observer
         )
-        self._flights = Flights()
+        self._flights = SingleFlight()
         self._access: dict[str, ModelAccess] = {}
 
     async def aclose(self) -> None:
@@ -142,7 +179,7 @@ class Gateway:
             return await self._ledger.known(asking) or await self._ask(asking)
         except BoundReachedError as error:
             return self._unavailable(asking.need, asking.model, "budget", str(error))
-        except StoreError as error:
+        except JournalError as error:
             return self._unavailable(asking.need, asking.model, "journal", str(error)[:300])
 
     async def _ask(self, asking: Asking) -> Replied:
@@ -167,11 +204,11 @@ class Gateway:
                 if done is not None:
                     return done
         except BaseException:
-            with contextlib.suppress(StoreError):
+            with contextlib.suppress(JournalError):
                 await self._ledger.settle(asking)
             raise
 
-    async def _enter(self, asking: Asking) -> Turn | ModelUnavailable:
+    async def _enter(self, asking: Asking) -> ModelTurn | ModelUnavailable:
         """Waits for a turn, and books the costs of the call before it is made."""
         need, policy, breaker = asking.need, asking.policy, asking.access.breaker
         tokens = asking.prompt_tokens + asking.most_reply_tokens
@@ -199,7 +236,7 @@ class Gateway:
             raise
         return turn
 
-    async def _call(self, asking: Asking, turn: Turn) -> Answer | Failure:
+    async def _call(self, asking: Asking, turn: ModelTurn) -> Answer | Failure:
         """One request, cut off at the deadline."""
         used: int | None = None
         began = self._clock.monotonic()

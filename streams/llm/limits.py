@@ -1,13 +1,16 @@
-"""Limits of a model: requests and tokens a minute, and calls under way, never more than this process's share.
+"""The rate limits of a model: requests and tokens a minute and concurrent calls, for this process's share.
 
-Two rules hold at once. *The window*: in any 60 seconds (and a margin, for what the network delays) no more is taken
-than the limit, exactly, as a log of what was taken shows. *The pace*: takings are spread over the minute, so that at
-any moment the rates of all processes come to the limit at most; then no window holds too much even while shares move
-from one process to another. A task whose share has grown begins with a pause, not with a burst.
+Two rules hold together. *Window*: in any 60 seconds, plus a margin for network delay, no more is taken than the limit.
+*Rate*: calls are spread over the minute, so that the rates of all processes together never exceed the limit, also while
+shares move between processes. A task whose share has grown starts with a pause, not with a burst.
 
-A task that has used up its own share may use that of another task of this process in which nobody waits: the call is
-taken from the other's window and pace, so all shares together stay the limit. As soon as somebody waits there nothing
-more is borrowed, and the owner waits for the pace of its own share at most.
+A task that has used its share may borrow from another task of this process that has no waiting calls. The call counts
+against the other task's window and rate, so the sum stays within the limit. Borrowing stops when the other task has
+waiting calls.
+
+The share of a process needs no coordinator: a task's part of its model is its weight among the model's tasks, and a
+process's part of a task is the part of the partitions that it holds. Each partition has one owner, so the parts never
+exceed the whole, also during a rebalance. Replays have a fixed part of every limit, live traffic has the rest.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ _LEAST_FACTOR = 0.05
 _RECOVERY_PER_MINUTE = 0.2
 
 
-class Pace:
+class RateWindow:
     """One thing that is so much a minute: requests, or tokens."""
 
     def __init__(self, margin: float) -> None:
@@ -100,12 +103,12 @@ class Pace:
             self._taken = 0.0
 
 
-class Lane:
+class TaskQueue:
     """One task's part of a model's limits, and those that wait for it."""
 
     def __init__(self, margin: float) -> None:
-        self.requests = Pace(margin)
-        self.tokens = Pace(margin)
+        self.requests = RateWindow(margin)
+        self.tokens = RateWindow(margin)
         self.in_flight = 0
         self.waiting: deque[asyncio.Event] = deque()
         self.share = -1.0
@@ -117,7 +120,7 @@ class Lane:
 
 
 @dataclass(slots=True)
-class Turn:
+class ModelTurn:
     """A call that may be made now; ``over`` must be called after it.
 
     Attributes:
@@ -128,8 +131,8 @@ class Turn:
         limited: Those of them in which nobody was before it, and the model's limits held it back.
     """
 
-    lane: Lane
-    home: Lane
+    lane: TaskQueue
+    home: TaskQueue
     tokens: int
     waited: float
     limited: float
@@ -149,7 +152,7 @@ class NoTurn:
 
     Attributes:
         waited: Seconds.
-        limited: As in ``Turn``.
+        limited: As in ``ModelTurn``.
         after_seconds: Until there may be a turn, as far as can be foreseen.
         resting: Whether the server wishes to be left alone for longer than that; else others have the turns.
     """
@@ -160,7 +163,7 @@ class NoTurn:
     resting: bool
 
 
-def _together(lanes: Sequence[Lane]) -> float:
+def _together(lanes: Sequence[TaskQueue]) -> float:
     """Seconds from one taking to the next, by all the lanes."""
     rate = sum(1 / lane.requests.spacing() for lane in lanes)
     return 1 / rate if rate > 0 else math.inf
@@ -183,7 +186,7 @@ class Limiter:
         Args:
             limits: Of the model.
             share: Of a task in this process.
-            margin: As in ``Pace``.
+            margin: As in ``RateWindow``.
             clock: Time.
             at_once: Whether a task's first question goes without the pause; all that follow keep to the pace.
             beside: The other tasks of this process that ask the same model, and may lend a task their share.
@@ -194,13 +197,13 @@ class Limiter:
         self._share = share
         self._margin = margin
         self._clock = clock
-        self._lanes: dict[str, Lane] = {}
+        self._lanes: dict[str, TaskQueue] = {}
         self._rest_until = -math.inf
         self._factor = 1.0
         self._cut_at = -math.inf
         self._stated: Mapping[str, int] = {}
 
-    async def turn(self, task: str, tokens: int, patience: float) -> Turn | NoTurn:
+    async def turn(self, task: str, tokens: int, patience: float) -> ModelTurn | NoTurn:
         """Waits for a turn, first come, first served in each task; refuses at once what would wait for too long."""
         lane = self._lane(task)
         asked = self._clock.monotonic()
@@ -221,7 +224,7 @@ class Limiter:
                         payer.requests.take(1, now)
                         payer.tokens.take(tokens, now)
                         payer.in_flight += 1
-                        return Turn(payer, lane, tokens, waited, limited)
+                        return ModelTurn(payer, lane, tokens, waited, limited)
                 pause = min(pauses)
                 ahead = 0 if first else lane.waiting.index(ticket) * _together(payers)
                 # Without a share there is nothing to foresee: it may come with the next rebalance.
@@ -258,7 +261,7 @@ class Limiter:
         """Requests a minute of a task in this process at this moment."""
         return self._minute(self._limits.requests_per_minute, "requests", self._share(task), self._clock.monotonic())
 
-    def _adjust(self, task: str, lane: Lane, now: float) -> None:
+    def _adjust(self, task: str, lane: TaskQueue, now: float) -> None:
         share = self._share(task)
         alone = lane.share < 0 and (share >= 1 or self._at_once)
         fresh = share > lane.share and not alone
@@ -266,10 +269,10 @@ class Limiter:
         lane.tokens.limit(self._minute(self._limits.tokens_per_minute, "tokens", share, now), now)
         lane.share = share
 
-    def _lane(self, task: str) -> Lane:
-        return self._lanes.setdefault(task, Lane(self._margin))
+    def _lane(self, task: str) -> TaskQueue:
+        return self._lanes.setdefault(task, TaskQueue(self._margin))
 
-    def _lenders(self, task: str, lane: Lane, tokens: int, now: float) -> list[Lane]:
+    def _lenders(self, task: str, lane: TaskQueue, tokens: int, now: float) -> list[TaskQueue]:
         """The lanes whose share a task may use too: no call waits in them.
 
         A task without a share of its own uses none. What is more than a lane's whole minute goes through its own lane
@@ -286,7 +289,7 @@ class Limiter:
             return []
         return [lender for lender in lanes[1:] if not lender.waiting and lender.tokens.holds(tokens)]
 
-    def _most_in_flight(self, lane: Lane) -> int:
+    def _most_in_flight(self, lane: TaskQueue) -> int:
         return max(1, math.floor(self._limits.in_flight * lane.share))
 
     def _minute(self, configured: int, name: str, share: float, now: float) -> float:
@@ -297,5 +300,53 @@ class Limiter:
     def _factor_at(self, now: float) -> float:
         return min(1.0, self._factor + (now - self._cut_at) / MINUTE * _RECOVERY_PER_MINUTE)
 
-    def _pause(self, lane: Lane, tokens: int, now: float) -> float:
+    def _pause(self, lane: TaskQueue, tokens: int, now: float) -> float:
         return max(lane.requests.pause(1, now), lane.tokens.pause(tokens, now), self._rest_until - now)
+
+
+class Shares:
+    """This process's parts. A process that holds no partitions because it reads no topics has everything."""
+
+    def __init__(
+        self, models: Mapping[str, str], weights: Mapping[str, float], part: float = 1.0, at_once: bool = False
+    ) -> None:
+        """Takes each task's model and weight, and the part of all limits that is there for such processes.
+
+        Args:
+            models: Of each task.
+            weights: Of each task.
+            part: Of all limits.
+            at_once: Whether each task's first question waits for no turn, as where somebody waits for a command.
+        """
+        self.at_once = at_once
+        self._part = part
+        self._models = dict(models)
+        self._weights = dict(weights)
+        self._topics: dict[str, dict[str, float]] = {}
+
+    def expect(self, task: str, topics: Sequence[str]) -> None:
+        """From now on the task's part is what is ``told`` of these topics, nothing before that."""
+        self._topics[task] = dict.fromkeys(topics, 0.0)
+
+    def told(self, task: str, topic: str, held: int, of: int) -> None:
+        """This process holds so many of the topic's partitions now."""
+        parts = self._topics.get(task)
+        if parts is not None and topic in parts:
+            parts[topic] = min(1.0, held / of) if of > 0 else 0.0
+
+    def beside(self, task: str) -> tuple[str, ...]:
+        """The other tasks that this process reads topics for and that ask the same model.
+
+        The part of a task whose topics others read is used there, so nothing of it is lent here.
+        """
+        model = self._models.get(task)
+        return tuple(other for other in self._topics if other != task and self._models.get(other) == model)
+
+    def of(self, task: str) -> float:
+        """The task's part of its model's limits in this process, 0 to 1."""
+        model = self._models.get(task)
+        rivals = [self._weights.get(other, 1.0) for other, its in self._models.items() if its == model]
+        weight = self._weights.get(task, 1.0)
+        part = self._part * (weight / sum(rivals) if model is not None and sum(rivals) > 0 else 1.0)
+        parts = self._topics.get(task)
+        return part if parts is None else part * sum(parts.values()) / len(parts)

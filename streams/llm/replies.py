@@ -1,13 +1,14 @@
-"""The body of a model server's response to a completion, whatever was sent.
+"""Parses the response of a model server to a completion, and the outcomes of one request.
 
-In: bytes. Out: text, calls of tools, how it ended and what it used; None where the body is no completion. Nothing
-raises and nothing is believed: a count that is none is no count, a call without a name is none.
+The parser never raises. It ignores counts that are not numbers and calls without a name. A body that is not a
+completion gives None.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, TypeGuard
 
 from pydantic_core import from_json
@@ -117,3 +118,72 @@ def _usage(value: Any, most_prompt_tokens: int, most_reply_tokens: int) -> Usage
 
 def _is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+class Trouble(Enum):
+    """What kind of trouble a request met."""
+
+    REQUEST = "the server does not take this request"
+    LIMITED = "too many requests"
+    PASSING = "the server failed"
+    TIMEOUT = "no answer in time"
+    DOWN = "nobody can be asked"
+    SHUT = "the server takes no request of ours"
+    ADAPT = "a parameter is left out from now on"
+
+
+MAX_DETAIL = 300
+"""Characters of trouble that are told."""
+_OUTCOMES = {Trouble.LIMITED: CallOutcome.RATE_LIMITED, Trouble.TIMEOUT: CallOutcome.TIMEOUT}
+"""All other trouble is an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request without an answer.
+
+    Attributes:
+        kind: What kind of trouble.
+        cause: What we know of it, with what to look at; may be shown to whoever asks next, and logged.
+        after_seconds: How long the server wants to be left alone, if it said so.
+        said: The server's own words, which may repeat the question: for its asker alone; "" where there are none.
+    """
+
+    kind: Trouble
+    cause: str
+    after_seconds: float | None = None
+    said: str = ""
+
+    @property
+    def detail(self) -> str:
+        """All of it, for who has asked."""
+        return f"{self.cause}: {self.said}"[:MAX_DETAIL] if self.said else self.cause
+
+    @property
+    def outcome(self) -> CallOutcome:
+        """What it is counted as."""
+        return _OUTCOMES.get(self.kind, CallOutcome.ERROR)
+
+    @property
+    def usage(self) -> Usage | None:
+        """Nobody has counted tokens."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A completion, and the limits that its headers state (a minute's requests and tokens)."""
+
+    completion: Completion
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+    @property
+    def outcome(self) -> CallOutcome:
+        """What it is counted as."""
+        return self.completion.outcome
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens, as the server counted them; None where it did not say."""
+        return self.completion.usage

@@ -37,13 +37,15 @@ class LlmSettings(Section):
     first_backoff_seconds: float = Field(default=0.2, gt=0, description="Upper bound of the first pause between tries.")
     max_backoff_seconds: float = Field(default=5.0, gt=0, description="Upper bound of any pause between tries.")
     breaker_failures: int = Field(
-        default=5, ge=1, description="Different questions failing one after another before a model is left alone."
+        default=5,
+        ge=1,
+        description="Different questions failing one after another before the circuit breaker of a model opens.",
     )
     breaker_window: int = Field(
         default=20, ge=2, description="Different questions whose share of failures is looked at."
     )
     breaker_share: float = Field(
-        default=0.5, gt=0, le=1, description="Share of them that has failed when a model is left alone."
+        default=0.5, gt=0, le=1, description="Share of them that has failed when the circuit breaker of a model opens."
     )
     breaker_first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles.")
     breaker_max_seconds: float = Field(default=120.0, gt=0, description="Longest pause before a probe.")

@@ -1,4 +1,4 @@
-"""A circuit breaker for one handler: while what it needs is down, attempts are not burnt and intake rests.
+"""A circuit breaker for one handler: while what it needs is down, attempts are not burnt and intake is paused.
 
     closed     every attempt goes through
     open       nobody tries until the pause is over
@@ -107,7 +107,7 @@ class Breaker:
             return
         self._rest(after_seconds)
 
-    def kept_in_line(self) -> None:
+    def rate_limited(self) -> None:
         """What the handler needs is there and has a line before it: no failure, and nobody is to be hurried."""
         self.closed_at = self._clock.monotonic()
 

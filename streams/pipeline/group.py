@@ -1,12 +1,12 @@
-"""One handler's membership in a consumer group: intake, the work in flight, and the partitions it holds.
+"""One handler's membership in a consumer group: intake, the records in flight, and the assigned partitions.
 
-FastStream hands over raw records of one poll (``intake``) and aiokafka tells of rebalances. Records that may start now
-stand in one queue, first come first served over all partitions; records of a retry topic stand aside until they are
-due. A runner works on them one after another and puts those that wait for the world into tasks of their own, as many
-as the handler's concurrency allows; while the circuit breaker is open, only one, whose turn it is to probe.
+FastStream delivers the raw records of one poll (``intake``), and aiokafka reports rebalances. Records that may start
+wait in one queue over all partitions, first come, first served. Records of a retry topic wait until they are due. A
+runner processes them in order, and moves those that wait on I/O to tasks, up to the handler's concurrency. While the
+circuit breaker is open, only the probe runs.
 
-Invariants: intake never raises and never waits; nothing is started for a partition that is being closed; the event
-loop gets a turn at least every few milliseconds of work, so heartbeats keep going.
+Invariants: intake never raises and never waits. No record of a partition that is closing starts. The event loop gets
+control at least every few milliseconds, so heartbeats continue.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import heapq
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 
 import structlog
@@ -27,13 +28,37 @@ from streams.clock import Clock
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitStage
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.observer import Observer
+from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.partition import Held, Partition
-from streams.pipeline.subscription import Subscription
-from streams.pipeline.work import Pending, RecordWork
+from streams.pipeline.processor import Pending, RecordWork
 from streams.settings import PipelineSettings
+from streams.topology import Handler, RetryTopic
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A handler and the topic its work comes from; ``topic`` and ``group`` are before the prefix."""
+
+    handler: Handler
+    tier: RetryTopic | None = None
+
+    @property
+    def topic(self) -> str:
+        """The topic that is read."""
+        return self.tier.topic if self.tier else self.handler.consumes.name
+
+    @property
+    def group(self) -> str:
+        """The consumer group."""
+        return self.tier.group if self.tier else self.handler.group
+
+
+def subscriptions(handler: Handler) -> tuple[Subscription, ...]:
+    """The handler's own topic first, then its retry topics."""
+    return (Subscription(handler), *(Subscription(handler, tier) for tier in handler.tiers))
+
 
 Told = Callable[[Subscription, int, int], None]
 StageFactory = Callable[[TopicPartition, CountingConsumer], CommitStage]
@@ -53,7 +78,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         stages: StageFactory,
         settings: PipelineSettings,
         clock: Clock,
-        observer: Observer,
+        observer: PipelineMetrics,
         breaker: Breaker,
         on_held: Told | None = None,
         ends: Mapping[TopicPartition, int] | None = None,

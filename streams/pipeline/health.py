@@ -24,7 +24,7 @@ _LAG_EVERY = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class HealthReport:
     """An answer to a probe: ``problems`` is empty where all is well."""
 
     problems: tuple[str, ...]
@@ -58,7 +58,7 @@ class Health:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def alive(self) -> Verdict:
+    def alive(self) -> HealthReport:
         """Whether the process should go on living."""
         problems = []
         for group in self._groups:
@@ -79,20 +79,22 @@ class Health:
                 problems.append(f"{name}: the Kafka client stopped: {dead}")
         if self._loop_lag > self._loop_limit:
             problems.append(f"the event loop stood still for {self._loop_lag:.1f} s")
-        return Verdict(tuple(problems))
+        return HealthReport(tuple(problems))
 
-    def ready(self) -> Verdict:
+    def ready(self) -> HealthReport:
         """Whether the process takes part in the work."""
-        return Verdict(tuple(f"{g.subscription.group}: partitions not open yet" for g in self._groups if not g.opened))
+        return HealthReport(
+            tuple(f"{g.subscription.group}: partitions not open yet" for g in self._groups if not g.opened)
+        )
 
-    def waiting(self, patience_seconds: float) -> Verdict:
+    def waiting(self, patience_seconds: float) -> HealthReport:
         """Whether no group has waited longer than so for what is down, with work to do; a restart would not help."""
         problems = []
         for group in self._groups:
             seconds, cause = group.kept_waiting
             if seconds > patience_seconds:
                 problems.append(f"{group.handler.name} has waited {seconds:.0f} s for what is down ({cause})")
-        return Verdict(tuple(dict.fromkeys(problems)))
+        return HealthReport(tuple(dict.fromkeys(problems)))
 
     async def _watch(self) -> None:
         for turn in count(1):

@@ -1,7 +1,7 @@
-"""FastStream as intake and wiring: a router for each handler, raw batches in, nothing acknowledged and nothing replied.
+"""FastStream as intake and wiring: a router for each handler, which delivers raw batches and acknowledges nothing.
 
-FastStream's parsers raise on a header that is not text, and one bad header would lose its whole batch; so parser *and*
-decoder are replaced and hand the raw records on. Offsets are committed by the pipeline alone.
+FastStream's parsers raise on a header that is not text, and one bad header would lose its whole batch. Therefore parser
+*and* decoder are replaced and pass raw records on. Only the pipeline commits offsets.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from faststream.prometheus import ConsumeAttrs, MetricsSettingsProvider, Prometh
 from prometheus_client import CollectorRegistry
 from pydantic import SkipValidation
 
-from streams.kafka import connection, group_of, started
+from streams.kafka.clients import connection, group_of, started
+from streams.kafka.decompression import limit_unpacking
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.group import ConsumerGroup
-from streams.pipeline.subscription import Subscription
+from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.settings import Settings
 from streams.topology import DEAD_LETTER_BYTES, MIB
-from streams.unpacking import limit_unpacking
 
 _IDLE_POLL_MS = 50
 _NEVER_LEAVE_MS = 60 * 60 * 1000

@@ -1,14 +1,14 @@
-"""One assigned input partition: intake into its window, and the commit of its finished prefix.
+"""One assigned input partition: admits records into its window and commits the finished prefix.
 
-A ``Partition`` lives from one assignment to its revocation; a re-assignment makes a new one, so a late result of the
-old one finds nobody. Its life:
+A ``Partition`` lives from one assignment to its revocation. A reassignment creates a new one, and late results of the
+old one are discarded. Its states:
 
     opening   fence, read the committed offset, seek there, resume; retried until it works or the partition is revoked
     running   records are admitted; the finished prefix is committed as it grows
-    closed    nothing is admitted, nothing more is committed
+    closed    no record is admitted, nothing more is committed
 
-Invariant: what is committed is the offset after the finished prefix, or the consumer's position where nothing is in
-hand. Everything here belongs to one assignment; nothing of it outlives the partition's revocation.
+Invariant: the committed offset is the one after the finished prefix, or the consumer's position if nothing is in
+flight.
 """
 
 from __future__ import annotations
@@ -24,13 +24,11 @@ from aiokafka import ConsumerRecord, TopicPartition
 from schemas.outcome import Dead, DeadReason
 from streams.clock import Clock
 from streams.codec import OutputRecord
-from streams.pipeline.certainty import CertainCommits
-from streams.pipeline.commit import CommitStage
-from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.flow import Flow
-from streams.pipeline.observer import Observer
+from streams.pipeline.commit import CommitStage, Committer
+from streams.pipeline.consumer import CountingConsumer, PartitionFlow
+from streams.pipeline.metrics import PipelineMetrics
+from streams.pipeline.processor import Done, RecordWork
 from streams.pipeline.window import Entry, Window
-from streams.pipeline.work import Done, RecordWork
 from streams.settings import PipelineSettings
 
 log = structlog.get_logger(__name__)
@@ -59,7 +57,7 @@ class Partition:
         lanes_by_key: bool,
         start: Callable[[Partition, Held], None],
         clock: Clock,
-        observer: Observer,
+        observer: PipelineMetrics,
         end: int | None = None,
     ) -> None:
         """Prepares the partition; ``open`` brings it to life.
@@ -80,7 +78,7 @@ class Partition:
         self.state = State.OPENING
         self.committed: int | None = None
         self.running: set[asyncio.Task[None]] = set()
-        self._commits = CertainCommits(partition, consumer, stage, clock, observer)
+        self._commits = Committer(partition, consumer, stage, clock, observer)
         self._work = work
         self._settings = settings
         self._lanes_by_key = lanes_by_key
@@ -88,7 +86,7 @@ class Partition:
         self._clock = clock
         self._end = end
         self._window: Window[ConsumerRecord, Done] = self._empty_window()
-        self._flow = Flow(partition, consumer)
+        self._flow = PartitionFlow(partition, consumer)
         self._resting = False
         self._progress = asyncio.Event()
         self._careful = 0
@@ -246,7 +244,7 @@ class Partition:
             self._careful = max(0, self._careful - 1)
             self._release(next_offset, inputs)
         elif settled.offset != self.committed:
-            log.warning("offset was moved by somebody else", partition=str(self.partition), committed=settled.offset)
+            log.warning("another process moved the offset", partition=str(self.partition), committed=settled.offset)
             self._resume_from(settled.offset)
         elif settled.refused and inputs == 1:
             self._refused[self._window.finished_prefix(1, 1)[0].offset] = settled.refused

@@ -1,8 +1,8 @@
-"""Where a command's queries are answered: in this process where the index can be had, else by whoever owns it.
+"""Finds the process that answers a command's queries: this process, or the owner of an embedded index.
 
-A server is searched directly. Embedded files belong to one process: where they are free this one opens them, where an
-application has them it is asked over HTTP, and where another command has them that one's end is waited for. Reading
-makes nothing: where there is no index yet, that is what is said.
+A Qdrant server is searched directly. Embedded files belong to one process: if they are free, this process opens them;
+if an application has them, it is asked over HTTP; if another command has them, this one waits. Reading creates nothing:
+a missing index is reported.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
-from streams.index.embedded import has_collection
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError
+from streams.index.settings import has_collection
 from streams.query.engine import Queries, QueryEngine
 from streams.query.gate import is_loopback
 from streams.query.remote import RemoteQueries
+from streams.services import LiveServices
 from streams.settings import HttpSettings, Settings
-from streams.world import LiveWorld
 
 PATIENCE_SECONDS = 10.0
 """How long embedded files are waited for that another process has which answers no queries."""
@@ -32,7 +32,7 @@ class NoQueriesError(Exception):
 
 @asynccontextmanager
 async def open_queries(
-    settings: Settings, *, app: str = "", own_candidates: bool = False, world: LiveWorld | None = None
+    settings: Settings, *, app: str = "", own_candidates: bool = False, services: LiveServices | None = None
 ) -> AsyncIterator[Queries]:
     """Who answers queries, for as long as the block runs.
 
@@ -40,8 +40,8 @@ async def open_queries(
         settings: The configuration.
         app: Address of an application that is to answer (``check_address``); "" to find out who can.
         own_candidates: Whether requests bring their candidates, so that no index is needed.
-        world: Answers what the handler asks for in this process; one is made, and closed again, where None. The index
-            is given back in any case, for other commands may wait for it.
+        services: Answers what the handler asks for in this process; one is made, and closed again, where None. The
+            index is given back in any case, for other commands may wait for it.
 
     Raises:
         NoQueriesError: There is no index, or it can't be used.
@@ -51,7 +51,7 @@ async def open_queries(
     if app:
         yield RemoteQueries(app, token, settings.query.seconds)
         return
-    own = world or LiveWorld(settings, at_once=True)
+    own = services or LiveServices(settings, at_once=True)
     try:
         owner = "" if own_candidates else await _owner(settings, own)
         if owner:
@@ -59,7 +59,7 @@ async def open_queries(
         else:
             yield QueryEngine(settings, own)
     finally:
-        if world is None:
+        if services is None:
             await own.aclose()
         else:
             await own.close_index()
@@ -71,7 +71,7 @@ def application_url(http: HttpSettings) -> str:
     return f"http://[{host}]:{http.port}" if ":" in host else f"http://{host}:{http.port}"
 
 
-async def _owner(settings: Settings, world: LiveWorld) -> str:
+async def _owner(settings: Settings, services: LiveServices) -> str:
     """Nothing where this process has the index now; else what to do if its owner can't be asked."""
     index = settings.index
     otherwise = "; name its address with --app or ASSAY_HTTP__PORT, or a Qdrant server for both with ASSAY_INDEX__URL"
@@ -85,7 +85,7 @@ async def _owner(settings: Settings, world: LiveWorld) -> str:
                 "with --app"
             )
     try:
-        if not await _is_given(world, settings.http):
+        if not await _is_given(services, settings.http):
             return f": another process owns the index at {index.path}{otherwise}"
     except IndexDownError as error:
         where = f"is the server at {index.url} up, and is that its address (ASSAY_INDEX__URL)?" if index.url else ""
@@ -95,7 +95,7 @@ async def _owner(settings: Settings, world: LiveWorld) -> str:
     return ""
 
 
-async def _is_given(world: LiveWorld, http: HttpSettings) -> bool:
+async def _is_given(services: LiveServices, http: HttpSettings) -> bool:
     """Whether this process has the index now; else an application has it, or somebody who does not give it back.
 
     Other commands have it for as long as their query takes, and answer nobody: they are waited for.
@@ -103,7 +103,7 @@ async def _is_given(world: LiveWorld, http: HttpSettings) -> bool:
     ends = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            await world.open_index(make=False)
+            await services.open_index(make=False)
         except IndexOwnedError:
             if await _listens(http) or time.monotonic() >= ends:
                 return False

@@ -1,8 +1,8 @@
-"""The query engine: handler ``rank_results`` outside of Kafka, on the same world and under the same limits.
+"""The query engine: runs the handler ``rank_results`` outside of Kafka, with the same services and limits.
 
-A request goes in, its results or a refusal come out. What a record of ``ranking.requested.v1`` gets from the pipeline,
-a command or an HTTP client gets from here: the same handler, rules, journal of answers, budget and limits of models.
-Somebody waits for the answer, so there is one more try in place and no retry topic, and all of it has a time limit.
+A command or an HTTP client gets what a record of ``ranking.requested.v1`` gets from the pipeline: the same handler,
+rules, journal, budget and limits. A person waits for the answer, so there is one more attempt in place, no retry topic,
+and a time limit for everything.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from streams.clock import Clock, SystemClock
 from streams.pipeline.breaker import ClosedBreaker
-from streams.pipeline.decide import Chance, Decider, World, retry_of
+from streams.pipeline.handler_runner import Chance, HandlerRunner, Services, retry_of
 from streams.ranking_model import make_ready
 from streams.settings import Settings
+from streams.telemetry.decisions import QueryMetrics
+from streams.telemetry.labels import RefusalReason, Via
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.queries import QueryTelling, RefusalReason, Via
 from streams.topology import Handler, handler_named
 
 log = structlog.get_logger("assay.query")
@@ -69,7 +70,7 @@ class QueryEngine:
     def __init__(
         self,
         settings: Settings,
-        world: World,
+        services: Services,
         clock: Clock | None = None,
         chance: Chance = random.random,
         metrics: Metrics | None = None,
@@ -81,7 +82,7 @@ class QueryEngine:
 
         Args:
             settings: The configuration to rank under.
-            world: Answers what the handler asks for; whoever made it closes it.
+            services: Answers what the handler asks for; whoever made it closes it.
             clock: Time; the system's by default.
             chance: Jitter.
             metrics: Count queries; nothing does by default.
@@ -101,13 +102,15 @@ class QueryEngine:
                 log.warning(warning)
         self._clock = clock or SystemClock()
         self._limits = settings.query
-        self._telling = QueryTelling(metrics, via)
+        self._telling = QueryMetrics(metrics, via)
         self._hindrance = hindrance
         self._underway = 0
         self._numbers = count()
         retry = retry_of(handler, settings.processing.retries)
         breaker = ClosedBreaker(settings.processing.breaker, self._clock)
-        self._decider = Decider(handler, settings.rules(handler.rules), retry, world, self._clock, chance, breaker)
+        self._runner = HandlerRunner(
+            handler, settings.rules(handler.rules), retry, services, self._clock, chance, breaker
+        )
 
     async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
         """The results of a query, or why there are none.
@@ -144,10 +147,10 @@ class QueryEngine:
             request = request.model_copy(update={"requested_at": self._clock.now()})
         # Work that does not wait keeps the loop; others get a turn between two queries.
         await asyncio.sleep(0)
-        first = self._decider.decide(request)
+        first = self._runner.decide(request)
         if not isinstance(first, Ask | Retry | Generator):
             return _answer(first)
-        tried = await self._decider.finish(request, first, next(self._numbers), _TRIES)
+        tried = await self._runner.finish(request, first, next(self._numbers), _TRIES)
         answer = _answer(tried.outcome)
         if isinstance(answer, Refusal) and tried.unavailable is not None:
             return replace(answer, no_model=tried.unavailable.cause)

@@ -11,7 +11,7 @@ import httpx2
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.query.engine import Refusal
-from streams.telemetry.queries import RefusalReason
+from streams.telemetry.labels import RefusalReason
 
 _CONNECT_SECONDS = 5.0
 _MARGIN_SECONDS = 5.0

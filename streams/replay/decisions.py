@@ -1,20 +1,23 @@
-"""How a handler decided before: the inputs whose last decision was of a kind, by their identities alone.
+"""Selects inputs by a handler's earlier decisions on them, and reads the fields that an operator names.
 
-Decisions and dead letters of a handler go in, as they stand on its topics; out comes whether an input is one of those
-that are meant. A decision names its input in ``ce_causationid``; the last one on an input counts. Of a decision nothing
-is kept but a hash of that name, for as long as it is of the kind that is looked for.
+A decision names its input in ``ce_causationid``; the last decision on an input counts. The selection keeps a hash of
+each selected identity. A field path such as ``outcome`` or ``llm.judged_by`` and its values are checked against the
+event's schema: a value that no decision can have would select nothing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from enum import Enum
 from hashlib import blake2b
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from aiokafka import ConsumerRecord
+from pydantic import BaseModel
 
 from schemas.claims import ClaimEvaluated, UtteranceIndexed
 from schemas.dead import DeadLetter, dead_letter_topic, is_marker
@@ -27,12 +30,81 @@ from schemas.relevance import RelevanceJudged, SnippetsCompleted
 from schemas.replays import ReplaySelection, TopicRanges
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
-from streams.pipeline.origin import Origin
-from streams.replay.fields import check_values, wire_path
+from streams.kafka.log_reader import committed_ranges, read_log
+from streams.pipeline.failures import Origin
 from streams.replay.plan import ReplayError
-from streams.replay.source import read_range, standing_on
 from streams.settings import Settings
 from streams.topology import Handler, Topic
+
+
+def wire_path(event: type[Event], name: str, handler: str) -> str:
+    """A field as the wire has it, whichever of its names was given.
+
+    Raises:
+        ReplayError: There is no such field.
+    """
+    first, dot, rest = name.partition(".")
+    for known, its in event.model_fields.items():
+        if first in (known, its.alias):
+            return f"{its.alias or known}{dot}{rest}"
+    fields = ", ".join(sorted(its.alias or known for known, its in event.model_fields.items()))
+    raise ReplayError(f"decisions of {handler} have no field {first!r}; there are {fields}")
+
+
+def check_values(event: type[Event], path: str, values: Iterable[str], option: str) -> None:
+    """Refuses values that a field can't have.
+
+    Args:
+        event: Whose field.
+        path: As the wire has it, parts with dots between them.
+        values: As they were typed.
+        option: Which option has them, for the message.
+
+    Raises:
+        ReplayError: One of them can't be, or there is no such field below the first.
+    """
+    allowed = _values_of(event, path.split("."), path)
+    if allowed is None:
+        return
+    if wrong := sorted(set(values) - set(allowed)):
+        raise ReplayError(f"{option} {wrong[0]!r} is no {path}; there are {', '.join(allowed)}")
+
+
+def _values_of(kind: Any, path: list[str], whole: str) -> list[str] | None:
+    """The values of a type at a path, in order; None where there is no end of them."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _values_of(arguments[0], path, whole)
+    if origin in (Union, UnionType):
+        found: list[str] = []
+        for one in arguments:
+            some = ["null"] if one is NoneType else _values_of(one, path, whole)
+            if some is None:
+                return None
+            found += some
+        return list(dict.fromkeys(found))
+    if origin in (tuple, list, frozenset):
+        return _values_of(arguments[0], path, whole)
+    if not path:
+        return _of_leaf(kind, arguments if origin is Literal else None)
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return None
+    for known, its in kind.model_fields.items():
+        if path[0] == (its.alias or known):
+            return _values_of(its.annotation, path[1:], whole)
+    fields = ", ".join(sorted(its.alias or known for known, its in kind.model_fields.items()))
+    raise ReplayError(f"there is no field {path[0]!r} in {whole}; there are {fields}")
+
+
+def _of_leaf(kind: Any, literals: tuple[Any, ...] | None) -> list[str] | None:
+    if literals is not None:
+        return [str(value) for value in literals]
+    if kind is bool:
+        return ["true", "false"]
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return [str(member.value) for member in kind]
+    return None
+
 
 DECISION_FIELDS: Mapping[type[Event], str] = {
     ScoredPage: "tier",
@@ -56,7 +128,7 @@ DEAD = "dead"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DecisionFilter:
     """What is looked for among a handler's decisions; an empty part leaves the choice open.
 
     Attributes:
@@ -81,10 +153,10 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class Earlier:
+class PreviousDecisions:
     """The inputs that are meant: hashes of 16 bytes of their identities."""
 
-    wanted: Wanted
+    wanted: DecisionFilter
     _meant: set[bytes] = field(default_factory=set)
     _decided: set[bytes] = field(default_factory=set)
     _dead: set[bytes] = field(default_factory=set)
@@ -113,7 +185,7 @@ class Earlier:
         self._dead.add(_digest(identity))
 
 
-def wanted_of(handler: Handler, selection: ReplaySelection) -> Wanted | None:
+def wanted_of(handler: Handler, selection: ReplaySelection) -> DecisionFilter | None:
     """What a selection looks for among a handler's decisions; None where it does not ask for them.
 
     Raises:
@@ -142,7 +214,7 @@ def wanted_of(handler: Handler, selection: ReplaySelection) -> Wanted | None:
         values.setdefault("tier", set()).update(selection.tiers)
     if selection.judged_by:
         values.setdefault(wire_path(topic.event, "llm.judged_by", handler.name), set()).add(selection.judged_by)
-    return Wanted(
+    return DecisionFilter(
         topic,
         tuple((name, frozenset(some)) for name, some in sorted(values.items())),
         present=not special or bool(values),
@@ -164,16 +236,18 @@ async def decision_ranges(settings: Settings, handler: Handler, selection: Repla
     if wanted is None:
         return ()
     letters = dead_letter_topic(handler.consumes.name, handler.group)
-    return await standing_on(settings, [wanted.topic.name, *([letters] if wanted.absent or wanted.dead else [])])
+    return await committed_ranges(
+        settings.kafka, [wanted.topic.name, *([letters] if wanted.absent or wanted.dead else [])]
+    )
 
 
 async def read_earlier(
     settings: Settings,
     handler: Handler,
-    wanted: Wanted,
+    wanted: DecisionFilter,
     until: Sequence[TopicRanges],
     tell: Callable[[], None] = lambda: None,
-) -> Earlier:
+) -> PreviousDecisions:
     """Reads a handler's decisions as far as ``decision_ranges`` said.
 
     ``tell`` is told of each decision.
@@ -184,10 +258,10 @@ async def read_earlier(
     Raises:
         KafkaError: The cluster can't be read.
     """
-    earlier = Earlier(wanted)
+    earlier = PreviousDecisions(wanted)
     source = f"assay/{handler.name}"
     for its in until:
-        async with aclosing(read_range(settings, its.topic, its.ranges)) as records:
+        async with aclosing(read_log(settings.kafka, its.topic, its.ranges)) as records:
             async for record in records:
                 tell()
                 if its.topic == wanted.topic.name:
@@ -202,7 +276,7 @@ def identity_of(record: ConsumerRecord) -> str:
     return Provenance.of(record.headers, Origin.of(record, retried=False).identity).identity
 
 
-def _note_decision(earlier: Earlier, record: ConsumerRecord, source: str) -> None:
+def _note_decision(earlier: PreviousDecisions, record: ConsumerRecord, source: str) -> None:
     headers = {name: value for name, value in record.headers if value is not None}
     causation = headers.get("ce_causationid")
     if causation is None or record.value is None or headers.get("ce_source", b"").decode("utf-8", "replace") != source:

@@ -1,7 +1,9 @@
-"""The ledger of replays on the compacted topic ``replays.v1``: read whole, and written so that nobody's word is lost.
+"""The ledger of replays on the compacted topic ``replays.v1``, and the state transitions of a plan.
 
-Several processes may work on one plan while an operator cancels it. So a change is made from the newest state, by one
-writer at a time: a plan has a transactional id, whose newest owner fences the others; whoever was fenced looks again.
+Several processes may work on one plan while an operator cancels it. A change is therefore made from the newest state,
+by one writer at a time: each plan has a transactional id whose newest owner fences the others, and a fenced writer
+reads again. A transition is a pure function of the newest state and returns None if there is nothing to change, so it
+can be repeated.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,13 +24,13 @@ from aiokafka.structs import OffsetAndMetadata
 
 from schemas.event import Envelope, derive_id
 from schemas.outcome import Dead
-from schemas.replays import ReplayPlan, ReplayState
+from schemas.replays import OffsetRange, ReplayPlan, ReplayState
 from streams.clock import Clock
 from streams.codec import decode, encode
-from streams.kafka import make_producer, make_reader, opened, start
-from streams.pipeline.commit import send_all, stop_producer
-from streams.replay.plan import ReplayTroubleError
-from streams.replay.ranges import has_topic
+from streams.kafka.clients import make_producer, make_reader, opened
+from streams.kafka.transactions import RecordWriter
+from streams.replay.plan import ReplayError, ReplayTroubleError
+from streams.replay.ranges import has_topic, merged
 from streams.settings import Settings
 from streams.topology import REPLAYS
 
@@ -155,11 +157,11 @@ class Ledger:
     async def _write(self, name: str, change: Change, starts: Starts | None) -> ReplayPlan | None:
         kafka = self._settings.kafka
         deadline = kafka.transaction_timeout_seconds
-        transactional_id = f"{kafka.topic_prefix}assay.replays.{name}"
-        producer = make_producer(kafka, transactional_id, "assay-replay")
+        own_id = f"{kafka.topic_prefix}assay.replays.{name}"
+        writer = RecordWriter(lambda: make_producer(kafka, own_id, "assay-replay"), deadline)
         try:
-            async with asyncio.timeout(2 * deadline):
-                await start(producer)
+            await writer.start()
+            async with asyncio.timeout(deadline):
                 await self._settle()
                 await self.refresh()
             before = self.plans.get(name)
@@ -168,17 +170,17 @@ class Ledger:
                 return before
             now = self._clock.now()
             after = after.model_copy(update={"updated_at": now})
-            async with asyncio.timeout(deadline):
-                await producer.begin_transaction()
-                await send_all(producer, kafka.topic_prefix, [encode(REPLAYS, after, _envelope(after, now))])
-                if starts is not None and starts.offsets:
-                    offsets = {place: OffsetAndMetadata(offset, "") for place, offset in starts.offsets.items()}
-                    await producer.send_offsets_to_transaction(offsets, starts.group)
-                await producer.commit_transaction()
+            offsets = {} if starts is None else starts.offsets
+            await writer.write(
+                kafka.topic_prefix,
+                [encode(REPLAYS, after, _envelope(after, now))],
+                "" if starts is None else starts.group,
+                {place: OffsetAndMetadata(offset, "") for place, offset in offsets.items()},
+            )
         except TimeoutError:
             raise KafkaTimeoutError(f"the ledger did not answer within {deadline:g} s") from None
         finally:
-            await stop_producer(producer, deadline)
+            await writer.stop()
         self.plans[name] = after
         # A broker confirms a commit before readers see it, and whoever opens the ledger next has to.
         with contextlib.suppress(TimeoutError):
@@ -235,3 +237,66 @@ def _envelope(plan: ReplayPlan, now: datetime) -> Envelope:
 def moved(plan: ReplayPlan, state: ReplayState, detail: str = "") -> ReplayPlan:
     """The plan in another state."""
     return plan.model_copy(update={"state": state, "detail": detail})
+
+
+WORKED_ON = (ReplayState.PLANNED, ReplayState.RUNNING, ReplayState.PAUSED, ReplayState.CANCELLED)
+"""States from which a plan can be carried out."""
+
+
+def begun(newest: ReplayPlan, terms: Mapping[str, float], *, shared: bool) -> ReplayPlan | None:
+    """The plan at work, on the terms that whoever begins has asked for; None where it is that already.
+
+    Args:
+        newest: The plan.
+        terms: What is another from now on, by field.
+        shared: This process has seen it unfinished: where it is finished now, others that share it were faster.
+
+    Raises:
+        ReplayError: It is over, or being promoted.
+    """
+    if newest.state is ReplayState.FINISHED and shared:
+        return None
+    if newest.state is ReplayState.PROMOTING:
+        raise ReplayError(f"the plan {newest.plan} is being promoted; `assay replay promote {newest.plan}` goes on")
+    if newest.state not in WORKED_ON:
+        raise ReplayError(f"the plan {newest.plan} is {newest.state}; there is nothing left to do")
+    new = {name: value for name, value in terms.items() if value != getattr(newest, name)}
+    if newest.state is ReplayState.RUNNING:
+        return newest.model_copy(update=new) if new else None
+    return moved(newest.model_copy(update=new), ReplayState.RUNNING)
+
+
+def has_left(plan: ReplayPlan, at: int) -> bool:
+    """Whether others have finished that stage meanwhile, or somebody has ended the plan."""
+    return plan.stage != at or plan.state is not ReplayState.RUNNING
+
+
+def with_deleted(newest: ReplayPlan, at: int, found: list[OffsetRange]) -> ReplayPlan | None:
+    """The plan with what was deleted of a stage's ranges; None where that is known already."""
+    deleted = tuple(merged([*newest.stages[at].deleted, *found]))
+    return None if deleted == newest.stages[at].deleted else _changed_stage(newest, at, deleted=deleted)
+
+
+def with_stage(newest: ReplayPlan, at: int, **changes: Any) -> ReplayPlan | None:
+    """The plan with its present stage changed; None where somebody has done that already, or it is another one now."""
+    stage = newest.stages[at]
+    if has_left(newest, at) or all(getattr(stage, name) for name in changes):
+        return None
+    return _changed_stage(newest, at, **changes)
+
+
+def _changed_stage(newest: ReplayPlan, at: int, **changes: Any) -> ReplayPlan:
+    stage = newest.stages[at]
+    changed = stage.model_copy(update=changes)
+    return newest.model_copy(update={"stages": (*newest.stages[:at], changed, *newest.stages[at + 1 :])})
+
+
+def after_stage(newest: ReplayPlan, at: int) -> ReplayPlan | None:
+    """The plan after a stage is done; None where somebody has said so already."""
+    if newest.stage != at or newest.state not in WORKED_ON:
+        return None
+    last = at + 1 == len(newest.stages)
+    state = ReplayState.FINISHED if last else newest.state
+    if state is ReplayState.PAUSED:
+        state = ReplayState.RUNNING
+    return moved(newest.model_copy(update={"stage": at + 1}), state)

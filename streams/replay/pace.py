@@ -1,14 +1,10 @@
-"""How fast a replay goes: a rate over all of its processes, and no faster than live traffic can bear.
-
-The pipeline asks before each record for how long none may be started. Two things say so: the rate, of which a process
-has the part of the partitions it holds; and live traffic of the same handler that is late.
-"""
+"""Limits a replay: a rate over all its processes, and pauses while live traffic is late."""
 
 from __future__ import annotations
 
 from streams.clock import Clock
+from streams.kafka.lag import GroupLag, read_lags
 from streams.settings import Settings
-from streams.telemetry.lag import GroupLag, read_lags
 from streams.topology import Handler
 
 _LOOK_SECONDS = 0.25
@@ -19,7 +15,7 @@ LATE_SHARE = 0.5
 """Of the age that a handler's live traffic may have; above it a replay of the handler gives way."""
 
 
-class Pace:
+class ReplayRate:
     """When the next record may be started, in one process."""
 
     def __init__(self, rate: float | None, clock: Clock) -> None:

@@ -1,8 +1,7 @@
-"""What a replay does, worked out before anything is touched: its handlers in order, what each reads and writes. Pure.
+"""Makes the plan of a replay from an operator's request: handlers in order, what each reads and writes. Pure.
 
-In go an operator's wishes; out comes a plan, or the one line that says which option is missing. A plan's results go to
-topics of its own unless it is told otherwise, and every name of its own (topics, groups, dead letters, the run in the
-headers) is made here from the plan's name.
+Results go to topics of the plan unless the request says otherwise. All names of a plan (topics, groups, dead letters,
+the run in the headers) derive from its name.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from schemas.dead import dead_letter_topic
 from schemas.event import derive_id
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayStage, ReplayState, ReplayTarget
 from streams.settings import Settings
-from streams.topology import HANDLERS, Handler, Topic, handler_named
+from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such
 
 EVERYTHING = ReplaySelection()
 """A selection that leaves nothing out."""
@@ -32,7 +31,7 @@ class ReplayTroubleError(ReplayError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class ReplayRequest:
     """What an operator asks of a replay.
 
     Attributes:
@@ -60,7 +59,7 @@ class Wishes:
     give_way: bool = True
 
 
-def make_plan(wishes: Wishes, settings: Settings, now: datetime) -> ReplayPlan:
+def make_plan(wishes: ReplayRequest, settings: Settings, now: datetime) -> ReplayPlan:
     """The plan, without the offsets of what it reads.
 
     Args:
@@ -208,7 +207,7 @@ def _named(names: Sequence[str]) -> list[Handler]:
         raise ReplayError("say which handler: assay replay HANDLER…")
     known = {handler.name: handler for handler in HANDLERS}
     if unknown := [name for name in names if name not in known]:
-        raise ReplayError(f"there is no handler {unknown[0]!r}; there are {', '.join(known)}")
+        raise ReplayError(no_such("handler", unknown[0], known))
     return [known[name] for name in dict.fromkeys(names)]
 
 
@@ -229,7 +228,7 @@ def _in_order(handlers: Sequence[Handler], downstream: bool) -> list[Handler]:
     return order
 
 
-def _check(handlers: Sequence[Handler], wishes: Wishes, settings: Settings) -> None:
+def _check(handlers: Sequence[Handler], wishes: ReplayRequest, settings: Settings) -> None:
     if wishes.live and wishes.downstream:
         raise ReplayError(
             "--downstream goes with shadow topics only: what goes to the live topics is read by the live handlers"

@@ -1,8 +1,8 @@
-"""A finished shadow becomes live: its records are copied to the live topics, as they are, each exactly once.
+"""Promotes a finished plan: copies its records from the shadow topics to the live topics, each exactly once.
 
-Promoted is what handlers wrote that read live topics. What other stages of the plan wrote hangs below that: the live
-handlers make it of what is promoted, under the same ids, and models are not paid again, for their answers are kept.
-The pipeline does the copying, so it may be killed at any moment and gone on with, like the plan itself.
+Only results of handlers that read live topics are copied. The live handlers make the rest from them, under the same
+ids, without paying models again, because the journal has the answers. The pipeline does the copying, so a promotion can
+be killed and resumed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from aiokafka.errors import KafkaError
 from schemas.replays import ReplayPlan, ReplayStage, ReplayState, ReplayTarget
 from streams.clock import Clock
 from streams.pipeline.breaker import Breaker
-from streams.replay.copy_work import CopyWork
+from streams.replay.admin import known
+from streams.replay.group import StageReader, await_start, starts_of
 from streams.replay.ledger import Ledger, Starts, moved
-from streams.replay.pace import Pace
+from streams.replay.pace import ReplayRate
 from streams.replay.plan import (
     ReplayError,
     ReplayTroubleError,
@@ -31,11 +32,8 @@ from streams.replay.plan import (
     replay_dead_letters,
     shadow_topic,
 )
-from streams.replay.progress import Progress
+from streams.replay.processor import PromotionProcessor, ReplayProgress, ReplaySubscription
 from streams.replay.ranges import count, resolve_ranges
-from streams.replay.reading import Reading, await_start, starts_of
-from streams.replay.upkeep import known
-from streams.replay.work import ReplaySubscription
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import topic_named
@@ -55,7 +53,7 @@ async def promote(
     *,
     readers_dedupe: bool,
     fetch: bool,
-    tell: Callable[[Progress], None] = lambda _: None,
+    tell: Callable[[ReplayProgress], None] = lambda _: None,
 ) -> ReplayPlan:
     """Copies a finished plan's results to the live topics, from where an earlier try has come to.
 
@@ -92,7 +90,7 @@ class _Promotion:
         metrics: Metrics,
         stop: asyncio.Event,
         fetch: bool,
-        tell: Callable[[Progress], None],
+        tell: Callable[[ReplayProgress], None],
     ) -> None:
         self._settings = settings
         self._ledger = ledger
@@ -103,7 +101,7 @@ class _Promotion:
         self._stop = stop
         self._fetch = fetch
         self._tell = tell
-        self._progress = Progress(name)
+        self._progress = ReplayProgress(name)
 
     async def run(self, readers_dedupe: bool) -> ReplayPlan:
         plan = _promotable(self._ledger.plans.get(self._name), self._name, self._fetch)
@@ -145,11 +143,11 @@ class _Promotion:
             return plan
         await await_start(settings, subscription, ranges, self._clock)
         letters = replay_dead_letters(subscription.handler, self._name)
-        work = CopyWork(subscription.handler, live, letters, self._clock)
-        pace, breaker = Pace(None, self._clock), Breaker(settings.processing.breaker, self._clock)
+        work = PromotionProcessor(subscription.handler, live, letters, self._clock)
+        pace, breaker = ReplayRate(None, self._clock), Breaker(settings.processing.breaker, self._clock)
         progress.handler, progress.total = live, count(ranges)
         progress.remaining, copied, looks = progress.total, progress.replayed, 0
-        async with Reading(
+        async with StageReader(
             settings, subscription, ranges, work, pace, self._clock, self._metrics, breaker, self._is_ours
         ) as reading:
             while True:

@@ -1,21 +1,20 @@
-"""From and to, as an operator types them, become offsets of every partition, which the plan then keeps.
+"""Turns the bounds that an operator types (``7d``, ``2026-11-21T08:00``) into offset ranges of every partition.
 
-In goes text such as ``7d`` or ``2026-11-21T08:00``; out come ranges whose ends were taken at the start: what is written
-to the topic afterwards is not part of the replay.
+The ends are taken at the start: records that are written later do not belong to the replay.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.replays import OffsetRange
-from streams.kafka import make_admin, make_reader, opened
+from streams.kafka.clients import make_admin, make_reader, opened
 from streams.replay.plan import ReplayError
 from streams.settings import Settings
 
@@ -207,3 +206,15 @@ def _bound(option: str, text: str, now: datetime) -> Bound:
             f"offset, or PARTITION:OFFSET,…; not {text!r}"
         ) from None
     return Bound(at=max(_FIRST, instant if instant.tzinfo else instant.replace(tzinfo=UTC)))
+
+
+def merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+    """The same offsets in ranges that don't overlap, in their order."""
+    found: list[OffsetRange] = []
+    for its in sorted(ranges, key=lambda its: (its.partition, its.start)):
+        last = found[-1] if found else None
+        if last is not None and last.partition == its.partition and its.start <= last.end:
+            found[-1] = last.model_copy(update={"end": max(last.end, its.end)})
+        else:
+            found.append(its)
+    return found

@@ -1,7 +1,7 @@
-"""A plan carried out, stage after stage, to its end, or until it is stopped, cancelled, or its money spent (R-009).
+"""Carries out a plan, stage after stage, until it is finished, stopped, cancelled, or out of money (R-009).
 
-The ledger says where the plan stands, the consumer group of each stage how far that has come; nothing else is kept, so
-a process may be killed at any moment, and any number of them may share a plan.
+The ledger holds the state of the plan, the consumer group of each stage its progress. No other state exists, so a
+process may be killed at any moment, and several processes may share a plan.
 """
 
 from __future__ import annotations
@@ -15,25 +15,32 @@ from aiokafka.errors import KafkaError
 from schemas.replays import OffsetRange, ReplayPlan, ReplayState
 from streams.app import installed_version
 from streams.clock import Clock
-from streams.llm.store import StoreError
-from streams.replay.changes import WORKED_ON, after_stage, begun, has_left, with_deleted, with_stage
-from streams.replay.cost import CostBound, bound_of, paid_for
-from streams.replay.desk import Desk
-from streams.replay.ledger import Ledger, Starts, moved
+from streams.llm.journal import JournalError
+from streams.replay.admin import accounts
+from streams.replay.admission import asks_models, check_terms, refuse_rivals
+from streams.replay.budget import CostBound, bound_of, paid_for
+from streams.replay.group import StageReader, await_start, standing_of, starts_of
+from streams.replay.ledger import (
+    WORKED_ON,
+    Ledger,
+    Starts,
+    after_stage,
+    begun,
+    has_left,
+    moved,
+    with_deleted,
+    with_stage,
+)
 from streams.replay.pace import is_live_late
 from streams.replay.plan import ReplayError, ReplayTroubleError
-from streams.replay.progress import Progress
+from streams.replay.processor import ReplayProcessor, ReplayProgress
 from streams.replay.ranges import count, resolve_ranges
-from streams.replay.reading import Reading, await_start, standing_of, starts_of
-from streams.replay.rivals import refuse_rivals
 from streams.replay.shadow import make_shadow, with_own_index
-from streams.replay.terms import asks_models, check_terms
-from streams.replay.upkeep import accounts
-from streams.replay.work import ReplayWork
+from streams.replay.stage import StageContext
+from streams.services import LiveServices
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracers import make_tracer
-from streams.world import LiveWorld
+from streams.telemetry.tracing import make_tracer
 
 _LOOK_SECONDS = 0.5
 _LEDGER_EVERY = 3
@@ -53,7 +60,7 @@ class ReplayRun:
         clock: Clock,
         metrics: Metrics,
         stop: asyncio.Event,
-        tell: Callable[[Progress], None] = lambda _: None,
+        tell: Callable[[ReplayProgress], None] = lambda _: None,
         terms: Mapping[str, float] | None = None,
     ) -> None:
         """Prepares; nothing is opened yet.
@@ -69,7 +76,7 @@ class ReplayRun:
             terms: What of the plan is another from now on, by field (``max_cost_usd``, ``rate``). It is written when
                 the work begins: a process that is refused leaves the plan as it was.
         """
-        self.progress = Progress(plan)
+        self.progress = ReplayProgress(plan)
         self._settings = settings
         self._ledger = ledger
         self._name = plan
@@ -88,7 +95,7 @@ class ReplayRun:
         Raises:
             ReplayError: There is no such plan, it is over, it was made under another configuration or with another
                 judge, its costs can't be kept below their bound, or another plan asks the same models now.
-            StoreError: The journal can't be read now.
+            JournalError: The journal can't be read now.
             TopicsError: The cluster refused a topic.
             KafkaError: The cluster can't be reached.
         """
@@ -113,59 +120,59 @@ class ReplayRun:
         await make_shadow(self._settings, plan)
         bound = bound_of(self._settings, plan.run, plan.max_cost_usd) if asks_models(plan) else None
         own = with_own_index(self._settings, plan)
-        world = LiveWorld(own, self._metrics, journal=bound, replaying=True, tracer=self._tracer)
+        services = LiveServices(own, self._metrics, journal=bound, replaying=True, tracer=self._tracer)
         try:
             if bound is not None:
                 self.progress.spent_usd = await bound.spent()
             while plan.stage < len(plan.stages) and plan.state is ReplayState.RUNNING:
-                plan = await self._stage(plan, world, bound)
+                plan = await self._stage(plan, services, bound)
         finally:
-            await world.aclose()
+            await services.aclose()
             await self._tracer.aclose()
             if bound is not None:
                 await bound.aclose()
         return plan
 
-    async def _stage(self, plan: ReplayPlan, world: LiveWorld, bound: CostBound | None) -> ReplayPlan:
+    async def _stage(self, plan: ReplayPlan, services: LiveServices, bound: CostBound | None) -> ReplayPlan:
         """One stage to its end, or to where it must stop. Returns the plan after it."""
         at = plan.stage
         plan = await self._with_ranges(plan, at)
         if has_left(plan, at):
             return plan
         stage = plan.stages[at]
-        desk = Desk(self._settings, plan, self._clock, self._metrics, world, self._tracer, bound)
+        context = StageContext(self._settings, plan, self._clock, self._metrics, services, self._tracer, bound)
         # Both at once: whoever sees that it has begun finds the offsets, and nobody sets them back.
-        starts = starts_of(self._settings, desk.subscription, stage.ranges)
+        starts = starts_of(self._settings, context.subscription, stage.ranges)
         plan = await self._changed(lambda newest: with_stage(newest, at, begun=True), starts)
         if has_left(plan, at):
             return plan
-        await await_start(self._settings, desk.subscription, stage.ranges, self._clock)
-        await desk.open()
+        await await_start(self._settings, context.subscription, stage.ranges, self._clock)
+        await context.open()
         progress = self.progress
         progress.handler, progress.stage, progress.stages = stage.handler, at, len(plan.stages)
         progress.total = progress.remaining = count(stage.ranges)
-        work = await self._prepared(desk)
+        work = await self._prepared(context)
         if isinstance(work, str):
-            return await self._ended(at, desk, work)
-        reading = desk.reading(work, self._is_ours)
-        await self._look_at_live(plan, desk)
-        watch = asyncio.create_task(self._watch_live(plan, desk), name="live traffic")
+            return await self._ended(at, context, work)
+        reading = context.reading(work, self._is_ours)
+        await self._look_at_live(plan, context)
+        watch = asyncio.create_task(self._watch_live(plan, context), name="live traffic")
         try:
             async with reading:
-                why = await self._until_done(plan, at, reading, work, desk, bound)
+                why = await self._until_done(plan, at, reading, work, context, bound)
             await self._count_cost(stage.handler, bound)
         finally:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
             self._metrics.replay_waiting.labels(stage.handler).set(0)
-        return await self._ended(at, desk, why)
+        return await self._ended(at, context, why)
 
-    async def _prepared(self, desk: Desk) -> ReplayWork | str:
+    async def _prepared(self, context: StageContext) -> ReplayProcessor | str:
         """The work on each record, which may take a while to prepare, or why it ended before that."""
-        preparing = asyncio.create_task(desk.work(), name="preparing")
+        preparing = asyncio.create_task(context.work(), name="preparing")
         try:
             while not preparing.done():
-                if note := desk.preparing:
+                if note := context.preparing:
                     self.progress.note = note
                     self._tell(self.progress)
                 if self._stop.is_set():
@@ -179,7 +186,13 @@ class ReplayRun:
             await asyncio.gather(preparing, return_exceptions=True)
 
     async def _until_done(
-        self, plan: ReplayPlan, at: int, reading: Reading, work: ReplayWork, desk: Desk, bound: CostBound | None
+        self,
+        plan: ReplayPlan,
+        at: int,
+        reading: StageReader,
+        work: ReplayProcessor,
+        context: StageContext,
+        bound: CostBound | None,
     ) -> str | None:
         """Waits until the stage is done; returns why it ended before that, None where it is done."""
         progress, looks = self.progress, 0
@@ -196,7 +209,7 @@ class ReplayRun:
                 progress.remaining, progress.members = standing.remaining, standing.members
             progress.replayed, progress.passed_over = before[0] + work.replayed, before[1] + work.passed_over
             progress.dead = before[2] + work.dead
-            progress.note = "gives way to live traffic" if desk.pace.waiting else reading.held_up
+            progress.note = "gives way to live traffic" if context.pace.waiting else reading.held_up
             if standing is None:
                 progress.note = "Kafka does not tell how far it is"
             await self._count_cost(handler, bound)
@@ -204,8 +217,8 @@ class ReplayRun:
             self._tell(progress)
             if standing is not None and not standing.remaining:
                 return None
-            if desk.is_spent and (desk.wind_up() or self._stop.is_set()):
-                desk.let_go()
+            if context.is_spent and (context.stop_starting() or self._stop.is_set()):
+                context.abandon()
                 return f"the bound of {plan.max_cost_usd:g} USD is reached; resume it with --max-cost MORE"
             if self._stop.is_set():
                 return "stopped"
@@ -223,12 +236,12 @@ class ReplayRun:
             lost.clear()
         return plan
 
-    async def _ended(self, at: int, desk: Desk, why: str | None) -> ReplayPlan:
+    async def _ended(self, at: int, context: StageContext, why: str | None) -> ReplayPlan:
         """The plan after a stage that is done, or was stopped."""
         if why is None:
             return await self._changed(lambda newest: after_stage(newest, at))
         with contextlib.suppress(KafkaError, OSError):
-            left = await standing_of(self._settings, desk.subscription, desk.stage.ranges)
+            left = await standing_of(self._settings, context.subscription, context.stage.ranges)
             self.progress.remaining = self.progress.remaining if left is None else left.remaining
         newest = await self._pause(why)
         return moved(newest, ReplayState.PAUSED, why) if newest.state is ReplayState.RUNNING else newest
@@ -262,22 +275,22 @@ class ReplayRun:
         newest = (await self._ledger.refresh())[self._name]
         return newest.run == self._run and newest.state is not ReplayState.DROPPED
 
-    async def _watch_live(self, plan: ReplayPlan, desk: Desk) -> None:
+    async def _watch_live(self, plan: ReplayPlan, context: StageContext) -> None:
         while True:
             await self._clock.sleep(_LIVE_SECONDS)
-            await self._look_at_live(plan, desk)
+            await self._look_at_live(plan, context)
 
-    async def _look_at_live(self, plan: ReplayPlan, desk: Desk) -> None:
+    async def _look_at_live(self, plan: ReplayPlan, context: StageContext) -> None:
         """Holds the replay up while live traffic of the same handler is late."""
         if plan.give_way:
             with contextlib.suppress(KafkaError, OSError, TimeoutError):
-                desk.pace.waiting = await is_live_late(self._settings, desk.handler, self._clock)
-        self._metrics.replay_waiting.labels(desk.handler.name).set(desk.pace.waiting)
+                context.pace.waiting = await is_live_late(self._settings, context.handler, self._clock)
+        self._metrics.replay_waiting.labels(context.handler.name).set(context.pace.waiting)
 
     async def _count_cost(self, handler: str, bound: CostBound | None) -> None:
         if bound is None:
             return
-        with contextlib.suppress(StoreError):
+        with contextlib.suppress(JournalError):
             self.progress.spent_usd = await bound.spent()
         # The account also has what is booked for calls under way, and what other processes spend.
         paid = paid_for(self._metrics, handler)

@@ -1,7 +1,6 @@
-"""Which records of a topic a replay takes: by key, by domain, by tier, and by how they were decided before.
+"""Selects records of a topic for a replay: by key, domain, tier, and earlier decision.
 
-A selection goes in, with the handler that it is for; out comes a predicate on raw records. A record is parsed only
-where its own contents are asked for, so a choice by key or by earlier decisions costs next to nothing.
+A record is parsed only if the selection needs its contents.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from schemas.event import Event
 from schemas.outcome import Dead
 from schemas.replays import ReplaySelection, TopicRanges
 from streams.codec import decode, timestamp
-from streams.replay.decisions import identity_of, read_earlier, wanted_of
-from streams.replay.fields import check_values
+from streams.replay.decisions import check_values, identity_of, read_earlier, wanted_of
 from streams.replay.plan import ReplayError
 from streams.settings import Settings
 from streams.topology import Handler

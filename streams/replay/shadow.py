@@ -1,7 +1,6 @@
-"""What a plan has of its own on the cluster and in the index: made before it starts, deleted when it is dropped.
+"""Creates and deletes the topics, groups and index collections of a plan.
 
-A shadow topic has the partitions and the configuration that the live one has on the cluster, so what it holds can be
-read, and promoted, as if it were the live one. Handlers that write to the index write to collections of the plan.
+A shadow topic has the partitions and the configuration of the live topic, so it can be read and promoted like it.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from pathlib import Path
 from schemas.dead import dead_letter_topic
 from schemas.replays import ReplayPlan, ReplayTarget
 from streams.index.settings import IndexSettings
-from streams.kafka import make_admin, opened
+from streams.kafka.clients import make_admin, opened
+from streams.kafka.topics import PlannedTopic, describe_topic, make_topics, plan_topics
 from streams.replay.plan import handler_of, replay_dead_letters, shadow_topic
 from streams.settings import Settings
-from streams.topic_plan import PlannedTopic, as_it_is, make_topics, plan_topics
 from streams.topology import Handler
 
 _LOOKS = 100
@@ -43,15 +42,15 @@ async def make_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
         KafkaError: The cluster can't be reached.
     """
     prefix = settings.kafka.topic_prefix
-    planned = {topic.name: topic for topic in plan_topics(settings)}
+    planned = {topic.name: topic for topic in plan_topics(settings.kafka)}
     async with opened(make_admin(settings.kafka)) as admin:
         existing = set(await admin.list_topics())
         wanted: list[PlannedTopic] = []
         for live, own in _places(plan):
             model = planned[prefix + live]
-            there = await as_it_is(admin, model) if model.name in existing else model
+            there = await describe_topic(admin, model) if model.name in existing else model
             wanted.append(replace(there, name=prefix + own))
-    return await make_topics(settings, wanted)
+    return await make_topics(settings.kafka, wanted)
 
 
 async def drop_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:

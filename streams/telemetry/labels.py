@@ -24,9 +24,14 @@ from schemas.retrieval import ResultType
 from schemas.search import Recommendation, SearchScoreSource
 from streams.telemetry import metric_defs as defs
 from streams.telemetry.metric_defs import MetricDef
-from streams.telemetry.queries import VIAS, RefusalReason
 from streams.topology import HANDLERS
 
+Via = Literal["kafka", "http", "command"]
+"""Which way a query comes."""
+VIAS: tuple[Via, ...] = ("kafka", "http")
+"""Those that are counted: a command has no metrics."""
+RefusalReason = Literal["invalid", "busy", "unavailable", "timeout", "failed"]
+"""Why a query has no answer; queries that come over Kafka wait, or become dead letters."""
 Lane = Literal["live", "replay"]
 LANES: tuple[Lane, ...] = get_args(Lane)
 Cause = Literal["settings", "journal", "breaker", "limit", "budget", "shut", "down"]

@@ -64,14 +64,14 @@ DRIFT_BUCKETS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
 HANDLER_EVENTS = MetricDef(
     name="assay_handler_events_total",
     kind="counter",
-    meaning="Inputs that came to an outcome, by the outcome and its reason; one that is done again is counted again.",
+    meaning="Inputs with an outcome, by outcome and reason; an input that is processed again counts again.",
     unit="records",
     labels=("handler", "outcome", "reason", "lane"),
 )
 HANDLER_DURATION = MetricDef(
     name="assay_handler_duration_seconds",
     kind="histogram",
-    meaning="Time from the start of the work on an input to its outcome, waits for the world included.",
+    meaning="Time from the start of the work on an input to its outcome, including waits for services.",
     unit="seconds",
     labels=("handler", "lane"),
     buckets=DURATION_BUCKETS,
@@ -88,7 +88,7 @@ EVENT_AGE = MetricDef(
 HANDLER_IN_FLIGHT = MetricDef(
     name="assay_handler_in_flight",
     kind="gauge",
-    meaning="Inputs in work at this moment.",
+    meaning="Inputs that are being processed.",
     unit="records",
     labels=("handler",),
 )
@@ -102,7 +102,7 @@ RETRIES = MetricDef(
 BREAKER_OPEN = MetricDef(
     name="assay_breaker_open",
     kind="gauge",
-    meaning="1 while intake rests because what the handler needs is down, else 0.",
+    meaning="1 while intake is paused because a service of the handler is down, else 0.",
     unit="1",
     labels=("handler", "lane"),
 )
@@ -459,7 +459,7 @@ LLM_UNAVAILABLE = MetricDef(
 LLM_BREAKER_OPEN = MetricDef(
     name="assay_llm_breaker_open",
     kind="gauge",
-    meaning="1 while a model is left alone because it failed question after question, else 0.",
+    meaning="1 while the circuit breaker of a model is open, else 0.",
     unit="1",
     labels=("model",),
 )

@@ -77,7 +77,9 @@ class Metrics:
         self.llm_offline_total = _counter(defs.LLM_OFFLINE, registry)
         self.llm_unavailable_total = _counter(defs.LLM_UNAVAILABLE, registry)
         self.llm_breaker_open = _gauge(defs.LLM_BREAKER_OPEN, registry)
-        self.llm_budget_left_usd = LateGauge(defs.LLM_BUDGET_LEFT.name, defs.LLM_BUDGET_LEFT.meaning, registry=registry)
+        self.llm_budget_left_usd = UnsetGauge(
+            defs.LLM_BUDGET_LEFT.name, defs.LLM_BUDGET_LEFT.meaning, registry=registry
+        )
         self.llm_budget_usd = _gauge(defs.LLM_BUDGET, registry)
         self.replay_records_total = _counter(defs.REPLAY_RECORDS, registry)
         self.replay_remaining_records = _gauge(defs.REPLAY_REMAINING, registry)
@@ -97,7 +99,7 @@ def _counter(definition: MetricDef, registry: CollectorRegistry) -> Counter:
     return Counter(definition.name, definition.meaning, definition.labels, registry=registry)
 
 
-class LateGauge(Gauge):
+class UnsetGauge(Gauge):
     """A gauge without labels that says nothing before it is set: what nobody has looked at is not 0.
 
     A budget that nobody has set would else read as spent, and an index that this process doesn't have as empty.
@@ -120,7 +122,7 @@ class LateGauge(Gauge):
 
 
 def _gauge(definition: MetricDef, registry: CollectorRegistry) -> Gauge:
-    kind = Gauge if definition.labels else LateGauge
+    kind = Gauge if definition.labels else UnsetGauge
     return kind(definition.name, definition.meaning, definition.labels, registry=registry)
 
 

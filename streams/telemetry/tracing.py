@@ -1,9 +1,8 @@
-"""Traces, as the pipeline sees them: a span for each record, and one below it for each call to the world.
+"""Traces of the pipeline: a span for each record, and one below it for each request to a service.
 
-Off by default, and then nothing of OpenTelemetry is imported and a record costs one call of an empty function. On, a
-record's span continues the ``traceparent`` that the record came with, and what the record causes carries the span's
-own: so one trace leads from a crawled page to the indexed document, and from a batch through its extraction to the
-next.
+Traces are off by default. Then OpenTelemetry is not imported, and a record costs one call of an empty function. If they
+are on, a record's span continues the ``traceparent`` of the record, and its outputs carry the span's own. One trace
+leads from a crawled page to the indexed document, and from a batch through its extraction to the next batch.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from aiokafka import ConsumerRecord
+
+from streams.telemetry.settings import TelemetrySettings
 
 Value = str | int | float | bool
 
@@ -100,3 +101,12 @@ class NoTracer:
 
     async def aclose(self) -> None:
         """Has nothing left."""
+
+
+def make_tracer(settings: TelemetrySettings, version: str) -> Tracer:
+    """What traces as the settings say; OpenTelemetry is loaded only where it is on."""
+    if settings.traces == "off":
+        return NoTracer()
+    from streams.telemetry.otel import exporting_tracer
+
+    return exporting_tracer(settings, version)

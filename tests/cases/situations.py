@@ -15,9 +15,8 @@ from typing import Any
 import yaml
 
 from schemas.outcome import Dead, Emit
-from streams.commands.steps import STEPS
-from streams.commands.trial import HandlerTrial
-from streams.commands.try_handler import dumped
+from streams.cli.handler_trial import HandlerTrial
+from streams.cli.try_ import STEPS, dumped
 from streams.settings import Settings
 from streams.topology import handler_named, topic_of
 

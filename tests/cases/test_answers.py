@@ -17,8 +17,8 @@ from schemas.outcome import Emit, finished
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import ModelFailed, ModelReply
-from streams.commands.answer_screen import document_of
-from streams.llm.offline import answer_offline
+from streams.cli.answer import document_of
+from streams.llm.tasks import answer_offline
 from streams.settings import Settings
 from tests.cases.situations import CASES, holds, value_at
 from tests.samples import instance

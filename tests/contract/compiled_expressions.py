@@ -94,8 +94,8 @@ def _decide_all() -> None:
         rules = shipped_rules(handler.rules)
         for path in sorted((ROOT / "schemas" / "examples" / handler.consumes.name).glob("*.json")):
             event = handler.consumes.event.model_validate_json(path.read_bytes())
-            for world in (generous, broken):
-                decide(handler, event, rules, world)
+            for services in (generous, broken):
+                decide(handler, event, rules, services)
 
 
 def _call_cached() -> None:

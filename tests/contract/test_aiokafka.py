@@ -25,7 +25,7 @@ from aiokafka.errors import (
 from aiokafka.record.default_records import DefaultRecordBatch
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.kafka import opened
+from streams.kafka.clients import opened
 from tests.kafka.batches import CODECS, NoText, batch
 from tests.samples import instance
 
@@ -279,7 +279,7 @@ async def test_a_commit_with_offsets_moves_these_and_no_others(kafka: str, topic
             assert await reader.committed(TopicPartition(name, 1)) is None
 
 
-# --- batches of records, which streams.unpacking reads -------------------------------------------------------------
+# --- batches of records, which streams.kafka.decompression reads ----------------------------------------------------
 
 
 @pytest.mark.parametrize("codec", CODECS)

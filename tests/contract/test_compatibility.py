@@ -9,10 +9,9 @@ import jsonschema
 import pytest
 import yaml
 
-from streams.commands.generate import run_generate
+from streams.cli.generate import run_generate
 from streams.generate.compatibility import breaks
-from streams.generate.goldens import LIST, RELEASED, goldens, incompatible, lost, release
-from streams.generate.json_schemas import schema_of
+from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release, schema_of
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPICS, Topic
 from tests.samples import ROOT
 

@@ -14,20 +14,20 @@ from tests.contract.pumping import MOST_TEXTS, Expression, grows_too_fast, pumpe
 from tests.samples import ROOT
 
 BOUNDED = {
-    "streams/generate/docstrings.py:_joined": "reads lines of docstrings of this repository",
-    "streams/generate/products.py:_PICTURE": "reads the README of this repository",
+    "streams/generate/text.py:_joined": "reads lines of docstrings of this repository",
+    "streams/generate/outputs.py:_PICTURE": "reads the README of this repository",
 }
 """Places whose expressions are not pumped, with the bound of what they read."""
 ONLY_AT_START = {
     "streams/fetch/robots.py:_AGENT_LINE": "match() at the beginning of each line",
     "streams/fetch/robots.py:_DELAY_LINE": "match() at the beginning of each line",
     "streams/fetch/targets.py:_USER": "match() at the beginning of an address",
-    "streams/commands/sources_import.py:_DOMAIN": "fullmatch() of a name of at most 253 characters",
+    "streams/cli/sources_import.py:_DOMAIN": "fullmatch() of a name of at most 253 characters",
 }
 """Places whose expressions are only matched at the beginning of a text: they are pumped there alone."""
 NOT_COMPILED = {
     "handlers/reasoning/answer.py:_Run._is_cautious": "an escaped word of the configuration, without a repetition",
-    "streams/cli_replay.py:_plan_name": "reads an option of the command line",
+    "streams/cli/replay.py:_plan_name": "reads an option of the command line",
 }
 """Places whose expressions are computed and not compiled by the handlers' decisions on the golden examples."""
 

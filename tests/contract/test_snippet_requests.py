@@ -14,7 +14,7 @@ from schemas.needs import AskModel, FetchPages, Need
 from schemas.outcome import Emit
 from schemas.relevance import RelevanceJudged, SnippetExtracted, SnippetsCompleted, SnippetsRequested
 from schemas.replies import FetchFailure, FetchRefused, PagesReply, Reply
-from streams.llm.answers import Kept, reply_of
+from streams.llm.journal import Kept, reply_of
 from streams.settings import load_settings
 from streams.topology import HANDLERS, topic_of
 from tests.contract.worlds import decide, generous
@@ -35,7 +35,7 @@ def run(urls: Sequence[str], fates: Sequence[str]) -> tuple[list[Event], list[st
     """All events that a request causes, and the addresses that were asked for; one event is in work at a time."""
     asked: list[str] = []
 
-    def world(need: Need) -> Reply:
+    def services(need: Need) -> Reply:
         if isinstance(need, FetchPages):
             [url] = need.urls
             asked.append(url)
@@ -52,7 +52,7 @@ def run(urls: Sequence[str], fates: Sequence[str]) -> tuple[list[Event], list[st
     while waiting:
         event = waiting.popleft()
         handler, rules = OURS[topic_of(event)]
-        outcome = instance(Emit, decide(handler, type(event).model_validate_json(event.to_json()), rules, world))
+        outcome = instance(Emit, decide(handler, type(event).model_validate_json(event.to_json()), rules, services))
         seen += outcome.events
         onward = [one for one in outcome.events if topic_of(one) in OURS]
         assert len(onward) <= 1, "one source of a request is in work at a time"

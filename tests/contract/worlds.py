@@ -19,8 +19,8 @@ from schemas.replies import (
     VectorsUnavailable,
 )
 from schemas.rules import Rules
-from streams.llm.answers import Kept, reply_of
-from streams.llm.offline import answer_offline
+from streams.llm.journal import Kept, reply_of
+from streams.llm.tasks import answer_offline
 from streams.topology import Handler
 
 World = Callable[[Need], Reply]
@@ -76,14 +76,14 @@ def broken(need: Need) -> Reply:
     return PagesReply(tuple(_page(url, b"\xff\xfe\x00<<<a href=\x80") for url in need.urls))
 
 
-def decide(handler: Handler, event: Event, rules: Rules, world: World) -> Outcome:
+def decide(handler: Handler, event: Event, rules: Rules, services: World) -> Outcome:
     """Runs a handler as the shell does, and checks that it asks only where it said it would."""
     answer = handler.fn(event, rules)
     replies: list[Reply] = []
     while isinstance(answer, Ask):
         assert handler.read is not None, f"{handler.name} asks, and has nothing that reads replies"
         assert len(replies) < handler.rounds, f"{handler.name} asks more than {handler.rounds} times"
-        replies.append(world(answer.need))
+        replies.append(services(answer.need))
         answer = handler.read(event, tuple(replies), rules)
     return finished(answer)
 

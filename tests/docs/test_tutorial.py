@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.broker_files import cache_folder
+from streams.local_kafka.install import cache_folder
 
 pytestmark = pytest.mark.kafka
 

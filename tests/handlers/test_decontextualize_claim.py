@@ -35,7 +35,7 @@ from schemas.replies import (
     VectorsReply,
     VectorsUnavailable,
 )
-from streams.llm.offline import answer_offline
+from streams.llm.tasks import answer_offline
 from streams.settings import load_settings
 from tests.rules import shipped_rules
 

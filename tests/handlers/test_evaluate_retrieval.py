@@ -22,7 +22,7 @@ from schemas.retrieval import (
     ScoreSource,
     SourceScores,
 )
-from streams.llm.offline import answer_offline
+from streams.llm.tasks import answer_offline
 from tests.cpu import cpu_seconds
 from tests.handlers.test_classify_results import CONCERT, LISTING
 from tests.rendered import blocks_of, problems

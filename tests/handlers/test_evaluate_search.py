@@ -19,7 +19,7 @@ from schemas.outcome import Emit, Retry, RetryReason
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.search import Recommendation, SearchEvaluated, SearchOutcome, SearchScoreSource
-from streams.llm.offline import answer_offline
+from streams.llm.tasks import answer_offline
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(EvaluateSearchRules)

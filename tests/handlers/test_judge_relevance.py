@@ -26,8 +26,8 @@ from schemas.relevance import (
     SourceOutcome,
 )
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.answers import answer_key
-from streams.llm.offline import answer_offline
+from streams.llm.journal import answer_key
+from streams.llm.tasks import answer_offline
 from tests.rules import shipped_rules
 from tests.samples import emitted, instance
 

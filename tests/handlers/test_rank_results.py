@@ -26,7 +26,7 @@ from schemas.replies import (
     VectorsReply,
     VectorsUnavailable,
 )
-from streams.llm.offline import answer_offline
+from streams.llm.tasks import answer_offline
 from tests.cpu import cpu_seconds
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules

@@ -20,10 +20,10 @@ from schemas.outcome import Emit, Outcome
 from schemas.pages import CrawledPage
 from schemas.rules import Rules
 from streams.app import Application
-from streams.cli_commands import run_command_line
-from streams.kafka import connection, make_admin, make_producer, make_reader, opened
+from streams.cli.commands import run_command_line
+from streams.kafka.clients import connection, make_admin, make_producer, make_reader, opened
+from streams.kafka.topics import create_topics
 from streams.settings import Settings, load_settings
-from streams.topic_plan import create_topics
 from streams.topology import HANDLERS, TOPICS, Handler, Topic
 from tests import samples
 
@@ -211,7 +211,7 @@ async def installed(
     settings = install(bootstrap, prefix, **flags)
     used = [topic for handler in handlers for topic in (*handler.emits, handler.consumes)]
     by_name = {topic.name: topic for topic in (*used, *topics)}
-    await create_topics(settings, topics=tuple(by_name.values()), handlers=handlers)
+    await create_topics(settings.kafka, topics=tuple(by_name.values()), handlers=handlers)
     return Installation(settings)
 
 
@@ -250,7 +250,7 @@ async def process(
 ) -> Process:
     """``assay WORDS`` as a process of its own."""
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "from streams.cli import main; main()", *words,
+        sys.executable, "-c", "from streams.cli.main import main; main()", *words,
         env=os.environ | environment_of(settings, **variables), stdin=stdin, stdout=stdout, stderr=stderr,
     )  # fmt: skip
 

@@ -9,10 +9,10 @@ from prometheus_client import CollectorRegistry
 
 from schemas.replays import ReplayPlan
 from streams.clock import SystemClock
-from streams.replay.begin import begin
+from streams.replay.admission import begin
 from streams.replay.ledger import Ledger
-from streams.replay.plan import Wishes
-from streams.replay.progress import Progress
+from streams.replay.plan import ReplayRequest
+from streams.replay.processor import ReplayProgress
 from streams.replay.ranges import bounds_of
 from streams.replay.run import ReplayRun
 from streams.settings import Settings
@@ -32,7 +32,7 @@ async def planned(
     """A plan in the ledger."""
     now = datetime.now(UTC)
     async with Ledger(settings, SystemClock()) as ledger:
-        wanted = Wishes(plan=plan, handlers=handlers, **wishes)
+        wanted = ReplayRequest(plan=plan, handlers=handlers, **wishes)
         return await begin(settings, ledger, wanted, bounds_of(start, end, since, now), now)
 
 
@@ -63,8 +63,8 @@ class Watched:
 
     def __init__(self) -> None:
         self.notes: set[str] = set()
-        self.last: Progress | None = None
+        self.last: ReplayProgress | None = None
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: ReplayProgress) -> None:
         self.last = progress
         self.notes.add(progress.note)

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from streams.broker import LocalKafka, free_port
-from streams.broker_files import cache_folder, find_java, kafka_jars, write_properties
+from streams.local_kafka.broker import LocalKafka, free_port
+from streams.local_kafka.install import cache_folder, find_java, kafka_jars, write_properties
 
 USERS = {"assay": "a secret; with =", "worker": "has some", "stranger": "has none"}
 """The first may do everything. The others may log in, and have the rights that a test gives them."""

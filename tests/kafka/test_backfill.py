@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from streams.backfill.position import Position
-from streams.backfill.run_log import RunLog, RunTakenError
-from streams.broker import LocalKafka
+from streams.cli.publish import run_publish
 from streams.codec import OutputRecord
-from streams.commands.publish import run_publish
+from streams.local_kafka.broker import LocalKafka
+from streams.publish.run_log import RunLog, RunTakenError
+from streams.publish.walk import Position
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
 from tests.kafka.installation import Installation, Installing, assay_command, command, installed, until
@@ -288,19 +288,19 @@ async def test_a_commit_whose_outcome_is_not_known_is_looked_up(installation: In
     log = RunLog(installation.settings, PAGES_CRAWLED, "doubt", sleep=lambda _: asyncio.sleep(0))
     one, two = Position(entries=1, published=1), Position(entries=2, published=2)
     assert await log.open() is None
-    transact = log._transact
+    write = log._writer.write
     outcomes = iter(("after", "before"))
 
-    async def doubtful(*arguments: Any) -> None:
+    async def doubtful(*arguments: Any, **named: Any) -> None:
         match next(outcomes, None):
             case "after":
-                await transact(*arguments)
+                await write(*arguments, **named)
                 raise TimeoutError
             case "before":
                 raise TimeoutError
-        await transact(*arguments)
+        await write(*arguments, **named)
 
-    log._transact = doubtful  # type: ignore[method-assign, assignment]
+    log._writer.write = doubtful  # type: ignore[method-assign]
     await log.commit([record(1)], Position(), one, 1)
     await log.commit([record(2)], one, two, 2)
     await log.close()

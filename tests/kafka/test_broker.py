@@ -14,8 +14,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import UnknownTopicOrPartitionError
 
-from streams.broker import LocalKafka
-from streams.kafka import make_reader, opened
+from streams.kafka.clients import make_reader, opened
+from streams.local_kafka.broker import LocalKafka
 from tests.kafka.installation import install
 
 DEAD_LETTER_BYTES = 13 * 1024 * 1024
@@ -138,7 +138,7 @@ def test_no_broker_outlives_a_parent_that_was_killed() -> None:
             sys.executable,
             "-c",
             "import threading, time\n"
-            "from streams.broker import LocalKafka\n"
+            "from streams.local_kafka.broker import LocalKafka\n"
             "kafka = LocalKafka()\n"
             "thread = threading.Thread(target=kafka.start)\n"
             "thread.start(); thread.join(); time.sleep(0.5)\n"
@@ -158,7 +158,7 @@ def test_no_broker_outlives_a_parent_that_was_killed() -> None:
         time.sleep(0.05)
 
 
-COMMAND = "import sys; from streams.commands.broker import run_broker; sys.exit(run_broker(None, None, {as_json}))"
+COMMAND = "import sys; from streams.cli.broker import run_broker; sys.exit(run_broker(None, None, {as_json}))"
 
 
 @pytest.mark.slow

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from streams.commands.doctor import run_doctor
-from streams.commands.publish import run_publish
-from streams.commands.run import run_handlers
-from streams.commands.tail import run_tail
-from streams.commands.topics import run_topics
+from streams.cli.doctor import run_doctor
+from streams.cli.publish import run_publish
+from streams.cli.run import run_handlers
+from streams.cli.tail import run_tail
+from streams.cli.topics import run_topics
+from streams.kafka.topics import create_topics
 from streams.settings import Settings
-from streams.topic_plan import create_topics
 from streams.topology import RETRIEVAL_BATCHES
 from tests.kafka.installation import install
 
@@ -64,7 +64,7 @@ def test_pages_go_from_a_folder_through_the_handler_to_the_reader(
 def test_json_lines_are_checked_before_they_are_sent(
     settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    asyncio.run(create_topics(settings, [RETRIEVAL_BATCHES], []))
+    asyncio.run(create_topics(settings.kafka, [RETRIEVAL_BATCHES], []))
     good = json.dumps({"batchId": "b1", "query": "q", "retrievedContent": []})
     (tmp_path / "batches.jsonl").write_text(f"{good}\nnot json\n{{}}\n\n{good}\n")
     assert run_publish("retrieval.batches.v1", [tmp_path / "batches.jsonl"], settings, True, None, "backfill-1") == 1

@@ -7,9 +7,9 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from streams.broker import LocalKafka
-from streams.kafka import connection, make_producer
-from streams.kafka_settings import KafkaSettings
+from streams.kafka.clients import connection, make_producer
+from streams.kafka.settings import KafkaSettings
+from streams.local_kafka.broker import LocalKafka
 from streams.pipeline.commit import ExactlyOnce
 from tests.kafka.installation import CRAWLED, installed
 

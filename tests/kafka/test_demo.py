@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from streams.commands.demo import run_demo
+from streams.cli.demo import run_demo
 from streams.settings import load_settings
 from streams.topology import HANDLERS
 

@@ -17,12 +17,10 @@ from schemas.dead import REDRIVEN_OF, is_marker
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
-from streams.commands.dlq import run_list, run_purge, run_redrive, run_show
-from streams.dlq.letters import Letters
-from streams.dlq.purge import purge
-from streams.dlq.redrive import redrive
-from streams.dlq.selection import Selection, selection_of
-from streams.kafka import make_producer, opened
+from streams.cli.dlq import run_list, run_purge, run_redrive, run_show
+from streams.dlq.dead_letters import DeadLetterReader, Selection, selection_of
+from streams.dlq.redrive import purge, redrive
+from streams.kafka.clients import make_producer, opened
 from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, install, page, scored, scorer
 
 ALL = Selection()
@@ -186,9 +184,9 @@ async def test_markers_behind_somebody_elses_open_transaction_count(
     with_letters: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = make_producer(with_letters.settings.kafka, f"{with_letters.prefix}other", "other")
-    settle = Letters.settle
+    settle = DeadLetterReader.settle
 
-    async def settle_and_write_something_else(letters: Letters, partition: TopicPartition) -> None:
+    async def settle_and_write_something_else(letters: DeadLetterReader, partition: TopicPartition) -> None:
         await settle(letters, partition)
         await other.send_and_wait(partition.topic, b"a letter of a handler at work", partition=partition.partition)
 
@@ -196,7 +194,7 @@ async def test_markers_behind_somebody_elses_open_transaction_count(
     await other.begin_transaction()
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(Letters, "settle", settle_and_write_something_else)
+            patch.setattr(DeadLetterReader, "settle", settle_and_write_something_else)
             assert (await redrive(with_letters.settings, PAGES, "first")).sent == 30
         second = asyncio.ensure_future(redrive(with_letters.settings, PAGES, "second"))
         await asyncio.wait([second], timeout=1)
@@ -210,7 +208,7 @@ async def test_markers_behind_somebody_elses_open_transaction_count(
 _REDRIVE = """
 import asyncio, sys
 from streams.dlq.redrive import redrive
-from streams.dlq.selection import Selection
+from streams.dlq.dead_letters import Selection
 from tests.kafka.installation import install
 settings = install(sys.argv[1], sys.argv[2])
 print("started", flush=True)

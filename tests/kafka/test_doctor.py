@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from streams.commands.doctor_kafka import check_kafka
-from streams.commands.findings import Finding
-from streams.kafka import make_producer, opened
+from streams.cli.doctor_checks import Finding
+from streams.cli.doctor_kafka import check_kafka
+from streams.kafka import last_records
+from streams.kafka.clients import make_producer, opened
+from streams.kafka.last_records import read_latest_decisions
+from streams.kafka.topics import plan_topics
 from streams.settings import Settings
-from streams.telemetry import latest as latest_decisions
-from streams.telemetry.latest import read_latest_decisions
-from streams.topic_plan import plan_topics
 from streams.topology import HANDLERS, TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, install, installed, page, scorer
 
@@ -36,7 +36,7 @@ async def test_what_is_missing_or_waits_is_told(kafka: str, topic_prefix: str) -
     assay = await installed(kafka, topic_prefix)
     await assay.feed(page(number) for number in range(5))
     found = await findings(assay.settings)
-    planned = len(plan_topics(assay.settings))
+    planned = len(plan_topics(assay.settings.kafka))
     topics = f"{planned - 3} of {planned} are missing"  # the topics of score_page and its dead letters exist
     assert found["topics"] == Finding("topics", "warn", topics, "`assay topics create` makes them")
     assert (found["groups"].state, found["groups"].todo) == ("warn", "`assay run score_page`")
@@ -79,6 +79,6 @@ async def test_what_a_replay_wrote_hides_no_live_decision(assay: Installation, m
                 await producer.send(record.topic, record.value, record.key, record.partition, headers=headers)
     rules = (await findings(assay.settings))["rules"]
     assert (rules.state, rules.detail[:33]) == ("ok", "the last decisions of 1 handlers ")
-    monkeypatch.setattr(latest_decisions, "_BACK", (2, 20))
+    monkeypatch.setattr(last_records, "_BACK", (2, 20))
     rules = (await findings(assay.settings))["rules"]
     assert (rules.state, rules.detail[:33]) == ("warn", "only replays stand at the ends of")

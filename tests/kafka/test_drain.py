@@ -12,10 +12,9 @@ from aiokafka import AIOKafkaProducer
 
 from streams.app import Application, stages
 from streams.codec import OutputRecord
-from streams.kafka import make_producer, opened
+from streams.kafka.clients import make_producer, opened
 from streams.pipeline.commit import CommitStage
-from streams.pipeline.group import _CLIENT_TASKS, StageFactory
-from streams.pipeline.subscription import Subscription
+from streams.pipeline.group import _CLIENT_TASKS, StageFactory, Subscription
 from streams.settings import Settings
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, process, scorer, until
 
@@ -42,8 +41,8 @@ class Kept:
         await self.stage.commit(outputs, next_offset)
 
     @property
-    def worn(self) -> bool:
-        return self.stage.worn
+    def needs_renewal(self) -> bool:
+        return self.stage.needs_renewal
 
     async def close(self) -> None:
         await self.stage.close()

@@ -16,7 +16,7 @@ from aiokafka.errors import KafkaError
 
 from schemas.dead import DeadLetter, dead_letter_topic
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
-from streams.kafka import make_producer, opened
+from streams.kafka.clients import make_producer, opened
 from streams.topology import REPLAYS, Handler, handler_named
 from tests.kafka import hostile
 from tests.kafka.batches import bomb, write
@@ -210,7 +210,7 @@ async def start_and_hang(application):
     asyncio.get_running_loop().call_later(2, hang)
 
 Application.start = start_and_hang
-from streams.cli import main
+from streams.cli.main import main
 main()
 """
 GETS_NOTHING = """
@@ -222,7 +222,7 @@ async def getmany(*_, **__):
     raise MemoryError
 
 AIOKafkaConsumer.getmany = getmany
-from streams.cli import main
+from streams.cli.main import main
 main()
 """
 
@@ -270,7 +270,7 @@ async def test_every_command_that_reads_topics_tells_of_what_it_cannot_read(inst
     status, output, _ = await command(assay, "lag", "score_page", "--json")
     assert status == 0
     assert {lag["topic"]: lag["records"] for lag in json.loads(output)["groups"]}["pages.crawled.v1"] == 2
-    status, output, _ = await command(assay, "dlq", "list", "--letters")
+    status, output, _ = await command(assay, "dlq", "list", "--each")
     assert (status, "score_page/0/0" in output) == (0, True)
     status, output, errors = await command(assay, "dlq", "redrive", "--json")
     assert status == 0, errors

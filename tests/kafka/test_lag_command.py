@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from streams.cli.lag import LagOptions, _tell, run_lag
+from streams.cli.lag_server import LagExporter
 from streams.clock import SystemClock
-from streams.commands.lag import LagOptions, _tell, run_lag
-from streams.commands.lag_server import LagExporter
 from streams.http import HttpServer
 from streams.settings import HttpSettings, load_settings
 from streams.topology import HANDLERS

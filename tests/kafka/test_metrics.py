@@ -20,11 +20,11 @@ from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, Tier
 from schemas.rules import Rules
 from streams.app import Application
+from streams.cli.lag_server import LagExporter
 from streams.clock import SystemClock
-from streams.commands.lag_server import LagExporter
 from streams.demo.run import Demo, run
 from streams.http import HttpServer
-from streams.kafka import make_producer, opened
+from streams.kafka.clients import make_producer, opened
 from streams.replay.ledger import Ledger
 from streams.replay.run import ReplayRun
 from streams.settings import HttpSettings, load_settings
@@ -277,7 +277,7 @@ async def test_what_is_told_of_groups_is_told_by_handlers_and_topics_of_the_topo
     await place.feed([page(number) for number in range(9)])
     families = await scraped_from(LagExporter(place.settings, HANDLERS, SystemClock()))
     assert not strays(families, {})
-    assert shown(families) >= {name for name, source in ELSEWHERE.items() if source == "commands/lag"}
+    assert shown(families) >= {name for name, source in ELSEWHERE.items() if source == "cli/lag"}
 
 
 async def write_hostile(place: Installation) -> int:

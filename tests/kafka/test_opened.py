@@ -10,10 +10,10 @@ from aiokafka.admin import NewTopic
 from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.errors import KafkaError, ProducerClosed
 
-from streams import broker
-from streams.kafka import make_admin, make_producer, make_reader, opened
-from streams.kafka_settings import KafkaSettings
-from streams.pipeline.commit import stop_producer
+from streams.kafka.clients import make_admin, make_producer, make_reader, opened
+from streams.kafka.settings import KafkaSettings
+from streams.kafka.transactions import stop_producer
+from streams.local_kafka import broker
 from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
 from tests.proxy import Proxy
 
@@ -58,7 +58,7 @@ async def test_a_broker_that_has_only_begun_to_answer_is_asked_again_later(
 ) -> None:
     """As one does that starts on a machine with too much to do."""
     monkeypatch.setattr(broker, "_ANSWER_SECONDS", 0.5)
-    monkeypatch.setattr("streams.kafka._END_SECONDS", 60.0)  # the request, which is given as long, ends first
+    monkeypatch.setattr("streams.kafka.clients._END_SECONDS", 60.0)  # the request, which is given as long, ends first
     async with SilentBroker(kafka, answers=1) as silent:
         assert not await asyncio.to_thread(broker._answers, silent.address)
     assert connections.made

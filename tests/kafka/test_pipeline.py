@@ -18,8 +18,9 @@ from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
 from streams.codec import OutputRecord
-from streams.kafka import make_admin, make_producer, opened
-from streams.pipeline.commit import CommitDoubtError, ExactlyOnce, send_all, stop_producer
+from streams.kafka.clients import make_admin, make_producer, opened
+from streams.kafka.transactions import send_all, stop_producer
+from streams.pipeline.commit import CommitDoubtError, ExactlyOnce
 from tests.kafka.installation import (
     CRAWLED,
     DEAD,

@@ -18,7 +18,7 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 
 from schemas.pages import ScoredPage
-from streams.kafka import make_admin, opened
+from streams.kafka.clients import make_admin, opened
 from streams.topology import HANDLERS
 from tests.kafka.installation import CRAWLED, DEAD, GROUP, SCORED, Installation, installed, page, until
 from tests.samples import ROOT
@@ -26,7 +26,15 @@ from tests.samples import ROOT
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
 
 PACKAGES = ("schemas", "handlers", "streams", "config")
-_STARTED = "import streams; print(streams.__file__, flush=True); from streams.cli import main; main()"
+_STARTED = """
+import streams
+print(streams.__file__, flush=True)
+try:
+    from streams.cli.main import main
+except ImportError:  # where the command line was one module
+    from streams.cli import main
+main()
+"""
 _PARSED = """
 import sys
 from schemas.pages import ScoredPage

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from aiokafka.admin import NewPartitions
 
-from streams.commands.publish import run_publish
-from streams.commands.tail import run_tail
-from streams.commands.topics import run_topics
-from streams.kafka import make_admin, make_producer, opened
+from streams.cli.publish import run_publish
+from streams.cli.tail import run_tail
+from streams.cli.topics import run_topics
+from streams.kafka.clients import make_admin, make_producer, opened
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
 from tests.command_line import Done, Ran

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-from streams.kafka import make_producer, opened
+from streams.kafka.clients import make_producer, opened
+from streams.kafka.topics import create_topics
 from streams.replay.ranges import EARLIEST, LATEST, Bound, resolve_ranges
-from streams.topic_plan import create_topics
 from streams.topology import PAGES_CRAWLED
 from tests.kafka.installation import install
 
@@ -16,7 +16,7 @@ async def test_an_instant_is_the_first_record_at_or_after_it_and_after_the_last_
     kafka: str, topic_prefix: str
 ) -> None:
     settings = install(kafka, topic_prefix)
-    await create_topics(settings, [PAGES_CRAWLED], [])
+    await create_topics(settings.kafka, [PAGES_CRAWLED], [])
     async with opened(make_producer(settings.kafka, None, "feed")) as producer:
         for number in range(4):
             written = FIRST + timedelta(seconds=10 * number)

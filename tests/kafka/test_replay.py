@@ -12,12 +12,12 @@ from aiokafka import ConsumerRecord
 
 from schemas.documents import DocumentIndexed
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
+from streams.cli.dlq import run_list, run_show
 from streams.clock import SystemClock
-from streams.commands.dlq import run_list, run_show
-from streams.dlq.selection import Selection
+from streams.dlq.dead_letters import Selection
+from streams.replay.admin import accounts, cancel, drop
 from streams.replay.ledger import Ledger
 from streams.replay.plan import ReplayError
-from streams.replay.upkeep import accounts, cancel, drop
 from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned, replayed
@@ -209,7 +209,7 @@ async def test_two_processes_share_a_plan(assay: Installation) -> None:
 
 async def test_a_plan_is_cancelled_from_elsewhere_and_dropped(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(200)])
-    await planned(assay.settings, "score_page", rate=40.0)
+    await planned(assay.settings, "score_page", rate=10.0)
     running = asyncio.create_task(carried_out(assay.settings))
 
     async def some() -> bool:

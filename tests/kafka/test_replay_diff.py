@@ -11,9 +11,9 @@ from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.replays import ReplayPlan, ReplaySelection
-from streams.commands.replay_diff import tell_diff
-from streams.replay.begin import resolved
-from streams.replay.plan import Wishes, make_plan
+from streams.cli.replay_reports import tell_diff
+from streams.replay.admission import resolved
+from streams.replay.plan import ReplayRequest, make_plan
 from streams.replay.ranges import EARLIEST, LATEST
 from streams.settings import Settings
 from streams.topology import RETRIEVAL_BATCHES, SNIPPETS_REQUESTED
@@ -61,7 +61,7 @@ def other(place: Installation, **flags: Any) -> Settings:
 
 
 async def plan_of(place: Installation, *handlers: str, **selection: Any) -> ReplayPlan:
-    wishes = Wishes(plan="diff", handlers=handlers, selection=ReplaySelection.model_validate(selection))
+    wishes = ReplayRequest(plan="diff", handlers=handlers, selection=ReplaySelection.model_validate(selection))
     return await resolved(place.settings, make_plan(wishes, place.settings, datetime.now(UTC)), (EARLIEST, LATEST))
 
 

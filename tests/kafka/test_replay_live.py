@@ -13,7 +13,7 @@ from schemas.pages import CrawledPage
 from schemas.replays import ReplayPlan, ReplayState
 from schemas.rules import Rules
 from streams.clock import SystemClock
-from streams.kafka import connection, make_producer, opened
+from streams.kafka.clients import connection, make_producer, opened
 from streams.replay.ledger import Ledger
 from streams.replay.run import ReplayRun
 from streams.telemetry.metrics import Metrics

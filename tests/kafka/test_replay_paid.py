@@ -11,14 +11,13 @@ from structlog.testing import capture_logs
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.relevance import RelevanceJudged, RelevanceRequested
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
+from streams.cli.replay_reports import show_estimate
 from streams.clock import SystemClock
-from streams.commands.replay_estimate import show_estimate
-from streams.replay.cost import spent_by
-from streams.replay.estimate import estimate
-from streams.replay.figures import Estimate, PaidEstimate
+from streams.replay.admin import accounts
+from streams.replay.budget import spent_by
+from streams.replay.estimate import Estimate, PaidEstimate, estimate
 from streams.replay.ledger import Ledger
 from streams.replay.plan import ReplayError, replay_dead_letters
-from streams.replay.upkeep import accounts
 from streams.settings import load_settings
 from streams.topology import REPLAYS
 from tests.kafka.installation import Installation, Installing, handlers_named, until

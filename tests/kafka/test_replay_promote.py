@@ -12,12 +12,12 @@ from prometheus_client import CollectorRegistry
 from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
 from streams.replay import ranges
+from streams.replay.admin import accounts, drop
 from streams.replay.ledger import Ledger, moved
-from streams.replay.pace import Pace
+from streams.replay.pace import ReplayRate
 from streams.replay.plan import ReplayError
-from streams.replay.progress import Progress
+from streams.replay.processor import ReplayProgress
 from streams.replay.promote import held_back, promote
-from streams.replay.upkeep import accounts, drop
 from streams.telemetry.metrics import Metrics
 from streams.topology import REPLAYS
 from tests.kafka.installation import SCORED, Installation, Installing, handlers_named, page, until
@@ -53,7 +53,7 @@ def in_order(records: list[ConsumerRecord]) -> list[tuple[Any, ...]]:
 async def test_a_shadow_is_copied_as_it_is_and_once(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(40)])
     await replayed(assay.settings, "score_page", downstream=True)
-    told: list[Progress] = []
+    told: list[ReplayProgress] = []
     plan = await promoted(assay, tell=told.append)
     assert plan.state is ReplayState.PROMOTED
     assert in_order(await assay.read(SCORED)) == in_order(await assay.read(SHADOW))
@@ -156,7 +156,7 @@ async def test_a_promotion_is_seen_at_work_and_ends_when_its_plan_is_gone(
     monkeypatch.setattr("streams.replay.promote.Pace", Standstill)
     await assay.feed([page(n) for n in range(40)])
     await replayed(assay.settings, "score_page")
-    told: list[Progress] = []
+    told: list[ReplayProgress] = []
     running = asyncio.create_task(promoted(assay, tell=told.append))
     await until(lambda: told and told[-1].members)
     async with Ledger(assay.settings, SystemClock()) as ledger:
@@ -169,7 +169,7 @@ async def test_a_promotion_is_seen_at_work_and_ends_when_its_plan_is_gone(
     assert await assay.read(SCORED) == []
 
 
-class Standstill(Pace):
+class Standstill(ReplayRate):
     """A pace at which nothing is ever started."""
 
     def seconds(self) -> float:

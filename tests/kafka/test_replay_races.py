@@ -12,14 +12,14 @@ from aiokafka.errors import KafkaError, UnknownError
 
 from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
-from streams.kafka import make_admin, make_producer, opened
-from streams.pipeline.commit import transactional_id
+from streams.kafka.clients import make_admin, make_producer, opened
+from streams.kafka.transactions import transactional_id
+from streams.replay.admin import accounts, drop
+from streams.replay.admission import check_terms
 from streams.replay.ledger import Ledger, moved
 from streams.replay.plan import ReplayError, run_group
 from streams.replay.ranges import resolve_ranges
 from streams.replay.shadow import make_shadow
-from streams.replay.terms import check_terms
-from streams.replay.upkeep import accounts, drop
 from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned
@@ -115,7 +115,7 @@ async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Inst
 
 async def test_a_process_of_a_dropped_plan_leaves_a_new_one_of_its_name_alone(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(40)])
-    old = await planned(assay.settings, "score_page", rate=10.0)
+    old = await planned(assay.settings, "score_page", rate=2.0)
     frozen = asyncio.create_task(carried_out(assay.settings))
 
     async def has_begun() -> bool:

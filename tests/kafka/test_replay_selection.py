@@ -13,15 +13,15 @@ from schemas.pages import CrawledPage
 from schemas.relevance import RelevanceJudged, RelevanceOutcome, RelevanceRequested
 from schemas.replays import OffsetRange, ReplaySelection, ReplayState, TopicRanges
 from schemas.rules import Rules
+from streams.dlq.dead_letters import Selection
 from streams.dlq.redrive import redrive
-from streams.dlq.selection import Selection
-from streams.kafka import make_producer, opened
+from streams.kafka.clients import make_producer, opened
+from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.decisions import decision_ranges
 from streams.replay.plan import ReplayError
-from streams.replay.progress import Progress
+from streams.replay.processor import ReplayProgress
 from streams.replay.ranges import resolve_ranges
 from streams.replay.selection import make_selector
-from streams.replay.source import read_range, standing_on
 from streams.settings import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
 from streams.topology import REPLAYS, Handler
@@ -40,7 +40,7 @@ SCORER, INDEXER, CLASSIFIER = handlers_named("score_page", "index_page", "classi
 
 
 async def read(place: Installation, topic: str, ranges: Sequence[OffsetRange]) -> list[ConsumerRecord]:
-    async with aclosing(read_range(place.settings, topic, ranges)) as records:
+    async with aclosing(read_log(place.settings.kafka, topic, ranges)) as records:
         return [record async for record in records]
 
 
@@ -75,7 +75,7 @@ async def test_a_range_ends_before_what_is_not_committed(installing: Installing,
     try:
         beyond = [OffsetRange(partition=number, start=0, end=1000) for number in range(6)]
         assert len(await read(place, CRAWLED, beyond)) == 10
-        [its] = await standing_on(place.settings, [CRAWLED, "no.such.topic"])
+        [its] = await committed_ranges(place.settings.kafka, [CRAWLED, "no.such.topic"])
         assert sum(each.end for each in its.ranges) == 10
     finally:
         await producer.abort_transaction()
@@ -147,7 +147,7 @@ async def test_a_stop_is_heard_while_earlier_decisions_are_read(judged: Installa
     await planned(offline, "judge_relevance", selection=ReplaySelection(outcomes=("relevant",)))
     stop, watched = asyncio.Event(), Watched()
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: ReplayProgress) -> None:
         watched(progress)
         stop.set()
 

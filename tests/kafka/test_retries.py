@@ -131,7 +131,7 @@ async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafk
         pipeline={"window_records": 20, "stalled_seconds": 3.0},
     )
     provider = Provider()
-    application = Application(assay.settings, [handler], world=provider)
+    application = Application(assay.settings, [handler], services=provider)
     try:
         await application.start()
         await until(lambda: application.groups[0].opened)

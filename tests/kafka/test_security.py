@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from aiokafka.protocol.admin import CreateAclsRequest
 
-from streams.commands.doctor_kafka import check_kafka
-from streams.kafka import make_admin, opened
+from streams.cli.doctor_kafka import check_kafka
+from streams.kafka.clients import make_admin, opened
+from streams.kafka.topics import create_topics
 from streams.settings import Settings, load_settings
-from streams.topic_plan import create_topics
 from streams.topology import TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer
 from tests.kafka.secured_kafka import KEY_PASSWORD, MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
@@ -69,7 +69,7 @@ async def test_every_kind_of_client_is_let_in(
     secured: SecuredKafka, topic_prefix: str, listener: str, mechanism: str
 ) -> None:
     assay = Installation(settings_of(client(secured, listener, mechanism), topic_prefix))
-    await create_topics(assay.settings, PAGE_TOPICS)
+    await create_topics(assay.settings.kafka, PAGE_TOPICS)
     await assay.feed([page(1)])
     await assay.feed([page(2)], transactional=True)
     assert {record.key for record in await assay.read(CRAWLED)} == {page(1)[0], page(2)[0]}
@@ -86,7 +86,7 @@ async def test_an_application_answers_every_page_once(
     secured: SecuredKafka, topic_prefix: str, listener: str, mechanism: str, delivery: str
 ) -> None:
     assay = Installation(settings_of(client(secured, listener, mechanism), topic_prefix, delivery=delivery))
-    await create_topics(assay.settings, PAGE_TOPICS)
+    await create_topics(assay.settings.kafka, PAGE_TOPICS)
     await assay.feed((page(number) for number in range(200)), transactional=True)
     async with assay.running(scorer()) as application:
         await assay.quiet(application)
@@ -114,7 +114,7 @@ async def test_the_rights_that_operations_md_lists_are_enough(secured: SecuredKa
             await admin._send_request(acl)
     section = client(secured, "SASLTLS", sasl_username="worker", sasl_password=USERS["worker"])
     assay = Installation(settings_of(section, topic_prefix))
-    await create_topics(assay.settings, PAGE_TOPICS)
+    await create_topics(assay.settings.kafka, PAGE_TOPICS)
     await assay.feed(page(number) for number in range(50))
     async with assay.running(scorer()) as application:
         await assay.quiet(application)

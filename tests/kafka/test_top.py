@@ -11,7 +11,7 @@ from termios import TIOCSWINSZ, tcgetattr
 
 import pytest
 
-from streams.commands.top import TopOptions, run_top
+from streams.cli.top import TopOptions, run_top
 from streams.http import HttpServer
 from streams.settings import HttpSettings
 from tests.kafka.installation import Installation, page, process, scorer, until

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from schemas.retrieval import ResultsClassified, RetrievalBatch
 from streams.app import Application
 from streams.http import HttpServer
-from streams.kafka import make_producer, opened
+from streams.kafka.clients import make_producer, opened
 from streams.settings import HttpSettings
 from tests.kafka.concerts import PLACE, offer
 from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, Installing, handlers_named, installed

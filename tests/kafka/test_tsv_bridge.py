@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from schemas.pages import ScoredPage
-from streams.commands.export import Export, run_export
-from streams.commands.publish import run_publish
-from streams.kafka import make_producer, opened
+from streams.cli.export import Export, run_export
+from streams.cli.publish import run_publish
+from streams.kafka.clients import make_producer, opened
 from streams.settings import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
 from tests.kafka.installation import Installation, Installing, assay_command, install, installed, line_of, until

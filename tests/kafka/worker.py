@@ -15,7 +15,7 @@ import httpx
 from streams.settings import Settings
 from tests.kafka.installation import environment_of
 
-PROGRAM = "from streams.cli import main; main()"
+PROGRAM = "from streams.cli.main import main; main()"
 _PROBE_SECONDS = 0.2
 _ANSWER_SECONDS = 20.0
 """Longer than a busy machine needs for an answer, and less than an input that hangs a worker takes."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from streams.generate.scraping import services
+from streams.generate.promql import services
 from tests.prometheus.worlds import World, then, up
 
 

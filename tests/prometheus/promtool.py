@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from streams.generate.alerts import Alert
+from streams.generate.alerts import Alert, recording_rules
 from streams.generate.prometheus import alert_rule
-from streams.generate.recording import recording_rules
 from tests.prometheus.cases import Case
 from tests.prometheus.worlds import MINUTES, healthy
 
@@ -38,11 +37,11 @@ def promtool(folder: Path, alerts: Sequence[Alert], cases: Sequence[Case]) -> st
 
 
 def _test(case: Case, alerts: Sequence[Alert]) -> dict[str, Any]:
-    world = {name: values for name, values in (healthy() | dict(case.differs)).items() if values}
+    services = {name: values for name, values in (healthy() | dict(case.differs)).items() if values}
     return {
         "name": case.name,
         "interval": "1m",
-        "input_series": [{"series": name, "values": values} for name, values in world.items()],
+        "input_series": [{"series": name, "values": values} for name, values in services.items()],
         "alert_rule_test": [
             {"eval_time": f"{MINUTES}m", "alertname": alert.name, "exp_alerts": _expected(case, alert)}
             for alert in alerts

@@ -18,11 +18,11 @@ from schemas.needs import Ask
 from schemas.outcome import Outcome, Retry, RetryReason, Steps
 from schemas.replays import ReplayState
 from streams.app import Application
+from streams.cli.lag_server import LagExporter
 from streams.clock import SystemClock
-from streams.commands.lag_server import LagExporter
-from streams.demo import feed, sample_web
+from streams.demo import feed
 from streams.demo.run import Demo, run
-from streams.generate.scraping import LAG_READER, REPLAYS, WORKERS
+from streams.generate.promql import LAG_READER, REPLAYS, WORKERS
 from streams.http import HttpServer
 from streams.replay.ledger import Ledger
 from streams.replay.run import ReplayRun
@@ -140,8 +140,8 @@ async def _demonstrated(kafka: str, prefix: str, here: Places, stack: AsyncExitS
 
 async def _place(kafka: str, prefix: str, folder: Path, stack: AsyncExitStack) -> tuple[Installation, ModelServer]:
     """An installation whose model has a price and a name for each task, and which fetches from the sample web."""
-    served = HttpSettings(port=0, allowed_hosts=sample_web.hosts())
-    web = await stack.enter_async_context(HttpServer(sample_web.serve, served))
+    served = HttpSettings(port=0, allowed_hosts=feed.hosts())
+    web = await stack.enter_async_context(HttpServer(feed.serve, served))
     model = await stack.enter_async_context(model_server(slow(0.05, _judge())))
     place = await installed(
         kafka,
@@ -149,7 +149,7 @@ async def _place(kafka: str, prefix: str, folder: Path, stack: AsyncExitStack) -
         HANDLERS,
         TOPICS,
         fetch={
-            "resolve": dict.fromkeys(sample_web.hosts(), web.address),
+            "resolve": dict.fromkeys(feed.hosts(), web.address),
             "min_delay_seconds": 0.05,
             "cache_path": folder / "fetch.sqlite",
         },

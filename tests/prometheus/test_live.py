@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from streams.generate.alerts import Alert, alerts
-from streams.generate.dashboards.all import dashboards
-from streams.generate.recording import IN_TIME, TIER_SHARE
-from streams.telemetry.alert_settings import AlertSettings
+from streams.generate.alerts import IN_TIME, TIER_SHARE, Alert, alerts
+from streams.generate.grafana import dashboards
 from streams.telemetry.metric_defs import METRICS
+from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS
 from tests.prometheus.promtool import needs_prometheus
 from tests.prometheus.scene import Scene, places, play

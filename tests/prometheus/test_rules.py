@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streams.generate.alerts import Alert, Condition, alerts
-from streams.telemetry.alert_settings import AlertSettings
+from streams.telemetry.settings import AlertSettings
 from tests.prometheus.cases import Case, cases
 from tests.prometheus.promtool import needs_prometheus, promtool
 from tests.samples import ROOT

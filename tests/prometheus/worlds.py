@@ -4,8 +4,7 @@ differs where something is wrong. Three hours, a value a minute.
 
 from collections.abc import Mapping
 
-from streams.generate.expressions import LIVE
-from streams.generate.scraping import LAG_READER, WORKERS, services
+from streams.generate.promql import LAG_READER, LIVE, WORKERS, services
 from streams.telemetry import metric_defs as defs
 from streams.telemetry.metric_defs import MetricDef
 from streams.topology import HANDLERS

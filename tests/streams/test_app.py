@@ -11,7 +11,7 @@ from streams import app as module
 from streams.app import Application, installed_version, stages
 from streams.http import HttpServer
 from streams.pipeline.commit import AtLeastOnce, ExactlyOnce
-from streams.pipeline.subscription import Subscription, subscriptions
+from streams.pipeline.group import Subscription, subscriptions
 from streams.settings import LOCAL_KAFKA, HttpSettings, Settings, load_settings
 from streams.topology import HANDLERS
 from tests.streams.llm.questions import FREE

@@ -9,8 +9,8 @@ from aiokafka.errors import KafkaConnectionError
 from aiokafka.protocol.admin import ApiVersionResponse_v0
 from aiokafka.protocol.metadata import MetadataRequest_v1, MetadataResponse_v1
 
-from streams.kafka import make_producer, start, stop
-from streams.kafka_settings import KafkaSettings
+from streams.kafka.clients import make_producer, start, stop
+from streams.kafka.settings import KafkaSettings
 
 _METADATA = MetadataRequest_v1.API_KEY
 _ANSWERS = {

@@ -11,15 +11,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from schemas.replies import FetchedPage
-from streams.commands.doctor import check_fetching
+from streams.cli.doctor_checks import check_fetching
 from streams.fetch.cache import STEPS as FETCH_STEPS
 from streams.fetch.cache import FetchCache
 from streams.fetch.settings import FetchSettings
-from streams.llm.cache import STEPS as JOURNAL_STEPS
-from streams.llm.cache import SqliteStore
-from streams.llm.store import StoreError
-from streams.llm.usage import Experience, Usage, Used
-from streams.sqlite_file import Steps, upgrade
+from streams.files import Steps, upgrade
+from streams.llm.journal import Experience, JournalError, Usage, Used
+from streams.llm.sqlite_journal import STEPS as JOURNAL_STEPS
+from streams.llm.sqlite_journal import SqliteJournal
 from tests.streams.fetch.virtual import VirtualTime
 
 DAY, URL = "2025-01-02", "http://a.example/x"
@@ -96,7 +95,7 @@ async def test_an_older_journal_keeps_its_answers_and_costs(file: Path, old: str
     write(file, old)
     new = file.with_name("new.sqlite")
     for path in (file, new):
-        store = SqliteStore(path)
+        store = SqliteJournal(path)
         with capture_logs() as logs:
             found = await store.get("paid", 0)
         if path is file:
@@ -119,7 +118,7 @@ async def test_an_older_fetch_cache_is_used_or_started_over(file: Path, old: str
     page = FetchedPage(URL, URL, 200, "text/html", b"<p>x", time.now())
     new = file.with_name("new.sqlite")
     if old == UNCOUNTED_FETCHES:
-        cache = FetchCache(FetchSettings(cache_path=file), time.clock)
+        cache = FetchCache(FetchSettings(cache_path=file), time)
         await cache.put("q", URL, page)
         await cache.aclose()
         with closing(sqlite3.connect(file)) as database:
@@ -131,7 +130,7 @@ async def test_an_older_fetch_cache_is_used_or_started_over(file: Path, old: str
     else:
         write(file, old)
     for path in (file, new):
-        cache = FetchCache(FetchSettings(cache_path=path), time.clock)
+        cache = FetchCache(FetchSettings(cache_path=path), time)
         with capture_logs() as logs:
             found = await cache.get("q", URL)
         assert found == (page if path is file and old == UNCOUNTED_FETCHES else None)
@@ -149,11 +148,11 @@ async def test_a_newer_journal_is_refused_and_not_changed(file: Path) -> None:
     newer = len(JOURNAL_STEPS) + 1
     write(file, "CREATE TABLE answers (key TEXT, codec TEXT, answer BLOB)", newer)
     content = content_of(file)
-    store = SqliteStore(file)
+    store = SqliteJournal(file)
     expected = rf"kept.sqlite: a newer Assay .*\(schema {newer}, .* name another file with ASSAY_LLM__CACHE_PATH"
-    with pytest.raises(StoreError, match=expected):
+    with pytest.raises(JournalError, match=expected):
         await store.get("k", 0)
-    with pytest.raises(StoreError, match=expected):
+    with pytest.raises(JournalError, match=expected):
         await store.book(DAY, 1.0, None)
     await store.aclose()
     assert content_of(file) == content
@@ -164,7 +163,7 @@ async def test_a_newer_fetch_cache_is_replaced_by_memory_and_doctor_reports_it(f
     content = content_of(file)
     time, settings = VirtualTime(), FetchSettings(cache_path=file)
     page = FetchedPage(URL, URL, 200, "text/html", b"<p>x", time.now())
-    cache = FetchCache(settings, time.clock)
+    cache = FetchCache(settings, time)
     with capture_logs() as logs:
         await cache.put("q", URL, page)
     assert await cache.get("q", URL) == page
@@ -211,10 +210,10 @@ def test_a_file_goes_through_the_steps_that_it_lacks_and_through_no_other(file: 
 _OPENED = """
 import asyncio, sys
 from pathlib import Path
-from streams.llm.cache import SqliteStore
+from streams.llm.sqlite_journal import SqliteJournal
 
 async def main():
-    store = SqliteStore(Path(sys.argv[1]))
+    store = SqliteJournal(Path(sys.argv[1]))
     print(await store.book("2025-01-02", 0.25, None))
     await store.aclose()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streams.garbage import collector_at_rest, spare_collector
+from streams.process import freeze_gc, gc_paused
 
 
 class Knot:
@@ -22,36 +22,36 @@ def _collector() -> Iterator[None]:
 
 
 def test_the_collector_rests_and_then_looks_again() -> None:
-    with collector_at_rest():
+    with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_it_looks_again_after_a_start_that_failed() -> None:
-    with pytest.raises(ImportError, match="no such"), collector_at_rest():
+    with pytest.raises(ImportError, match="no such"), gc_paused():
         raise ImportError("no such module")
     assert gc.isenabled()
 
 
 def test_a_collector_that_was_off_stays_off() -> None:
     gc.disable()
-    with collector_at_rest():
+    with gc_paused():
         pass
     assert not gc.isenabled()
 
 
 def test_what_became_garbage_before_or_meanwhile_still_goes() -> None:
     before = weakref.ref(Knot())
-    with collector_at_rest():
+    with gc_paused():
         meanwhile = weakref.ref(Knot())
     gc.collect()
     assert (before(), meanwhile()) == (None, None)
 
 
 def test_what_is_left_out_for_good_is_no_garbage() -> None:
-    with collector_at_rest():
+    with gc_paused():
         knot, kept = weakref.ref(Knot()), Knot()
-    spare_collector()
+    freeze_gc()
     assert knot() is None
     assert kept.itself is kept
     assert gc.get_freeze_count() > 0

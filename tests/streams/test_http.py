@@ -9,13 +9,13 @@ from faststream.asgi import AsgiFastStream
 
 from streams.app import probe
 from streams.http import HttpServer, PortTakenError
-from streams.pipeline.health import Verdict
+from streams.pipeline.health import HealthReport
 from streams.settings import HttpSettings
 
-Answers = dict[str, Verdict]
+Answers = dict[str, HealthReport]
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 BODY = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
-WELL: Answers = {"/healthz": Verdict(())}
+WELL: Answers = {"/healthz": HealthReport(())}
 
 
 @pytest.fixture
@@ -39,14 +39,14 @@ async def get(address: str, path: str) -> tuple[int, Any]:
 
 
 async def test_a_probe_answers_200_or_503_with_the_problems() -> None:
-    verdicts = {"/healthz": Verdict(()), "/readyz": Verdict(("score_page: partitions not open yet",))}
+    verdicts = {"/healthz": HealthReport(()), "/readyz": HealthReport(("score_page: partitions not open yet",))}
     async with HttpServer(asgi_of(verdicts), HttpSettings(port=0)) as server:
         assert await get(server.address, "/healthz") == (200, {"ok": True, "problems": []})
         assert await get(server.address, "/readyz") == (
             503,
             {"ok": False, "problems": ["score_page: partitions not open yet"]},
         )
-        verdicts["/readyz"] = Verdict(())
+        verdicts["/readyz"] = HealthReport(())
         assert (await get(server.address, "/readyz"))[0] == 200, "a probe asks each time"
 
 
@@ -118,7 +118,7 @@ def by_default(port: int) -> HttpSettings:
 
 
 async def test_the_default_port_gives_way_to_a_free_one(taken: int) -> None:
-    async with HttpServer(asgi_of({"/healthz": Verdict(())}), by_default(taken)) as server:
+    async with HttpServer(asgi_of({"/healthz": HealthReport(())}), by_default(taken)) as server:
         assert server.address != f"127.0.0.1:{taken}"
         assert (await get(server.address, "/healthz"))[0] == 200
 
@@ -135,7 +135,7 @@ async def test_ipv6_is_understood() -> None:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError as error:
         pytest.skip(f"this machine has no IPv6: {error}")
-    async with HttpServer(asgi_of({"/healthz": Verdict(())}), HttpSettings(host="::1", port=0)) as server:
+    async with HttpServer(asgi_of({"/healthz": HealthReport(())}), HttpSettings(host="::1", port=0)) as server:
         assert server.address.startswith("[::1]:")
         assert (await get(server.address, "/healthz"))[0] == 200
 

@@ -9,8 +9,8 @@ import pytest
 from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.cache import FetchCache
 from streams.fetch.settings import FetchSettings
-from streams.llm.cache import SqliteStore
-from streams.private_files import make_private_file
+from streams.files import make_private_file
+from streams.llm.sqlite_journal import SqliteJournal
 from tests.streams.fetch.virtual import VirtualTime
 from tests.streams.query.indexes import fill, settings_at
 
@@ -30,7 +30,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 async def test_the_journal_and_what_sqlite_puts_beside_it(tmp_path: Path) -> None:
     folder = tmp_path / "state" / "of"
-    store = SqliteStore(folder / "llm.sqlite")
+    store = SqliteJournal(folder / "llm.sqlite")
     await store.keep("key", "{}", 0, 100, "2026-01-01", 0.5)
     assert modes(folder) == {"of": 0o700, "llm.sqlite": 0o600, "llm.sqlite-wal": 0o600, "llm.sqlite-shm": 0o600}
     await store.aclose()
@@ -38,7 +38,7 @@ async def test_the_journal_and_what_sqlite_puts_beside_it(tmp_path: Path) -> Non
 
 async def test_the_cache_of_fetched_pages_and_what_sqlite_puts_beside_it(tmp_path: Path) -> None:
     folder = tmp_path / "state"
-    cache = FetchCache(FetchSettings(cache_path=folder / "fetch.sqlite"), VirtualTime().clock)
+    cache = FetchCache(FetchSettings(cache_path=folder / "fetch.sqlite"), VirtualTime())
     await cache.put("", "https://a.example/", FetchRefused("https://a.example/", FetchFailure.NOT_HTML, "a picture"))
     named = {"fetch.sqlite": 0o600, "fetch.sqlite-wal": 0o600, "fetch.sqlite-shm": 0o600}
     assert modes(folder) == {"state": 0o700, **named}

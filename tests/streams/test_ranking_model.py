@@ -15,8 +15,8 @@ from structlog.testing import capture_logs
 
 from handlers.ranking.model import NAMES, ModelMismatchError, RankingModel
 from schemas.rules import Rules
-from streams.commands.doctor import check_trees
-from streams.commands.trial import HandlerTrial
+from streams.cli.doctor_checks import check_trees
+from streams.cli.handler_trial import HandlerTrial
 from streams.query.engine import QueryEngine
 from streams.ranking_model import SHIPPED_MANIFEST, manifest_path, read_ranking_model
 from streams.settings import SettingsError, load_settings

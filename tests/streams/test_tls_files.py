@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.kafka import TlsFileError, connection
-from streams.kafka_settings import KafkaSettings
+from streams.kafka.clients import TlsFileError, connection
+from streams.kafka.settings import KafkaSettings
 from tests.kafka.secured_kafka import KEY_PASSWORD, write_certificates
 from tests.samples import instance
 

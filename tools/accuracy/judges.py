@@ -18,9 +18,9 @@ from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Outcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, VectorsUnavailable
-from streams.llm.offline import answer_offline
+from streams.llm.tasks import answer_offline
+from streams.services import LiveServices
 from streams.settings import Settings
-from streams.world import LiveWorld
 
 OFFLINE = "offline"
 MOST_ROUNDS = 12
@@ -128,17 +128,17 @@ async def judges(settings: Settings, most_cases: int, most_usd: float) -> AsyncI
     if settings.llm.offline:
         yield [offline_judge()]
         return
-    world = LiveWorld(settings)
+    services = LiveServices(settings)
 
     async def answer(need: AskModel) -> ModelAnswer:
-        reply = await world.answer(need, None)
+        reply = await services.answer(need, None)
         assert isinstance(reply, ModelReply | ModelFailed | ModelUnavailable)
         return reply
 
     try:
         yield [offline_judge(), Judge(settings.llm.model or "model", answer, most_cases, most_usd)]
     finally:
-        await world.aclose()
+        await services.aclose()
 
 
 async def decide(

@@ -23,7 +23,7 @@ from schemas.needs import Ask, AskModel, FetchPages
 from schemas.outcome import Emit, Outcome
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated, RetrievedContent
-from streams.llm.offline import answer_offline
+from streams.llm.tasks import answer_offline
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy.goals import Goal

@@ -19,8 +19,8 @@ from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.replies import IndexReply, VectorsReply
 from streams.index.settings import EmbedderSettings
+from streams.services import LiveServices
 from streams.settings import Settings, load_settings
-from streams.world import LiveWorld
 from tools.accuracy.ranking_sets import Document
 
 _OF_TRUST = ("cts_score", "trust_features", "trust_label")
@@ -38,7 +38,7 @@ class RankingIndex:
     """
 
     name: str
-    world: LiveWorld
+    services: LiveServices
     pages: dict[str, ScoredPage] = field(default_factory=dict)
     points: int = 0
     refused: int = 0
@@ -48,7 +48,7 @@ class RankingIndex:
         """What is nearest, and the seconds of CPU that the first such search took."""
         if need not in self._found:
             began = process_time()
-            reply = await self.world.answer(need, None)
+            reply = await self.services.answer(need, None)
             assert isinstance(reply, VectorsReply), reply
             self._found[need] = reply, process_time() - began
         return self._found[need]
@@ -64,7 +64,7 @@ class RankingIndex:
 
     async def aclose(self) -> None:
         """Closes the index, which is gone then."""
-        await self.world.aclose()
+        await self.services.aclose()
 
 
 async def build(
@@ -78,7 +78,7 @@ async def build(
         with_trust: Without it the points are as they were before there was a trust score.
     """
     settings = _in_memory(embedder or EmbedderSettings())
-    index = RankingIndex(settings.index.embedder.kind, LiveWorld(settings))
+    index = RankingIndex(settings.index.embedder.kind, LiveServices(settings))
     score, points = settings.rules(ScorePageRules), settings.rules(IndexPageRules)
     for document in documents:
         body = base64.b64encode(document.body).decode()
@@ -92,7 +92,7 @@ async def build(
         assert isinstance(step, Ask)
         assert isinstance(step.need, IndexDocument)
         need = step.need if with_trust else _of_before(step.need)
-        reply = await index.world.answer(need, None)
+        reply = await index.services.answer(need, None)
         assert isinstance(reply, IndexReply), reply
         index.name, index.points = reply.embedder, index.points + reply.points
         index.pages[document.url] = page

@@ -23,7 +23,7 @@ from schemas.outcome import Emit, finished
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName
 from schemas.replies import Reply
-from streams.index.hashed_ngrams import hash_ngrams
+from streams.index.embedders import hash_ngrams
 from streams.settings import load_settings
 from tests.ranking_checks import out_of_order
 from tools.accuracy.judges import Judge

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from streams.broker import LocalKafka
+from streams.local_kafka.broker import LocalKafka
 from tools import labelled
 from tools.bench import pace, runs, table
 from tools.bench.child import Report

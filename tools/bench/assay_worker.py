@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 from streams.app import Application
-from streams.garbage import spare_collector
+from streams.process import freeze_gc
 from streams.settings import Settings, load_settings
 from streams.telemetry.logs import configure_logs
 from streams.topology import HANDLERS, Handler, Topic
@@ -44,7 +44,7 @@ async def drain(task: Task, meter: Meter) -> None:
     metered = replace(handler, fn=meter.metered(handler.fn))
     application = Application(settings_for(task.bootstrap, task.prefix, task.mode), [metered])
     await application.start()
-    spare_collector()  # as ``assay run`` does
+    freeze_gc()  # as ``assay run`` does
     await until(lambda: meter.seen >= task.records and all(group.settled for group in application.groups), seconds=1800)
     meter.report(**_checked(application, task)).tell()
     await application.stop()

@@ -20,7 +20,7 @@ from schemas.outcome import Emit
 from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
 from streams.app import Application
-from streams.topic_plan import create_topics
+from streams.kafka.topics import create_topics
 from streams.topology import EXTRACTION_COMPLETED, EXTRACTION_NEEDED, HANDLERS, Handler
 from tests.kafka.installation import until
 from tools.bench.assay_worker import settings_for
@@ -123,14 +123,16 @@ class Pace:
 async def measure(bootstrap: str, count: int) -> Pace:
     """Runs so many asks through the pipeline, exactly once."""
     settings = settings_for(bootstrap, "pace.", "exactly_once")
-    await create_topics(settings)
+    await create_topics(settings.kafka)
     await fill(settings, EXTRACTION_NEEDED.name, asks(count))
-    world = SlowWorld(RATE)
-    application = Application(settings, [slow_handler()], world=world)
+    services = SlowWorld(RATE)
+    application = Application(settings, [slow_handler()], services=services)
     await application.start()
-    await until(lambda: len(world.began) >= count and all(group.settled for group in application.groups), seconds=1800)
+    await until(
+        lambda: len(services.began) >= count and all(group.settled for group in application.groups), seconds=1800
+    )
     await application.stop()
-    return pace_of(world.began)
+    return pace_of(services.began)
 
 
 def pace_of(began: list[float]) -> Pace:

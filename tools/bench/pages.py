@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.kafka import connection, make_producer
+from streams.kafka.clients import connection, make_producer
 from streams.settings import Settings
 from tools import labelled
 

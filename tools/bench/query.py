@@ -29,9 +29,9 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
 from streams.query.engine import QueryEngine
+from streams.services import LiveServices
 from streams.settings import Settings, load_settings
 from streams.telemetry.logs import configure_logs
-from streams.world import LiveWorld
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(IndexPageRules)
@@ -67,14 +67,14 @@ class Stopwatch:
         spent: Milliseconds by what was asked for, since they were last taken.
     """
 
-    def __init__(self, world: LiveWorld) -> None:
-        self._world = world
+    def __init__(self, services: LiveServices) -> None:
+        self._services = services
         self.spent: dict[str, float] = {}
 
     async def answer(self, need: Need, run: str | None) -> Reply:
         began = perf_counter()
         try:
-            return await self._world.answer(need, run)
+            return await self._services.answer(need, run)
         finally:
             name = {SearchVectors: "search", AskModel: "judge"}.get(type(need), "other")
             self.spent[name] = self.spent.get(name, 0.0) + 1000 * (perf_counter() - began)
@@ -133,13 +133,13 @@ def pages(seed: int = 1) -> Iterator[ScoredPage]:
         number += 1
 
 
-async def fill(world: LiveWorld, points: int) -> list[str]:
+async def fill(services: LiveServices, points: int) -> list[str]:
     """Indexes pages until there are so many points; returns titles."""
     titles, written = [], 0
     for page in pages():
         ask = index_page(page, RULES)
         assert isinstance(ask, Ask)
-        reply = await world.answer(ask.need, None)
+        reply = await services.answer(ask.need, None)
         written += getattr(reply, "written", 0)
         titles.append(page.title)
         if written >= points:
@@ -184,23 +184,23 @@ def settings_at(path: Path | None) -> Settings:
 async def measured(points: int, queries: int, filtered: bool, path: Path | None = None) -> dict[str, Any]:
     """Fills an index and asks it."""
     settings = settings_at(path)
-    world = LiveWorld(settings)
-    watch = Stopwatch(world)
+    services = LiveServices(settings)
+    watch = Stopwatch(services)
     began = perf_counter()
-    titles = await fill(world, points)
+    titles = await fill(services, points)
     filled = perf_counter() - began
     figures = await ask(QueryEngine(settings, watch), watch, titles, queries, filtered)
-    await world.aclose()
+    await services.aclose()
     return figures | {"points": points, "filtered": filtered, "pages": len(titles), "filled_seconds": round(filled, 1)}
 
 
 async def opened(points: int, folder: Path) -> dict[str, Any]:
     """How long it takes to open an index in files, in a process of its own, and how much memory."""
-    world = LiveWorld(settings_at(folder))
+    services = LiveServices(settings_at(folder))
     began = perf_counter()
-    await fill(world, points)
+    await fill(services, points)
     filled = perf_counter() - began
-    await world.aclose()
+    await services.aclose()
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tools.bench.query", "--open", str(folder)), stdout=asyncio.subprocess.PIPE
     )
@@ -223,13 +223,13 @@ def open_only(folder: Path) -> dict[str, float]:
 
 
 async def _opening(folder: Path) -> tuple[float, int]:
-    world = LiveWorld(settings_at(folder))
+    services = LiveServices(settings_at(folder))
     began = perf_counter()
-    await world.open_index()
+    await services.open_index()
     took = perf_counter() - began
     with open("/proc/self/statm", encoding="ascii") as file:  # noqa: ASYNC230 - a line from the kernel
         held = int(file.read().split()[1])
-    await world.aclose()
+    await services.aclose()
     return took, held
 
 

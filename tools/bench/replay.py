@@ -22,16 +22,16 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
-from streams.broker import LocalKafka
 from streams.clock import SystemClock
-from streams.kafka import connection, make_producer, make_reader
-from streams.pipeline.subscription import Subscription
+from streams.kafka.clients import connection, make_producer, make_reader
+from streams.kafka.topics import create_topics
+from streams.local_kafka.broker import LocalKafka
+from streams.pipeline.group import Subscription
+from streams.replay.group import starts_of
 from streams.replay.ledger import Ledger, Starts
 from streams.replay.plan import run_group
 from streams.replay.ranges import LATEST, resolve_ranges
-from streams.replay.reading import starts_of
 from streams.settings import Settings
-from streams.topic_plan import create_topics
 from streams.topology import HANDLERS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, page, until
 from tests.kafka.replays import assay_replay
@@ -69,7 +69,7 @@ async def _measure(options: argparse.Namespace) -> int:
 async def live_beside_replay(bootstrap: str, options: argparse.Namespace) -> dict[str, Any]:
     """Ages of live pages in seconds, without and with a replay, and what the replay did meanwhile."""
     settings = settings_for(bootstrap, "live.")
-    await create_topics(settings)
+    await create_topics(settings.kafka)
     await fill(settings, CRAWLED, islice(_pages("old"), options.backlog))
     # The worker has done these before, as it were.
     here = await resolve_ranges(settings, CRAWLED, LATEST)
@@ -107,7 +107,7 @@ async def live_beside_replay(bootstrap: str, options: argparse.Namespace) -> dic
 async def killed(bootstrap: str, backlog: int, kills: int) -> dict[str, Any]:
     """A backfill killed so often: its results, how many different ones, and the time it took."""
     settings = settings_for(bootstrap, "kills.")
-    await create_topics(settings)
+    await create_topics(settings.kafka)
     assay = Installation(settings)
     await assay.feed(page(number) for number in range(backlog))
     began, arguments, at = time.monotonic(), ["score_page", "--plan", PLAN], []
@@ -175,7 +175,7 @@ async def _worker(settings: Settings) -> Process:
         "ASSAY_HTTP__ENABLED": "false",
         "ASSAY_LOGS__LEVEL": "error",
     }
-    program = "from streams.cli import main; main()"
+    program = "from streams.cli.main import main; main()"
     return await asyncio.create_subprocess_exec(sys.executable, "-c", program, "run", "score_page", env=environment)
 
 

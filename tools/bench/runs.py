@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from streams.kafka import make_admin, opened
-from streams.topic_plan import create_topics
+from streams.kafka.clients import make_admin, opened
+from streams.kafka.topics import create_topics
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED
 from tools.bench.assay_worker import NOTES_TOPIC, SEEN_TOPIC, SEES, handler_of, settings_for
 from tools.bench.child import Report, Task
@@ -48,7 +48,7 @@ async def feed_pages(bootstrap: str, times: int, prefix: str = "") -> Feed:
     """The pages so often, in a topic of their own."""
     prefix = prefix or f"pages{times}."
     settings = settings_for(bootstrap, prefix)
-    await create_topics(settings)
+    await create_topics(settings.kafka)
     count = await fill(settings, PAGES_CRAWLED.name, page_records(load_pages(), times))
     return Feed(bootstrap, prefix, PAGES_CRAWLED.name, PAGES_SCORED.name, count)
 
@@ -57,7 +57,7 @@ async def feed_notes(bootstrap: str, count: int) -> Feed:
     """So many small messages, in a topic of their own."""
     prefix = f"notes{count}."
     settings = settings_for(bootstrap, prefix)
-    await create_topics(settings, topics=(NOTES_TOPIC, SEEN_TOPIC), handlers=(SEES,))
+    await create_topics(settings.kafka, topics=(NOTES_TOPIC, SEEN_TOPIC), handlers=(SEES,))
     await fill(settings, NOTES, ((*note(number), []) for number in range(count)))
     return Feed(bootstrap, prefix, NOTES, SEEN, count)
 

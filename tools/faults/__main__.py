@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from streams.broker import LocalKafka
+from streams.local_kafka.broker import LocalKafka
 from streams.telemetry.logs import configure_logs
 from tests.proxy import Proxy
 from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import uuid4
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
-from streams.pipeline.commit import AtLeastOnce, ExactlyOnce, committed_offset, send_all
+from streams.kafka.transactions import send_all
+from streams.pipeline.commit import AtLeastOnce, ExactlyOnce, ProducerFactory, _committed_offset
 
 
 class OneIdForTheProcess(ExactlyOnce):
@@ -20,12 +21,24 @@ class OneIdForTheProcess(ExactlyOnce):
     _shared: ClassVar[dict[str, AIOKafkaProducer]] = {}
     _turn: ClassVar[asyncio.Lock] = asyncio.Lock()
 
+    def __init__(
+        self,
+        partition: TopicPartition,
+        group: str,
+        topic_prefix: str,
+        consumer: Any,
+        producers: ProducerFactory,
+        deadline_seconds: float,
+    ) -> None:
+        super().__init__(partition, group, topic_prefix, consumer, producers, deadline_seconds)
+        self._producers = producers
+
     async def open(self) -> int | None:
         async with self._turn:
             if "it" not in self._shared:
-                self._shared["it"] = self._producer._producers(f"{self._prefix}{uuid4()}")
+                self._shared["it"] = self._producers(f"{self._prefix}{uuid4()}")
                 await self._shared["it"].start()
-        return await committed_offset(self._consumer, self._partition, 8)
+        return await _committed_offset(self._consumer, self._partition, 8)
 
     async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
         async with self._turn:
@@ -42,7 +55,7 @@ class SendsNotAwaited(ExactlyOnce):
     """Commits without looking whether the records were taken."""
 
     async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
-        producer = self._producer.get()
+        producer = self._writer._running()
         await producer.begin_transaction()
         for record in outputs:
             await producer.send(
@@ -57,10 +70,10 @@ class ReadBeforeTheFence(ExactlyOnce):
     """Reads the committed offset while the previous owner may still commit."""
 
     async def open(self) -> int | None:
-        committed = await committed_offset(self._consumer, self._partition, 8)
+        committed = await _committed_offset(self._consumer, self._partition, 8)
         print("read", flush=True)
         await asyncio.sleep(4)
-        await self._producer.start(self.transactional_id)
+        await self._writer.start()
         return committed
 
 
@@ -77,7 +90,7 @@ class OffsetBeforeOutputs(AtLeastOnce):
 
     async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
         await self._consumer.commit({self._partition: next_offset})
-        await send_all(self._producer.get(), self._prefix, outputs)
+        await self._writer.send(self._prefix, outputs)
 
 
 BUGS: dict[str, type[ExactlyOnce | AtLeastOnce]] = {

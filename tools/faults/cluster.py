@@ -16,9 +16,9 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from schemas.dead import dead_letter_topic
-from streams.broker import LocalKafka
-from streams.kafka import make_admin, make_producer, make_reader, opened, producer_options, start, stop
-from streams.topic_plan import create_topics
+from streams.kafka.clients import make_admin, make_producer, make_reader, opened, producer_options, start, stop
+from streams.kafka.topics import create_topics
+from streams.local_kafka.broker import LocalKafka
 from tests.proxy import Proxy
 from tools.faults.chain import (
     ARRIVED,
@@ -283,7 +283,7 @@ class Cluster:
     async def open(self) -> None:
         """Makes the topics, and opens the clients."""
         chain = handlers(Arm())
-        await create_topics(self.settings, TOPICS, chain)
+        await create_topics(self.settings.kafka, TOPICS, chain)
         await self.limit(PASSED.name, LARGEST_PASSED)
         options = producer_options(self.settings.kafka, None, "feed") | {"request_timeout_ms": FEED_SECONDS * 1000}
         self._producer = AIOKafkaProducer(**options)

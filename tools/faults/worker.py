@@ -14,13 +14,12 @@ import aiokafka.client
 from aiokafka import TopicPartition
 
 from streams.app import Application
+from streams.cli.run import stop_on_signals
 from streams.codec import OutputRecord
-from streams.commands.run import stop_on_signals
-from streams.kafka import group_of, producer_options
+from streams.kafka.clients import group_of, producer_options
 from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.group import StageFactory
-from streams.pipeline.subscription import Subscription
+from streams.pipeline.group import StageFactory, Subscription
 from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
 from tools.faults.bugs import BUGS
@@ -61,7 +60,7 @@ async def work(options: argparse.Namespace) -> int:
     settings = settings_of(options.bootstrap, options.prefix)
     stage = STAGES[options.stage]
     application = Application(
-        settings, handlers(arm), world=journal, commits=lambda s, subscription: _stages(s, subscription, stage, arm)
+        settings, handlers(arm), services=journal, commits=lambda s, subscription: _stages(s, subscription, stage, arm)
     )
     starting = asyncio.ensure_future(application.start())
     stopping = asyncio.ensure_future(stop.wait())

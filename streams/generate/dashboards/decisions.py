@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streams.generate.expressions import RANGE, increase, mean, rate, series
+from streams.generate.alerts import TIER_SHARE
 from streams.generate.panels import Dashboard, Panel, Query, Row, counted, single, stands
-from streams.generate.recording import TIER_SHARE
+from streams.generate.promql import RANGE, increase, mean, rate, series
 from streams.telemetry import metric_defs as defs
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from streams.generate.expressions import RANGE, increase, level, once, quantile, rate, series
+from streams.generate.alerts import IN_TIME
 from streams.generate.panels import Dashboard, Panel, Query, Row, counted, single, slowest, stands
-from streams.generate.recording import IN_TIME
-from streams.generate.scraping import WORKERS
+from streams.generate.promql import RANGE, WORKERS, increase, level, once, quantile, rate, series
 from streams.telemetry import metric_defs as defs
 from streams.topology import HANDLERS, Handler
 
@@ -111,7 +110,7 @@ def _flow() -> tuple[Panel, ...]:
         ),
         slowest(
             "Time in the handler",
-            "Work on one input, waits for the world included. For the cpu lane, milliseconds.",
+            "Work on one input, including waits for services. For the cpu lane, milliseconds.",
             defs.HANDLER_DURATION,
             "handler",
             shares=(0.5, 0.99),

@@ -12,7 +12,7 @@ from schemas.outcome import finished
 from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted
 from schemas.replies import Reply, VectorHit, VectorsReply
-from streams.llm.offline import answer_offline
+from streams.llm.tasks import answer_offline
 from tests.handlers.ranking.frozen.cases import frozen_model
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules

@@ -12,7 +12,7 @@ from handlers.reasoning.context import ROLES, Source, order_sources, role_messag
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, Message
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.offline import answer_offline
+from streams.llm.tasks import answer_offline
 from tests.handlers.reasoning.results import result
 from tests.rendered import blocks_of
 from tests.rules import shipped_rules

@@ -1,6 +1,6 @@
 """Inputs held against what became of them."""
 
-from streams.demo.account import Account, Balance, Trace, faults
+from streams.demo.tally import Audit, Balance, Trace, faults
 from streams.topology import HANDLERS
 from tests.samples import the_handler
 
@@ -8,14 +8,14 @@ HANDLER = the_handler("score_page")
 GIVEN, WRITTEN = HANDLER.consumes, HANDLER.emits[0]
 
 
-def account_of(*inputs: str) -> Account:
-    account = Account([HANDLER])
+def account_of(*inputs: str) -> Audit:
+    account = Audit([HANDLER])
     for identity in inputs:
         account.see(GIVEN, Trace(identity))
     return account
 
 
-def balance(account: Account, dropped: int = 0) -> Balance:
+def balance(account: Audit, dropped: int = 0) -> Balance:
     return account.balances({"score_page": dropped})["score_page"]
 
 
@@ -64,6 +64,6 @@ def test_what_others_write_is_no_answer() -> None:
 
 
 def test_every_handler_of_the_topology_is_held_to_account() -> None:
-    balances = Account(HANDLERS).balances({})
+    balances = Audit(HANDLERS).balances({})
     assert list(balances) == [handler.name for handler in HANDLERS]
     assert not faults(balances)

@@ -11,8 +11,7 @@ from schemas.llm import CallOutcome, LlmCall
 from schemas.pages import Tier
 from schemas.queries import RankingRequested
 from schemas.retrieval import ResultCounts, ResultsClassified, RetrievalEvaluated, RetrievalScores, ScoreSource
-from streams.demo.account import Trace
-from streams.demo.tally import Tally
+from streams.demo.tally import Tally, Trace
 from tests.rules import shipped_rules
 from tests.streams.query.toys import completed, ranked
 

@@ -9,7 +9,7 @@ from aiokafka import ConsumerRecord
 
 from schemas.dead import DeadLetter
 from streams.codec import OutputRecord
-from streams.dlq.letters import Letter
+from streams.dlq.dead_letters import DeadLetterRecord
 from streams.dlq.redrive import revive
 from tests.samples import instance
 
@@ -21,10 +21,12 @@ NOTES = (
 )
 
 
-def letter(*headers: tuple[str, bytes | None], key: bytes | None = b"k", value: bytes | None = b"v") -> Letter:
+def letter(
+    *headers: tuple[str, bytes | None], key: bytes | None = b"k", value: bytes | None = b"v"
+) -> DeadLetterRecord:
     stamp = int(datetime(2026, 1, 2, tzinfo=UTC).timestamp() * 1000)
     record: Any = ConsumerRecord("dead", 0, 5, stamp, 0, key, value, None, 0, 0, headers)
-    return Letter("score_page", record, DeadLetter.of(headers), None)
+    return DeadLetterRecord("score_page", record, DeadLetter.of(headers), None)
 
 
 def revived(*headers: tuple[str, bytes | None], **record: Any) -> OutputRecord:

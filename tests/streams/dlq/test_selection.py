@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.dead import DeadLetter
-from streams.dlq.selection import Selection, SelectionError, selection_of
+from streams.dlq.dead_letters import Selection, SelectionError, selection_of
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
 

@@ -23,7 +23,7 @@ def page(time: VirtualTime, body: bytes = b"<p>x") -> FetchedPage:
 
 @asynccontextmanager
 async def caching(time: VirtualTime, **settings: object) -> AsyncIterator[FetchCache]:
-    cache = FetchCache(FetchSettings.model_validate(settings), time.clock)
+    cache = FetchCache(FetchSettings.model_validate(settings), time)
     try:
         yield cache
     finally:

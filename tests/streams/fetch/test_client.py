@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from schemas.replies import FetchFailure, FetchRefused
-from streams.fetch.client import Client, Response, Wanted
-from streams.fetch.clock import Clock
+from streams.clock import SystemClock
+from streams.fetch.client import Accepts, FetchClient, Response
 from streams.fetch.guard import Admitted
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
@@ -18,7 +18,7 @@ from tests.streams.fetch.web import response
 
 CERTIFICATE = Path(__file__).parent / "site.example.pem"
 """Made for these tests, for the name ``site.example`` alone; its key opens nothing else."""
-WANTED = Wanted(("text/html",), 4096)
+WANTED = Accepts(("text/html",), 4096)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ async def served() -> AsyncIterator[tuple[int, list[str | None]]]:
 
 async def get(port: int, host: str, trusting: bool = True) -> Response | FetchRefused:
     trusted = ssl.create_default_context(cafile=str(CERTIFICATE)) if trusting else None
-    async with Client(FetchSettings(), Clock(), trusted) as client:
+    async with FetchClient(FetchSettings(), SystemClock(), trusted) as client:
         target = Target("https", host, 443, "/")
         return await client.get(Admitted(target, (("127.0.0.1", port),)), WANTED)
 
@@ -75,7 +75,7 @@ async def test_certificates_that_the_environment_names_are_not_trusted(
 async def test_the_next_address_is_tried_where_nobody_answers(served: tuple[int, list[str | None]]) -> None:
     port, _ = served
     trusted = ssl.create_default_context(cafile=str(CERTIFICATE))
-    async with Client(FetchSettings(), Clock(), trusted) as client:
+    async with FetchClient(FetchSettings(), SystemClock(), trusted) as client:
         places = (("127.0.0.1", 1), ("127.0.0.1", port))
         found = await client.get(Admitted(Target("https", "site.example", 443, "/"), places), WANTED)
     assert isinstance(found, Response)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from schemas.replies import FetchFailure, FetchRefused
-from streams.fetch.addresses import why_not_global
-from streams.fetch.guard import Admitted, SystemResolver, admit
+from streams.fetch.guard import Admitted, SystemResolver, admit, why_not_global
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target, parse_target
 from streams.settings import load_settings

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.cache import FetchCache
-from streams.fetch.client import Response, Wanted
+from streams.fetch.client import Accepts, Response
 from streams.fetch.robots import Robots, RobotsRules, rules_for
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
@@ -38,13 +38,13 @@ class Site:
         self.found: list[str] = []
         self.time = VirtualTime()
         self.settings = FetchSettings.model_validate({"user_agent": "AssayBot/1.0", **settings})
-        self.cache = FetchCache(self.settings, self.time.clock)
+        self.cache = FetchCache(self.settings, self.time)
         self.restart()
 
     def restart(self) -> None:
-        self.robots = Robots(self.settings, self.time.clock, self.get, self.cache, self.found.append)
+        self.robots = Robots(self.settings, self.time, self.get, self.cache, self.found.append)
 
-    async def get(self, url: str, wanted: Wanted) -> Answer:
+    async def get(self, url: str, wanted: Accepts) -> Answer:
         assert wanted.cut
         self.asked.append(url)
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]

@@ -185,7 +185,7 @@ async def test_a_server_in_trouble_is_asked_again(web: Web) -> None:
 async def test_a_short_wish_to_wait_is_granted(web: Web) -> None:
     web.routes["/a"] = in_turn(response("", status=429, Retry_After="7"), PAGE)
     time = VirtualTime()
-    async with FetchWorker(settings(web), clock=time.clock) as worker:
+    async with FetchWorker(settings(web), clock=time, chance=lambda: 0.5) as worker:
         assert await reason(worker, "http://site.example/a") is None
     assert 7.0 in time.slept
 
@@ -303,7 +303,9 @@ async def test_a_host_whose_answer_was_not_waited_for_is_left_alone_all_the_same
 
     web.routes["/a"], web.routes["/b"] = hang, PAGE
     time = VirtualTime()
-    async with FetchWorker(settings(web, robots=False, min_delay_seconds=3.0), clock=time.clock) as worker:
+    async with FetchWorker(
+        settings(web, robots=False, min_delay_seconds=3.0), clock=time, chance=lambda: 0.5
+    ) as worker:
         fetching = asyncio.create_task(fetch(worker, "http://site.example/a"))
         await begun.wait()
         fetching.cancel()
@@ -476,7 +478,9 @@ async def test_a_host_is_left_alone_for_as_long_as_it_asks_but_not_for_ever(web:
     web.routes["/a"] = response("later", status=503, Retry_After="99999999999")
     web.routes["/b"] = PAGE
     time = VirtualTime()
-    async with FetchWorker(settings(web, robots=False, longest_rest_seconds=3600.0), clock=time.clock) as worker:
+    async with FetchWorker(
+        settings(web, robots=False, longest_rest_seconds=3600.0), clock=time, chance=lambda: 0.5
+    ) as worker:
         assert await reason(worker, "http://site.example/a") is FetchFailure.RATE_LIMITED
         time.seconds += 3580
         assert await reason(worker, "http://site.example/b") is None, "waited for: it is not long any more"
@@ -487,7 +491,9 @@ async def test_a_host_that_is_asked_too_often_gets_twice_the_pause_and_one_more_
     web.routes["/a"] = in_turn(response("", status=429), PAGE)
     web.routes["/b"] = response("", status=429)
     time = VirtualTime()
-    async with FetchWorker(settings(web, robots=False, min_delay_seconds=2.0), clock=time.clock) as worker:
+    async with FetchWorker(
+        settings(web, robots=False, min_delay_seconds=2.0), clock=time, chance=lambda: 0.5
+    ) as worker:
         assert await reason(worker, "http://site.example/a") is None
         assert time.slept == [4.0]
         assert await reason(worker, "http://site.example/b") is FetchFailure.RATE_LIMITED
@@ -509,7 +515,7 @@ async def test_only_what_was_served_speeds_up(web: Web, status: int, pause: floa
     web.routes["/a"] = response("<p>one", status=status, Location="ftp://site.example/")
     web.routes["/b"] = PAGE
     values = {"robots": False, "attempts": 1, "min_delay_seconds": 1.0}
-    async with FetchWorker(settings(web, **values), clock=time.clock) as worker:
+    async with FetchWorker(settings(web, **values), clock=time, chance=lambda: 0.5) as worker:
         for path in ("slow", "a", "b"):
             await fetch(worker, f"http://site.example/{path}")
     assert time.slept == [10.0, pause]
@@ -542,7 +548,7 @@ async def test_a_page_that_has_not_changed_is_not_sent_again(web: Web, marks: tu
     web.routes["/a"] = versions.answer
     web.routes["/moved"] = response("", status=301, Location="/a")
     time, registry = VirtualTime(), CollectorRegistry()
-    async with FetchWorker(settings(web), clock=time.clock, metrics=Metrics(registry)) as worker:
+    async with FetchWorker(settings(web), clock=time, chance=lambda: 0.5, metrics=Metrics(registry)) as worker:
         [first] = await fetch(worker, "http://site.example/a")
         time.seconds += 60
         for url in ("http://site.example/a", "http://site.example/moved"):

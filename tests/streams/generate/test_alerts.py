@@ -7,10 +7,10 @@ import yaml
 from pydantic import ValidationError
 
 from streams.generate.alerts import Alert, alerts
-from streams.generate.dashboards.all import dashboards
+from streams.generate.grafana import dashboards
 from streams.generate.prometheus import prometheus
-from streams.telemetry.alert_settings import AlertSettings
 from streams.telemetry.metric_defs import METRICS
+from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS
 from tests.samples import ROOT
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streams.generate.dashboards.all import dashboards
-from streams.generate.expressions import series
-from streams.generate.grafana import FOLDER, SOURCE_UID, as_json, grafana
+from streams.generate.grafana import FOLDER, SOURCE_UID, as_json, dashboards, grafana
 from streams.generate.panels import Dashboard
+from streams.generate.promql import series
 from streams.telemetry import metric_defs as defs
 from streams.telemetry.metric_defs import METRICS
 from streams.topology import HANDLERS

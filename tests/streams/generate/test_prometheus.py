@@ -4,12 +4,12 @@ import re
 
 import yaml
 
+from streams.generate.alerts import AGE_P99, IN_TIME, LATE, TIER_SHARE, recording_rules
 from streams.generate.compose_workers import HTTP_PORT
-from streams.generate.recording import AGE_P99, IN_TIME, LATE, TIER_SHARE, recording_rules
-from streams.generate.scraping import LAG_READER, WORKERS, scraping, services
+from streams.generate.promql import LAG_READER, WORKERS, scraping, services
 from streams.settings_files import read_document
-from streams.telemetry.alert_settings import AlertSettings
 from streams.telemetry.metric_defs import AGE_BUCKETS
+from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS
 from tests.samples import ROOT
 

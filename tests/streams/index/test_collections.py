@@ -11,8 +11,8 @@ from handlers.index_utterance import IndexUtteranceRules, index_utterance
 from schemas.claims import UtteranceRecorded
 from schemas.needs import Ask, IndexDocument, SearchVectors
 from schemas.replies import IndexReply, VectorsReply, VectorsUnavailable
+from streams.services import LiveServices
 from streams.settings import load_settings
-from streams.world import LiveWorld
 from tests.rules import shipped_rules
 from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer
@@ -22,12 +22,12 @@ SAID = ("The bridge over the mill race is closed.", "The choir sings on Friday."
 
 
 @pytest.fixture(params=["memory", "files", "server"])
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LiveWorld]:
+async def services(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LiveServices]:
     with ExitStack() as stack:
         index: dict[str, Any] = {"path": str(tmp_path / "index") if request.param == "files" else None}
         if request.param == "server":
             index = {"url": stack.enter_context(QdrantServer().listening()).url}
-        made = LiveWorld(load_settings(index=index))
+        made = LiveServices(load_settings(index=index))
         yield made
         await made.aclose()
 
@@ -37,22 +37,22 @@ def point_of(number: int) -> IndexDocument:
     return instance(IndexDocument, instance(Ask, index_utterance(said, RULES)).need)
 
 
-async def test_utterances_are_found_by_their_like_and_pages_are_not_touched(world: LiveWorld) -> None:
-    empty = await world.answer(SearchVectors("utterances", "anything", 5), None)
+async def test_utterances_are_found_by_their_like_and_pages_are_not_touched(services: LiveServices) -> None:
+    empty = await services.answer(SearchVectors("utterances", "anything", 5), None)
     assert empty == VectorsReply(())
     for number in range(len(SAID)):
-        reply = instance(IndexReply, await world.answer(point_of(number), None))
+        reply = instance(IndexReply, await services.answer(point_of(number), None))
         assert reply.written == 1
-    again = instance(IndexReply, await world.answer(point_of(0), None))
+    again = instance(IndexReply, await services.answer(point_of(0), None))
     assert (again.written, again.removed) == (0, 0)
-    found = instance(VectorsReply, await world.answer(SearchVectors("utterances", "The bridge is closed.", 2), None))
+    found = instance(VectorsReply, await services.answer(SearchVectors("utterances", "The bridge is closed.", 2), None))
     assert found.hits[0].payload["source_id"] == "talk-0"
     assert len(found.hits) == 2
     assert found.hits[0].score > found.hits[1].score
-    assert await world.answer(SearchVectors("documents", "The bridge is closed.", 2), None) == VectorsReply(())
+    assert await services.answer(SearchVectors("documents", "The bridge is closed.", 2), None) == VectorsReply(())
 
 
 async def test_a_store_that_is_down_says_so() -> None:
-    world = LiveWorld(load_settings(index={"url": "http://127.0.0.1:9"}))
-    assert isinstance(await world.answer(SearchVectors("utterances", "a", 1), None), VectorsUnavailable)
-    await world.aclose()
+    services = LiveServices(load_settings(index={"url": "http://127.0.0.1:9"}))
+    assert isinstance(await services.answer(SearchVectors("utterances", "a", 1), None), VectorsUnavailable)
+    await services.aclose()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.index.hashed_ngrams import HashedNgrams, hash_ngrams
+from streams.index.embedders import HashedNgrams, hash_ngrams
 
 
 def likeness(one: str, other: str) -> float:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from handlers.indexing.points import MEMORY
-from streams.index.embedded import has_collection
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError, StoredPoint
 from streams.index.qdrant import QdrantStore
-from streams.index.settings import IndexSettings
+from streams.index.settings import IndexSettings, has_collection
 from tests.streams.index.qdrant_server import QdrantServer
 
 # The client forgets the lock file that it could not lock.

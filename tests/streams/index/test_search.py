@@ -19,7 +19,7 @@ from schemas.pages import ScoredPage, TrustFeatures
 from schemas.queries import RankingFilters
 from schemas.replies import IndexReply, VectorHit, VectorsReply
 from streams.clock import SystemClock
-from streams.index.hashed_ngrams import HashedNgrams, hash_ngrams
+from streams.index.embedders import HashedNgrams, hash_ngrams
 from streams.index.ports import StoredPoint
 from streams.index.qdrant import QdrantStore
 from streams.index.settings import IndexSettings

@@ -14,7 +14,7 @@ from handlers.indexing.points import document_id_of, points_of
 from schemas.needs import IndexDocument
 from schemas.pages import Tier
 from schemas.replies import IndexReply, IndexUnavailable
-from streams.index.hashed_ngrams import HashedNgrams
+from streams.index.embedders import HashedNgrams
 from streams.index.ports import IndexDownError, StoreCounts, StoredPoint, Vector
 from streams.index.qdrant import QdrantStore
 from streams.index.settings import IndexSettings

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from streams.llm.limits import Shares
 from streams.llm.settings import ModelLimits, TaskPolicy
-from streams.llm.shares import Shares
 from tests.streams.llm.questions import FREE, MODEL, TASK, gateway_at, question
 
 TOPIC = "topic"

@@ -10,11 +10,11 @@ from prometheus_client import CollectorRegistry
 
 from schemas.needs import AskModel, Message
 from streams.clock import Clock, SystemClock
-from streams.llm.cache import SqliteStore
 from streams.llm.gateway import Gateway
+from streams.llm.journal import AnswerJournal, JournalError
+from streams.llm.limits import Shares
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection, TaskPolicy
-from streams.llm.shares import Shares
-from streams.llm.store import AnswerStore, StoreError
+from streams.llm.sqlite_journal import SqliteJournal
 from streams.telemetry.metrics import Metrics
 from tests.streams.llm.model_server import Behaviour, ModelServer, model_server
 
@@ -45,7 +45,7 @@ async def gateway_at(
     limits: ModelLimits = FREE,
     clock: Clock | None = None,
     shares: Shares | None = None,
-    store: AnswerStore | None = None,
+    store: AnswerJournal | None = None,
     cache_path: Path | None = None,
     weights: Mapping[str, float] | None = None,
     metrics: Metrics | None = None,
@@ -53,8 +53,8 @@ async def gateway_at(
 ) -> AsyncIterator[Gateway]:
     """A gateway to one server, closed after the block."""
     if store is None and not llm.get("redis_url"):
-        store = SqliteStore(cache_path)
-        with contextlib.suppress(StoreError):
+        store = SqliteJournal(cache_path)
+        with contextlib.suppress(JournalError):
             # On a busy machine a file takes longer to be made than the hasty have.
             await store.get("", 0.0)
     hasty = {"first_backoff_seconds": 0.02, "max_backoff_seconds": 0.05}

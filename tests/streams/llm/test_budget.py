@@ -2,8 +2,8 @@
 
 from prometheus_client import CollectorRegistry
 
-from streams.llm.budget import Budget
-from streams.llm.cache import make_store
+from streams.llm.accounting import Budget
+from streams.llm.sqlite_journal import make_store
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import VirtualClock
 

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.llm import CallOutcome, LlmCall
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.flights import Flights, Replied
+from streams.llm.gateway import Replied, SingleFlight
 
 CALL = LlmCall(
     judged_by="model",
@@ -38,7 +38,7 @@ class Asked:
 
 @pytest.mark.parametrize("reply", [ModelReply("1", (), CALL), ModelFailed(CALL, "no"), ModelUnavailable("down", 3.0)])
 async def test_all_get_the_reply_and_one_its_cost(reply: Replied) -> None:
-    flights, ask = Flights(), Asked(reply)
+    flights, ask = SingleFlight(), Asked(reply)
     asking = [asyncio.create_task(flights.share("k", ask)) for _ in range(4)]
     await asyncio.sleep(0)
     ask.may.set()
@@ -53,7 +53,7 @@ async def test_all_get_the_reply_and_one_its_cost(reply: Replied) -> None:
 
 
 async def test_when_the_first_is_cancelled_the_next_asks() -> None:
-    flights, ask = Flights(), Asked(ModelReply("1", (), CALL))
+    flights, ask = SingleFlight(), Asked(ModelReply("1", (), CALL))
     first, *others = [asyncio.create_task(flights.share("k", ask)) for _ in range(4)]
     await asyncio.sleep(0)
     first.cancel()
@@ -74,7 +74,7 @@ async def test_when_the_first_is_cancelled_the_next_asks() -> None:
 
 
 async def test_who_comes_later_asks_anew_and_other_keys_are_others() -> None:
-    flights, ask = Flights(), Asked(ModelFailed(CALL, "no"))
+    flights, ask = SingleFlight(), Asked(ModelFailed(CALL, "no"))
     ask.may.set()
     await flights.share("k", ask)
     await asyncio.gather(flights.share("k", ask), flights.share("other", ask))
@@ -82,7 +82,7 @@ async def test_who_comes_later_asks_anew_and_other_keys_are_others() -> None:
 
 
 async def test_a_bug_is_its_finder_s_and_the_next_asks() -> None:
-    flights, ask = Flights(), Asked(ModelReply("1", (), CALL))
+    flights, ask = SingleFlight(), Asked(ModelReply("1", (), CALL))
 
     async def broken() -> Replied:
         await asyncio.sleep(0)

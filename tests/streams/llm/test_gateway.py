@@ -14,10 +14,10 @@ from prometheus_client import CollectorRegistry
 from schemas.llm import CallOutcome
 from schemas.needs import ToolSpec
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.cache import SqliteStore
-from streams.llm.prices import prompt_tokens_of
+from streams.llm.journal import JournalError
+from streams.llm.request import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
-from streams.llm.store import StoreError
+from streams.llm.sqlite_journal import SqliteJournal
 from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import until
 from tests.samples import instance
@@ -123,7 +123,7 @@ async def test_a_later_try_has_what_the_others_left_of_the_deadline() -> None:
 
 async def test_a_cancelled_asker_leaves_no_call_and_is_charged_with_the_prompt_alone() -> None:
     """The prompt may have been read."""
-    store = SqliteStore(None)
+    store = SqliteJournal(None)
     async with served(hangs(), TaskPolicy(), store=store) as (server, gateway):
         asking = asyncio.create_task(gateway.answer(question(max_tokens=100_000)))
         await until(lambda: bool(server.asked))
@@ -355,13 +355,13 @@ async def test_a_call_that_failed_is_told_though_the_journal_is_late(tmp_path: P
 
 async def booked_today(path: Path) -> float:
     """USD in the journal's account."""
-    store = SqliteStore(path)
+    store = SqliteJournal(path)
     _, total = await store.book(datetime.now(UTC).date().isoformat(), 0.0, None)
     await store.aclose()
     return total
 
 
-class HeldStore(SqliteStore):
+class HeldStore(SqliteJournal):
     """Books when it is let."""
 
     def __init__(self, path: Path) -> None:
@@ -404,7 +404,7 @@ async def test_who_is_cancelled_while_waiting_for_another_turn_leaves_nothing_bo
 
 async def test_what_calls_took_is_kept_beside_what_was_foreseen(tmp_path: Path) -> None:
     """A question that goes on with a conversation is counted apart; an answer that was kept is counted once."""
-    need, store = question("word " * 100), SqliteStore(tmp_path / "llm.sqlite")
+    need, store = question("word " * 100), SqliteJournal(tmp_path / "llm.sqlite")
     usage = {"prompt_tokens": 150, "completion_tokens": 3}
     async with served(says("0.7", usage=usage), store=store) as (_, gateway):
         for asked in (need, need, replace(need, try_number=2)):
@@ -413,9 +413,9 @@ async def test_what_calls_took_is_kept_beside_what_was_foreseen(tmp_path: Path) 
     assert openings[:4] == followups[:4] == (1, prompt_tokens_of(need), 150, 3)
 
 
-class FullStore(SqliteStore):
+class FullStore(SqliteJournal):
     async def keep(self, *_: Any) -> float:
-        raise StoreError("disk full")
+        raise JournalError("disk full")
 
 
 async def test_a_paid_answer_that_can_t_be_kept_is_handed_out() -> None:

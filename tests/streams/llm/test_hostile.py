@@ -15,14 +15,14 @@ from prometheus_client import CollectorRegistry
 
 from schemas.llm import CallOutcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.cache import SqliteStore
-from streams.llm.client import Client
-from streams.llm.prices import prompt_tokens_of
+from streams.llm.client import ModelClient
+from streams.llm.request import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
+from streams.llm.sqlite_journal import SqliteJournal
+from streams.services import LiveServices
 from streams.settings import load_settings
 from streams.telemetry.logs import configure_logs
 from streams.telemetry.metrics import Metrics
-from streams.world import LiveWorld
 from tests.kafka.installation import until
 from tests.samples import instance
 from tests.streams.doubles import START, VirtualClock
@@ -221,9 +221,9 @@ async def test_a_way_that_can_t_be_gone_is_an_outage_that_is_explained(
     for name in ("HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, proxy)
     llm = {"base_url": "http://127.0.0.1:9/v1", "model": "m", "cache_path": None, "redis_url": redis_url}
-    world = LiveWorld(load_settings(llm=llm))
-    reply = instance(ModelUnavailable, await world.answer(question(), None))
-    await world.aclose()
+    services = LiveServices(load_settings(llm=llm))
+    reply = instance(ModelUnavailable, await services.answer(question(), None))
+    await services.aclose()
     assert said in reply.detail
     assert "secret" not in reply.detail
 
@@ -302,7 +302,7 @@ async def test_calls_that_brought_nothing_are_counted_as_paid() -> None:
 
 async def test_calls_that_hang_are_charged_with_their_longest_reply_and_keep_the_budget() -> None:
     """Who hears nothing may still have to pay for a reply that was written to nobody; each try is booked."""
-    store, policy = SqliteStore(None), TaskPolicy(deadline_seconds=0.1, patience_seconds=1.0, attempts=3)
+    store, policy = SqliteJournal(None), TaskPolicy(deadline_seconds=0.1, patience_seconds=1.0, attempts=3)
     limits = ModelLimits(**{**FREE.model_dump(), "price_out": 1000.0})
     async with served(hangs(), policy, limits, store=store, budget_usd_per_day=2.0, breaker_failures=1000) as (
         server,
@@ -329,7 +329,7 @@ async def test_what_failed_before_is_booked_beside_the_next_try() -> None:
 
 async def test_a_call_over_midnight_belongs_to_the_day_it_began_on() -> None:
     """A budget of a day is a day's: what is settled later does not touch the next one, nor its gauge."""
-    registry, store, clock = CollectorRegistry(), SqliteStore(None), VirtualClock()
+    registry, store, clock = CollectorRegistry(), SqliteJournal(None), VirtualClock()
     today, tomorrow = START.date().isoformat(), START.replace(day=START.day + 1).date().isoformat()
     usage = {"prompt_tokens": 100, "completion_tokens": 10}
     async with served(
@@ -381,14 +381,14 @@ async def test_cancelled_askers_leave_every_slot_free() -> None:
 
 async def test_a_bug_in_the_client_leaves_slot_and_money_free(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = ModelLimits(**{**FREE.model_dump(), "in_flight": 1})
-    store = SqliteStore(None)
+    store = SqliteJournal(None)
 
     async def broken(*_: Any) -> Any:
         raise RuntimeError("a bug")
 
     async with served(limits=limits, store=store) as (_, gateway):
         with monkeypatch.context() as patched:
-            patched.setattr(Client, "ask", broken)
+            patched.setattr(ModelClient, "ask", broken)
             with pytest.raises(RuntimeError):
                 await gateway.answer(question(max_tokens=1_000_000))
         assert isinstance(await gateway.answer(question()), ModelReply)

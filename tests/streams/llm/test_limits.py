@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.llm.limits import MINUTE, Limiter, NoTurn, Pace, Turn
+from streams.llm.limits import MINUTE, Limiter, ModelTurn, NoTurn, RateWindow, Shares
 from streams.llm.settings import ModelLimits
-from streams.llm.shares import Shares
 from tests.samples import instance
 from tests.streams.doubles import VirtualClock
 from tests.streams.pipeline.virtual_time import LoopClock, virtually
@@ -36,8 +35,8 @@ def limiter(limits: ModelLimits, share: Callable[[str], float] = lambda _: 1.0) 
     return Limiter(limits, share, MARGIN, LoopClock())
 
 
-def pace_of(limit: float, now: float = 0.0, fresh: bool = False) -> Pace:
-    pace = Pace(MARGIN)
+def pace_of(limit: float, now: float = 0.0, fresh: bool = False) -> RateWindow:
+    pace = RateWindow(MARGIN)
     pace.limit(limit, now, fresh)
     return pace
 
@@ -55,7 +54,7 @@ def test_pace_spreads_takings_over_the_window_and_makes_up_for_half_the_margin()
 
 
 def test_pace_without_a_limit_lets_nothing_through() -> None:
-    pace = Pace(MARGIN)
+    pace = RateWindow(MARGIN)
     assert (pace.pause(1, 0.0), pace.spacing()) == (math.inf, math.inf)
     pace.limit(0.0, 0.0, fresh=True)
     assert (pace.pause(1, 0.0), pace.spacing()) == (math.inf, math.inf)
@@ -141,7 +140,7 @@ async def test_a_command_s_first_question_goes_at_once_and_all_others_keep_to_th
         began = asyncio.get_running_loop().time()
         times[at_once] = []
         for _ in range(8):
-            turn = instance(Turn, await asked.turn("task", 100, 10**9))
+            turn = instance(ModelTurn, await asked.turn("task", 100, 10**9))
             turn.over(100)
             times[at_once].append(asyncio.get_running_loop().time() - began)
     assert times[False][0] > 10
@@ -176,7 +175,7 @@ class Fleet:
 
     async def _ask(self, each: Limiter) -> None:
         while True:
-            turn = instance(Turn, await each.turn("task", 100, 10**9))
+            turn = instance(ModelTurn, await each.turn("task", 100, 10**9))
             # A request arrives a little later than it was sent, each by another time.
             self.arrivals.append(asyncio.get_running_loop().time() + self._chance.random() * self._delay)
             self.under_way += 1
@@ -249,7 +248,7 @@ async def test_tokens_are_a_limit_too() -> None:
     each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=100))
     used: list[float] = []
     while asyncio.get_running_loop().time() < 240:
-        turn = instance(Turn, await each.turn("task", 500, 10**9))
+        turn = instance(ModelTurn, await each.turn("task", 500, 10**9))
         used += [asyncio.get_running_loop().time()] * 1000
         await asyncio.sleep(0.01)
         turn.over(1000)
@@ -261,7 +260,7 @@ async def test_tokens_are_a_limit_too() -> None:
 async def test_more_than_a_minute_s_tokens_at_once_goes_alone() -> None:
     each = limiter(ModelLimits(requests_per_minute=100, tokens_per_minute=1000, in_flight=100))
     for _ in range(3):
-        turn = instance(Turn, await each.turn("task", 5000, 10**9))
+        turn = instance(ModelTurn, await each.turn("task", 5000, 10**9))
         turn.over(None)
     assert asyncio.get_running_loop().time() >= 2 * 5 * MINUTE
 
@@ -271,7 +270,7 @@ async def test_patience() -> None:
     """What can't come in time is refused at once; who waits is served in order."""
     each = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=100))
     turns = await asyncio.gather(*(each.turn("task", 1, 5.0) for _ in range(12)))
-    served = [turn.waited for turn in turns if isinstance(turn, Turn)]
+    served = [turn.waited for turn in turns if isinstance(turn, ModelTurn)]
     refused = [turn for turn in turns if isinstance(turn, NoTurn)]
     assert served == sorted(served)
     assert len(served) in (5, 6)
@@ -288,12 +287,12 @@ async def test_patience() -> None:
 async def test_a_wait_in_line_is_told_from_a_wait_for_the_limits() -> None:
     paced = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=100))
     turns = await asyncio.gather(*(paced.turn("task", 1, 60.0) for _ in range(3)))
-    first, second, third = [turn for turn in turns if isinstance(turn, Turn)]
+    first, second, third = [turn for turn in turns if isinstance(turn, ModelTurn)]
     assert (first.waited, first.limited) == (0.0, 0.0)
     assert second.limited == second.waited > 0
     assert third.limited == pytest.approx(third.waited - second.waited), "before that it was behind the second"
     alone = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
-    under_way = instance(Turn, await alone.turn("task", 1, 60.0))
+    under_way = instance(ModelTurn, await alone.turn("task", 1, 60.0))
     asyncio.get_running_loop().call_later(5.0, under_way.over, None)
     behind = await alone.turn("task", 1, 60.0)
     assert behind.waited == pytest.approx(5.0)
@@ -310,14 +309,14 @@ async def test_without_a_share_nobody_is_served_and_a_share_that_comes_is_notice
     await asyncio.sleep(10)
     assert not waiting.done()
     shares.told("task", "topic", 3, 6)
-    assert isinstance(await waiting, Turn)
+    assert isinstance(await waiting, ModelTurn)
     assert 10 < asyncio.get_running_loop().time() - 3 < 12.5
 
 
 @virtually
 async def test_complaints_halve_the_pace_and_it_grows_again() -> None:
     each = limiter(LIMITS)
-    assert isinstance(await each.turn("task", 1, 100.0), Turn)
+    assert isinstance(await each.turn("task", 1, 100.0), ModelTurn)
     each.pressed(30.0)
     each.pressed(1.0)
     assert each.allowed("task") == 300
@@ -350,7 +349,7 @@ async def test_a_rest_is_as_long_as_the_longest_that_was_asked_for() -> None:
     each.pressed(30.0)
     each.pressed(1.0)
     assert isinstance(await each.turn("task", 1, 29.9), NoTurn)
-    assert isinstance(await each.turn("task", 1, 31.0), Turn)
+    assert isinstance(await each.turn("task", 1, 31.0), ModelTurn)
 
 
 @virtually
@@ -370,9 +369,9 @@ async def test_each_task_has_its_own_share_and_its_own_line() -> None:
     shares = {"half": 0.5, "little": 0.001, "none": 0.0}
     each = Limiter(LIMITS, shares.__getitem__, MARGIN, LoopClock())
     assert [each.allowed(task) for task in shares] == [300, 0.6, 0]
-    assert isinstance(await each.turn("half", 1, 1.0), Turn)
+    assert isinstance(await each.turn("half", 1, 1.0), ModelTurn)
     assert isinstance(await each.turn("little", 1, 1.0), NoTurn)
-    assert isinstance(await each.turn("half", 1, 1.0), Turn)
+    assert isinstance(await each.turn("half", 1, 1.0), ModelTurn)
     assert isinstance(await each.turn("none", 1, 1.0), NoTurn)
 
 
@@ -388,7 +387,7 @@ async def test_limits_that_a_server_states_are_believed_where_they_are_lower() -
 @virtually
 async def test_a_wait_for_another_call_or_for_a_share_ends_with_the_patience() -> None:
     each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
-    assert isinstance(await each.turn("task", 1, 1.0), Turn)
+    assert isinstance(await each.turn("task", 1, 1.0), ModelTurn)
     for waiting in (each, limiter(LIMITS, lambda _: 0.0)):
         refused = instance(NoTurn, await waiting.turn("task", 1, 0.5))
         assert refused.waited == pytest.approx(0.5)
@@ -397,7 +396,7 @@ async def test_a_wait_for_another_call_or_for_a_share_ends_with_the_patience() -
 @virtually
 async def test_a_rest_that_ends_with_the_patience_is_no_longer_than_it() -> None:
     each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
-    assert isinstance(await each.turn("task", 1, 1.0), Turn)
+    assert isinstance(await each.turn("task", 1, 1.0), ModelTurn)
     each.pressed(10.0)
     refused = instance(NoTurn, await each.turn("task", 1, 10.0))
     assert not refused.resting
@@ -411,7 +410,7 @@ async def test_a_share_that_was_nothing_begins_with_a_pause() -> None:
     each = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=10), lambda _: part[0])
     assert isinstance(await each.turn("task", 1, 0.0), NoTurn)
     part[0] = 1.0
-    turn = instance(Turn, await each.turn("task", 1, 10.0))
+    turn = instance(ModelTurn, await each.turn("task", 1, 10.0))
     assert turn.waited == pytest.approx(1.02)
 
 
@@ -475,10 +474,10 @@ async def test_an_owner_that_waits_is_served_before_a_borrower_that_waits_for_lo
         await asked.turn("claims", 1, 60.0)
     borrower = asyncio.create_task(asked.turn("claims", 1, 60.0))
     await asyncio.sleep(0)
-    owner = instance(Turn, await asked.turn("gate", 1, 60.0))
+    owner = instance(ModelTurn, await asked.turn("gate", 1, 60.0))
     assert owner.waited < 61.2 / 50 + 0.01
     assert not borrower.done()
-    assert isinstance(await borrower, Turn)
+    assert isinstance(await borrower, ModelTurn)
 
 
 @virtually
@@ -486,24 +485,24 @@ async def test_a_line_is_foreseen_to_move_with_what_is_lent() -> None:
     asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
     await asked.turn("claims", 1, 60.0)
     turns = await asyncio.gather(*(asked.turn("claims", 1, 20.0) for _ in range(15)))
-    assert all(isinstance(turn, Turn) for turn in turns)
+    assert all(isinstance(turn, ModelTurn) for turn in turns)
 
 
 @virtually
 async def test_the_smallest_share_may_have_one_call_under_way() -> None:
     asked = Lending({"one": 0.5, "other": 0.5}, in_flight=1).limiter
-    assert isinstance(await asked.turn("one", 1, 10.0), Turn)
+    assert isinstance(await asked.turn("one", 1, 10.0), ModelTurn)
 
 
 @virtually
 async def test_calls_under_way_are_lent_too_and_never_more_than_the_limit() -> None:
     lending = Lending({"one": 0.5, "other": 0.5}, in_flight=4)
     turns = [await lending.limiter.turn("one", 1, 30.0) for _ in range(4)]
-    assert all(isinstance(turn, Turn) for turn in turns)
+    assert all(isinstance(turn, ModelTurn) for turn in turns)
     assert isinstance(await lending.limiter.turn("one", 1, 30.0), NoTurn)
     waiting = asyncio.create_task(lending.limiter.turn("one", 1, 30.0))
     await asyncio.sleep(5.5)
-    assert isinstance(turns[3], Turn)
+    assert isinstance(turns[3], ModelTurn)
     turns[3].over(None)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -516,7 +515,7 @@ async def test_what_is_more_than_a_share_of_the_tokens_is_not_borrowed(tasks: in
     """Each lane lets such a call through alone; with one call in each lane, a minute would hold more than the limit."""
     asked = Lending({str(task): 1 / tasks for task in range(tasks)}, tokens_per_minute=10_000).limiter
     turns = [await asked.turn("0", tokens, 20.0) for _ in range(tasks)]
-    assert sum(isinstance(turn, Turn) for turn in turns) == 1
+    assert sum(isinstance(turn, ModelTurn) for turn in turns) == 1
 
 
 @pytest.mark.parametrize("tasks", [5, 8])
@@ -524,7 +523,7 @@ async def test_what_is_more_than_a_share_of_the_tokens_is_not_borrowed(tasks: in
 async def test_small_shares_lend_no_more_calls_under_way_than_the_limit(tasks: int) -> None:
     asked = Lending({str(task): 1 / tasks for task in range(tasks)}, in_flight=4).limiter
     turns = [await asked.turn("0", 1, 30.0) for _ in range(tasks)]
-    assert sum(isinstance(turn, Turn) for turn in turns) == 4
+    assert sum(isinstance(turn, ModelTurn) for turn in turns) == 4
 
 
 @virtually
@@ -534,9 +533,9 @@ async def test_a_cancelled_asker_takes_no_turn() -> None:
     waiting = [asyncio.create_task(each.turn("task", 1, 100.0)) for _ in range(2)]
     await asyncio.sleep(1)
     waiting[0].cancel()
-    assert isinstance(first, Turn)
+    assert isinstance(first, ModelTurn)
     first.over(None)
-    second = instance(Turn, await waiting[1])
+    second = instance(ModelTurn, await waiting[1])
     assert second.waited < 15
 
 
@@ -544,7 +543,7 @@ async def test_a_cancelled_asker_takes_no_turn() -> None:
 @given(st.lists(st.tuples(st.floats(0, 20), st.integers(1, 40)), max_size=200), st.integers(1, 100))
 def test_the_window_holds_exactly(steps: list[tuple[float, int]], limit: int) -> None:
     """Whoever asks when, and however late he comes."""
-    pace = Pace(MARGIN)
+    pace = RateWindow(MARGIN)
     now, taken = 0.0, []
     pace.limit(limit, now, fresh=True)
     for late, many in steps:

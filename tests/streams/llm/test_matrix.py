@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from schemas.replies import ModelUnavailable
-from streams.llm.cache import SqliteStore
 from streams.llm.settings import TaskPolicy
+from streams.llm.sqlite_journal import SqliteJournal
 from tests.kafka.installation import until
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.judges import GOOD, TASKS, WAITS, in_a_word, input_of, judge
@@ -70,7 +70,7 @@ async def test_a_reply_that_no_reader_takes_is_kept_for_an_hour_and_then_asked_a
     """A crash does not pay for it twice, and a judgment that failed can be had again (R-130)."""
     source = '{"number": 99, "relevance": 1, "quality": 1}'
     unknown = says(GOOD["evaluate_retrieval"].replace("[]", f"[{source}]"))
-    clock, event, store = VirtualClock(), input_of(task), SqliteStore(None)
+    clock, event, store = VirtualClock(), input_of(task), SqliteJournal(None)
     words, asked = [], []
     async with served(FAULTS.get(fault, unknown), PATIENT, clock=clock, store=store, cache_failed_seconds=3600) as (
         server,

@@ -7,9 +7,9 @@ import pytest
 from schemas.llm import CallOutcome
 from schemas.needs import Message
 from schemas.replies import ModelReply, ModelUnavailable
-from streams.llm.protocols import corrected
 from streams.llm.replies import Completion
 from streams.llm.settings import TaskPolicy
+from streams.llm.tasks import corrected
 from tests.samples import instance
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.model_server import Behaviour, hangs, says, status

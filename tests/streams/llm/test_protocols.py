@@ -9,9 +9,8 @@ from handlers.reasoning.context import ROLES, Role, order_sources
 from schemas.llm import CallOutcome
 from schemas.needs import Ask, AskModel
 from schemas.replies import ModelFailed, ModelReply
-from streams.llm.offline import answer_offline
-from streams.llm.protocols import keeps_to_protocol
 from streams.llm.replies import Completion
+from streams.llm.tasks import answer_offline, keeps_to_protocol
 from tests.handlers.reasoning.results import result
 from tests.rules import shipped_rules
 from tests.samples import instance

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.llm.shares import Shares
+from streams.llm.limits import Shares
 
 MODELS = {"gate": "small", "claims": "large", "search": "large"}
 

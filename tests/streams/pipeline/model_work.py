@@ -7,15 +7,15 @@ from aiokafka import ConsumerRecord
 
 from schemas.outcome import Dead, Retry, RetryReason
 from streams.codec import UNREADABLE_HEADER, OutputRecord
-from streams.pipeline.origin import Origin
-from streams.pipeline.work import Begun, Done, Pending, Work
+from streams.pipeline.failures import Origin
+from streams.pipeline.processor import Done, Pending, RecordProcessor, Started
 from streams.telemetry.tracing import no_spans
 from tests.streams.doubles import PAGE, START
 
 OUT, DEAD = "out", "dead"
 
 
-class ModelWork(Work):
+class ModelWork(RecordProcessor):
     """Work that takes as long as the record says, and writes one output for it, which names the offset."""
 
     def __init__(self, due: datetime = START) -> None:
@@ -29,7 +29,7 @@ class ModelWork(Work):
         if any(name == UNREADABLE_HEADER for name, _ in record.headers):
             return _output(record, DEAD)
         delay = float(record.value.split()[0])
-        begun = Begun(delay, no_spans(record))
+        begun = Started(delay, no_spans(record))
         return Pending(PAGE, Retry(RetryReason.UNAVAILABLE), begun) if delay else _output(record, OUT)
 
     async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:

@@ -25,12 +25,11 @@ from streams.codec import UNREADABLE_HEADER, OutputRecord
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitDoubtError, OutputRefusedError
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.group import ConsumerGroup
-from streams.pipeline.observer import Observer
-from streams.pipeline.subscription import Subscription
+from streams.pipeline.group import ConsumerGroup, Subscription
+from streams.pipeline.metrics import PipelineMetrics
 from streams.settings import BreakerSettings, PipelineSettings
 from streams.telemetry.metrics import Metrics
-from streams.topology import RetryTier
+from streams.topology import RetryTopic
 from tests.streams.doubles import START, handler_of
 from tests.streams.pipeline.model_work import DEAD, OUT, ModelWork
 from tests.streams.pipeline.virtual_time import LoopClock
@@ -120,7 +119,7 @@ class ModelStage:
         self._partition = partition
         self._epoch: int | None = None
         self.is_open = False
-        self.worn = False
+        self.needs_renewal = False
 
     async def open(self) -> int | None:
         cluster = self._cluster
@@ -134,13 +133,13 @@ class ModelStage:
                 raise KafkaConnectionError("not now")
             if self._epoch is None:
                 self._epoch = cluster.fence(self._partition)
-        self.worn = False
+        self.needs_renewal = False
         return cluster.committed.get(self._partition)
 
     async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
         cluster, partition = self._cluster, self._partition
         epoch, self._epoch = self._epoch, None  # given back on success only: after a doubt it is of no use
-        if epoch is None or self.worn:
+        if epoch is None or self.needs_renewal:
             cluster.faults.append(f"{partition}: used after a doubt, or worn out")
             raise CommitDoubtError("of no use")
         outcome = cluster.outcomes.pop(0) if cluster.outcomes else "works"
@@ -162,7 +161,7 @@ class ModelStage:
             raise CommitDoubtError(outcome)
         self._epoch = epoch
         if cluster.wear:
-            cluster.wear, self.worn = cluster.wear - 1, True
+            cluster.wear, self.needs_renewal = cluster.wear - 1, True
 
     async def close(self) -> None:
         self._epoch, self.is_open = None, False
@@ -296,12 +295,12 @@ class Process:
             handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO)), ordered_by_key=lanes, concurrency=concurrency
         )
         self.group = ConsumerGroup(
-            Subscription(handler, None if due is None else RetryTier(topic="in", group="group", delay_seconds=60)),
+            Subscription(handler, None if due is None else RetryTopic(topic="in", group="group", delay_seconds=60)),
             ModelWork(due or START),
             self._stage,
             settings,
             clock,
-            Observer(Metrics(CollectorRegistry()), "toy"),
+            PipelineMetrics(Metrics(CollectorRegistry()), "toy"),
             self.breaker,
             ends=ends,
             pause=pause,

@@ -9,7 +9,7 @@ from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.replies import PagesReply, Reply
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.decide import Decider
+from streams.pipeline.handler_runner import HandlerRunner
 from streams.settings import BreakerSettings, RetrySettings
 from tests.samples import instance
 from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
@@ -168,7 +168,7 @@ def asking(read: Callable[[Any, tuple[Reply, ...], Any], Outcome | Ask]) -> Any:
 async def test_an_outage_burns_no_attempts_and_is_probed_by_one_at_a_time() -> None:
     clock = VirtualClock()
     provider = Provider(clock, back_at=1000)
-    decider = Decider(
+    runner = HandlerRunner(
         asking(lambda *_: Drop(DropReason.NOTHING_TO_DO)),
         NoRules(),
         RetrySettings(max_attempts=4, first_seconds=0.1, max_seconds=0.1),
@@ -177,8 +177,8 @@ async def test_an_outage_burns_no_attempts_and_is_probed_by_one_at_a_time() -> N
         lambda: 1.0,
         breaker_of(clock),
     )
-    first = instance(Ask, decider.decide(PAGE))
-    tried = await asyncio.gather(*(decider.finish(PAGE, first, number) for number in range(20)))
+    first = instance(Ask, runner.decide(PAGE))
+    tried = await asyncio.gather(*(runner.finish(PAGE, first, number) for number in range(20)))
     assert {type(one.outcome) for one in tried} == {Drop}
     during = [moment for moment in provider.asked if 1 < moment < 1000]
     assert len(during) == len(set(during)) < 60
@@ -190,11 +190,11 @@ async def test_a_record_that_fails_alone_comes_to_its_end_while_others_pass() ->
 
     clock = VirtualClock()
     provider = Provider(clock, back_at=0)
-    decider = Decider(
+    runner = HandlerRunner(
         asking(read), NoRules(), RetrySettings(max_attempts=4), provider, clock, lambda: 1.0, breaker_of(clock)
     )
-    first = instance(Ask, decider.decide(PAGE))
-    tried = await decider.finish(PAGE, first, "bad")
+    first = instance(Ask, runner.decide(PAGE))
+    tried = await runner.finish(PAGE, first, "bad")
     assert (type(tried.outcome), tried.attempts) == (Retry, 4)
 
 

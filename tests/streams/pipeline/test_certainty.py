@@ -9,10 +9,9 @@ from aiokafka.errors import KafkaConnectionError
 from prometheus_client import CollectorRegistry
 
 from streams.codec import OutputRecord
-from streams.pipeline.certainty import CertainCommits, Settled
-from streams.pipeline.commit import CommitDoubtError, OutputRefusedError
+from streams.pipeline.commit import CommitDoubtError, Committer, OutputRefusedError, Settled
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.observer import Observer
+from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import VirtualClock
 
@@ -27,7 +26,7 @@ class Stage:
         self.before: list[Exception] = []
         self.after: list[Exception] = []
         self.opening: list[Exception] = []
-        self.worn = False
+        self.needs_renewal = False
         self.calls: list[str] = []
 
     async def open(self) -> int | None:
@@ -58,9 +57,9 @@ class Bench:
 
     def __init__(self, stage: Stage) -> None:
         self.clock, self.registry = VirtualClock(), CollectorRegistry()
-        observer = Observer(Metrics(self.registry), "toy")
+        observer = PipelineMetrics(Metrics(self.registry), "toy")
         consumer = cast("CountingConsumer", Consumer())
-        self.commits = CertainCommits(PARTITION, consumer, stage, self.clock, observer)
+        self.commits = Committer(PARTITION, consumer, stage, self.clock, observer)
 
     def count(self, result: str) -> Any:
         labels = {"handler": "toy", "result": result, "lane": "live"}
@@ -130,7 +129,7 @@ async def test_a_producer_that_is_worn_out_is_replaced_and_the_offset_read_again
     stage = Stage()
     bench = Bench(stage)
     await bench.commits.open()
-    stage.worn = True
+    stage.needs_renewal = True
     real_open = stage.open
 
     async def somebody_else() -> int | None:

@@ -13,7 +13,7 @@ from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.health import Health, Verdict
+from streams.pipeline.health import Health, HealthReport
 from streams.settings import PipelineSettings, load_settings
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import START
@@ -78,10 +78,10 @@ FAILS = 10**9
 @virtually
 async def verdicts_of(
     cluster: Cluster, minutes: int, disturb: Callable[[Process], None] = lambda _: None, **options: Any
-) -> list[Verdict]:
+) -> list[HealthReport]:
     """What health says after each minute of a process whose topics grow by a record every ten seconds."""
     process = Process(cluster, PipelineSettings(window_records=4, poll_records=2, drain_seconds=2.0), **options)
-    settings, verdicts = load_settings(pipeline={"stalled_seconds": STALLED}), list[Verdict]()
+    settings, verdicts = load_settings(pipeline={"stalled_seconds": STALLED}), list[HealthReport]()
     health = Health((process.group,), settings, LoopClock(), Metrics(CollectorRegistry()))
     await health.start()
     await process.assign(HELD, NEXT)

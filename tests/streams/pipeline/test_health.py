@@ -6,9 +6,8 @@ from typing import Any, cast
 import pytest
 from prometheus_client import CollectorRegistry
 
-from streams.pipeline.group import ConsumerGroup
+from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.health import Health
-from streams.pipeline.subscription import Subscription
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler

@@ -7,13 +7,12 @@ import pytest
 from schemas.event import Provenance
 from schemas.outcome import Drop, DropReason, Retry, RetryReason
 from streams.codec import MAX_DETAIL, OutputRecord
-from streams.pipeline.origin import Origin
-from streams.pipeline.retry import next_tier, retry_record
-from streams.topology import RetryTier
+from streams.pipeline.failures import Origin, next_tier, retry_record
+from streams.topology import RetryTopic
 from tests.streams.doubles import handler_of
 
 AT_ONCE, SHORT, MIDDLE, LONG = (
-    RetryTier(topic=f"topic.retry.{seconds}s", group="group", delay_seconds=seconds) for seconds in (0, 1, 60, 600)
+    RetryTopic(topic=f"topic.retry.{seconds}s", group="group", delay_seconds=seconds) for seconds in (0, 1, 60, 600)
 )
 TIERS = (SHORT, MIDDLE, LONG)
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -37,7 +36,7 @@ NOW_MS = 1_795_248_000_000
         (LONG, 1.0, None),
     ],
 )
-def test_next_tier(current: RetryTier | None, wish: float | None, expected: RetryTier | None) -> None:
+def test_next_tier(current: RetryTopic | None, wish: float | None, expected: RetryTopic | None) -> None:
     assert next_tier(TIERS, current, wish) is expected
 
 
@@ -46,7 +45,7 @@ def test_next_tier_of_a_handler_without_tiers_or_with_a_delay_of_no_time() -> No
     assert next_tier((AT_ONCE, SHORT), None, None) is AT_ONCE
 
 
-def written(retry: Retry, tier: RetryTier = MIDDLE, longest_seconds: float = 300.0) -> OutputRecord:
+def written(retry: Retry, tier: RetryTopic = MIDDLE, longest_seconds: float = 300.0) -> OutputRecord:
     return retry_record(
         handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO)),
         tier,

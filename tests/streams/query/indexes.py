@@ -9,8 +9,8 @@ from handlers.indexing.points import document_id_of, points_of
 from schemas.needs import IndexDocument
 from schemas.pages import ScoredPage, TrustFeatures
 from schemas.replies import IndexReply
+from streams.services import LiveServices
 from streams.settings import Settings
-from streams.world import LiveWorld
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
 from tests.streams.query.toys import settings_with
@@ -51,11 +51,11 @@ def pages() -> list[ScoredPage]:
 async def fill(settings: Settings) -> None:
     """Indexes the pages."""
     rules = shipped_rules(IndexPageRules)
-    world = LiveWorld(settings)
+    services = LiveServices(settings)
     try:
         for page in pages():
             points = points_of(page, rules.tiered_indexing, rules.index_points)
             document = IndexDocument(document_id_of(page.url), points, datetime(2026, 1, 1, tzinfo=UTC))
-            assert isinstance(await world.answer(document, None), IndexReply)
+            assert isinstance(await services.answer(document, None), IndexReply)
     finally:
-        await world.aclose()
+        await services.aclose()

@@ -10,8 +10,8 @@ from streams.index.ports import IndexOwnedError
 from streams.query.access import NoQueriesError, application_url, open_queries
 from streams.query.engine import QueryEngine
 from streams.query.remote import RemoteQueries
+from streams.services import LiveServices
 from streams.settings import HttpSettings
-from streams.world import LiveWorld
 from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.query.indexes import GOV, fill, settings_at
@@ -42,7 +42,7 @@ async def test_damaged_files_are_not_called_no_index(tmp_path: Path) -> None:
 async def test_commands_at_the_same_time_wait_for_each_other(tmp_path: Path) -> None:
     settings = settings_at(tmp_path, port=9)
     await fill(settings)
-    other = LiveWorld(settings)
+    other = LiveServices(settings)
     await other.open_index()
 
     async def given_back() -> None:
@@ -60,17 +60,17 @@ async def test_the_index_is_given_back_where_the_world_goes_on(tmp_path: Path) -
     """It answers for models long after the query; other commands need not wait for that."""
     settings = settings_at(tmp_path, port=9)
     await fill(settings)
-    world, other = LiveWorld(settings), LiveWorld(settings)
+    services, other = LiveServices(settings), LiveServices(settings)
     try:
-        async with open_queries(settings, world=world):
+        async with open_queries(settings, services=services):
             with pytest.raises(IndexOwnedError):
                 await other.open_index(make=False)
         await other.open_index(make=False)
         await other.aclose()
-        async with open_queries(settings, world=world) as queries:
+        async with open_queries(settings, services=services) as queries:
             assert isinstance(await queries.answer(REQUEST), RankingCompleted)
     finally:
-        await world.aclose()
+        await services.aclose()
         await other.aclose()
 
 

@@ -18,17 +18,17 @@ from tests.streams.query.toys import Answers, completed, ranked, ranker, setting
 REQUEST = RankingRequested(request_id="q1", query="which secret")
 
 
-def engine(decide: Any = None, world: Any = None, metrics: Metrics | None = None, **query: Any) -> QueryEngine:
+def engine(decide: Any = None, services: Any = None, metrics: Metrics | None = None, **query: Any) -> QueryEngine:
     settings = settings_with(**query)
     handler = ranker(decide)
-    return QueryEngine(settings, world or Answers(), VirtualClock(), lambda: 0.5, metrics, "http", handler)
+    return QueryEngine(settings, services or Answers(), VirtualClock(), lambda: 0.5, metrics, "http", handler)
 
 
 async def test_a_query_is_answered_with_what_the_handler_makes_of_the_worlds_replies() -> None:
-    world = Answers()
-    answer = instance(RankingCompleted, await engine(world=world).answer(REQUEST))
+    services = Answers()
+    answer = instance(RankingCompleted, await engine(services=services).answer(REQUEST))
     assert [result.rank for result in answer.results] == [1, 2]
-    assert world.needs == [SearchVectors("documents", "which secret", 5)]
+    assert services.needs == [SearchVectors("documents", "which secret", 5)]
 
 
 async def test_a_request_that_does_not_say_when_it_was_asked_was_asked_now() -> None:
@@ -56,7 +56,7 @@ async def test_what_is_down_is_tried_once_more_and_then_told_with_its_own_wish()
 async def test_where_no_model_can_be_asked_that_is_said_and_the_log_has_no_words_of_its_server() -> None:
     unavailable = ModelUnavailable("status 500: you asked 'which secret'", 3.0, cause="status 500")
     outcome = Retry(RetryReason.UNAVAILABLE, unavailable.detail, 3.0)
-    settings, world = settings_with(), Answers(lambda _: unavailable)
+    settings, services = settings_with(), Answers(lambda _: unavailable)
     handler = handler_of(
         lambda *_: Ask(SearchVectors("documents", "x", 5)),
         lambda *_: outcome,
@@ -64,7 +64,7 @@ async def test_where_no_model_can_be_asked_that_is_said_and_the_log_has_no_words
         (RANKING_COMPLETED,),
         RANKING_REQUESTED,
     )
-    asked = QueryEngine(settings, world, VirtualClock(), lambda: 0.5, None, "http", handler)
+    asked = QueryEngine(settings, services, VirtualClock(), lambda: 0.5, None, "http", handler)
     with capture_logs() as logs:
         answer = await asked.answer(REQUEST)
     assert answer == Refusal("unavailable", unavailable.detail, 3.0, no_model="status 500")

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from schemas.queries import RankingFilters, RankingRequested
-from streams.query.requests import read_body, read_query_string
+from streams.query.route import read_body, read_query_string
 from tests.samples import instance
 
 

@@ -54,9 +54,9 @@ async def served(route: QueryRoute) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-def routed(decide: Any = None, world: Any = None, wants: str = "", **query: Any) -> QueryRoute:
+def routed(decide: Any = None, services: Any = None, wants: str = "", **query: Any) -> QueryRoute:
     settings = settings_with(**query)
-    engine = QueryEngine(settings, world or Answers(), via="http", handler=ranker(decide))
+    engine = QueryEngine(settings, services or Answers(), via="http", handler=ranker(decide))
     return QueryRoute(engine, settings.query, wants)
 
 
@@ -142,14 +142,14 @@ async def _parts(*parts: bytes) -> AsyncIterator[bytes]:
 
 
 async def test_who_may_not_ask_is_told_so_before_anything_else() -> None:
-    world = Answers()
-    async with served(routed(world=world)) as client:
+    services = Answers()
+    async with served(routed(services=services)) as client:
         rebound = await client.get(URL, params={"q": "x"}, headers={"host": "evil.example"})
         passed_on = await client.get(URL, params={"q": "x"}, headers={"x-forwarded-for": "127.0.0.1"})
-    async with served(routed(world=world, wants="t0ken")) as client:
+    async with served(routed(services=services, wants="t0ken")) as client:
         nothing = await client.get(URL, params={"q": "x"})
         wrong = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer nope"})
-        assert not world.needs
+        assert not services.needs
         right = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer t0ken"})
     assert [answer.status_code for answer in (rebound, passed_on, nothing, wrong, right)] == [421, 403, 401, 401, 200]
     assert nothing.headers["www-authenticate"] == "Bearer"
@@ -163,19 +163,19 @@ async def test_an_application_that_can_not_answer_says_so() -> None:
 
 
 async def test_above_the_bound_others_are_turned_away_at_once() -> None:
-    world = Gated()
-    async with served(routed(world=world, parallel=2)) as client:
+    services = Gated()
+    async with served(routed(services=services, parallel=2)) as client:
         waiting = [asyncio.create_task(client.get(URL, params={"q": "x"})) for _ in range(2)]
-        await world.asked(2)
+        await services.asked(2)
         third = await client.get(URL, params={"q": "x"})
-        world.gate.set()
+        services.gate.set()
         answers = [*await asyncio.gather(*waiting), await client.get(URL, params={"q": "x"})]
     assert (third.status_code, third.json()["reason"], third.headers["retry-after"]) == (503, "busy", "1")
     assert [answer.status_code for answer in answers] == [200] * 3
 
 
 async def test_a_query_has_a_time_limit() -> None:
-    async with served(routed(world=Gated(), seconds=0.05)) as client:
+    async with served(routed(services=Gated(), seconds=0.05)) as client:
         answer = await client.get(URL, params={"q": "x"})
     assert (answer.status_code, answer.json()["reason"]) == (503, "timeout")
     assert "ASSAY_QUERY__SECONDS" in answer.json()["detail"]
@@ -192,14 +192,14 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
 
 
 async def test_who_hangs_up_is_no_longer_worked_for() -> None:
-    world = Gated()
-    async with served(routed(world=world)) as client:
+    services = Gated()
+    async with served(routed(services=services)) as client:
         asking = asyncio.create_task(client.get(URL, params={"q": "x"}))
-        await world.asked(1)
+        await services.asked(1)
         asking.cancel()
         await asyncio.wait({asking})
         async with asyncio.timeout(30):
-            await world.given_up.wait()
+            await services.given_up.wait()
 
 
 async def test_a_query_that_meets_a_bug_leaves_nobody_waiting() -> None:
@@ -219,26 +219,26 @@ async def test_a_query_that_meets_a_bug_leaves_nobody_waiting() -> None:
 
 
 async def test_stopping_finishes_what_is_under_way_and_takes_no_more() -> None:
-    world = Gated()
-    route = routed(world=world)
+    services = Gated()
+    route = routed(services=services)
     async with served(route) as client:
         asking = asyncio.create_task(client.get(URL, params={"q": "x"}))
-        await world.asked(1)
+        await services.asked(1)
         draining = asyncio.create_task(route.drain(5))
         await asyncio.sleep(0.01)
         late = await client.get(URL, params={"q": "y"})
-        world.gate.set()
+        services.gate.set()
         assert (await asking).status_code == 200
         await draining
     assert (late.status_code, late.json()["reason"]) == (503, "unavailable")
 
 
 async def test_stopping_does_not_wait_for_ever() -> None:
-    world = Gated()
-    route = routed(world=world)
+    services = Gated()
+    route = routed(services=services)
     async with served(route) as client:
         asking = asyncio.create_task(client.get(URL, params={"q": "x"}))
-        await world.asked(1)
+        await services.asked(1)
         await route.drain(0.05)
         answer = await asking
     assert (answer.status_code, answer.json()["detail"]) == (503, "the application is stopping")

@@ -19,8 +19,7 @@ from schemas.ranking import (
 )
 from schemas.replies import Reply, VectorsReply
 from schemas.rules import Rules
-from streams.query_settings import QuerySettings
-from streams.settings import Settings, load_settings
+from streams.settings import QuerySettings, Settings, load_settings
 from streams.topology import RANKING_COMPLETED, RANKING_REQUESTED, Handler
 from tests.streams.doubles import handler_of
 

@@ -7,10 +7,10 @@ import pytest
 
 from schemas.needs import Need
 from schemas.replies import ModelUnavailable, Reply
-from streams.llm.cache import SqliteStore
-from streams.llm.store import BoundReachedError
-from streams.replay.bounded import BoundedWorld
-from streams.replay.cost import CostBound
+from streams.llm.journal import BoundReachedError
+from streams.llm.sqlite_journal import SqliteJournal
+from streams.replay.budget import CostBound
+from streams.replay.stage import CostLimitedServices
 from tests.streams.llm.questions import question
 
 DOWN = ModelUnavailable("nobody answers")
@@ -29,21 +29,21 @@ class Down:
 
 @pytest.fixture
 async def bound(tmp_path: Path) -> CostBound:
-    return CostBound(SqliteStore(tmp_path / "llm.sqlite"), "spring", 1.0)
+    return CostBound(SqliteJournal(tmp_path / "llm.sqlite"), "spring", 1.0)
 
 
 async def test_what_there_is_no_money_for_is_held_and_not_answered(bound: CostBound) -> None:
     down = Down()
-    world = BoundedWorld(down, bound)
-    asked = asyncio.create_task(world.answer(question(), None))
+    services = CostLimitedServices(down, bound)
+    asked = asyncio.create_task(services.answer(question(), None))
     await asyncio.sleep(0)
-    assert (world.asking, world.is_spent) == (1, False)
+    assert (services.asking, services.is_spent) == (1, False)
     with pytest.raises(BoundReachedError):
         await bound.book("2025-01-02", 2.0, None)
-    assert (world.asking, world.is_spent) == (1, True), "a call that is under way is one that is waited for"
+    assert (services.asking, services.is_spent) == (1, True), "a call that is under way is one that is waited for"
     down.answers.set()
     done, held = await asyncio.wait({asked}, timeout=0.05)
-    assert (done, world.asking) == (set(), 0)
+    assert (done, services.asking) == (set(), 0)
     [it] = held
     it.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -55,7 +55,7 @@ async def test_what_is_down_is_told_as_ever(bound: CostBound) -> None:
     for its in (bound, None):
         down = Down()
         down.answers.set()
-        world = BoundedWorld(down, its)
-        assert await world.answer(question(), None) == DOWN
-        assert (world.asking, world.is_spent) == (0, False)
+        services = CostLimitedServices(down, its)
+        assert await services.answer(question(), None) == DOWN
+        assert (services.asking, services.is_spent) == (0, False)
     await bound.aclose()

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState
-from streams.replay.changes import after_stage, begun, has_left, with_deleted, with_stage
-from streams.replay.deleted import merged
+from streams.replay.ledger import after_stage, begun, has_left, with_deleted, with_stage
 from streams.replay.plan import ReplayError
+from streams.replay.ranges import merged
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STAGES = tuple(ReplayStage(handler=name, topic=name, config_version="1") for name in ("one", "two"))

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from schemas.replays import ReplaySelection
-from streams.replay.decisions import DECISION_FIELDS, Earlier, Wanted, wanted_of
+from streams.replay.decisions import DECISION_FIELDS, DecisionFilter, PreviousDecisions, wanted_of
 from streams.replay.plan import ReplayError
 from streams.topology import HANDLERS, RELEVANCE_JUDGED
 from tests.samples import the_handler
 
 
-def looked_for(handler: str, **selection: Any) -> Wanted:
+def looked_for(handler: str, **selection: Any) -> DecisionFilter:
     wanted = wanted_of(the_handler(handler), ReplaySelection.model_validate(selection))
     assert wanted is not None
     return wanted
@@ -106,7 +106,7 @@ def test_values_below_others_and_values_that_are_no_text() -> None:
 
 
 def test_the_last_decision_counts() -> None:
-    earlier = Earlier(looked_for("judge_relevance", outcomes=["error"]))
+    earlier = PreviousDecisions(looked_for("judge_relevance", outcomes=["error"]))
     earlier.decided("a", {"outcome": "error"})
     earlier.decided("b", {"outcome": "error"})
     earlier.decided("a", {"outcome": "relevant"})
@@ -116,18 +116,18 @@ def test_the_last_decision_counts() -> None:
 
 
 def test_who_was_sent_again_and_decided_on_is_dead_no_longer() -> None:
-    earlier = Earlier(Wanted(RELEVANCE_JUDGED, present=False, dead=True, absent=True))
+    earlier = PreviousDecisions(DecisionFilter(RELEVANCE_JUDGED, present=False, dead=True, absent=True))
     for identity in "ab":
         earlier.died(identity)
     earlier.decided("a", {})
     assert [earlier.means(identity) for identity in "abc"] == [False, True, True]
-    only_dead = Earlier(Wanted(RELEVANCE_JUDGED, present=False, dead=True))
+    only_dead = PreviousDecisions(DecisionFilter(RELEVANCE_JUDGED, present=False, dead=True))
     only_dead.died("b")
     assert [only_dead.means(identity) for identity in "bc"] == [True, False]
 
 
 def test_memory_is_that_of_hashes_of_those_that_are_meant() -> None:
-    earlier = Earlier(looked_for("judge_relevance", outcomes=["error"]))
+    earlier = PreviousDecisions(looked_for("judge_relevance", outcomes=["error"]))
     for number in range(20_000):
         earlier.decided(f"relevance.requested.v1/0/{number}", {"outcome": "relevant"})
     assert not earlier._meant

@@ -12,12 +12,10 @@ from schemas.needs import Ask, AskModel, Message
 from schemas.pages import CrawledPage
 from schemas.replays import OffsetRange
 from streams.codec import OutputRecord
-from streams.llm.answers import Kept, answer_key
-from streams.llm.cache import SqliteStore
-from streams.llm.usage import Experience, Usage, Used
-from streams.replay.estimate import estimate_source, windows
-from streams.replay.figures import Estimate, HandlerEstimate, PaidEstimate
-from streams.replay.forecast import Forecast
+from streams.llm.journal import Experience, Kept, Usage, Used, answer_key
+from streams.llm.sqlite_journal import SqliteJournal
+from streams.replay.dry_run import Forecast
+from streams.replay.estimate import Estimate, HandlerEstimate, PaidEstimate, estimate_source, windows
 from streams.settings import Settings, load_settings
 from streams.topology import CLAIMS_EXTRACTED, PAGES_CRAWLED, RELEVANCE_REQUESTED, RETRIEVAL_BATCHES, Topic
 from tests.samples import instance
@@ -60,7 +58,7 @@ def asked_about(number: int) -> AskModel:
 
 async def keep(settings: Settings, need: AskModel, text: str, used: Used | None = None) -> None:
     assert settings.llm.cache_path is not None
-    store = SqliteStore(settings.llm.cache_path)
+    store = SqliteJournal(settings.llm.cache_path)
     key = answer_key(need, MODEL, settings.llm.base_url)
     kept = Kept(text=text, outcome=CallOutcome.OK, prompt_tokens=100, completion_tokens=5)
     await store.keep(key, kept.model_dump_json(), 0.0, 10**11, "2025-01-02", 0.0, used)
@@ -150,7 +148,7 @@ async def test_records_that_can_t_be_read_are_counted(tmp_path: Path) -> None:
 
 
 def forecast(openings: Usage, followups: Usage) -> Forecast:
-    return Forecast(TASK, MODEL, "", FREE, SqliteStore(None), Experience(openings, followups), 0.0)
+    return Forecast(TASK, MODEL, "", FREE, SqliteJournal(None), Experience(openings, followups), 0.0)
 
 
 async def test_conversations_are_as_long_as_those_before_them() -> None:

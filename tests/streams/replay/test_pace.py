@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.replay.pace import Pace, is_late
-from streams.telemetry.lag import GroupLag
+from streams.kafka.lag import GroupLag
+from streams.replay.pace import ReplayRate, is_late
 from tests.streams.doubles import VirtualClock
 
 
-def started(pace: Pace, clock: VirtualClock, seconds: float, step: float = 0.01) -> int:
+def started(pace: ReplayRate, clock: VirtualClock, seconds: float, step: float = 0.01) -> int:
     """How many records start within a time, with a look at every step."""
     count = 0
     for _ in range(round(seconds / step)):
@@ -23,13 +23,13 @@ def lag(seconds: float, members: int = 1, delay: int = 0) -> GroupLag:
 
 
 def test_without_a_rate_nothing_waits() -> None:
-    assert Pace(None, VirtualClock()).seconds() == 0
+    assert ReplayRate(None, VirtualClock()).seconds() == 0
 
 
 @given(st.floats(1, 500), st.integers(1, 6))
 def test_a_process_has_the_part_of_the_rate_that_it_has_of_the_partitions(rate: float, held: int) -> None:
     clock = VirtualClock()
-    pace = Pace(rate, clock)
+    pace = ReplayRate(rate, clock)
     pace.told(held, 6)
     share = rate * held / 6
     assert started(pace, clock, 20) == pytest.approx(20 * share, abs=2 + 0.2 * share)
@@ -37,12 +37,12 @@ def test_a_process_has_the_part_of_the_rate_that_it_has_of_the_partitions(rate: 
 
 def test_who_holds_nothing_starts_nothing() -> None:
     clock = VirtualClock()
-    assert started(Pace(100, clock), clock, 2) == 0
+    assert started(ReplayRate(100, clock), clock, 2) == 0
 
 
 def test_after_a_pause_there_is_no_rush() -> None:
     clock = VirtualClock()
-    pace = Pace(100, clock)
+    pace = ReplayRate(100, clock)
     pace.told(6, 6)
     assert started(pace, clock, 1) == pytest.approx(100, abs=12)
     pace.waiting = True
@@ -53,7 +53,7 @@ def test_after_a_pause_there_is_no_rush() -> None:
 
 def test_shut_it_starts_nothing_whatever_live_traffic_does() -> None:
     clock = VirtualClock()
-    pace = Pace(None, clock)
+    pace = ReplayRate(None, clock)
     pace.shut = True
     for waiting in (True, False):
         pace.waiting = waiting

@@ -5,8 +5,16 @@ from typing import Any
 import pytest
 
 from schemas.replays import PLAN_NAME, ReplayPlan, ReplayState, ReplayTarget
-from streams.cli_replay import replay
-from streams.replay.plan import ReplayError, Wishes, closure, is_root, make_plan, replay_dead_letters, replay_group
+from streams.cli.replay import replay
+from streams.replay.plan import (
+    ReplayError,
+    ReplayRequest,
+    closure,
+    is_root,
+    make_plan,
+    replay_dead_letters,
+    replay_group,
+)
 from streams.settings import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
 from tests.samples import the_handler
@@ -17,7 +25,7 @@ PAID = load_settings(llm={"base_url": "http://127.0.0.1:1/v1", "model": "m"})
 
 
 def plan(*handlers: str, settings: Settings = OFFLINE, **wishes: Any) -> ReplayPlan:
-    return make_plan(Wishes(plan="again", handlers=handlers, **wishes), settings, NOW)
+    return make_plan(ReplayRequest(plan="again", handlers=handlers, **wishes), settings, NOW)
 
 
 def test_results_go_to_shadows_and_names_are_the_plan_s() -> None:
@@ -29,7 +37,9 @@ def test_results_go_to_shadows_and_names_are_the_plan_s() -> None:
     assert replay_group("score_page", "again") == "assay.score_page.replay.again"
     handler = the_handler("score_page")
     assert replay_dead_letters(handler, "again") == "pages.crawled.v1.assay.score_page.replay.again.dlq"
-    assert made.run != make_plan(Wishes(plan="again", handlers=("score_page",)), OFFLINE, NOW.replace(hour=9)).run
+    assert (
+        made.run != make_plan(ReplayRequest(plan="again", handlers=("score_page",)), OFFLINE, NOW.replace(hour=9)).run
+    )
 
 
 def test_downstream_goes_in_order_each_once_and_is_cut_where_pages_are_fetched() -> None:

@@ -9,7 +9,7 @@ from aiokafka import TopicPartition
 from aiokafka.structs import OffsetAndTimestamp
 
 from schemas.replays import OffsetRange
-from streams.kafka_settings import KafkaSettings
+from streams.kafka.settings import KafkaSettings
 from streams.replay import ranges
 from streams.replay.plan import ReplayError
 from streams.replay.ranges import EARLIEST, LATEST, Bound, Log, bounds_of, count, range_between, resolve_ranges

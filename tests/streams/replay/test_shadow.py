@@ -4,7 +4,7 @@ from typing import Any
 
 from schemas.replays import ReplayPlan
 from streams.index.settings import IndexSettings
-from streams.replay.plan import Wishes, make_plan
+from streams.replay.plan import ReplayRequest, make_plan
 from streams.replay.shadow import routes, with_own_index
 from streams.settings import Settings, load_settings
 from streams.topology import Handler
@@ -15,7 +15,7 @@ NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 def plan(handler: str, settings: Settings, **wishes: Any) -> tuple[ReplayPlan, Handler]:
     found = the_handler(handler)
-    return make_plan(Wishes(plan="again", handlers=(handler,), **wishes), settings, NOW), found
+    return make_plan(ReplayRequest(plan="again", handlers=(handler,), **wishes), settings, NOW), found
 
 
 def test_results_and_dead_letters_have_places_of_the_plan() -> None:

@@ -7,18 +7,18 @@ from streams.telemetry.metric_defs import METRICS
 
 _STREAMS = Path(__file__).parents[3] / "streams"
 ELSEWHERE = {
-    "assay_search_judge_drift": "pipeline/observer.py",
-    "assay_query_trees_agreement": "telemetry/queries.py",
+    "assay_search_judge_drift": "telemetry/decisions.py",
+    "assay_query_trees_agreement": "telemetry/decisions.py",
     "assay_replay_records_total": "replay/",
     "assay_replay_remaining_records": "replay/",
     "assay_replay_cost_usd_total": "replay/",
     "assay_replay_waiting": "replay/",
-    "assay_group_lag_records": "commands/lag",
-    "assay_group_lag_seconds": "commands/lag",
-    "assay_group_retention_left_seconds": "commands/lag",
-    "assay_group_lost_records": "commands/lag",
-    "assay_group_members": "commands/lag",
-    "assay_topic_dead_letters": "commands/lag",
+    "assay_group_lag_records": "cli/lag",
+    "assay_group_lag_seconds": "cli/lag",
+    "assay_group_retention_left_seconds": "cli/lag",
+    "assay_group_lost_records": "cli/lag",
+    "assay_group_members": "cli/lag",
+    "assay_topic_dead_letters": "cli/lag",
 }
 """What no worker shows in a demonstration, and the code that sets it: where a model judges searches, where trees
 re-rank in shadow, in replays, and in `assay lag --serve`."""
@@ -28,7 +28,7 @@ def setters() -> dict[str, set[str]]:
     """For each metric the files of the source that count or set it."""
     found: dict[str, set[str]] = {metric.name: set() for metric in METRICS}
     for path in sorted(_STREAMS.rglob("*.py")):
-        if path.name == "metrics.py":
+        if path == _STREAMS / "telemetry" / "metrics.py":
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and f"assay_{node.attr}" in found and _are_metrics(node.value):

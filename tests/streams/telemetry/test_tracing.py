@@ -11,14 +11,13 @@ from opentelemetry.trace import SpanKind
 
 from schemas.llm import CallOutcome
 from schemas.needs import AskModel, Message
-from streams.llm.observer import LlmObserver
+from streams.llm.metrics import LlmObserver
 from streams.llm.replies import Usage
 from streams.settings import SettingsError, load_settings
 from streams.telemetry import settings as telemetry_settings
 from streams.telemetry.otel import OtelTracer, exporting_tracer
 from streams.telemetry.settings import TelemetrySettings
-from streams.telemetry.tracers import make_tracer
-from streams.telemetry.tracing import NoTracer, RecordSpan
+from streams.telemetry.tracing import NoTracer, RecordSpan, make_tracer
 from tests.samples import instance
 from tests.streams.telemetry.spans import Spans, ids, parent
 

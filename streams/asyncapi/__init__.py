@@ -1,0 +1,1 @@
+"""The page of the AsyncAPI document and its routes."""

@@ -1,0 +1,363 @@
+"""``assay answer``: answers a question from ranked sources, with citations and trust labels.
+
+The search is that of ``assay query``. Analyst, critic and writer are then asked through the same gateway, budget and
+journal. Without a model the answer consists of sentences of the sources, and says so.
+
+Examples:
+    assay answer "When was the dam closed?"
+    assay answer 水庫何時關閉 --tier A --json
+    assay answer "What does it cost?" --candidates pages.jsonl --no-model
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from handlers.reasoning.answer import Answer, AnswerOutcome, AnswerRules, Sentence, answer_query
+from handlers.reasoning.context import ROLES, Source, one_line, order_sources, source_line
+from schemas.llm import CallOutcome, LlmCall
+from schemas.needs import Ask, AskModel, Need
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, StageName, StageOutcome
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
+from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
+from streams.cli.output import text_console
+from streams.cli.query import QueryOptions, in_words, request_of, switched
+from streams.cli.query_screen import LABEL_STYLE, printable
+from streams.llm.tasks import answer_offline
+from streams.query.access import NoQueriesError, open_queries
+from streams.query.engine import Refusal
+from streams.services import LiveServices
+from streams.settings import Settings
+from streams.telemetry.logs import configure_logs
+
+_URL_CHARACTERS = 500
+_NAME_A_MODEL = (
+    "Name a model with ASSAY_LLM__BASE_URL (and ASSAY_LLM__API_KEY) and ASSAY_LLM__MODEL to have it written."
+)
+
+
+def answer(
+    text: Annotated[str, typer.Argument(help="The question; - reads it from standard input.")],
+    limit: Annotated[int | None, typer.Option(min=1, max=100, help="Sources; ranking.limit by default.")] = None,
+    tier: Tiers = None,
+    domain: Domains = None,
+    tag: Tags = None,
+    since: Since = None,
+    until: Until = None,
+    candidates: Annotated[
+        Path | None, typer.Option(help="Answer from these instead of the index's: one a line, or an array.")
+    ] = None,
+    no_model: Annotated[bool, typer.Option("--no-model", help="Quote the sources instead of asking a model.")] = False,
+    app: Annotated[str, typer.Option(metavar="URL", help="The application that searches; detected by default.")] = "",
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Answer a question from the index, with citations that carry their trust labels.
+
+    assay answer "When was the dam closed?" --tier A
+    """
+    from streams.cli.query import QueryOptions
+
+    options = QueryOptions(
+        text=text,
+        limit=limit,
+        tiers=tuple(tier or ()),
+        domains=tuple(domain or ()),
+        tags=tuple(tag or ()),
+        since=since,
+        until=until,
+        candidates=candidates,
+        no_model=no_model,
+        app=app,
+        as_json=as_json,
+    )
+    return run_answer(load_settings(config), options)
+
+
+def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> None:
+    """Prints an answer.
+
+    Args:
+        ranked: What the sources come from.
+        answer: The answer, or why there is none.
+        offline: Whether no model is configured, so that it is worth saying how one is.
+    """
+    console = text_console()
+    if answer.outcome is AnswerOutcome.NO_SOURCES:
+        console.print(Text(f"No answer: nothing was found{_why(ranked)}."))
+        console.print(Text("Are filters such as --tier or --since too narrow? `assay doctor` says what the index has."))
+        return
+    if answer.outcome is AnswerOutcome.NOT_ANSWERED:
+        count = len(answer.sources)
+        read = f"{count} source{'s were' if count > 1 else ' was'} read"
+        # Who was not asked properly can't say that there is none.
+        none = "none is quoted as an answer; what went wrong stands below" if answer.left_out else "none holds one"
+        console.print(Text(f"No answer: {read} and {none}."))
+        console.print(Text("`assay query` with the same words shows them."))
+    for sentence in answer.sentences:
+        console.print(Text(printable(_cited(sentence))))
+    cited = cited_sources(answer)
+    if cited:
+        console.print()
+        for source in cited:
+            console.print(_source(source, answer, console))
+    console.print()
+    console.print(Text(_made_by(ranked, answer), style="dim"))
+    if offline and answer.written_by == "offline":
+        console.print(Text(_NAME_A_MODEL, style="dim"))
+    for left_out in answer.left_out:
+        console.print(Text(f"Left out: {printable(left_out)}.", style="dim"))
+
+
+def print_json(ranked: RankingCompleted, answer: Answer) -> None:
+    """Prints the same as one JSON object."""
+    print(json.dumps(document_of(ranked, answer), ensure_ascii=False))
+
+
+def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
+    """The answer as JSON values."""
+    cited = {source.number for source in cited_sources(answer)}
+    return {
+        "request_id": ranked.request_id,
+        "query": ranked.query,
+        "outcome": str(answer.outcome),
+        "written_by": answer.written_by,
+        "answer": "\n".join(map(_cited, answer.sentences)),
+        "sentences": [
+            {"text": one.text, "sources": list(one.sources), "cautioned": one.cautioned} for one in answer.sentences
+        ],
+        "sources": [
+            {
+                "number": source.number,
+                "cited": source.number in cited,
+                "trust_label": source.label,
+                "line": source_line(source, answer.language),
+                "title": one_line(source.title),
+                "url": source.url,
+                "date": source.date,
+            }
+            for source in answer.sources
+        ],
+        "left_out": list(answer.left_out),
+        "cost_usd": _cost(_calls(ranked, answer)),
+        # Without what was replied word for word: whatever is not in its role's protocol is shown nowhere.
+        "calls": [{**call.to_wire(), "raw": None} for call in answer.calls],
+        "stages": [str(stage) for stage in ranked.stages],
+        "config_version": ranked.config_version,
+    }
+
+
+def cited_sources(answer: Answer) -> tuple[Source, ...]:
+    """Those that a sentence cites, the most trusted first."""
+    cited = {number for sentence in answer.sentences for number in sentence.sources}
+    return tuple(source for source in answer.sources if source.number in cited)
+
+
+def _cited(sentence: Sentence) -> str:
+    return f"{sentence.text} {''.join(f'[{number}]' for number in sentence.sources)}"
+
+
+def _source(source: Source, answer: Answer, console: Console) -> Text:
+    """``[1] [TRUST_TIER: HIGH] 來源：中央社 — title — url``; further lines begin below its label."""
+    line = source_line(source, answer.language)
+    label, _, name = line.partition("] ")
+    # Square brackets are ours; in an address they have a code.
+    url = " ".join(source.url[:_URL_CHARACTERS].split()).replace("[", "%5B").replace("]", "%5D")
+    rest = [one_line(source.title), url]
+    number = f"[{source.number}] "
+    text = Text.assemble(
+        (f"{label}]", LABEL_STYLE[source.label]), printable(f" {' — '.join([name, *filter(None, rest)])}")
+    )
+    lines = text.wrap(console, max(1, console.width - len(number)))
+    for one in lines:
+        one.rstrip()
+    return Text(number).append_text(Text("\n" + " " * len(number)).join(lines))
+
+
+def _made_by(ranked: RankingCompleted, answer: Answer) -> str:
+    calls = _calls(ranked, answer)
+    if answer.written_by == "offline":
+        who = "Made by the offline judge and not by a model: sentences of the sources, as they stand there"
+    else:
+        models = sorted({call.model for call in answer.calls if call.judged_by == "model"})
+        did = "Written by" if answer.written_by else "Asked was"
+        who = f"{did} {printable(', '.join(models))}" if models else "No model was asked"
+    cost = _cost(calls)
+    tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
+    return f"{who}. {len(calls)} calls, {tokens} tokens, {'cost unknown' if cost is None else f'${cost:.4f}'}."
+
+
+def _calls(ranked: RankingCompleted, answer: Answer) -> tuple[LlmCall, ...]:
+    return answer.calls if ranked.llm is None else (ranked.llm, *answer.calls)
+
+
+def _cost(calls: tuple[LlmCall, ...]) -> float | None:
+    """What all calls cost; None where that of one is not known."""
+    costs = [call.cost_usd for call in calls]
+    return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+
+def _why(ranked: RankingCompleted) -> str:
+    """What retrieval says of it, where it went wrong."""
+    failed = (
+        note for note in ranked.notes if note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.FAILED
+    )
+    note = next(failed, None)
+    return f" ({printable(note.because)})" if note is not None and note.because else ""
+
+
+_WEIGHT = 1.0
+"""Of each role in this process: no fleet runs them, so they have none in its shares of the models' limits."""
+_ENOUGH_FAILURES = 2
+"""Of a model, the ranking's included, after which it is not asked again for the same answer."""
+
+
+def run_answer(settings: Settings, options: QueryOptions) -> int:
+    """Asks, answers and shows.
+
+    Args:
+        settings: The configuration.
+        options: What is asked, and of whom.
+
+    Returns:
+        0, also where the sources hold no answer, which is said; 1 where nobody could answer; 2 for a wrong request.
+    """
+    level = settings.logs.level if "level" in settings.logs.model_fields_set else "error"
+    configure_logs(level, settings.logs.format)
+    request = request_of(options)
+    if isinstance(request, str):
+        return _tell(request, 2)
+    settings = _with_weights(switched(settings, options))
+    try:
+        ranked, answer = asyncio.run(_answer(settings, request, options))
+    except NoQueriesError as error:
+        return _tell(str(error), 1)
+    if isinstance(ranked, Refusal):
+        return _tell(in_words(ranked), 2 if ranked.reason == "invalid" else 1)
+    if isinstance(answer, ModelUnavailable):
+        when = f"again in {math.ceil(answer.after_seconds)} s, or " if answer.after_seconds else "again later, or "
+        todo = f"ask {when}with --no-model for the sources' own sentences; `assay doctor --models` looks at the model"
+        return _tell(f"no model can be asked now: {answer.detail}; {todo}", 1)
+    if options.as_json:
+        print_json(ranked, answer)
+    else:
+        print_answer(ranked, answer, offline=settings.llm.offline and not options.no_model)
+    return 0
+
+
+async def _answer(
+    settings: Settings, request: RankingRequested, options: QueryOptions
+) -> tuple[RankingCompleted | Refusal, Any]:
+    """The ranking, and the answer made of it."""
+    services = LiveServices(settings, at_once=True)
+    try:
+        with _telling(options.as_json or settings.llm.offline) as tell:
+            tell("looking for sources")
+            given = request.candidates is not None
+            async with open_queries(settings, app=options.app, own_candidates=given, services=services) as queries:
+                # Others may have had the index before.
+                began = time.monotonic()
+                ranked = await queries.answer(request)
+            if isinstance(ranked, Refusal):
+                return ranked, None
+            seconds = settings.query.answer_seconds - (time.monotonic() - began)
+            return ranked, await converse(settings, ranked, services, tell, seconds)
+    finally:
+        await services.aclose()
+
+
+class World(Protocol):
+    """Answers what is asked of models."""
+
+    async def answer(self, need: Need, run: str | None) -> Reply:
+        """The reply; expected trouble is part of it."""
+        ...
+
+
+class _Tell(Protocol):
+    def __call__(self, what: str) -> None: ...
+
+
+async def converse(
+    settings: Settings, ranked: RankingCompleted, services: World, tell: _Tell, seconds: float
+) -> Answer | ModelUnavailable:
+    """Asks the roles one after another, until there is an answer or nobody can be asked.
+
+    Where the time is up, or the model has failed twice, the offline judge speaks for those that are left: somebody
+    waits, and sentences of the sources are more than nothing.
+    """
+    rules, sources = settings.rules(AnswerRules), order_sources(ranked.results)
+    replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...] = ()
+    failures = int(_is_failure(ranked.llm))
+    ends, given_up = time.monotonic() + seconds, ""
+    while isinstance(step := answer_query(ranked.query, sources, replies, rules), Ask):
+        need = step.need
+        if not isinstance(need, AskModel):
+            raise TypeError(f"a model is to be asked for {type(need).__name__}")
+        reply: Reply | None = None
+        if not given_up:
+            tell(f"asking the {need.task}")
+            try:
+                async with asyncio.timeout(max(0.0, ends - time.monotonic())):
+                    reply = await services.answer(need, None)
+            except TimeoutError:
+                given_up = f"no model answered in time (query.answer_seconds, {settings.query.answer_seconds:g} s)"
+        if reply is None:
+            reply = answer_offline(need)
+        if not isinstance(reply, ModelReply | ModelFailed | ModelUnavailable):
+            raise TypeError(f"a question for a model was answered by {type(reply).__name__}")
+        if isinstance(reply, ModelFailed):
+            failures += _is_failure(reply.call)
+            if failures >= _ENOUGH_FAILURES:
+                given_up = f"the model failed {failures} times and was not asked again"
+        replies = (*replies, reply)
+    if given_up and isinstance(step, Answer):
+        return replace(step, left_out=(*step.left_out, given_up))
+    return step
+
+
+def _is_failure(call: LlmCall | None) -> bool:
+    """Whether a call has failed in a way that the next one is likely to fail in too."""
+    return call is not None and call.outcome in (CallOutcome.ERROR, CallOutcome.TIMEOUT, CallOutcome.RATE_LIMITED)
+
+
+def _with_weights(settings: Settings) -> Settings:
+    """The settings with a part of the models' limits for the roles."""
+    models = settings.models
+    tasks = dict(models.tasks)
+    for role in ROLES:
+        tasks[role] = models.task(role).model_copy(update={"weight": _WEIGHT})
+    return settings.model_copy(update={"models": models.model_copy(update={"tasks": tasks})})
+
+
+@contextmanager
+def _telling(quiet: bool) -> Iterator[_Tell]:
+    """Tells what is being done: on a terminal in one line that changes, elsewhere in lines; not where it is quick."""
+    if quiet:
+        yield lambda what: None  # noqa: ARG005 - nobody wants to know
+    elif not sys.stderr.isatty():
+        yield lambda what: print(f"{what} …", file=sys.stderr)
+    else:
+        from rich.console import Console
+
+        with Console(stderr=True).status("") as status:
+            yield lambda what: status.update(f"{what} …")
+
+
+def _tell(problem: str, status: int) -> int:
+    print(f"assay answer: {' '.join(printable(problem).split())}", file=sys.stderr)
+    return status

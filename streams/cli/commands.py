@@ -1,0 +1,123 @@
+"""The table of the commands. A command's module is imported when it is called, so that ``assay --help`` is quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.exceptions import TyperException
+from typer.main import get_command
+
+from streams.process import gc_paused
+from streams.settings_files import SettingsError
+
+COMMANDS = {
+    "demo": ("demo:demo", "Run the whole job on a small sample web, on a Kafka of its own."),
+    "run": ("run:run", "Run handlers as consumer groups."),
+    "broker": ("broker:broker", "Run a real Apache Kafka on this machine; no Docker needed."),
+    "topics": ("topics:topics", "Create the topics, list them, or compare them with what is declared."),
+    "publish": ("publish:publish", "Publish events or pages, as live traffic or as a backfill that can be left alone."),
+    "tail": ("tail:tail", "Show the records of a topic as they come."),
+    "export": ("export:export", "Write scored pages as TSV, for `assay publish` or other tools."),
+    "try": ("try_:try_", "Run a handler on events from a file, without a broker."),
+    "query": ("query:query", "Search the index and say why each result is where it is."),
+    "answer": ("answer:answer", "Answer a question from the index, with citations that carry their trust labels."),
+    "train": ("train:train", "Train a ranking model of what people did with results, and say whether it is better."),
+    "replay": ("replay:replay", "Handle a part of a topic once more: `assay replay HANDLER…`."),
+    "dlq": ("dlq:dlq", "Count dead letters, show one, send them again, or delete them."),
+    "lag": ("lag:lag", "Tell how far each consumer group is behind, also one that is stopped."),
+    "top": ("top:top", "Watch the handlers at work: rate, lag, age, dead letters, costs."),
+    "estimate": ("estimate:estimate", "Estimate how many points the index will hold."),
+    "sources": ("sources:sources", "Show which kind and tier an address has, or import your own sources."),
+    "config": ("config:config_", "Show the configuration in force and where it comes from, or describe every key."),
+    "graph": ("graph:graph", "Draw the topology."),
+    "generate": ("generate:generate", "Write the files that derive from the topology."),
+    "doctor": ("doctor:doctor", "Check that everything Assay needs is there."),
+}
+"""For each command its function or group, as ``module:name`` in ``streams.cli``, and its line in the help."""
+
+
+class _ImportOnCall(TyperGroup):
+    """A group that imports the module of a command when the command is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, imported_command(name) if name in COMMANDS else command, rest
+
+
+def imported_command(name: str) -> Any:
+    """The command with its options."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    # The collector would look at every imported object again and again.
+    with gc_paused():
+        command = getattr(import_module(f"streams.cli.{module}"), attribute)
+    if not isinstance(command, typer.Typer):
+        function, command = command, typer.Typer(context_settings=_CONTEXT, add_completion=False)
+        command.command(name)(function)
+    return get_command(command)
+
+
+_CONTEXT = {"help_option_names": ["-h", "--help"]}
+app = typer.Typer(
+    name="assay",
+    cls=_ImportOnCall,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings=_CONTEXT,
+)
+for _name, (_, _line) in COMMANDS.items():
+    app.command(_name, help=_line)(lambda: None)
+
+
+def run_command_line(arguments: list[str]) -> int:
+    """Runs one command; wrong usage is 2, with one line that says what to do, and Ctrl-C is 130."""
+    try:
+        status = app(args=arguments, standalone_mode=False, prog_name="assay")
+        sys.stdout.flush()
+    except TyperException as error:
+        message = " ".join(error.format_message().split())
+        context = getattr(error, "ctx", None)
+        wanted = f"try `{context.command_path if context else 'assay'} --help`"
+        print(f"assay: {message} ({wanted})" if message else wanted, file=sys.stderr)
+        return error.exit_code or 2
+    except SettingsError as error:
+        print(f"assay: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. What is left in the buffer goes nowhere, or the exit would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        print(f"assay: {error}", file=sys.stderr)
+        return 1
+    return int(status or 0)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def assay(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Weighs what a crawler or a search step brings home, before a language model reads it."""
+
+
+@app.command()
+def version() -> int:
+    """Print the version."""
+    from importlib.metadata import version as installed
+
+    print(installed("assay"))
+    return 0

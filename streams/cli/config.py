@@ -1,0 +1,116 @@
+"""``assay config``: every key in force with its value and where that comes from, or the schema of all keys."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from pydantic_settings import EnvSettingsSource
+from rich.console import Console
+from rich.text import Text
+
+from streams.cli.options import AsJson, Config
+from streams.ranking_model import manifest_path
+from streams.settings import Settings, load_settings
+from streams.settings_files import config_dir, read_layers, read_yaml
+
+Action = Literal["show", "schema"]
+
+
+def config_(
+    action: Annotated[Literal["show", "schema"], typer.Argument(help="What to do.")] = "show",
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Show the configuration in force and where it comes from, or describe every key."""
+    return run_config(action, config, as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of the configuration: its path, its value (secrets masked), and where the value comes from."""
+
+    path: tuple[str, ...]
+    value: Any
+    origin: str
+
+
+def run_config(action: Action, overlay: Path | None, as_json: bool) -> int:
+    """Shows the configuration.
+
+    Args:
+        action: ``show`` the keys in force, or the JSON ``schema`` of all keys, which is JSON in any case.
+        overlay: The file named with ``--config``.
+        as_json: ``show`` as one object ``{key: {"value", "from"}}``.
+
+    Returns:
+        0.
+
+    Raises:
+        SettingsError: The configuration can't be used.
+    """
+    if action == "schema":
+        print(json.dumps(Settings.model_json_schema(), indent=2, ensure_ascii=False))
+        return 0
+    keys = keys_in_force(overlay)
+    if as_json:
+        document = {".".join(key.path): {"value": key.value, "from": key.origin} for key in keys}
+        print(json.dumps(document, ensure_ascii=False))
+        return 0
+    console = Console(highlight=False, soft_wrap=True)
+    for key in keys:
+        value = json.dumps(key.value, ensure_ascii=False)
+        console.print(Text.assemble((".".join(key.path), "bold"), " = ", value, (f"  # {key.origin}", "dim")))
+    return 0
+
+
+def keys_in_force(overlay: Path | None) -> list[Key]:
+    """Every key with its value and origin: a file, ``environment`` and the variable, or ``default``.
+
+    Raises:
+        SettingsError: The configuration can't be used.
+    """
+    settings = load_settings(overlay)
+    environment = EnvSettingsSource(Settings)()
+    above = [(str(overlay), read_yaml(overlay))] if overlay else []
+    below = [(str(path), layer) for path, layer in reversed(read_layers(config_dir()))]
+    if settings.ranking_model:
+        model = {"ranking_model": settings.ranking_model.model_dump(mode="json")}
+        above.insert(0, (str(manifest_path(settings.ranking.trees.model)), model))
+
+    def origin(path: tuple[str, ...]) -> str:
+        found = next((name for name, layer in above if _has(layer, path)), None)
+        if found is None and _has(environment, path):
+            found = f"environment {_variable(path)}"
+        return found or next((name for name, layer in below if _has(layer, path)), "default")
+
+    return [Key(path, value, origin(path)) for path, value in _leaves(settings.model_dump(mode="json"), ())]
+
+
+def _variable(path: tuple[str, ...]) -> str:
+    """The variable that sets a key: its own, or one that holds a whole section as JSON."""
+    names = ("ASSAY_" + "__".join(path[:length]).upper() for length in range(len(path), 0, -1))
+    there = {name.upper() for name in os.environ}
+    return next((name for name in names if name in there), "")
+
+
+def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Keys down to what is no mapping; an empty mapping is a value too."""
+    if not isinstance(value, dict) or not value:
+        yield path, value
+        return
+    for name, inner in value.items():
+        yield from _leaves(inner, (*path, str(name)))
+
+
+def _has(layer: Any, path: tuple[str, ...]) -> bool:
+    for name in path:
+        if not isinstance(layer, Mapping) or name not in layer:
+            return False
+        layer = layer[name]
+    return True

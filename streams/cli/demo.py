@@ -1,0 +1,135 @@
+"""``assay demo``: the whole job on a small sample web, to be looked at, or with ``--once --json`` to be counted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from streams.cli.errors import run_with_kafka
+from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import tell
+from streams.cli.run import stop_on_signals
+from streams.demo.report import tell_decisions
+from streams.demo.run import Demo, run
+from streams.demo.screen import live_table
+from streams.demo.tally import faults
+from streams.http import PortTakenError
+from streams.local_kafka.broker import BrokerUnavailable
+from streams.publish.entries import SourceError
+from streams.settings import Settings
+from streams.telemetry.logs import configure_logs
+
+_PLAIN_WIDTH = 110
+_INTERRUPTED = 130
+"""The exit status of what Ctrl-C has ended."""
+
+
+def demo(
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything is done.")] = False,
+    as_json: AsJson = False,
+    pages: Annotated[Path | None, typer.Option("--pages", help="Score a folder of real pages as well.")] = None,
+    config: Config = None,
+) -> int:
+    """Run the whole job on a small sample web, on a Kafka of its own."""
+    return run_demo(load_settings(config), once=once, as_json=as_json, pages=pages)
+
+
+def run_demo(settings: Settings, once: bool, as_json: bool, pages: Path | None) -> int:
+    """Runs the demonstration.
+
+    Args:
+        settings: The configuration; where no Kafka is named, one is started for the run.
+        once: End when everything is done; else wait for Ctrl-C.
+        as_json: End with one line of figures, and show nothing else.
+        pages: A folder of real pages to score as well.
+
+    Returns:
+        0; 1 where an input is not accounted for, or something could not be started; 2 where there are no such pages;
+        130 where it was interrupted before everything was done.
+    """
+    if pages is not None and not pages.exists():
+        tell("demo", f"{pages}: No such file or folder")
+        return 2
+    # The table shows what happens; the log adds only what should not.
+    configure_logs("error", settings.logs.format)
+    # Whatever is still open where a demonstration was cut short ends with its process.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    console = Console(stderr=as_json, width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
+    try:
+        return run_with_kafka("demo", settings, _demo(settings, once, as_json, pages, console))
+    except (BrokerUnavailable, PortTakenError, SourceError) as error:
+        tell("demo", str(error))
+        return 1
+
+
+async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | None, console: Console) -> int:
+    stop = stop_on_signals()
+    running = settled = False
+
+    def say(message: str) -> None:
+        if not as_json:
+            console.print(message, style="dim")
+
+    def show(demo: Demo) -> None:
+        nonlocal running
+        running = True
+        if live is not None:
+            live.update(live_table(demo, console.width, done=settled))
+
+    def tell_all(demo: Demo) -> None:
+        nonlocal settled
+        settled = True
+        if as_json:
+            return
+        tell_decisions(console, demo.tally, settings.retrievalEvaluation.dimensionThresholds)
+        show(demo)
+        if live is None:
+            console.print(live_table(demo, console.width, done=True))
+        if not once:
+            console.print("all of it is done; Ctrl-C ends the demonstration", style="dim")
+
+    with _screen(console, as_json) as live:
+        work = asyncio.create_task(run(settings, stop, once, pages, say, show, tell_all))
+        await _ended_or_asked(work, stop)
+        if stop.is_set() and not running:
+            work.cancel()
+            await asyncio.wait({work})
+        else:
+            await work
+    if not settled:
+        tell("demo", "interrupted before everything was done")
+        return _INTERRUPTED
+    demo = work.result()
+    balances = demo.balances()
+    if as_json:
+        print(json.dumps(demo.tally.summary(balances, demo.seconds)), flush=True)
+    if lost := faults(balances):
+        tell("demo", f"not every input is accounted for: {'; '.join(lost)}")
+        return 1
+    return 0
+
+
+async def _ended_or_asked(work: asyncio.Task[Demo], stop: asyncio.Event) -> None:
+    asked = asyncio.create_task(stop.wait())
+    await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+
+
+@contextlib.contextmanager
+def _screen(console: Console, as_json: bool) -> Iterator[Live | None]:
+    """A live display on a terminal; nothing elsewhere."""
+    if as_json or not console.is_terminal:
+        yield None
+        return
+    with Live(console=console, refresh_per_second=8) as live:
+        yield live

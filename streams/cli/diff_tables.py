@@ -1,0 +1,245 @@
+"""Differences between two configurations for people: a migration matrix, and what moves with the reasons."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+from streams.cli.output import plain_table, table_console
+from streams.replay.diff import NO_DECISION, Comparison, DeadTally, FirstFew
+from streams.replay.diff_pages import PageDifferences, PageMove
+from streams.replay.diff_results import ExtractionChange, ResultFlip, ResultsDifferences
+
+_STYLES = {
+    "A": "green",
+    "B": "yellow",
+    "C": "red",
+    "HIGH": "green",
+    "MEDIUM": "yellow",
+    "LOW": "red",
+    "SPECIFIC_CONTENT": "green",
+    "AGGREGATOR": "yellow",
+    "NAVIGATION": "blue",
+    "dead": "bold red",
+}
+_SHOWN_CHARACTERS = 300
+_WAYS = ("up", "down", "into the dead letters", "out of the dead letters")
+
+
+def show_differences(comparison: Comparison, same_rules: bool = False) -> None:
+    """Prints what was counted.
+
+    Args:
+        comparison: Of pages or of results.
+        same_rules: Whether both configurations decide alike, which is said first.
+    """
+    console = table_console()
+    if same_rules:
+        console.print(Text("the other configuration changes nothing that these decisions depend on", style="yellow"))
+    match comparison:
+        case PageDifferences():
+            _show_pages(console, comparison)
+        case ResultsDifferences():
+            _show_results(console, comparison)
+
+
+def _show_pages(console: Console, found: PageDifferences) -> None:
+    wire = found.to_wire()
+    _show_matrix(console, f"{_count(found.inputs, 'page')}, by tier", wire["matrix"])
+    moved = found.moved.count
+    ways = Counter[str]()
+    for (now, then), count in found.tiers.items():
+        ways[_way(now, then)] += count
+    ways["with another label alone"] = moved - sum(ways[way] for way in _WAYS)
+    told = _parts((ways[way], way) for way in (*_WAYS, "with another label alone"))
+    console.print(Text.assemble((f"{moved:,} {_verb(moved, 'move')}", "bold"), f": {told}" if told else ""))
+    stay = _parts(
+        (
+            (found.rescored, "with another score"),
+            (found.reread, "with the same score, read otherwise"),
+            (found.unchanged, "as they are"),
+        )
+    )
+    console.print(f"{found.inputs - moved:,} {_verb(found.inputs - moved, 'stay')}{': ' if stay else ''}{stay}")
+    if found.labels:
+        changes = (
+            Text.assemble(_styled(now), " → ", _styled(then), f" {count:,}")
+            for (now, then), count in sorted(found.labels.items())
+        )
+        console.print(Text.assemble("labels: ", Text(", ").join(changes)))
+    _show_dead(console, found.dead)
+    for move in found.moved.items:
+        _show_move(console, move)
+    _show_more(console, found.moved)
+
+
+def _show_move(console: Console, move: PageMove) -> None:
+    console.print()
+    console.print(
+        Text.assemble(
+            _change(move.tier_now, move.tier_then),
+            "  ",
+            _change(_or_dash(move.score_now), _or_dash(move.score_then)),
+            "  ",
+            _change(move.label_now or "-", move.label_then or "-"),
+            "  ",
+            (_printable(move.url), "bold"),
+        )
+    )
+    for component in move.components:
+        console.print(
+            Text.assemble(
+                f"  {component.component} {component.points_now} → {component.points_then}: ",
+                _printable(component.because_then or "no such component"),
+                (_before(component.because_now, component.because_then), "dim"),
+            )
+        )
+    for when, detail in (("now", move.detail_now), ("then", move.detail_then)):
+        if detail:
+            console.print(Text(f"  {when} {_printable(detail)}", style="red"))
+    if move.other_thresholds:
+        console.print("  by other thresholds")
+
+
+def _show_results(console: Console, found: ResultsDifferences) -> None:
+    wire = found.to_wire()
+    _show_matrix(console, f"{_count(found.inputs, 'batch', 'batches')}, results by type", wire["matrix"])
+    results = sum(found.types.values())
+    moved = found.moved.count
+    console.print(Text.assemble((f"{moved:,} {_verb(moved, 'flip')}", "bold")))
+    stay = _parts(((found.rescored, "with another score"), (results - moved - found.rescored, "as they are")))
+    console.print(f"{results - moved:,} {_verb(results - moved, 'stay')}{': ' if stay else ''}{stay}")
+    console.print(
+        Text.assemble(
+            "extractions: ",
+            (f"{found.extractions_now:,} → {found.extractions_then:,}", "bold"),
+            f", others in {_count(others, 'batch', 'batches')}" if (others := found.extractions.count) else "",
+        )
+    )
+    _show_dead(console, found.dead)
+    for flip in found.moved.items:
+        _show_flip(console, flip)
+    _show_more(console, found.moved)
+    for change in found.extractions.items:
+        _show_extractions(console, change)
+    _show_more(console, found.extractions)
+
+
+def _show_flip(console: Console, flip: ResultFlip) -> None:
+    console.print()
+    console.print(
+        Text.assemble(
+            _change(flip.type_now, flip.type_then),
+            "  ",
+            _change(_or_dash(flip.score_now), _or_dash(flip.score_then)),
+            "  ",
+            (_printable(flip.url) or "no address", "bold"),
+            (f"  in {_printable(flip.batch_id)}", "dim"),
+        )
+    )
+    now, then = "; ".join(flip.because_now[:3]), "; ".join(flip.because_then[:3])
+    console.print(Text.assemble(f"  {_printable(then or 'dead')}", (_before(now, then), "dim")))
+
+
+def _show_extractions(console: Console, change: ExtractionChange) -> None:
+    console.print()
+    console.print(
+        Text.assemble(
+            "extractions for ", (f"“{_printable(change.query)}”", "bold"), f" in {_printable(change.batch_id)}"
+        )
+    )
+    for sign, urls, style in (("+", change.more, "green"), ("-", change.fewer, "red")):
+        for url in urls:
+            console.print(Text(f"  {sign} {_printable(url)}", style=style))
+
+
+def _way(now: str, then: str) -> str:
+    """Of a page between two tiers: one of ``_WAYS``, or "" where it stays."""
+    if now == then:
+        return ""
+    if now in NO_DECISION or then in NO_DECISION:
+        return "out of the dead letters" if now in NO_DECISION else "into the dead letters"
+    return "up" if then < now else "down"
+
+
+def _parts(counts: Iterable[tuple[int, str]]) -> str:
+    """Counts in words, without those of nothing.
+
+    >>> _parts([(3, "up"), (0, "down"), (1200, "as they are")])
+    '3 up, 1,200 as they are'
+    """
+    return ", ".join(f"{count:,} {words}" for count, words in counts if count)
+
+
+def _show_matrix(console: Console, title: str, matrix: Mapping[str, Mapping[str, int]]) -> None:
+    """Rows are what is now, columns what is then. What nothing is in and comes to is left out, but for decisions."""
+    shown = [name for name in matrix if name != "dead" or any(matrix["dead"].values()) or any(_column(matrix, "dead"))]
+    console.print(Text(title, style="bold"))
+    console.print()
+    table = plain_table()
+    table.add_column("now \\ then", style="dim", no_wrap=True)
+    for name in shown:
+        table.add_column(_styled(name), justify="right", no_wrap=True)
+    table.add_column("all now", justify="right", no_wrap=True, style="dim")
+    for now in shown:
+        cells = [_cell(matrix[now][then], stays=now == then) for then in shown]
+        table.add_row(_styled(now), *cells, f"{sum(matrix[now].values()):,}")
+    table.add_row("all then", *(Text(f"{sum(_column(matrix, then)):,}", style="dim") for then in shown), "")
+    console.print(table)
+    console.print()
+
+
+def _column(matrix: Mapping[str, Mapping[str, int]], then: str) -> Iterable[int]:
+    return (row[then] for row in matrix.values())
+
+
+def _cell(count: int, stays: bool) -> Text:
+    return Text(f"{count:,}" if count else "·", style="dim" if not count else "" if stays else "bold cyan")
+
+
+def _show_dead(console: Console, dead: DeadTally) -> None:
+    if dead.any:
+        now, then = (
+            ", ".join(f"{reason} {count:,}" for reason, count in sorted(counts.items())) or "none"
+            for counts in (dead.now, dead.then)
+        )
+        console.print(Text(f"dead letters: {now}" if now == then else f"dead letters: {now} → {then}", style="red"))
+
+
+def _show_more(console: Console, found: FirstFew[PageMove] | FirstFew[ResultFlip] | FirstFew[ExtractionChange]) -> None:
+    if found.more:
+        console.print()
+        console.print(Text(f"and {found.more:,} more (--limit shows them)", style="dim"))
+
+
+def _change(now: str, then: str) -> Text:
+    return _styled(now) if now == then else Text.assemble(_styled(now), " → ", _styled(then))
+
+
+def _styled(name: str) -> Text:
+    return Text(name, style=_STYLES.get(name, ""))
+
+
+def _or_dash(score: float | None) -> str:
+    return "-" if score is None else f"{score:g}"
+
+
+def _before(now: str, then: str) -> str:
+    return f" (before: {_printable(now)})" if now and then and now != then else ""
+
+
+def _count(count: int, noun: str, plural: str = "") -> str:
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def _verb(count: int, verb: str) -> str:
+    return f"{verb}s" if count == 1 else verb
+
+
+def _printable(text: str) -> str:
+    """The beginning of a text without what could steer a terminal: addresses and reasons come from the open web."""
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in text[:_SHOWN_CHARACTERS])
+    return shown + ("…" if len(text) > _SHOWN_CHARACTERS else "")

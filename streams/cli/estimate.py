@@ -1,0 +1,297 @@
+"""``assay estimate``: estimates the points of an index and the size of its vectors.
+
+The input is a number of articles with an assumed mix of tiers, or scored pages. The result compares the points by tier
+with an index in which every article is chunked in full.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+from pydantic import ValidationError
+from rich.table import Table
+from rich.text import Text
+
+from schemas.outcome import Dead
+from schemas.pages import ScoredPage
+from streams.cli.handler_trial import read_lines
+from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import plain_table, table_console
+from streams.cli.progress import with_progress
+from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
+from streams.settings import Settings
+
+ASSUMED_ARTICLES = 10_000_000
+ASSUMED_MIX = "10/50/40"
+STANDARD_INPUT = Path("-")
+
+
+def estimate(
+    articles: Annotated[int | None, typer.Option(help="Articles; 10 million, or those of --from, by default.")] = None,
+    mix: Annotated[str | None, typer.Option(help="Percentages of tiers A/B/C; 10/50/40 by default.")] = None,
+    chunks: Annotated[float | None, typer.Option(help="Chunks of an article; index.planned_chunks by default.")] = None,
+    sample: Annotated[
+        Path | None, typer.Option("--from", help="Scored pages, one a line; - for standard input.")
+    ] = None,
+    dimensions: Annotated[int | None, typer.Option(help="Dimensions; those of the embedder by default.")] = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Estimate how many points the index will hold."""
+    return run_estimate(load_settings(config), articles, mix, chunks, sample, dimensions, as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What an estimate rests on. ``passed_over`` lines of the sample hold no scored page."""
+
+    assumed_chunks: float | None = None
+    sampled_pages: int | None = None
+    passed_over: int = 0
+
+
+def run_estimate(
+    settings: Settings,
+    articles: int | None = None,
+    mix: str | None = None,
+    chunks: float | None = None,
+    sample: Path | None = None,
+    dimensions: int | None = None,
+    as_json: bool = False,
+) -> int:
+    """Estimates and tells.
+
+    Args:
+        settings: How each tier is cut stands in there.
+        articles: How many; the plan's 10 million, or as many as the sample has, where None.
+        mix: Shares of the tiers in per cent, A/B/C; not together with a sample.
+        chunks: Of one article on average; the configured ones where None. Not together with a sample.
+        sample: Scored pages, one a line: events of ``pages.scored.v1``, or what ``assay try score_page`` or
+            ``assay tail --json`` wrote; ``-`` is standard input.
+        dimensions: Of a vector; the configured embedder's where None.
+        as_json: One object.
+
+    Returns:
+        0; 1 for a sample that can't be read or has no scored page; 2 for wrong usage.
+    """
+    if sample is not None and (mix is not None or chunks is not None):
+        return _refused("--from takes mix and chunks from the pages; leave --mix and --chunks out")
+    if articles is not None and articles < 1:
+        return _refused(f"--articles takes a number of at least 1, not {articles}")
+    if dimensions is None:
+        dimensions = settings.index.embedder.dimensions
+    if dimensions < 1:
+        return _refused(f"--dimensions takes a number of at least 1, not {dimensions}")
+    if sample is not None:
+        return _estimate_from(sample, articles, settings, dimensions, as_json)
+    chunks = settings.index.planned_chunks if chunks is None else chunks
+    if not (isfinite(chunks) and chunks > 0):
+        return _refused(f"--chunks takes a number above 0, not {chunks:g}")
+    try:
+        shares = parse_mix(ASSUMED_MIX if mix is None else mix)
+    except ValueError as error:
+        return _refused(f"--mix {error}")
+    estimate = estimate_points(articles or ASSUMED_ARTICLES, shares, chunks, settings.tiered_indexing)
+    return _tell(estimate, Basis(assumed_chunks=chunks), dimensions, as_json)
+
+
+def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimensions: int, as_json: bool) -> int:
+    seen = SampledPages(settings.tiered_indexing, settings.index_points)
+    passed_over = 0
+    try:
+        with _opened(sample) as source, with_progress(source, sample) as watched:
+            for line in read_lines(watched):
+                pages = [] if isinstance(line, Dead) else list(_scored_pages(line))
+                passed_over += not pages
+                for page in pages:
+                    seen.add(page)
+    except OSError as error:
+        print(f"assay estimate: {sample}: {error.strerror}", file=sys.stderr)
+        return 1
+    count = seen.pages.total()
+    if not count:
+        print(f"assay estimate: {sample}: no line holds a scored page (see `assay try score_page`)", file=sys.stderr)
+        return 1
+    estimate = seen.estimate(articles or count)
+    return _tell(estimate, Basis(sampled_pages=count, passed_over=passed_over), dimensions, as_json)
+
+
+def _opened(sample: Path) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(sys.stdin.buffer) if sample == STANDARD_INPUT else sample.open("rb")
+
+
+def _scored_pages(line: bytes) -> Iterator[ScoredPage]:
+    """The scored pages of a line, whichever of the three forms it has."""
+    try:
+        document = json.loads(line)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(document, dict):
+        return
+    events = document.get("events", [document])
+    for event in events if isinstance(events, list) else []:
+        value = event.get("value", event) if isinstance(event, dict) else None
+        try:
+            yield ScoredPage.model_validate(value)
+        except (ValidationError, RecursionError):
+            continue
+
+
+def _refused(problem: str) -> int:
+    print(f"assay estimate: {problem}", file=sys.stderr)
+    return 2
+
+
+def _tell(estimate: IndexEstimate, basis: Basis, dimensions: int, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps(_document(estimate, basis, dimensions)))
+        return 0
+    from streams.cli.estimate import show_estimate  # --json has no use for rich
+
+    show_estimate(estimate, _basis_in_words(basis), dimensions)
+    return 0
+
+
+def _document(estimate: IndexEstimate, basis: Basis, dimensions: int) -> dict[str, Any]:
+    def counted(points: int) -> dict[str, Any]:
+        saved = estimate.saved(points)
+        return {
+            "points": points,
+            "saved": None if saved is None else round(saved, 6),
+            "vector_bytes": points * dimensions * FLOAT_BYTES,
+        }
+
+    return {
+        "articles": estimate.articles,
+        "assumed": None if basis.assumed_chunks is None else {"chunks": basis.assumed_chunks},
+        "sampled": None
+        if basis.sampled_pages is None
+        else {"pages": basis.sampled_pages, "passed_over": basis.passed_over},
+        "dimensions": dimensions,
+        "tiers": {
+            tier.tier: {
+                "chunking": tier.chunking,
+                "articles": tier.articles,
+                "share": tier.articles / estimate.articles,
+                "full_chunks": tier.full_chunks,
+                "points": tier.points,
+                "article_embeddings": tier.article_embeddings,
+                "points_with_article_embeddings": tier.points_with_articles,
+            }
+            for tier in estimate.tiers
+        },
+        "untiered": {
+            "points": estimate.full_chunks,
+            "vector_bytes": estimate.full_chunks * dimensions * FLOAT_BYTES,
+        },
+        "tiered": counted(estimate.points),
+        "tiered_with_article_embeddings": counted(estimate.points_with_articles),
+    }
+
+
+def _basis_in_words(basis: Basis) -> str:
+    if basis.assumed_chunks is not None:
+        return f", {basis.assumed_chunks:g} chunks each on average"
+    passed_over = f" (lines without one: {basis.passed_over:,})" if basis.passed_over else ""
+    pages = "scored page" if basis.sampled_pages == 1 else f"{basis.sampled_pages:,} scored pages"
+    return f" like the {pages} of the sample{passed_over}"
+
+
+TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
+_BAR_WIDTH = 20
+
+
+def show_estimate(estimate: IndexEstimate, basis: str, dimensions: int) -> None:
+    """Prints an estimate.
+
+    Args:
+        estimate: The counts.
+        basis: What they rest on, in words that follow the number of articles.
+        dimensions: Numbers of a vector.
+    """
+    console = table_console()
+    vectors = f"; vectors of {dimensions:,} x {FLOAT_BYTES} bytes"
+    console.print(
+        Text.assemble(
+            (f"{estimate.articles:,} article{'' if estimate.articles == 1 else 's'}", "bold"), basis, (vectors, "dim")
+        ),
+        soft_wrap=True,
+    )
+    console.print()
+    console.print(_tiers(estimate))
+    console.print()
+    console.print(_sums(estimate, dimensions))
+
+
+def _tiers(estimate: IndexEstimate) -> Table:
+    table = _table("tier", "chunking")
+    for name in ("share", "articles", "points each", "points", "article embeddings"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for tier in estimate.tiers:
+        table.add_row(
+            Text(tier.tier, style=TIER_STYLE[tier.tier]),
+            tier.chunking,
+            f"{100 * tier.articles / estimate.articles:.3g} %",
+            f"{tier.articles:,}",
+            f"{tier.points / tier.articles:.4g}" if tier.articles else "-",
+            f"{tier.points:,}",
+            f"+ {tier.article_embeddings:,}" if tier.article_embeddings else "",
+        )
+    return table
+
+
+def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
+    table = _table("the index")
+    for name in ("points", "", "vectors"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    rows = (
+        ("every article in full", estimate.full_chunks, None, "dim"),
+        ("by tier", estimate.points, estimate.saved(estimate.points), "bold"),
+        (
+            "  + article embeddings",
+            estimate.points_with_articles,
+            estimate.saved(estimate.points_with_articles),
+            "",
+        ),
+    )
+    longest = max(estimate.full_chunks, estimate.points_with_articles)
+    for name, points, saved, style in rows:
+        table.add_row(
+            name,
+            f"{points:,}",
+            "" if saved is None else Text(f"{-100 * saved:+.3g} %", style="green" if saved > 0 else "red"),
+            size_in_words(points * dimensions * FLOAT_BYTES),
+            Text("█" * round(_BAR_WIDTH * points / longest), style="dim"),
+            style=style,
+        )
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = plain_table()
+    for name in columns:
+        table.add_column(name, no_wrap=True)
+    return table
+
+
+def size_in_words(count: float) -> str:
+    """Bytes in the unit in which they are shortest.
+
+    >>> size_in_words(24_000_000 * 512 * 4)
+    '45.8 GiB'
+    """
+    unit = "bytes"
+    for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
+        if count < 1024:
+            break
+        count, unit = count / 1024, larger
+    return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"

@@ -1,0 +1,154 @@
+"""``assay generate``: writes what derives from the topology, or tells what is not up to date, lost or incompatible.
+
+A checkout's files are the same for everybody: they derive from its own ``config/`` and from nothing that somebody has
+set. Prometheus's files for the settings in force go to a folder of one's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from streams.cli.options import AsJson, Config, load_settings
+from streams.generate.json_schemas import incompatible, lost, release
+from streams.generate.outputs import drift, write
+from streams.generate.prometheus import prometheus
+from streams.settings import Settings, explain
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def generate(
+    check: Annotated[bool, typer.Option("--check", help="Only report files that have drifted.")] = False,
+    release: Annotated[bool, typer.Option("--release", help="Store today's schemas as those of this version.")] = False,
+    prometheus: Annotated[
+        Path | None,
+        typer.Option(
+            "--prometheus",
+            metavar="FOLDER",
+            help="Write Prometheus's files there instead, for the settings in force.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Write the files that derive from the topology."""
+    if check and release:
+        raise typer.BadParameter("it writes, and --check does not", param_hint="'--release'")
+    if prometheus is not None:
+        if check or release:
+            raise typer.BadParameter("it stands alone, without --check and --release", param_hint="'--prometheus'")
+        return write_prometheus(load_settings(config), prometheus, as_json)
+    if config is not None:
+        raise typer.BadParameter("the checkout's files are of its own config/", param_hint="'--config'")
+    return run_generate(check, as_json, keep=release)
+
+
+def run_generate(check: bool, as_json: bool, root: Path = CHECKOUT, keep: bool = False) -> int:
+    """Writes the generated files, or compares them with what stands there.
+
+    Args:
+        check: Compare only.
+        as_json: Print one JSON object instead of lines.
+        root: The checkout.
+        keep: Also keep today's schemas for ever, as those of the version in the package's metadata.
+
+    Returns:
+        0; 1 where ``check`` found a difference, where a file that is kept for ever is lost, where today's events break
+        readers of released ones, or where the configuration can't be used; 2 where there is no checkout to work on, and
+        where settings are in force that would not be in its files.
+    """
+    if not (root / "pyproject.toml").is_file():
+        print(f"assay generate works on a checkout of Assay, and {root} is none", file=sys.stderr)
+        return 2
+    if passed_over := _set_elsewhere(root):
+        print(
+            f"assay generate: {passed_over} would not be in the checkout's files, which derive from its config/; "
+            "unset it, or write Prometheus's files for it with `assay generate --prometheus FOLDER`",
+            file=sys.stderr,
+        )
+        return 2
+    if keep and not _keep(root):
+        return 1
+    try:
+        found = drift(root) if check else write(root)
+    except ValueError as error:
+        return _refused(error)
+    kinds = {"drifted": found.drifted, "missing": found.missing, "stale": found.stale}
+    gone, broken = lost(root), incompatible(root)
+    if as_json:
+        told = {kind: [path.as_posix() for path in paths] for kind, paths in kinds.items()}
+        print(json.dumps(told | {"lost": gone, "incompatible": broken}))
+    else:
+        for kind, paths in kinds.items():
+            for path in paths:
+                print(f"{kind}: {path.as_posix()}" if check else f"{_DONE[kind]}: {path.as_posix()}")
+        if not found:
+            print("everything generated is up to date")
+        elif check:
+            print("run `assay generate` and commit what it writes", file=sys.stderr)
+    for line in gone:
+        print(f"assay generate: {line}", file=sys.stderr)
+    for line in broken:
+        print(f"assay generate: breaks readers of released events: {line}", file=sys.stderr)
+    return 1 if (check and found) or gone or broken else 0
+
+
+def write_prometheus(settings: Settings, folder: Path, as_json: bool) -> int:
+    """Writes Prometheus's scrape configuration and rules for the settings in force; needs no checkout.
+
+    Args:
+        settings: Their section ``alerts`` has the thresholds, which have to go with how workers run.
+        folder: Made where it is not there.
+        as_json: Print one JSON object instead of lines.
+
+    Returns:
+        0; 1 where the folder can't be written to, or where settings don't go together.
+    """
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in prometheus(settings.model_dump(include={"alerts", "pipeline"})).items():
+            (folder / path.name).write_text(text, "utf-8")
+            written.append((folder / path.name).as_posix())
+    except OSError as error:
+        return _refused(ValueError(f"{folder}: {error.strerror or error}"))
+    except ValueError as error:
+        return _refused(error)
+    print(json.dumps({"written": written}) if as_json else "\n".join(f"written: {path}" for path in written))
+    return 0
+
+
+def _refused(error: ValueError) -> int:
+    told = explain(error) if isinstance(error, ValidationError) else str(error)
+    print(f"assay generate: {told}", file=sys.stderr)
+    return 1
+
+
+def _set_elsewhere(root: Path) -> str:
+    """The variable that says something of alerts which the checkout's configuration does not; "" for none."""
+    for name in sorted(os.environ):
+        if name.upper().split("__")[0] == "ASSAY_ALERTS":
+            return name
+    named = os.environ.get("ASSAY_CONFIG_DIR")
+    return "ASSAY_CONFIG_DIR" if named and Path(named).resolve() != (root / "config").resolve() else ""
+
+
+def _keep(root: Path) -> bool:
+    try:
+        for path in release(root, version("assay")):
+            print(f"kept: {path.as_posix()}", file=sys.stderr)
+    except ValueError as error:
+        print(f"assay generate: {error}", file=sys.stderr)
+        return False
+    return True
+
+
+_DONE = {"drifted": "written anew", "missing": "written", "stale": "removed"}

@@ -1,0 +1,64 @@
+"""``assay graph``: the topology on the terminal, as Mermaid, or as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from streams.cli.options import AsJson
+from streams.generate.graph import mermaid, plain_text, readers, writers
+from streams.topology import HANDLERS, TOPICS
+
+
+def graph(
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
+) -> int:
+    """Draw the topology."""
+    return run_graph(mermaid, as_json)
+
+
+def run_graph(as_mermaid: bool, as_json: bool) -> int:
+    """Prints the topology.
+
+    Args:
+        as_mermaid: As a Mermaid flowchart.
+        as_json: As one JSON object with ``topics`` and ``handlers``; wins over ``as_mermaid``.
+
+    Returns:
+        0.
+    """
+    if as_json:
+        print(json.dumps(_tables(), ensure_ascii=False))
+    else:
+        print(mermaid() if as_mermaid else plain_text())
+    return 0
+
+
+def _tables() -> dict[str, list[dict[str, object]]]:
+    topics: list[dict[str, object]] = [
+        {
+            "name": topic.name,
+            "event": topic.event.__name__,
+            "key": topic.key_means,
+            "partitions": topic.partitions,
+            "written_by": list(writers(topic)),
+            "read_by": list(readers(topic)),
+        }
+        for topic in TOPICS
+    ]
+    handlers: list[dict[str, object]] = [
+        {
+            "name": handler.name,
+            "consumes": handler.consumes.name,
+            "emits": [topic.name for topic in handler.emits],
+            "group": handler.group,
+            "lane": handler.lane,
+            "concurrency": handler.concurrency,
+            "replay": handler.replay,
+            "slo_seconds": handler.slo_seconds,
+        }
+        for handler in HANDLERS
+    ]
+    return {"topics": topics, "handlers": handlers}

@@ -1,0 +1,148 @@
+"""A handler run on lines of JSON as the pipeline runs it on records, without a broker: what ``assay try`` is made of.
+
+Lines go in, outcomes come out. One line is held at a time, and what a handler asks of the world is imported when it
+first asks, so a trial of a handler that asks for nothing starts at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Generator, Iterator
+from typing import IO, Any
+
+from schemas.event import Event
+from schemas.needs import Ask, Need, SearchVectors
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Outcome, Retry
+from schemas.replies import Reply, VectorsUnavailable
+from streams.clock import SystemClock
+from streams.codec import decode
+from streams.index.settings import has_collection
+from streams.pipeline.breaker import ClosedBreaker
+from streams.pipeline.handler_runner import HandlerRunner, exhausted, retry_of
+from streams.ranking_model import make_ready
+from streams.settings import Settings
+from streams.topology import TOPIC_BYTES, Handler, Topic
+
+_ANSWER = b'{"outcome":'
+"""How every answer of ``assay try`` begins."""
+
+
+def read_lines(source: IO[bytes]) -> Iterator[bytes | Dead]:
+    """Lines without their ends; a dead letter for one longer than any topic takes, which is never held as a whole."""
+    while line := source.readline(TOPIC_BYTES + 1):
+        if len(line) > TOPIC_BYTES and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = source.readline(TOPIC_BYTES)
+            yield Dead(DeadReason.TOO_LARGE, f"the line is longer than {TOPIC_BYTES} bytes")
+        else:
+            yield line.rstrip(b"\r\n")
+
+
+def read_events(source: IO[bytes], topic: Topic) -> Iterator[bytes | Dead | Drop]:
+    """Lines as ``read_lines`` has them; where one is an answer of ``assay try``, its events of that topic.
+
+    So handlers can be tried one behind another in a pipe. An answer without such an event is nothing to do.
+    """
+    for line in read_lines(source):
+        events = None if isinstance(line, Dead) else _answered(line, topic)
+        if events is None:
+            yield line
+        else:
+            yield from events or (Drop(DropReason.NOTHING_TO_DO),)
+
+
+def _answered(line: bytes, topic: Topic) -> list[bytes] | None:
+    """The events of a topic in an answer of ``assay try``; None for a line that is none."""
+    if not line.startswith(_ANSWER):
+        return None
+    try:
+        answer = json.loads(line)
+        if not {"outcome", "reason", "events"} <= answer.keys() <= {"outcome", "reason", "detail", "events"}:
+            return None
+        return [json.dumps(event["value"]).encode() for event in answer["events"] if event["topic"] == topic.name]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+class HandlerTrial:
+    """A handler under one configuration."""
+
+    def __init__(self, handler: Handler, settings: Settings, runner: asyncio.Runner) -> None:
+        """Takes what the handler's run depends on.
+
+        Raises:
+            SettingsError: Sections of the configuration that are right by themselves don't go together, or its trees
+                can't be asked.
+        """
+        retry = retry_of(handler, settings.processing.retries)
+        clock = SystemClock()
+        self._loop = runner
+        self._services = _LazyServices(settings, reads_index=handler.lane == "query")
+        self._handler = handler
+        self.rules = settings.rules(handler.rules)
+        if (model := getattr(self.rules, "ranking_model", None)) is not None:
+            make_ready(model)
+        breaker = ClosedBreaker(settings.processing.breaker, clock)
+        self._runner = HandlerRunner(handler, self.rules, retry, self._services, clock, random.random, breaker)
+
+    def decode(self, line: bytes) -> Event | Dead:
+        """The event of a line."""
+        return decode(self._handler.consumes, line, (), None)
+
+    def decide(self, event: Event) -> Outcome:
+        """What the handler decides on an event, everything that it asks for answered."""
+        outcome = self._runner.decide(event)
+        if isinstance(outcome, Ask | Retry | Generator):
+            tried = self._loop.run(self._runner.finish(event, outcome, record=None))
+            outcome = tried.outcome
+            if isinstance(outcome, Retry) and not self._handler.tiers:
+                outcome = exhausted(outcome, tried.attempts)
+        return outcome
+
+    def close(self) -> None:
+        """Closes what the handler's needs have opened."""
+        self._loop.run(self._services.aclose())
+
+
+class _LazyServices:
+    """The pipeline's world, made only when a handler asks: the HTTP client is not imported before."""
+
+    def __init__(self, settings: Settings, reads_index: bool) -> None:
+        self._settings = settings
+        self._reads_index = reads_index
+        self._live: Any = None
+
+    async def answer(self, need: Need, run: str | None) -> Reply:
+        if self._reads_index and isinstance(need, SearchVectors) and (missing := self._missing_index()):
+            return VectorsUnavailable(missing)
+        if self._live is None:
+            from streams.services import LiveServices
+            from streams.telemetry.logs import configure_logs
+
+            # Standard output is for answers alone; structlog writes there until it is told otherwise.
+            configure_logs(self._settings.logs.level, self._settings.logs.format)
+            settings = self._settings
+            if not self._reads_index:
+                # A trial changes no index: it has an empty one of its own, in memory, for as long as it runs.
+                index = settings.index.model_copy(update={"url": "", "path": None})
+                settings = settings.model_copy(update={"index": index})
+            self._live = LiveServices(settings, at_once=True)
+        reply: Reply = await self._live.answer(need, run)
+        return reply
+
+    def _missing_index(self) -> str:
+        """Why no index can be read, found out without opening one, for that would make it; "" where there is one."""
+        index = self._settings.index
+        if index.url or has_collection(index):
+            return ""
+        where = f"at {index.path.resolve()}" if index.path is not None else "in memory"
+        return (
+            f"there is no index {where}: name one with ASSAY_INDEX__PATH or ASSAY_INDEX__URL,"
+            " or give the request candidates of its own"
+        )
+
+    async def aclose(self) -> None:
+        if self._live is not None:
+            await self._live.aclose()

@@ -1,0 +1,213 @@
+"""``assay run``: handlers as consumer groups, until a signal, or until there is nothing left to do.
+
+The application owns its signals: SIGTERM and Ctrl-C finish and commit what is in work within the drain's budget and
+exit 0; a second one, or work that doesn't end, exits 1. A process that is wedged exits 1, for only a restart helps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Coroutine, Sequence
+from typing import Annotated, Any
+
+import structlog
+import typer
+from aiokafka.errors import KafkaError
+
+from streams.app import Application
+from streams.cli.errors import run_with_kafka
+from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import tell
+from streams.http import HttpServer, PortTakenError
+from streams.index.ports import IndexSettingsError
+from streams.kafka.topics import create_topics
+from streams.llm.checks import remarks_on
+from streams.process import freeze_gc, watchdog
+from streams.settings import Settings
+from streams.telemetry.logs import configure_logs
+from streams.topology import HANDLERS, Handler, no_such
+
+log = structlog.get_logger("assay")
+
+_LOOK_SECONDS = 0.3
+_CANCEL_SECONDS = 5.0
+"""What does not let itself be cancelled must not keep the rest from being stopped."""
+_WEDGED_AFTER = 10
+"""Failed liveness checks in a row after which the process gives up."""
+
+
+def run(
+    handlers: Annotated[list[str] | None, typer.Argument(help="Which handlers; all by default.")] = None,
+    drain: Annotated[bool, typer.Option("--drain", help="Stop when caught up.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Run handlers as consumer groups."""
+    return run_handlers(handlers or [], load_settings(config).with_kafka(), drain, as_json)
+
+
+def run_handlers(names: Sequence[str], settings: Settings, drain: bool, as_json: bool) -> int:
+    """Runs handlers in the foreground.
+
+    Args:
+        names: Which handlers; all where empty.
+        settings: The configuration.
+        drain: Stop when everything is caught up, or can't be for what is down.
+        as_json: End with one line ``{"handlers", "caught_up", "seconds"}``.
+
+    Returns:
+        0 when stopped cleanly or caught up; 1 when wedged, over the drain's budget, unable to start, or to drain while
+        what a handler needs stays down; 2 for an unknown handler.
+    """
+    known = {handler.name: handler for handler in HANDLERS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        tell("run", no_such("handler", unknown[0], known))
+        return 2
+    configure_logs(settings.logs.level, settings.logs.format)
+    handlers = [known[name] for name in names] or list(HANDLERS)
+    began = time.monotonic()
+    result = {"caught_up": False}
+
+    async def work() -> int:
+        status, result["caught_up"] = await _run(handlers, settings, drain)
+        return status
+
+    try:
+        status = run_with_kafka("run", settings, work())
+    except (PortTakenError, IndexSettingsError) as error:
+        tell("run", str(error))
+        return 1
+    if as_json:
+        seconds = round(time.monotonic() - began, 2)
+        print(json.dumps({"handlers": [h.name for h in handlers], **result, "seconds": seconds}))
+    return status
+
+
+async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> tuple[int, bool]:
+    """Returns the exit status, and whether the work was caught up."""
+    stop = stop_on_signals()
+    if settings.kafka.create_topics and not await _unless_asked(stop, create_topics(settings.kafka)):
+        return 0, False
+    application = Application(settings, handlers)
+    judged = {handler.name: settings.model_of(handler.name) for handler in handlers if handler.asks_models}
+    for remark in remarks_on(settings.llm, settings.models, judged):
+        if remark.state != "ok":
+            log.warning(remark.sentence)
+    await application.open_index()
+    # A loop that stands still for a session's time has lost its partitions already.
+    async with (
+        watchdog(2 * settings.kafka.session_timeout_seconds),
+        HttpServer(application.asgi, settings.http) as http,
+    ):
+        try:
+            status, caught_up = await _watch(application, stop, http.address, drain)
+        finally:
+            drained = await _stop(application, settings)
+    log.info("stopped", caught_up=caught_up)
+    return (status if drained else 1), caught_up
+
+
+async def _unless_asked(stop: asyncio.Event, work: Coroutine[Any, Any, object]) -> bool:
+    """Whether the work was done; False where a signal came first, for a Kafka that is silent is waited for for long."""
+    doing, asked = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait({doing, asked}, return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    if not doing.done():
+        doing.cancel()
+        await asyncio.wait({doing})
+    if doing.cancelled():
+        return False
+    doing.result()
+    return True
+
+
+async def _stop(application: Application, settings: Settings) -> bool:
+    """Stops within the budget and a margin for closing connections; returns whether it worked."""
+    try:
+        async with asyncio.timeout(settings.pipeline.drain_seconds + 10):
+            await application.stop()
+    except (TimeoutError, KafkaError, OSError) as error:
+        log.error("stopping took too long", error=repr(error))
+        return False
+    return True
+
+
+async def _work(application: Application, address: str, drain: bool) -> None:
+    """Starts the application; to drain, goes on to the end of the work, else for ever."""
+    await application.start()
+    freeze_gc()
+    log.info("running", handlers=list(dict.fromkeys(group.handler.name for group in application.groups)), http=address)
+    if drain:
+        await application.quiescence.wait(_tell_waiting)
+    else:
+        await asyncio.Event().wait()
+
+
+async def _watch(application: Application, stop: asyncio.Event, address: str, drain: bool) -> tuple[int, bool]:
+    """Works until a signal, a wedge, the end of the work, or the end of the patience with what holds it up.
+
+    The start is watched as well, for a group that is given no partitions waits for them without an end; and so are
+    looks at a Kafka that is silent.
+    """
+    sick = 0
+    asked = asyncio.create_task(stop.wait())
+    working = asyncio.create_task(_work(application, address, drain))
+    try:
+        while not stop.is_set():
+            await asyncio.wait({asked, working}, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                working.result()
+                return 0, True
+            if drain and (reasons := _out_of_patience(application)):
+                tell("run", f"not caught up: {'; '.join(reasons)}; nothing is lost, run it again")
+                return 1, False
+            verdict = application.health.alive()
+            sick = 0 if verdict.well else sick + 1
+            if sick >= _WEDGED_AFTER:
+                log.error("wedged; a restart may help", problems=verdict.problems)
+                return 1, False
+        return 0, False
+    finally:
+        asked.cancel()
+        working.cancel()
+        done, _ = await asyncio.wait({asked, working}, timeout=_CANCEL_SECONDS)
+        for task in done:
+            if not task.cancelled():
+                task.exception()  # what ends it while it is stopped anyway is nobody's business
+
+
+def _tell_waiting(reason: str) -> None:
+    log.info("waiting", reason=reason)
+
+
+def _out_of_patience(application: Application) -> Sequence[str]:
+    """What has held the work up for too long to wait for it; empty where nothing has."""
+    settings = application.settings
+    waiting = application.health.waiting(settings.processing.breaker.drain_patience_seconds)
+    seconds, reason = application.quiescence.held_up
+    # Twice: the broker, too, looks only now and then for transactions that are too old.
+    if seconds > 2 * settings.kafka.transaction_timeout_seconds:
+        return [*waiting.problems, f"{reason}, for {seconds:.0f} s"]
+    return waiting.problems
+
+
+def stop_on_signals() -> asyncio.Event:
+    """An event that the first SIGTERM or Ctrl-C sets; the second one ends the process at once, with status 1."""
+    stop = asyncio.Event()
+
+    def asked() -> None:
+        if stop.is_set():
+            print("assay: stopping at once; what was not committed is done again", file=sys.stderr, flush=True)
+            os._exit(1)
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, asked)
+    return stop

@@ -1,0 +1,398 @@
+"""``assay top``: shows the rate, lag, age, dead letters and costs of each handler, refreshed on a terminal.
+
+It reads the workers' ``/metrics`` and the cluster, and changes nothing. On a terminal q ends it and other keys sort.
+Elsewhere it prints a plain table or one line of JSON. The screen fits 80 columns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import httpx2
+import typer
+from aiokafka.errors import KafkaError
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from streams.cli.errors import explain_trouble, run_with_kafka
+from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import in_money, in_rate, in_time, table_console, tell
+from streams.cli.top_workers import Worker, WorkerAddressError, look_at, quantiles, rate, total, worker_url
+from streams.clock import SystemClock
+from streams.kafka.lag import GroupLag, read_lags
+from streams.settings import Settings
+from streams.telemetry import metric_defs as defs
+from streams.topology import HANDLERS, Handler
+
+NARROW = 80
+"""Columns that it needs."""
+_WIDE = 104
+"""Columns from which on there is room for everything."""
+
+
+def top(
+    urls: Annotated[
+        list[str] | None, typer.Option("--url", help="A worker's address; repeatable. A local one by default.")
+    ] = None,
+    every: Annotated[float, typer.Option(min=0.2, help="Seconds between two refreshes.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Print one table and exit.")] = False,
+    sort: Annotated[str, typer.Option("--sort", help="topology, rate, lag, age, dead or cost.")] = "topology",
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Watch the handlers at work: rate, lag, age, dead letters, costs."""
+    options = TopOptions(urls=urls or (), every=every, once=once, sort=sort, as_json=as_json)
+    return run_top(load_settings(config).with_kafka(), options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A handler; None is what nobody could say.
+
+    Attributes:
+        handler: Its name.
+        rate_per_second: Inputs that came to an outcome, over all workers, of the last half minute.
+        lag_records: Of its own topic and its retry topics.
+        lag_seconds: Of the oldest of them, beyond a retry topic's own delay.
+        members: Of its own topic's group.
+        age_p50_seconds: From produced to done, as the buckets of the histogram allow.
+        age_p99_seconds: The same, 99 in 100.
+        slo_seconds: What that may be.
+        in_flight: In work now.
+        retries: Since the workers started.
+        dead: The same.
+        cost_usd: The same; None without a model.
+        breaker_open: Whether intake is paused because a service is down.
+    """
+
+    handler: str
+    rate_per_second: float | None
+    lag_records: int | None
+    lag_seconds: float | None
+    members: int | None
+    age_p50_seconds: float | None
+    age_p99_seconds: float | None
+    slo_seconds: float
+    in_flight: float | None
+    retries: float | None
+    dead: float | None
+    cost_usd: float | None
+    breaker_open: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One look at everything.
+
+    Attributes:
+        at: When, ISO 8601.
+        rows: In the topology's order.
+        workers: That answered.
+        worker_problems: By address, why others did not.
+        kafka_problem: Why there are no lags; "" where there are.
+        cost_usd: Of all models since the workers started; None without one.
+        cost_today_usd: Of the UTC day, where a budget is set and a worker tells what is left of it.
+        budget_usd: Of a day.
+        models_left_alone: Models whose breaker is open.
+    """
+
+    at: str
+    rows: tuple[Row, ...]
+    workers: int
+    worker_problems: Mapping[str, str]
+    kafka_problem: str
+    cost_usd: float | None
+    cost_today_usd: float | None
+    budget_usd: float | None
+    models_left_alone: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """An order of rows: the key that asks for it, and what comes first."""
+
+    key: str
+    by: Callable[[Row], float]
+
+
+SORTS: Mapping[str, Sort] = {
+    "topology": Sort("t", lambda _: 0.0),
+    "rate": Sort("r", lambda row: -(row.rate_per_second or 0.0)),
+    "lag": Sort("l", lambda row: -(row.lag_records or 0)),
+    "age": Sort("a", lambda row: -(row.age_p99_seconds or 0.0)),
+    "dead": Sort("d", lambda row: -(row.dead or 0.0)),
+    "cost": Sort("c", lambda row: -(row.cost_usd or 0.0)),
+}
+
+
+def top_screen(view: View, sort: str, width: int, keys: bool = False) -> RenderableType:
+    """The whole screen.
+
+    Args:
+        view: What is shown.
+        sort: A name of ``SORTS``.
+        width: Columns there are.
+        keys: Whether it is a screen whose keys do something.
+    """
+    parts: list[RenderableType] = [_head(view), _table(view, sort, width >= _WIDE), *_problems(view)]
+    if keys:
+        orders = "  ".join(f"{its.key} {name}" for name, its in SORTS.items())
+        parts.append(Text(f"q quit  sort by: {orders}", style="dim"))
+    return Group(*parts)
+
+
+def _head(view: View) -> Text:
+    head = Text.assemble(
+        ("assay top", "bold"), f"  {view.at[11:19]} UTC  {view.workers} worker{'' if view.workers == 1 else 's'}"
+    )
+    if view.cost_today_usd is not None:
+        head.append(f"  models today {in_money(view.cost_today_usd)} of {in_money(view.budget_usd)}")
+    elif view.cost_usd is not None:
+        head.append(f"  models {in_money(view.cost_usd)} since the start")
+    return head
+
+
+def _table(view: View, sort: str, wide: bool) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2 if wide else 1, 0, 0))
+    table.add_column("handler", no_wrap=True)
+    narrow = ("in/s", "lag", "oldest", "p50", "p99", "work", "again", "dead", "cost")
+    full = ("in/s", "lag", "oldest", "age p50", "age p99", "slo", "in work", "retried", "dead", "cost", "members")
+    for name in full if wide else narrow:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in sorted(view.rows, key=SORTS[sort].by):
+        cells: list[Text | str] = [
+            in_rate(row.rate_per_second),
+            _whole(row.lag_records),
+            in_time(row.lag_seconds) if row.lag_records else "-",
+            in_time(row.age_p50_seconds),
+            Text(in_time(row.age_p99_seconds), "red" if _late(row) else ""),
+            *([in_time(row.slo_seconds)] if wide else []),
+            _whole(row.in_flight),
+            Text(_whole(row.retries), "yellow" if row.retries else ""),
+            Text(_whole(row.dead), "red" if row.dead else ""),
+            in_money(row.cost_usd),
+            *([_whole(row.members)] if wide else []),
+        ]
+        handler = Text(row.handler, "red" if row.breaker_open else "dim" if row.rate_per_second is None else "")
+        table.add_row(handler, *cells)
+    return table
+
+
+def _problems(view: View) -> Iterator[Text]:
+    resting = [row.handler for row in view.rows if row.breaker_open]
+    stopped = [row.handler for row in view.rows if row.lag_records and row.members == 0]
+    if resting:
+        yield Text(f"breaker open, intake is paused: {', '.join(resting)}", "red")
+    if view.models_left_alone:
+        yield Text(f"models left alone for now: {', '.join(view.models_left_alone)}", "red")
+    if stopped:
+        yield Text(f"records wait and nobody reads: {', '.join(stopped)}", "yellow")
+    if view.kafka_problem:
+        yield Text(view.kafka_problem, "red")
+    for url, problem in view.worker_problems.items():
+        yield Text(f"{url}: {problem}; name workers with --url", "yellow")
+
+
+def _late(row: Row) -> bool:
+    return row.age_p99_seconds is not None and row.age_p99_seconds > row.slo_seconds
+
+
+def _whole(number: float | None) -> str:
+    """A count in at most six characters.
+
+    >>> _whole(None), _whole(12.0), _whole(123456), _whole(4_560_000)
+    ('-', '12', '123 k', '4.6 M')
+    """
+    if number is None:
+        return "-"
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if number >= 10 * size or (unit == "M" and number >= size):
+            return f"{number / size:.{1 if number < 10 * size else 0}f} {unit}"
+    return f"{number:.0f}"
+
+
+_KAFKA_SECONDS = 8.0
+_QUIT = ("q", "Q", "\x1b", "\x04", "")
+"""Keys that end it; arrows begin with an escape too, but go on. The last one is a terminal that has gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopOptions:
+    """What is looked at, and how it is told.
+
+    Attributes:
+        urls: Addresses of workers; empty: the one of the settings, on this machine.
+        every: Seconds between two looks.
+        once: Two looks, one table, and no more.
+        sort: A name of ``SORTS``.
+        as_json: One line of JSON a look.
+    """
+
+    urls: Sequence[str] = ()
+    every: float = 2.0
+    once: bool = False
+    sort: str = "topology"
+    as_json: bool = False
+
+
+def run_top(settings: Settings, options: TopOptions) -> int:
+    """Runs the command.
+
+    Args:
+        settings: The configuration; a Kafka is named in it.
+        options: What is looked at, and how it is told.
+
+    Returns:
+        0; 1 for ``once`` where neither a worker nor Kafka answers; 2 for an address or an order that is none; 130 after
+        Ctrl-C.
+    """
+    try:
+        workers = [Worker(worker_url(url)) for url in options.urls or [f"{_here(settings)}:{settings.http.port}"]]
+    except WorkerAddressError as error:
+        tell("top", str(error))
+        return 2
+    if options.sort not in SORTS:
+        tell("top", f"there is no order {options.sort!r}; there are {', '.join(SORTS)}")
+        return 2
+    return run_with_kafka("top", settings, _watch(settings, workers, options))
+
+
+async def _watch(settings: Settings, workers: Sequence[Worker], options: TopOptions) -> int:
+    console = Console(highlight=False)
+    live = not (options.once or options.as_json) and console.is_terminal and sys.stdin.isatty()
+    async with contextlib.aclosing(_views(settings, workers, options.every)) as views:
+        if live:
+            return await _show_live(console, views, options)
+        console, first = table_console(NARROW), True
+        async for view in views:
+            if first:  # a rate takes two looks
+                first = False
+                continue
+            if options.as_json:
+                print(json.dumps(asdict(view)), flush=True)
+            else:
+                console.print(top_screen(view, options.sort, console.width))
+            if options.once or not options.as_json:
+                return 0 if view.kafka_problem == "" or any(not its.problem for its in workers) else 1
+    return 0
+
+
+async def _views(settings: Settings, workers: Sequence[Worker], every: float) -> AsyncGenerator[View, None]:
+    async with httpx2.AsyncClient(follow_redirects=False, trust_env=False) as client:
+        while True:
+            (lags, problem), _ = await asyncio.gather(_read_lags(settings), look_at(workers, client))
+            yield make_view(settings, workers, lags, problem)
+            await asyncio.sleep(every)
+
+
+async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
+    try:
+        async with asyncio.timeout(_KAFKA_SECONDS):
+            return await read_lags(settings.kafka, HANDLERS, SystemClock()), ""
+    except TimeoutError:
+        return [], f"Kafka at {settings.kafka.bootstrap_servers} does not answer"
+    except (KafkaError, OSError, ValueError) as error:
+        return [], await explain_trouble(error, settings)
+
+
+def make_view(settings: Settings, workers: Sequence[Worker], lags: Sequence[GroupLag], problem: str) -> View:
+    """Everything that is shown, of what the workers and the cluster said."""
+    ready = [worker for worker in workers if not worker.problem]
+    budget = settings.llm.budget_usd_per_day
+    # Each worker tells of the same purse, as it was when it last looked.
+    left = min((left for worker in ready for _, left in worker.now(defs.LLM_BUDGET_LEFT.name)), default=None)
+    return View(
+        at=SystemClock().now().isoformat(timespec="seconds"),
+        rows=tuple(_row(handler, ready, [lag for lag in lags if lag.handler == handler.name]) for handler in HANDLERS),
+        workers=len(ready),
+        worker_problems={worker.url: worker.problem for worker in workers if worker.problem},
+        kafka_problem=problem,
+        cost_usd=total(ready, defs.LLM_COST),
+        cost_today_usd=None if left is None or budget is None else max(0.0, budget - left),
+        budget_usd=budget,
+        models_left_alone=tuple(
+            sorted(its["model"] for w in ready for its, on in w.now(defs.LLM_BREAKER_OPEN.name) if on)
+        ),
+    )
+
+
+def _row(handler: Handler, workers: Sequence[Worker], lags: Sequence[GroupLag]) -> Row:
+    name = handler.name
+    median, most = quantiles(workers, defs.EVENT_AGE, (0.5, 0.99), handler=name)
+    here = [worker for worker in workers if any(True for _ in worker.now(defs.HANDLER_IN_FLIGHT.name, handler=name))]
+    return Row(
+        handler=name,
+        rate_per_second=rate(here, defs.HANDLER_EVENTS, handler=name),
+        lag_records=sum(lag.records for lag in lags) if lags else None,
+        lag_seconds=max(max(0.0, lag.seconds - lag.delay_seconds) for lag in lags) if lags else None,
+        members=next((lag.members for lag in lags if not lag.delay_seconds), None),
+        age_p50_seconds=median,
+        age_p99_seconds=most,
+        slo_seconds=handler.slo_seconds,
+        in_flight=total(workers, defs.HANDLER_IN_FLIGHT, handler=name),
+        retries=total(workers, defs.RETRIES, handler=name) or (0.0 if here else None),
+        dead=total(workers, defs.DEAD_EVENTS, handler=name) or (0.0 if here else None),
+        cost_usd=total(workers, defs.LLM_COST, task=name),
+        breaker_open=bool(total(workers, defs.BREAKER_OPEN, handler=name)),
+    )
+
+
+async def _show_live(console: Console, views: AsyncIterator[View], options: TopOptions) -> int:
+    """Shows each view as it comes, until a key ends it."""
+    events: asyncio.Queue[View | str] = asyncio.Queue()
+
+    async def follow() -> None:
+        async for view in views:
+            events.put_nowait(view)
+
+    with _keys_into(events), Live(Text("looking …"), console=console, screen=True, auto_refresh=False) as live:
+        following = asyncio.create_task(follow())
+        following.add_done_callback(lambda _: events.put_nowait(_QUIT[0]))
+        sort, view = options.sort, None
+        try:
+            while (event := await events.get()) not in _QUIT:
+                if isinstance(event, View):
+                    view = event
+                else:
+                    sort = next((name for name, its in SORTS.items() if its.key == event), sort)
+                if view is not None:
+                    live.update(top_screen(view, sort, console.width, keys=True), refresh=True)
+            if following.done():
+                following.result()
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+    return 0
+
+
+@contextlib.contextmanager
+def _keys_into(events: asyncio.Queue[View | str]) -> Iterator[None]:
+    """Puts the keys that are pressed among the events; the terminal is as before afterwards."""
+    import termios
+    import tty
+
+    descriptor, loop = sys.stdin.fileno(), asyncio.get_running_loop()
+    before = termios.tcgetattr(descriptor)
+    tty.setcbreak(descriptor)
+    loop.add_reader(descriptor, lambda: events.put_nowait(os.read(descriptor, 16).decode("utf-8", "replace")))
+    try:
+        yield
+    finally:
+        loop.remove_reader(descriptor)
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def _here(settings: Settings) -> str:
+    host = settings.http.host
+    if host in ("", "0.0.0.0", "::"):  # noqa: S104 - nothing listens here
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host

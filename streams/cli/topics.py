@@ -1,0 +1,110 @@
+"""``assay topics``: makes the topics of the topology, lists them, or tells how the cluster's differ."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+import typer
+from aiokafka import TopicPartition
+from rich.console import Console
+from rich.table import Table
+
+from streams.cli.errors import run_with_kafka
+from streams.cli.options import AsJson, Config, load_settings
+from streams.kafka.clients import make_admin, make_reader, opened
+from streams.kafka.topics import create_topics, find_differences, plan_topics
+from streams.settings import Settings
+
+Action = Literal["create", "list", "diff"]
+
+
+def topics(
+    action: Annotated[Literal["create", "list", "diff"], typer.Argument(help="What to do.")] = "list",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what create would do.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Create the topics, list them, or compare them with what is declared."""
+    return run_topics(action, load_settings(config).with_kafka(), as_json, dry_run)
+
+
+def run_topics(action: Action, settings: Settings, as_json: bool, dry_run: bool = False) -> int:
+    """Runs the command.
+
+    Returns:
+        0; 1 for trouble with Kafka, and for ``diff`` where something differs; 130 after Ctrl-C.
+    """
+    work = {"create": _create, "list": _list, "diff": _diff}[action]
+    return run_with_kafka("topics", settings, work(settings, as_json, dry_run))
+
+
+async def _create(settings: Settings, as_json: bool, dry_run: bool) -> int:
+    if dry_run:
+        made = [difference.topic for difference in await find_differences(settings.kafka) if difference.what == "topic"]
+    else:
+        made = await create_topics(settings.kafka)
+    planned = [topic.name for topic in plan_topics(settings.kafka)]
+    existing = [name for name in planned if name not in made]
+    if as_json:
+        print(
+            json.dumps({"created": [] if dry_run else made, "missing": made if dry_run else [], "existing": existing})
+        )
+        return 0
+    for name in planned:
+        print(f"{('would be made' if dry_run else 'made') if name in made else 'existed':14} {name}")
+    return 0
+
+
+async def _list(settings: Settings, as_json: bool, dry_run: bool) -> int:  # noqa: ARG001 - one signature for all
+    planned = {topic.name for topic in plan_topics(settings.kafka)}
+    rows = [row for row in await _described(settings) if row["topic"] in planned]
+    missing = sorted(planned - {str(row["topic"]) for row in rows})
+    if as_json:
+        print(json.dumps({"topics": rows, "missing": missing}))
+        return 0
+    cells = [(str(row["topic"]), str(row["partitions"]), str(row["records"])) for row in rows]
+    cells += [(name, "-", "missing: assay topics create") for name in missing]
+    console = Console()
+    if not console.is_terminal:
+        for name, partitions, records in cells:
+            print(f"{name}\t{partitions}\t{records}")
+        return 0
+    table = Table(box=None, header_style="bold")
+    table.add_column("topic")
+    table.add_column("partitions", justify="right")
+    table.add_column("records", justify="right")
+    for line in cells:
+        table.add_row(*line)
+    console.print(table)
+    return 0
+
+
+async def _diff(settings: Settings, as_json: bool, dry_run: bool) -> int:  # noqa: ARG001
+    differences = await find_differences(settings.kafka)
+    if as_json:
+        print(json.dumps({"differences": [asdict(difference) for difference in differences]}))
+    elif not differences:
+        print("the cluster's topics are as declared")
+    for difference in [] if as_json else differences:
+        actual = difference.actual or "missing: assay topics create"
+        print(f"{difference.topic}: {difference.what} should be {difference.planned}, is {actual}")
+    return 1 if differences else 0
+
+
+async def _described(settings: Settings) -> list[dict[str, object]]:
+    """Existing topics with partitions and the offsets between their beginning and end, markers included."""
+    async with opened(make_admin(settings.kafka)) as admin:
+        wanted = {topic.name for topic in plan_topics(settings.kafka)} & set(await admin.list_topics())
+        if not wanted:
+            return []
+        described = await admin.describe_topics(sorted(wanted))
+    async with opened(make_reader(settings.kafka)) as reader:
+        rows: list[dict[str, object]] = []
+        for topic in sorted(described, key=lambda topic: str(topic["topic"])):
+            partitions = [TopicPartition(topic["topic"], p["partition"]) for p in topic["partitions"]]
+            ends, begins = await reader.end_offsets(partitions), await reader.beginning_offsets(partitions)
+            records = sum(ends.values()) - sum(begins.values())
+            rows.append({"topic": topic["topic"], "partitions": len(partitions), "records": records})
+        return rows

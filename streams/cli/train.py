@@ -1,0 +1,270 @@
+"""``assay train``: a ranking model of what people did with results, held against the order they were shown.
+
+assay train --out models/november
+assay train --out models/november --features 41 --seed 7 --json
+assay train --out models/november --completed completed.jsonl --feedback feedback.jsonl
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from handlers.ranking.config import features_config
+from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
+from handlers.training.report import MEASURE_NAMES, figures, rows_of, told_of, write_card
+from handlers.training.train import Refusal, Trained, XgboostMissingError
+from handlers.training.train import train as train_model
+from streams.cli.errors import run_with_kafka
+from streams.cli.handler_trial import read_lines
+from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import plain_table, table_console, tell
+from streams.cli.progress import offsets_progress, with_progress
+from streams.query.training_data import (
+    MANIFEST_FILE,
+    EmptyTopicError,
+    TrainingRecords,
+    is_free,
+    read_file,
+    read_topics,
+    write_model,
+)
+from streams.ranking_model import read_ranking_model
+from streams.settings import Settings
+from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, Topic
+
+_SHOWN = 10
+"""Unreadable places, and features by importance, that people are shown."""
+
+
+def train(
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model.")],
+    completed: Annotated[
+        Path | None, typer.Option("--completed", help="Answers, one event a line, instead of ranking.completed.v1.")
+    ] = None,
+    feedback: Annotated[
+        Path | None, typer.Option("--feedback", help="Feedback, one event a line, instead of ranking.feedback.v1.")
+    ] = None,
+    features: Annotated[
+        Literal["29", "41"] | None,
+        typer.Option("--features", help="Without or with the trust block; 41 from the listwise phase on by default."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same data and seed give the same model.")] = 1,
+    skip_other_versions: Annotated[
+        bool, typer.Option("--skip-other-versions", help="Leave out answers with features of other versions.")
+    ] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Train a ranking model of what people did with results, and say whether it is better."""
+    if (completed is None) != (feedback is None):
+        missing = "'--feedback'" if feedback is None else "'--completed'"
+        raise typer.BadParameter("answers and feedback both come from files, or both from Kafka", param_hint=missing)
+    settings = load_settings(config)
+    options = TrainOptions(
+        out=out,
+        completed=completed,
+        feedback=feedback,
+        features=int(features) if features else None,
+        seed=seed,
+        skip_other_versions=skip_other_versions,
+        as_json=as_json,
+    )
+    return run_train(settings if completed else settings.with_kafka(), options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainOptions:
+    """What is trained, and where to.
+
+    Attributes:
+        out: The folder to write; it is not there yet, or empty.
+        completed: Answers, a file; from Kafka where None, as ``feedback``.
+        feedback: What was done with them.
+        features: 29 or 41; by the phase where None.
+        seed: Of everything that is drawn.
+        skip_other_versions: Leave out answers with features of an unknown version.
+        as_json: One JSON object on standard output.
+    """
+
+    out: Path
+    completed: Path | None = None
+    feedback: Path | None = None
+    features: int | None = None
+    seed: int = 1
+    skip_other_versions: bool = False
+    as_json: bool = False
+
+
+def run_train(settings: Settings, options: TrainOptions) -> int:
+    """Trains, judges and writes a model.
+
+    Args:
+        settings: The configuration; a Kafka is named in it, unless files are.
+        options: What, and where to.
+
+    Returns:
+        0; 1 where the data makes no model, or Kafka or a file failed; 2 for a folder that is in use, or a topic that
+        holds nothing; 130 after Ctrl-C. But for 0, nothing is written.
+    """
+    if not is_free(options.out):
+        tell("train", f"{options.out} is in use, and no model is written over: name a folder that is not there yet")
+        return 2
+    reading = TrainingRecords()
+    if status := _read(settings, options, reading):
+        return status
+    for place in reading.unreadable[:_SHOWN]:
+        tell("train", f"left out: {place}")
+    if (more := len(reading.unreadable) - _SHOWN) > 0:
+        tell("train", f"left out: {more} more that can't be read")
+    joined = reading.joined()
+    tell("train", f"{joined.labelled:,} labelled results of {len(joined.requests):,} requests")
+    current, why = _current(settings)
+    try:
+        made = train_model(
+            joined,
+            settings.training,
+            options.seed,
+            settings.ranking.trees.confidence,
+            options.features,
+            current,
+            options.skip_other_versions,
+            features_config(settings.ranking),
+        )
+    except XgboostMissingError as error:
+        tell("train", str(error))
+        return 1
+    if isinstance(made, Refusal):
+        tell("train", made.because)
+        if options.as_json:
+            left_out = {str(reason): count for reason, count in joined.left_out.items() if count}
+            print(json.dumps({"trained": False, **asdict(made), "left_out": left_out}, ensure_ascii=False))
+        return 1
+    write_model(options.out, made.model.manifest, made.model.model, write_card(made, settings.training))
+    if options.as_json:
+        print(json.dumps(_as_json(made, options, reading, why), ensure_ascii=False))
+    else:
+        _show(made, options, why)
+    return 0
+
+
+def _read(settings: Settings, options: TrainOptions, reading: TrainingRecords) -> int:
+    if options.completed is None or options.feedback is None:
+        return run_with_kafka("train", settings, _read_kafka(settings, reading))
+    try:
+        for topic, path in ((RANKING_FEEDBACK, options.feedback), (RANKING_COMPLETED, options.completed)):
+            with path.open("rb") as opened, with_progress(opened, path) as watched:
+                for found in read_file(topic, path, read_lines(watched)):
+                    reading.add(found)
+    except OSError as error:
+        tell("train", f"{error.filename}: {error.strerror or error}")
+        return 1
+    return 0
+
+
+async def _read_kafka(settings: Settings, reading: TrainingRecords) -> int:
+    def progress(topic: Topic, total: int) -> AbstractContextManager[Any]:
+        return offsets_progress("train", f"reading {topic.name}", total)
+
+    try:
+        await read_topics(settings, reading, progress)
+    except EmptyTopicError as error:
+        tell("train", str(error))
+        return 2
+    return 0
+
+
+def _current(settings: Settings) -> tuple[RankingModel | None, str | None]:
+    """The model that ``ranking.trees.model`` names, in force or not; or why there is none to compare with."""
+    if settings.ranking_model is not None:
+        return settings.ranking_model, None
+    try:
+        return read_ranking_model(settings.ranking.trees.model), None
+    except ModelMismatchError as error:
+        return None, str(error)
+
+
+def _as_json(made: Trained, options: TrainOptions, reading: TrainingRecords, why: str | None) -> dict[str, Any]:
+    report, manifest = made.report, made.model.manifest
+    return {
+        "trained": True,
+        "model": {"name": manifest.name, "version": manifest.version, "manifest": str(options.out / MANIFEST_FILE)},
+        "phase": report.phase,
+        "objective": OBJECTIVES[report.phase],
+        "features": report.features,
+        "features_version": manifest.features_version,
+        "seed": report.seed,
+        "labelled": report.labelled,
+        "graded": sum(report.grades),
+        "requests": report.requests,
+        "period": [moment.isoformat() for moment in report.period] if report.period else None,
+        "queries": {"trained": report.trained[1], "held_out": report.held_out[1], "judged": report.judged[1]},
+        "judged": report.judged[0],
+        "config_versions": report.config_versions,
+        "left_out": {str(reason): count for reason, count in report.left_out.items() if count},
+        "unreadable": len(reading.unreadable),
+        "metrics": asdict(report.measures),
+        "where_sure": {"confidence": report.confidence, "share": report.sure, "metrics": asdict(report.where_sure)},
+        "compared": [
+            {
+                "order": rival.name,
+                "metrics": asdict(rival.measures),
+                "difference": {**asdict(rival.difference), "verdict": rival.difference.verdict},
+            }
+            for rival in report.rivals
+        ],
+        "not_compared": why,
+        "importance": dict(report.importance),
+        "switch_on": _switch_on(options.out),
+    }
+
+
+def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
+    report = made.report
+    console = table_console()
+    console.print(
+        f"{report.phase} trees over {report.features} features, from {report.trained[0]:,} requests; "
+        f"judged on {told_of(report.judged)} held out"
+    )
+    if (several := len(report.config_versions)) > 1:
+        console.print(f"answers of {several} configurations are mixed, whose features may differ")
+    for reason, count in report.left_out.items():
+        if count:
+            console.print(f"left out: {count:,} {reason.meaning}")
+    console.print()
+    table = plain_table()
+    table.add_column("order")
+    for name in MEASURE_NAMES:
+        table.add_column(name, justify="right")
+    table.add_column("this model's NDCG@10 against it")
+    for name, measures, difference in rows_of(report):
+        table.add_row(name, *figures(measures), difference)
+    console.print(table)
+    console.print(f"sure of its first result in {report.sure:.1%} (ranking.trees.confidence {report.confidence:g})")
+    if why:
+        console.print(f"not compared with the model in force: {why}", markup=False)
+    console.print()
+    table = plain_table()
+    table.add_column("feature")
+    table.add_column("share of gain", justify="right")
+    for name, share in report.importance[:_SHOWN]:
+        table.add_row(name, f"{share:.1%}")
+    console.print(table)
+    console.print()
+    console.print(f"written to {options.out}; try it in shadow first:", markup=False)
+    for line in _switch_on(options.out):
+        console.print(f"  {line}", markup=False)
+
+
+def _switch_on(folder: Path) -> list[str]:
+    """How it is put to use: what it would change is in the events' ``trees``, then it may."""
+    return [
+        f"ASSAY_RANKING__TREES__MODEL={(folder / MANIFEST_FILE).absolute()}",
+        "ASSAY_RANKING__TREES__MODE=shadow",
+        "ASSAY_RANKING__TREES__MODE=on   # once trees.agreement and the figures of the shadow please",
+    ]

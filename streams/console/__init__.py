@@ -1,1 +1,0 @@
-"""What a browser sees of an application."""

@@ -1,0 +1,222 @@
+"""Reads dead letters from their topics: selection by handler, reason, stage, key and time, and what was sent again.
+
+A dead letter that was sent again stays where it is. A marker behind it in the same partition (``x-redriven-of``) says
+so. Reading streams, because dead letters are as large as pages. Dead letters of a replay are on topics of its plan.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Any, Self
+
+from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaTimeoutError
+
+from schemas.dead import REDRIVEN_OF, DeadLetter, dead_letter_topic, is_marker
+from schemas.outcome import DeadReason, Stage
+from streams.kafka.clients import make_admin, make_reader, opened
+from streams.kafka.log_reader import assign_paused, records_between
+from streams.replay.plan import replay_dead_letters
+from streams.settings import Settings
+from streams.topology import HANDLERS, Handler
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class SelectionError(Exception):
+    """The selection can't be understood; the message says what can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which letters are meant; what is empty or None leaves the choice open."""
+
+    handlers: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    stage: str | None = None
+    key: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether it means every letter."""
+        return self == Selection()
+
+    def wants(self, handler: str) -> bool:
+        """Whether a handler's letters can be meant."""
+        return not self.handlers or handler in self.handlers
+
+    def means(self, handler: str, key: bytes | None, note: DeadLetter) -> bool:
+        """Whether a letter is meant."""
+        died = _instant(note.died_at)
+        return (
+            self.wants(handler)
+            and (not self.reasons or note.reason in self.reasons)
+            and (self.stage is None or note.stage == self.stage)
+            and (self.key is None or key == self.key.encode())
+            and (self.since is None or (died is not None and died >= self.since))
+            and (self.until is None or (died is not None and died < self.until))
+        )
+
+
+def selection_of(
+    handlers: list[str], reasons: list[str], stage: str | None, key: str | None, since: str, until: str, now: datetime
+) -> Selection:
+    """A selection as it was typed.
+
+    Raises:
+        SelectionError: For an unknown handler, reason or stage, or a time that is none.
+    """
+    _known("handler", handlers, [handler.name for handler in HANDLERS])
+    _known("reason", reasons, list(DeadReason))
+    _known("stage", [stage] if stage else [], list(Stage))
+    return Selection(
+        tuple(handlers), tuple(reasons), stage, key, _moment("--since", since, now), _moment("--until", until, now)
+    )
+
+
+def _known(what: str, given: list[str], known: list[str]) -> None:
+    if unknown := [name for name in given if name not in known]:
+        raise SelectionError(f"there is no {what} {unknown[0]!r}; there are {', '.join(known)}")
+
+
+def _moment(option: str, text: str, now: datetime) -> datetime | None:
+    """An instant, or how long ago one was: ``2026-11-21T08:00``, ``90m``, ``7d``."""
+    if not text:
+        return None
+    if (ago := re.fullmatch(r"(\d{1,6})([smhdw])", text)) is not None:
+        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    if (instant := _instant(text)) is None:
+        raise SelectionError(f"{option} takes a time such as 2026-11-21T08:00 (UTC), or how long ago: 90m, 7d")
+    return instant
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+_POLL_MS = 100
+_SETTLE_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterRecord:
+    """A dead letter, and the run that sent it again, if one did."""
+
+    handler: str
+    record: ConsumerRecord
+    note: DeadLetter
+    redriven_by: str | None
+
+    @property
+    def id(self) -> str:
+        """``handler/partition/offset``, by which ``assay dlq show`` finds it."""
+        return f"{self.handler}/{self.record.partition}/{self.record.offset}"
+
+    @property
+    def size(self) -> int:
+        """Bytes of key and value."""
+        return len(self.record.key or b"") + len(self.record.value or b"")
+
+
+class DeadLetterReader:
+    """The dead letter topics of the selected handlers, as far as they exist, open for reading: ``async with``."""
+
+    def __init__(self, settings: Settings, selection: Selection, plan: str = "") -> None:
+        """Prepares; nothing is opened yet. ``plan`` names the replay whose letters are meant; "" means live traffic."""
+        self._settings = settings
+        self._selection = selection
+        self._plan = plan
+        self._reader: Any = None
+        self._whole: Any = None
+        self._open = AsyncExitStack()
+        self.partitions: list[tuple[str, TopicPartition]] = []
+        """Handler and partition."""
+
+    async def __aenter__(self) -> Self:
+        """Finds the partitions and opens the readers: one for records, one that knows of uncommitted ones."""
+        self.partitions = await self._find()
+        async with AsyncExitStack() as opening:
+            kafka = self._settings.kafka
+            self._reader = await opening.enter_async_context(opened(make_reader(kafka)))
+            self._whole = await opening.enter_async_context(opened(make_reader(kafka, uncommitted=True)))
+            self._open = opening.pop_all()
+        assign_paused(self._reader, [partition for _, partition in self.partitions])
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the readers."""
+        await self._open.aclose()
+
+    async def settle(self, partition: TopicPartition) -> None:
+        """Waits until whatever stands in a partition by now is committed or aborted.
+
+        What is committed can't be read while an older transaction is open before it, as a running handler's often is.
+        So whoever must know of every marker waits here first.
+
+        Raises:
+            KafkaTimeoutError: A transaction stays open for longer than its timeout allows.
+        """
+        end = (await self._whole.end_offsets([partition]))[partition]
+        try:
+            async with asyncio.timeout(2 * self._settings.kafka.transaction_timeout_seconds):
+                while (await self._reader.end_offsets([partition]))[partition] < end:  # noqa: ASYNC110 - Kafka tells nobody
+                    await asyncio.sleep(_SETTLE_SECONDS)
+        except TimeoutError:
+            raise KafkaTimeoutError(f"a transaction on {partition.topic} stays open; try again later") from None
+
+    async def redriven(self, partition: TopicPartition) -> dict[int, str]:
+        """For each letter of a partition that was sent again, the run that did it, by offset."""
+        runs: dict[int, str] = {}
+        async for record in self._records(partition, 0):
+            if not is_marker(record.headers):
+                continue
+            texts = {name: (value or b"").decode("utf-8", "replace") for name, value in record.headers}
+            if (offset := texts.get(REDRIVEN_OF, "")).isdecimal():
+                runs[int(offset)] = texts.get("x-run", "")
+        return runs
+
+    async def read(
+        self, handler: str, partition: TopicPartition, runs: Mapping[int, str], start: int = 0
+    ) -> AsyncIterator[DeadLetterRecord]:
+        """The letters of a partition in order, from an offset to the end as it is now; markers are left out."""
+        async for record in self._records(partition, start):
+            if not is_marker(record.headers):
+                yield DeadLetterRecord(handler, record, DeadLetter.of(record.headers), runs.get(record.offset))
+
+    async def _records(self, partition: TopicPartition, start: int) -> AsyncIterator[ConsumerRecord]:
+        first = (await self._reader.beginning_offsets([partition]))[partition]
+        end = (await self._reader.end_offsets([partition]))[partition]
+        async with aclosing(records_between(self._reader, {partition: (max(first, start), end)})) as records:
+            async for record in records:
+                yield record
+
+    async def _find(self) -> list[tuple[str, TopicPartition]]:
+        async with opened(make_admin(self._settings.kafka)) as admin:
+            existing = set(await admin.list_topics())
+            found = []
+            for handler in HANDLERS:
+                topic = self._settings.kafka.topic_prefix + self._topic_of(handler)
+                if topic in existing and self._selection.wants(handler.name):
+                    [described] = await admin.describe_topics([topic])
+                    numbers = sorted(partition["partition"] for partition in described["partitions"])
+                    found += [(handler.name, TopicPartition(topic, number)) for number in numbers]
+            return found
+
+    def _topic_of(self, handler: Handler) -> str:
+        if self._plan:
+            return replay_dead_letters(handler, self._plan)
+        return dead_letter_topic(handler.consumes.name, handler.group)

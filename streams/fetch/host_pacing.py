@@ -1,0 +1,105 @@
+"""Limits requests to each host: one at a time, and a pause that follows the host's response time.
+
+A host that takes two seconds to answer gets a pause of about two seconds. Only an answer with the requested content
+shortens the pause: errors and redirects cost a server little. Crawl-delay and Retry-After are added.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from streams.clock import Clock
+from streams.fetch.settings import FetchSettings
+from streams.files import KeyedLocks
+
+
+@dataclass(slots=True)
+class _Pace:
+    """What is known of a host. ``ready_at`` is on the monotonic clock."""
+
+    delay: float
+    ready_at: float
+
+
+class HostTurn:
+    """One visit to a host. Whoever has it tells how the visit went."""
+
+    def __init__(self) -> None:
+        self.latency: float | None = None
+        self.served = False
+        self.failed = False
+        self.wish: float | None = None
+
+    def answered(self, latency: float, *, served: bool) -> None:
+        """The host answered, after so many seconds; ``served`` says whether with what was asked for (2xx, 304)."""
+        self.latency, self.served = latency, served
+
+    def failure(self, wish: float | None = None) -> None:
+        """The host did not answer, or has too much; ``wish`` is its Retry-After in seconds, if it stated one."""
+        self.failed, self.wish = True, wish
+
+
+class HostPacing:
+    """Turns at hosts, in order of arrival."""
+
+    def __init__(self, settings: FetchSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._locks = KeyedLocks()
+        self._paces: OrderedDict[str, _Pace] = OrderedDict()
+
+    def wait(self, host: str) -> float:
+        """Seconds until the host may be asked, 0 for at once. Its queue is not counted."""
+        pace = self._paces.get(host)
+        return max(0.0, pace.ready_at - self._clock.monotonic()) if pace is not None else 0.0
+
+    @asynccontextmanager
+    async def turn(self, host: str, crawl_delay: float = 0.0) -> AsyncIterator[HostTurn | None]:
+        """Waits until the host may be asked and keeps others from it meanwhile.
+
+        Args:
+            host: Whose turn.
+            crawl_delay: The host's own wish from robots.txt, in seconds.
+
+        Yields:
+            The turn, or None where the host wants to be left alone for longer than we are willing to wait.
+        """
+        patience = max(self._settings.retry_after_seconds, self._settings.max_delay_seconds)
+        async with self._locks.hold(host):
+            while (seconds := self.wait(host)) > 0:
+                if seconds > patience:
+                    yield None
+                    return
+                await self._clock.sleep(seconds)
+            turn = HostTurn()
+            try:
+                yield turn
+            finally:
+                self._learn(host, turn, crawl_delay)
+
+    def _learn(self, host: str, turn: HostTurn, crawl_delay: float) -> None:
+        if turn.latency is None and not turn.failed:
+            return
+        settings = self._settings
+        least = min(
+            max(settings.min_delay_seconds, crawl_delay), max(settings.max_delay_seconds, settings.min_delay_seconds)
+        )
+        known = self._paces.pop(host, None)
+        before = known.delay if known is not None else least
+        if turn.failed or turn.latency is None:
+            after = 2 * before
+        else:
+            # Half way towards the latency, as in Scrapy's AutoThrottle.
+            after = (before + turn.latency) / 2
+            after = after if turn.served else max(before, after)
+        delay = min(max(after, least), max(settings.max_delay_seconds, least))
+        pause = max(delay, turn.wish or 0.0)
+        self._paces[host] = _Pace(delay, self._clock.monotonic() + pause)
+        self._forget()
+
+    def _forget(self) -> None:
+        while len(self._paces) > self._settings.hosts:
+            self._paces.popitem(last=False)

@@ -1,0 +1,128 @@
+"""Files and locks of one machine: locks by key, private files, and versioned SQLite files.
+
+A SQLite schema is a list of steps. Step n turns a file of version n - 1 (``user_version``) into one of version n, and a
+new file goes through all steps. A released step never changes. Files from before versions were counted have version 0
+and contain tables, so a first step creates only what is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import structlog
+
+
+class KeyedLocks:
+    """Locks by key, first come, first served. Not safe across event loops."""
+
+    def __init__(self, holders: int = 1) -> None:
+        """So many may hold a key at once."""
+        self._holders = holders
+        self._locks: dict[str, tuple[asyncio.Semaphore, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._locks)
+
+    @asynccontextmanager
+    async def hold(self, key: str) -> AsyncIterator[None]:
+        """Waits for the key and holds it."""
+        lock, users = self._locks.get(key, (asyncio.Semaphore(self._holders), 0))
+        self._locks[key] = (lock, users + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, users = self._locks[key]
+            if users == 1:
+                del self._locks[key]
+            else:
+                self._locks[key] = (lock, users - 1)
+
+
+PRIVATE_FOLDER = 0o700
+_PRIVATE_FILE = 0o600
+
+
+def make_private_file(file: Path) -> None:
+    """Makes an empty file, and its folder, for their owner only. What is there already keeps its content and mode.
+
+    SQLite gives its ``-wal`` and ``-shm`` files the mode of the database.
+    """
+    file.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+    os.close(os.open(file, os.O_CREAT | os.O_RDONLY, _PRIVATE_FILE))
+
+
+log = structlog.get_logger(__name__)
+
+Steps = Sequence[Sequence[str]]
+"""For each version the statements that make it."""
+
+
+class NewerFileError(sqlite3.DatabaseError):
+    """A newer Assay wrote the file. This one would misread it, so it does not touch it."""
+
+
+@contextlib.contextmanager
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """A write transaction: all of the block or nothing.
+
+    Raises:
+        sqlite3.OperationalError: Another process writes for longer than the connection waits, or the disk is full.
+    """
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        # A full disk ends the transaction by itself.
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def upgrade(database: sqlite3.Connection, steps: Steps, variable: str, path: object = None) -> None:
+    """Brings a file to the schema of this Assay, all or nothing, and logs it where the file was an older one.
+
+    Args:
+        database: The open file, without a transaction.
+        steps: The schema.
+        variable: The environment variable that names the file.
+        path: The file's name in the log.
+
+    Raises:
+        NewerFileError: The file is of a later version; it was not changed.
+        sqlite3.Error: The file can't be read or written.
+    """
+    if refuse_newer(database, steps, variable) == len(steps):
+        return
+    with transaction(database):
+        # Another process may have upgraded the file while this one waited for the lock.
+        version = refuse_newer(database, steps, variable)
+        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        for step in steps[version:]:
+            for statement in step:
+                database.execute(statement)
+        database.execute(f"PRAGMA user_version = {len(steps)}")
+    if tables and version < len(steps):
+        log.info("file upgraded to this version's schema", path=str(path), before=version, now=len(steps))
+
+
+def refuse_newer(database: sqlite3.Connection, steps: Steps, variable: str) -> int:
+    """Returns the version of a file that this Assay can read or upgrade.
+
+    Raises:
+        NewerFileError: The file is of a later version. The message says what to do.
+    """
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version > len(steps):
+        raise NewerFileError(
+            f"a newer Assay wrote this file (schema {version}, this one knows {len(steps)}): "
+            f"install that version again, or name another file with {variable}"
+        )
+    return int(version)

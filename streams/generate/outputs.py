@@ -1,0 +1,112 @@
+"""Everything that is generated, and whether what stands in a checkout is still the same.
+
+The topology, the metrics, the schemas and the shipped configuration go in; files come out, by their path in the
+checkout. The content depends on nothing else, so a difference means that somebody changed one side only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from streams.generate.asyncapi import asyncapi
+from streams.generate.compose_workers import compose_workers
+from streams.generate.grafana import grafana
+from streams.generate.graph import mermaid, topology_page
+from streams.generate.json_schemas import goldens, json_schemas
+from streams.generate.pages import handler_page, metrics_page, ranking_features_page
+from streams.generate.prometheus import prometheus
+from streams.settings_files import read_document
+from streams.topology import HANDLERS
+
+OWNED = ("schemas/json", "config/generated", "docs/handlers")
+"""Folders in which nothing stands that is not generated."""
+
+_PICTURE = re.compile(r"(<!-- topology:start -->\n).*?(<!-- topology:end -->)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How a checkout differs from what would be generated; paths in it, sorted.
+
+    Attributes:
+        drifted: Files with another content.
+        missing: Files that are not there.
+        stale: Files in a generated folder that nothing generates any more.
+    """
+
+    drifted: tuple[Path, ...]
+    missing: tuple[Path, ...]
+    stale: tuple[Path, ...]
+
+    def __bool__(self) -> bool:
+        """Whether there is any difference."""
+        return bool(self.drifted or self.missing or self.stale)
+
+
+def generate(root: Path) -> dict[Path, str]:
+    """What the generated files should hold.
+
+    Args:
+        root: The checkout. Its configuration is read, and its README, whose picture is replaced.
+
+    Returns:
+        Content by path, relative to the root.
+    """
+    document = read_document(root / "config")
+    files = {
+        **json_schemas(),
+        **asyncapi(),
+        **goldens(root),
+        **topology_page(),
+        **metrics_page(),
+        **ranking_features_page(),
+        **grafana(),
+        **prometheus(document),
+        **compose_workers(),
+    }
+    for handler in HANDLERS:
+        files |= handler_page(handler, document)
+    return files | _readme(root)
+
+
+def drift(root: Path, wanted: Mapping[Path, str] | None = None) -> Drift:
+    """Compares a checkout with ``wanted``, by default what would be generated."""
+    wanted = generate(root) if wanted is None else wanted
+    found = {path: (root / path).read_text("utf-8") for path in wanted if (root / path).is_file()}
+    present = {path.relative_to(root) for folder in OWNED for path in (root / folder).glob("**/*") if path.is_file()}
+    return Drift(
+        drifted=tuple(sorted(path for path, text in found.items() if text != wanted[path])),
+        missing=tuple(sorted(wanted.keys() - found.keys())),
+        stale=tuple(sorted(present - wanted.keys())),
+    )
+
+
+def write(root: Path) -> Drift:
+    """Makes the checkout equal to what is generated.
+
+    Returns:
+        What had been different.
+    """
+    wanted = generate(root)
+    before = drift(root, wanted)
+    for path in (*before.drifted, *before.missing):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(wanted[path], "utf-8")
+    for path in before.stale:
+        (root / path).unlink()
+    return before
+
+
+def _readme(root: Path) -> dict[Path, str]:
+    """The README with the picture of today; nothing where there is no README or no place for a picture in it."""
+    path = Path("README.md")
+    if not (root / path).is_file():
+        return {}
+    text = (root / path).read_text("utf-8")
+    if not _PICTURE.search(text):
+        return {}
+    picture = f"```mermaid\n{mermaid()}\n```\n"
+    return {path: _PICTURE.sub(lambda match: match.group(1) + picture + match.group(2), text, count=1)}

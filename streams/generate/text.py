@@ -1,0 +1,95 @@
+"""How generated files are written: a notice, readable YAML and JSON, and docstrings as data."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from typing import Any
+
+import yaml
+
+IN_MARKDOWN = "<!-- Written by `assay generate`. -->"
+IN_YAML = "# Written by `assay generate`.\n"
+_DUMPER: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def to_yaml(content: Any) -> str:
+    """A YAML document with the notice, keys in the order given, text of several lines as a block."""
+    return IN_YAML + yaml.dump(content, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=120)
+
+
+def to_json(content: Any) -> str:
+    """A JSON document, keys in the order given. It has no place for a notice."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+class _Readable(_DUMPER):  # type: ignore[misc]
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the signature is the library's
+        """No anchors: they would name objects of this program."""
+        return True
+
+
+def _text(dumper: Any, text: str) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Readable.add_representer(str, _text)
+
+
+_SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields|Example|Examples|Note):$")
+_ENTRY = re.compile(r"^    (\w+): (.*)$")
+
+
+def prose(documented: object) -> str:
+    """The description without sections and doctests, paragraphs one line each, in Markdown's spelling of code.
+
+    >>> def f():
+    ...     '''Says ``a``
+    ...     and b.
+    ...
+    ...     Args:
+    ...         none: At all.
+    ...     '''
+    >>> prose(f)
+    'Says `a` and b.'
+    """
+    return paragraphs(inspect.getdoc(documented) or "")
+
+
+def paragraphs(text: str) -> str:
+    """The same for a text that is at hand."""
+    kept: list[str] = []
+    for line in text.splitlines():
+        if _SECTION.match(line) or line.startswith(">>>"):
+            break
+        kept.append(line)
+    blocks = "\n".join(kept).strip().split("\n\n")
+    return "\n\n".join(_joined(block) for block in blocks).replace("``", "`")
+
+
+def attributes(text: str) -> dict[str, str]:
+    r"""The entries of a Google style Attributes section by name, each as one line.
+
+    >>> attributes("A page.\n\nAttributes:\n    url: Where it\n        stands.\n    html: What it is.")
+    {'url': 'Where it stands.', 'html': 'What it is.'}
+    """
+    found: dict[str, str] = {}
+    inside, name = False, ""
+    for line in text.splitlines():
+        if _SECTION.match(line):
+            inside = line == "Attributes:"
+        elif inside and (entry := _ENTRY.match(line)):
+            name = entry.group(1)
+            found[name] = entry.group(2).replace("``", "`")
+        elif inside and name and line.startswith("     "):
+            found[name] += " " + line.strip().replace("``", "`")
+    return found
+
+
+def _joined(block: str) -> str:
+    """A paragraph as one line; a list keeps its lines."""
+    lines = block.splitlines()
+    if any(re.match(r"\s*([-*]|\d+\.) ", line) for line in lines):
+        return block
+    return " ".join(line.strip() for line in lines)

@@ -1,0 +1,1 @@
+"""Clients, topics, groups and bounded reads of Kafka."""

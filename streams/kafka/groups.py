@@ -1,0 +1,195 @@
+"""Reads the state of groups and topics in few requests: offsets, members, retention, unread records."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from aiokafka import TopicPartition
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    NodeNotReadyError,
+    NotCoordinatorForGroupError,
+    for_code,
+)
+
+from streams.kafka.clients import make_reader, opened
+from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka.settings import KafkaSettings
+
+T = TypeVar("T")
+_SECONDS = 20.0
+"""How long the cluster may take over one of these questions."""
+_PAUSE_SECONDS = 0.2
+_WAIT_MS = 100
+_BUSY = (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    NodeNotReadyError,
+    NotCoordinatorForGroupError,
+)
+"""What is answered by a broker that has just started, or for one that is down: ask again, maybe another one."""
+
+Place = tuple[str, TopicPartition]
+"""A group and a partition that it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """What a group has committed, and how many members it has. One that there is not has neither."""
+
+    members: int = 0
+    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """A topic's partitions, and after how many seconds its records may be deleted; None where age deletes nothing."""
+
+    exists: bool
+    partitions: tuple[int, ...] = ()
+    retention_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRecord:
+    """The first record that a group has not read: its offset, and its timestamp in seconds since 1970."""
+
+    offset: int
+    timestamp: float
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A partition from its first offset to its last stable one, and the first record that a group has not read."""
+
+    beginning: int
+    end: int
+    first: FirstRecord | None = None
+
+
+async def read_groups(admin: Any, groups: Sequence[str]) -> dict[str, GroupState]:
+    """Offsets and members of each group; those of a group that nobody has used are empty.
+
+    Raises:
+        KafkaError: The cluster can't be reached, or refuses to tell.
+    """
+    return dict(zip(groups, await asyncio.gather(*(_read_group(admin, group) for group in groups)), strict=True))
+
+
+async def read_topics(admin: Any, topics: Collection[str]) -> dict[str, TopicState]:
+    """Partitions and retention of each topic.
+
+    Raises:
+        KafkaError: The cluster can't be reached, or refuses to tell.
+    """
+    there = sorted(set(topics) & set(await _patiently(lambda: admin.list_topics())))
+    states = {topic: TopicState(exists=False) for topic in topics}
+    if not there:
+        return states
+    retention = await _retention(admin, there)
+    for described in await _patiently(lambda: admin.describe_topics(there)):
+        numbers = tuple(sorted(partition["partition"] for partition in described["partitions"]))
+        states[described["topic"]] = TopicState(bool(numbers), numbers, retention.get(described["topic"]))
+    return states
+
+
+async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None]) -> dict[Place, Extent]:
+    """For each place how far its partition reaches, and the first record at or behind the group's offset.
+
+    Transaction markers and aborted records occupy offsets and are none to read: a group is caught up where nothing
+    else stands between its offset and the last stable one.
+
+    Args:
+        kafka: Where Kafka is.
+        starts: The group's offset; None for the first record there is.
+
+    Raises:
+        KafkaError: The cluster can't be reached, or does not answer in time.
+    """
+    if not starts:
+        return {}
+    partitions = sorted({partition for _, partition in starts})
+    async with opened(
+        # One batch of each partition is enough.
+        make_reader(kafka, client_id="assay-lag", fetch_wait_ms=_WAIT_MS, fetch_bytes=1)
+    ) as reader:
+        assign_paused(reader, partitions)
+        ends, begins = await reader.end_offsets(partitions), await reader.beginning_offsets(partitions)
+        wanted = {
+            (group, partition): max(begins[partition], begins[partition] if committed is None else committed)
+            for (group, partition), committed in starts.items()
+        }
+        behind = {(partition, start) for (_, partition), start in wanted.items() if start < ends[partition]}
+        firsts = await _first_records(reader, behind, ends)
+    return {
+        (group, partition): Extent(begins[partition], ends[partition], firsts.get((partition, start)))
+        for (group, partition), start in wanted.items()
+    }
+
+
+async def _first_records(
+    reader: Any, behind: Collection[tuple[TopicPartition, int]], ends: Mapping[TopicPartition, int]
+) -> dict[tuple[TopicPartition, int], FirstRecord]:
+    """The first record at or behind each offset and before the end; places that have none are left out."""
+    found = {}
+    left = set(behind)
+    while left:
+        # A reader stands at one place of a partition: groups that read the same topic take turns.
+        turn = dict(left)
+        spans = {partition: (start, ends[partition]) for partition, start in turn.items()}
+        async for record in records_between(reader, spans, patience_seconds=_SECONDS, first_only=True):
+            partition = TopicPartition(record.topic, record.partition)
+            found[partition, turn[partition]] = FirstRecord(record.offset, record.timestamp / 1000)
+        left -= set(turn.items())
+    return found
+
+
+async def _read_group(admin: Any, group: str) -> GroupState:
+    coordinator = await _patiently(lambda: admin.find_coordinator(group))
+    offsets = await _patiently(lambda: admin.list_consumer_group_offsets(group, coordinator))
+    return GroupState(
+        await _patiently(lambda: _count_members(admin, group, coordinator)),
+        {partition: at.offset for partition, at in offsets.items() if at.offset >= 0},
+    )
+
+
+async def _count_members(admin: Any, group: str, coordinator: int) -> int:
+    [response] = await admin.describe_consumer_groups([group], coordinator)
+    [(code, _, _, _, _, members, *_)] = response.groups
+    if code:
+        raise for_code(code)(f"can't describe the group {group}")
+    return len(members)
+
+
+async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:
+    """Seconds, for those topics whose records are deleted by their age."""
+    wanted = {"cleanup.policy": "", "retention.ms": ""}
+    resources = [ConfigResource(ConfigResourceType.TOPIC, topic, wanted) for topic in topics]
+    found = {}
+    for response in await _patiently(lambda: admin.describe_configs(resources)):
+        for code, message, _, topic, entries in response.resources:
+            if code:
+                raise for_code(code)(f"can't read the configuration of {topic}: {message or ''}")
+            values = {entry[0]: entry[1] for entry in entries}
+            milliseconds = int(values.get("retention.ms") or -1)
+            if "delete" in (values.get("cleanup.policy") or "delete") and milliseconds >= 0:
+                found[topic] = milliseconds / 1000
+    return found
+
+
+async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """Asks again while a broker is only starting or gone."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _SECONDS
+    while True:
+        try:
+            return await ask()
+        except _BUSY:
+            if loop.time() > until:
+                raise
+            await asyncio.sleep(_PAUSE_SECONDS)

@@ -1,0 +1,246 @@
+"""The lag of each consumer group, stopped ones included: in records, in seconds and in retention.
+
+Only the cluster knows partitions that no member holds. The number of requests does not grow with the lag: of a
+partition that is behind, one batch is fetched for the age of its first unread record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from aiokafka import TopicPartition
+
+from schemas.dead import dead_letter_topic
+from streams.clock import Clock
+from streams.kafka.clients import make_admin, opened
+from streams.kafka.groups import Extent, FirstRecord, GroupState, TopicState, read_extents, read_groups
+from streams.kafka.groups import read_topics as read_topic_states
+from streams.kafka.settings import KafkaSettings
+from streams.topology import Handler
+
+_REPLAY = ".replay."
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """One partition of a group's topic.
+
+    Attributes:
+        partition: Its number.
+        committed: The group's offset; None where it has none yet and will begin at the first record.
+        end: The offset behind the last committed record: the last stable one.
+        records: Offsets from the first unread record to the end. Markers of transactions and aborted records stand
+            among them, so it is a little more than there are to read; 0 where nothing is.
+        seconds: Age of the first unread record by its timestamp; 0 where there is none.
+        lost: Offsets that retention has deleted before the group came to them.
+    """
+
+    partition: int
+    committed: int | None
+    end: int
+    records: int
+    seconds: float
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLag:
+    """How far one group is behind on one topic.
+
+    Attributes:
+        handler: Whose group it is.
+        topic: Before the prefix.
+        group: The group's name on the cluster.
+        exists: Whether the topic has been made.
+        records: Of all partitions.
+        seconds: Of the partition that is furthest behind.
+        retention_left_seconds: Until the first unread record may be deleted, as the topic's ``retention.ms`` says; None
+            where nothing is unread or nothing is deleted by age. Kafka deletes whole segments, so it may stay longer.
+        members: Processes' subscriptions that are in the group.
+        delay_seconds: How long a record of this topic waits on purpose: of a retry topic its delay, else 0.
+        plan: The replay whose group it is; "" for the handler's own.
+        partitions: One by one, in order.
+    """
+
+    handler: str
+    topic: str
+    group: str
+    exists: bool
+    records: int
+    seconds: float
+    retention_left_seconds: float | None
+    members: int
+    delay_seconds: int = 0
+    plan: str = ""
+    partitions: tuple[PartitionLag, ...] = ()
+
+    @property
+    def lost(self) -> int:
+        """Offsets that retention has deleted unread."""
+        return sum(partition.lost for partition in self.partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLettersStanding:
+    """What stands on a handler's dead letter topic.
+
+    Attributes:
+        handler: Whose dead letters.
+        topic: Before the prefix.
+        records: Offsets from the first letter to the end, so somewhat more than there are letters; 0 where none is.
+            ``assay dlq list`` counts them one by one.
+        oldest_seconds: Age of the first of them; 0 where there is none.
+    """
+
+    handler: str
+    topic: str
+    records: int
+    oldest_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A group and a topic that it reads; both as they are on the cluster."""
+
+    handler: str
+    group: str
+    topic: str
+    delay_seconds: int = 0
+    plan: str = ""
+
+
+async def read_lags(
+    settings: KafkaSettings, handlers: Sequence[Handler], clock: Clock, *, replays: bool = False
+) -> list[GroupLag]:
+    """The lag of each handler's group on its own topic and of its retry topics' groups, in the handlers' order.
+
+    Args:
+        settings: Where Kafka is; its prefix stands before topics and groups.
+        handlers: Which handlers.
+        clock: What ages are reckoned by.
+        replays: Also the groups of replays, each after its handler's, on the topics that it has committed offsets of.
+
+    Raises:
+        KafkaError: The cluster can't be reached, or refuses to tell.
+    """
+    prefix = settings.topic_prefix
+    readings = [reading for handler in handlers for reading in _readings(settings, handler)]
+    async with opened(make_admin(settings)) as admin:
+        groups = await read_groups(admin, [reading.group for reading in readings])
+        if replays:
+            found = await _replays(admin, prefix, handlers)
+            groups |= {group: state for group, (_, state) in found.items()}
+            readings += [reading for readings_of, _ in found.values() for reading in readings_of]
+        topics = await read_topic_states(admin, {reading.topic for reading in readings})
+    places = {
+        (reading.group, TopicPartition(reading.topic, number))
+        for reading in readings
+        for number in topics[reading.topic].partitions
+    }
+    starts = {place: groups[place[0]].offsets.get(place[1]) for place in places}
+    extents = await read_extents(settings, starts)
+    now = clock.now().timestamp()
+    order = {handler.name: number for number, handler in enumerate(handlers)}
+    return [
+        _lag(reading, prefix, topics[reading.topic], groups[reading.group], extents, now)
+        for reading in sorted(readings, key=lambda reading: order[reading.handler])
+    ]
+
+
+async def read_dead_letters(
+    settings: KafkaSettings, handlers: Sequence[Handler], clock: Clock
+) -> list[DeadLettersStanding]:
+    """What stands on each handler's dead letter topic; those whose topic is not made yet are left out.
+
+    Raises:
+        KafkaError: The cluster can't be reached.
+    """
+    prefix = settings.topic_prefix
+    names = {handler.name: dead_letter_topic(handler.consumes.name, handler.group) for handler in handlers}
+    async with opened(make_admin(settings)) as admin:
+        topics = await read_topic_states(admin, {prefix + name for name in names.values()})
+    places = [("", TopicPartition(name, number)) for name, state in topics.items() for number in state.partitions]
+    extents = await read_extents(settings, dict.fromkeys(places))
+    now = clock.now().timestamp()
+    found = []
+    for handler, name in names.items():
+        state = topics[prefix + name]
+        firsts = [extents["", TopicPartition(prefix + name, number)] for number in state.partitions]
+        if state.exists:
+            records = sum(_unread(extent) for extent in firsts)
+            oldest = max((_age(extent.first, now) for extent in firsts), default=0.0)
+            found.append(DeadLettersStanding(handler, name, records, oldest))
+    return found
+
+
+def _readings(kafka: KafkaSettings, handler: Handler) -> Iterable[_Reading]:
+    prefix = kafka.topic_prefix
+    yield _Reading(handler.name, prefix + handler.group, prefix + handler.consumes.name)
+    for tier in handler.tiers:
+        yield _Reading(handler.name, prefix + tier.group, prefix + tier.topic, tier.delay_seconds)
+
+
+async def _replays(
+    admin: object, prefix: str, handlers: Sequence[Handler]
+) -> dict[str, tuple[list[_Reading], GroupState]]:
+    """The groups of replays that the cluster knows, with the topics that each has offsets of."""
+    listed = sorted(group for group, *_ in await admin.list_consumer_groups())  # type: ignore[attr-defined]
+    plans = {
+        group: (handler.name, group.removeprefix(prefix + handler.group + _REPLAY))
+        for handler in handlers
+        for group in listed
+        if group.startswith(prefix + handler.group + _REPLAY)
+    }
+    states = await read_groups(admin, list(plans))
+    return {
+        group: (
+            [
+                _Reading(handler, group, topic, plan=plan)
+                for topic in sorted({partition.topic for partition in states[group].offsets})
+            ],
+            states[group],
+        )
+        for group, (handler, plan) in plans.items()
+    }
+
+
+def _lag(
+    reading: _Reading,
+    prefix: str,
+    topic: TopicState,
+    group: GroupState,
+    extents: Mapping[tuple[str, TopicPartition], Extent],
+    now: float,
+) -> GroupLag:
+    partitions = []
+    for number in topic.partitions:
+        place = TopicPartition(reading.topic, number)
+        extent, committed = extents[reading.group, place], group.offsets.get(place)
+        lost = max(0, extent.beginning - committed) if committed is not None else 0
+        partitions.append(PartitionLag(number, committed, extent.end, _unread(extent), _age(extent.first, now), lost))
+    seconds = max((partition.seconds for partition in partitions), default=0.0)
+    records = sum(partition.records for partition in partitions)
+    left = None if topic.retention_seconds is None or not records else max(0.0, topic.retention_seconds - seconds)
+    return GroupLag(
+        handler=reading.handler,
+        topic=reading.topic.removeprefix(prefix),
+        group=reading.group,
+        exists=topic.exists,
+        records=records,
+        seconds=seconds,
+        retention_left_seconds=left,
+        members=group.members,
+        delay_seconds=reading.delay_seconds,
+        plan=reading.plan,
+        partitions=tuple(partitions),
+    )
+
+
+def _unread(extent: Extent) -> int:
+    return 0 if extent.first is None else extent.end - extent.first.offset
+
+
+def _age(first: FirstRecord | None, now: float) -> float:
+    # A writer's clock may be ahead of ours.
+    return 0.0 if first is None else max(0.0, now - first.timestamp)

@@ -1,0 +1,158 @@
+"""Reads the last records of topics: the configuration of each handler's decisions, and future dates.
+
+Of each partition the last two offsets are read: the last record and the marker of its transaction. If a replay or a
+backfill wrote them, a bounded number of earlier records is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaTimeoutError
+
+from schemas.event import RUN_HEADER
+from streams.kafka.clients import make_admin, make_reader, opened
+from streams.kafka.groups import read_topics
+from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka.settings import KafkaSettings
+from streams.topology import Handler
+
+_BACK = (2, 50, 500)
+"""So many offsets from a partition's end are looked at, further back only where nothing but replays was found."""
+_SECONDS = 20.0
+_FURTHER_SECONDS = 3.0
+"""For looking further back: what is not found by then is not known."""
+_FETCH_BYTES = 65_536
+_WAIT_MS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """When a handler decided something last, by the record's timestamp, and under which rules."""
+
+    config_version: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LatestDecisions:
+    """What handlers decided last on live records.
+
+    Attributes:
+        of: By the handler's name.
+        only_replayed: Handlers of which nothing but replays and backfills was found as far back as was read.
+    """
+
+    of: Mapping[str, Decision]
+    only_replayed: tuple[str, ...] = ()
+
+
+async def read_latest_decisions(settings: KafkaSettings, handlers: Sequence[Handler]) -> LatestDecisions:
+    """The newest decision of each handler among the last ones of its topics.
+
+    What a replay or a backfill has written does not count: it may well be of other rules. Where it stands at the end
+    of a partition, what stands before it is looked at, up to 500 offsets.
+
+    Raises:
+        KafkaError: The cluster can't be reached, or does not answer in time.
+    """
+    prefix = settings.topic_prefix
+    topics = {prefix + topic.name for handler in handlers for topic in handler.emits}
+    sources = {f"assay/{handler.name}": handler.name for handler in handlers}
+    latest: dict[str, Decision] = {}
+    replayed: set[str] = set()
+    async with _reading(settings, topics) as (reader, partitions):
+        async for record in _last_records(reader, partitions):
+            headers = {name: value.decode("utf-8", "replace") for name, value in record.headers if value is not None}
+            handler = sources.get(headers.get("ce_source", ""))
+            version = _config_version(record.value)
+            if handler is None or version is None:
+                continue
+            if RUN_HEADER in headers:
+                replayed.add(handler)
+                continue
+            at = datetime.fromtimestamp(record.timestamp / 1000, UTC)
+            if handler not in latest or latest[handler].at < at:
+                latest[handler] = Decision(version, at)
+    return LatestDecisions(latest, tuple(h.name for h in handlers if h.name in replayed and h.name not in latest))
+
+
+async def read_dated_after(settings: KafkaSettings, topics: Collection[str], moment: datetime) -> dict[str, datetime]:
+    """Topics that have records dated after a moment, with the date of the first such record of a partition.
+
+    Args:
+        settings: Where Kafka is.
+        topics: Names on the cluster; those that are not made are left out.
+        moment: UTC.
+
+    Raises:
+        KafkaError: The cluster can't be reached.
+    """
+    async with _reading(settings, topics) as (reader, partitions):
+        if not partitions:
+            return {}
+        found = await reader.offsets_for_times(dict.fromkeys(partitions, int(1000 * moment.timestamp())))
+    dated: dict[str, datetime] = {}
+    for partition, at in found.items():
+        if at is not None:
+            date = datetime.fromtimestamp(at.timestamp / 1000, UTC)
+            dated[partition.topic] = max(date, dated.get(partition.topic, date))
+    return dated
+
+
+@asynccontextmanager
+async def _reading(
+    kafka: KafkaSettings, topics: Collection[str]
+) -> AsyncIterator[tuple[Any, Sequence[TopicPartition]]]:
+    """A reader that has all partitions of the topics and is paused on each; none where no topic is made."""
+    async with opened(make_admin(kafka)) as admin:
+        states = await read_topics(admin, topics)
+    partitions = [TopicPartition(topic, number) for topic, state in states.items() for number in state.partitions]
+    if not partitions:
+        yield None, ()
+        return
+    async with opened(
+        make_reader(kafka, client_id="assay-latest", fetch_wait_ms=_WAIT_MS, fetch_bytes=_FETCH_BYTES)
+    ) as reader:
+        assign_paused(reader, partitions)
+        yield reader, partitions
+
+
+async def _last_records(reader: Any, partitions: Sequence[TopicPartition]) -> AsyncIterator[ConsumerRecord]:
+    """The last records of each partition; of one where no live record is among them, earlier ones too."""
+    if not partitions:
+        return
+    begins, ends = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)
+    unknown, seen = set(partitions), 0
+    for back in _BACK:
+        spans = {
+            partition: (max(begins[partition], ends[partition] - back), ends[partition] - seen)
+            for partition in unknown
+            if begins[partition] < ends[partition] - seen
+        }
+        patience = _FURTHER_SECONDS if seen else _SECONDS
+        try:
+            async for record in records_between(reader, spans, patience_seconds=patience):
+                yield record
+                if RUN_HEADER not in dict(record.headers):
+                    unknown.discard(TopicPartition(record.topic, record.partition))
+        except KafkaTimeoutError:
+            if not seen:
+                raise
+            return
+        seen = back
+
+
+def _config_version(value: bytes | None) -> str | None:
+    try:
+        event = json.loads(value or b"")
+    except (ValueError, RecursionError):
+        return None
+    version = event.get("config_version") if isinstance(event, Mapping) else None
+    return version if isinstance(version, str) else None

@@ -1,0 +1,168 @@
+"""Plans the topics of the topology, creates missing ones and reports differences.
+
+The number of partitions of an existing topic is never changed, because that would move keys to other partitions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import TopicAlreadyExistsError, for_code
+
+from schemas.dead import dead_letter_topic
+from streams.kafka.clients import make_admin, opened
+from streams.kafka.settings import KafkaSettings
+from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES, TOPICS, Handler, Topic
+
+_DAY_MS = 24 * 60 * 60 * 1000
+RETENTION_MS = 7 * _DAY_MS
+"""How long events are kept; a backfill can go back so far."""
+DEAD_LETTER_RETENTION_MS = 30 * _DAY_MS
+"""How long dead letters are kept: somebody has to look at them."""
+_FOR_EVER = -1
+_LEADER_LOOKS = 50
+_LEADER_PAUSE_SECONDS = 0.1
+
+
+class TopicsError(Exception):
+    """The cluster refused to make a topic; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTopic:
+    """A topic as it should be. ``name`` bears the prefix."""
+
+    name: str
+    partitions: int
+    replication: int
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing about a topic that is not as planned; ``actual`` is "" where there is no such topic."""
+
+    topic: str
+    what: str
+    planned: str
+    actual: str
+
+
+def plan_topics(
+    kafka: KafkaSettings, topics: Sequence[Topic] = TOPICS, handlers: Sequence[Handler] = HANDLERS
+) -> tuple[PlannedTopic, ...]:
+    """Every topic of the topology, and each handler's retry topics and dead letter topic."""
+    prefix, replication = kafka.topic_prefix, kafka.replication_factor
+
+    def planned(name: str, partitions: int, size: int, retention: int, compacted: bool = False) -> PlannedTopic:
+        config = {
+            "cleanup.policy": "compact" if compacted else "delete",
+            "compression.type": "producer",
+            "max.message.bytes": str(size),
+            "retention.ms": str(_FOR_EVER if compacted else retention),
+        }
+        return PlannedTopic(prefix + name, partitions, replication, config)
+
+    events = [planned(topic.name, topic.partitions, TOPIC_BYTES, RETENTION_MS, topic.compacted) for topic in topics]
+    dead = [
+        planned(
+            dead_letter_topic(handler.consumes.name, handler.group),
+            handler.consumes.partitions,
+            DEAD_LETTER_BYTES,
+            DEAD_LETTER_RETENTION_MS,
+        )
+        for handler in handlers
+    ]
+    # A record that waits is as large as a dead letter: what the topic took, and our notes.
+    retried = [
+        planned(tier.topic, handler.consumes.partitions, DEAD_LETTER_BYTES, RETENTION_MS)
+        for handler in handlers
+        for tier in handler.tiers
+    ]
+    return (*events, *retried, *dead)
+
+
+async def create_topics(
+    kafka: KafkaSettings, topics: Sequence[Topic] = TOPICS, handlers: Sequence[Handler] = HANDLERS
+) -> list[str]:
+    """Makes the topics that are missing. Returns their names.
+
+    Raises:
+        TopicsError: The cluster refused one.
+        KafkaError: The cluster can't be reached.
+    """
+    return await make_topics(kafka, plan_topics(kafka, topics, handlers))
+
+
+async def make_topics(kafka: KafkaSettings, wanted: Sequence[PlannedTopic]) -> list[str]:
+    """Makes those of the planned topics that are missing. Returns their names.
+
+    Raises:
+        TopicsError: The cluster refused one.
+        KafkaError: The cluster can't be reached.
+    """
+    async with opened(make_admin(kafka)) as admin:
+        existing = set(await admin.list_topics())
+        missing = [topic for topic in wanted if topic.name not in existing]
+        if not missing:
+            return []
+        answer = await admin.create_topics(
+            [NewTopic(t.name, t.partitions, t.replication, topic_configs=dict(t.config)) for t in missing]
+        )
+        await _until_led(admin, missing)
+    for name, code, *message in answer.topic_errors:
+        error = for_code(code)
+        # Another process may make the same topics at the same time.
+        if code and error is not TopicAlreadyExistsError:
+            raise TopicsError(f"topic {name}: {error.__name__} {message[0] if message and message[0] else ''}".rstrip())
+    return [topic.name for topic in missing]
+
+
+async def _until_led(admin: AIOKafkaAdminClient, topics: Sequence[PlannedTopic]) -> None:
+    """Waits until every partition has a leader; before, the first records would be refused and sent again."""
+    wanted = sum(topic.partitions for topic in topics)
+    for _ in range(_LEADER_LOOKS):
+        described = await admin.describe_topics([topic.name for topic in topics])
+        led = sum(partition["leader"] >= 0 for topic in described for partition in topic["partitions"])
+        if led >= wanted:
+            return
+        await asyncio.sleep(_LEADER_PAUSE_SECONDS)
+
+
+async def find_differences(kafka: KafkaSettings) -> list[Difference]:
+    """How the cluster's topics differ from the plan. Raises KafkaError where it can't be reached."""
+    async with opened(make_admin(kafka)) as admin:
+        existing = set(await admin.list_topics())
+        differences: list[Difference] = []
+        for topic in plan_topics(kafka):
+            if topic.name not in existing:
+                differences.append(Difference(topic.name, "topic", f"{topic.partitions} partitions", ""))
+            else:
+                differences += await _compare(admin, topic)
+        return differences
+
+
+async def _compare(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> list[Difference]:
+    there = await describe_topic(admin, topic)
+    differences = []
+    if there.partitions != topic.partitions:
+        differences.append(Difference(topic.name, "partitions", str(topic.partitions), str(there.partitions)))
+    differences += [
+        Difference(topic.name, key, value, there.config[key])
+        for key, value in topic.config.items()
+        if there.config[key] != value
+    ]
+    return differences
+
+
+async def describe_topic(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> PlannedTopic:
+    """A topic that exists, as it is on the cluster; of its configuration what is planned."""
+    [described] = await admin.describe_topics([topic.name])
+    [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic.name)])
+    actual = {entry[0]: entry[1] for _, _, _, _, entries in response.resources for entry in entries}
+    config = {key: str(actual.get(key)) for key in topic.config}
+    return replace(topic, partitions=len(described["partitions"]), config=config)

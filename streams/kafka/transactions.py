@@ -1,0 +1,178 @@
+"""Writes records and offsets in Kafka transactions, for the pipeline, backfills, replay plans and redrives.
+
+The steps of one writer, in order:
+
+1. ``start`` fences every other producer of the transactional id and ends the transactions that they left open.
+2. ``settle`` waits for the group coordinator. Only then is the committed offset current.
+3. ``write`` begins a transaction, sends, awaits every send, adds the offsets and commits, within one deadline. aiokafka
+   commits although a send failed, so every send is awaited.
+4. After an error of ``write`` it is unknown whether Kafka has committed. The writer must be stopped. The next ``start``
+   resolves the transaction, and the committed offset says how.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError, ProducerClosed
+from aiokafka.structs import OffsetAndMetadata
+
+from streams.codec import OutputRecord
+from streams.kafka.clients import start, stop
+
+RECORDS_OF_A_PRODUCER = 1_000_000_000
+"""After so many a producer is replaced: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
+_ABORT_SECONDS = 1.0
+
+
+class RecordWriter:
+    """A producer between ``start`` and ``stop``."""
+
+    def __init__(self, make: Callable[[], AIOKafkaProducer], deadline_seconds: float) -> None:
+        """Prepares the writer; ``make`` makes a producer that is not started. The deadline bounds every step."""
+        self._make = make
+        self._producer: AIOKafkaProducer | None = None
+        self._sent = 0
+        self.deadline = deadline_seconds
+
+    @property
+    def needs_renewal(self) -> bool:
+        """Whether the producer has sent about as many records as it can number."""
+        return self._sent >= RECORDS_OF_A_PRODUCER
+
+    @property
+    def ended(self) -> BaseException | None:
+        """Why aiokafka's sender has ended: a producer that was fenced reports it only there. None while it runs."""
+        task = getattr(getattr(self._producer, "_sender", None), "_sender_task", None)
+        if task is None or not task.done():
+            return None
+        error: BaseException | None = None if task.cancelled() else task.exception()
+        return error or ProducerClosed("the producer's sender has stopped")
+
+    async def start(self) -> None:
+        """Starts a new producer. Raises KafkaError, TimeoutError; the writer must then be stopped."""
+        self._producer = self._make()
+        self._sent = 0
+        async with asyncio.timeout(self.deadline):
+            await start(self._producer)
+
+    async def settle(self, group: str, partition: TopicPartition) -> None:
+        """Writes an offset of the group and takes it back; when the broker has answered, older offsets can be read.
+
+        A coordinator whose broker was killed answers reads before all it has stored is visible: an offset from seconds
+        ago, or no offset at all. It answers a write only when everything before it is stored.
+        """
+        producer = self._running()
+        async with asyncio.timeout(self.deadline):
+            await producer.begin_transaction()
+            await producer.send_offsets_to_transaction({partition: OffsetAndMetadata(0, "")}, group)
+            await producer.abort_transaction()
+
+    async def write(
+        self,
+        prefix: str,
+        records: Sequence[OutputRecord],
+        group: str = "",
+        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
+        abort_on_error: bool = False,
+    ) -> None:
+        """Writes the records and the group's offsets in one transaction.
+
+        Args:
+            prefix: Of the records' topics.
+            records: In the order of each partition.
+            group: Whose offsets move.
+            offsets: The next offset for each partition.
+            abort_on_error: Ends the transaction at once after an error, for a writer that is not started again: readers
+                would wait until the broker's time limit.
+
+        Raises:
+            KafkaError, TimeoutError, OSError, AssertionError, KeyError: It is unknown whether Kafka has committed.
+        """
+        producer = self._running()
+        async with asyncio.timeout(self.deadline):
+            await producer.begin_transaction()
+            try:
+                await self._send(producer, prefix, records)
+                if offsets:
+                    await producer.send_offsets_to_transaction(dict(offsets), group)
+            except BaseException:
+                if abort_on_error:
+                    with contextlib.suppress(Exception):
+                        await asyncio.wait_for(producer.abort_transaction(), _ABORT_SECONDS)
+                raise
+            await producer.commit_transaction()
+
+    async def send(self, prefix: str, records: Sequence[OutputRecord]) -> None:
+        """Sends the records without a transaction and waits for every confirmation. Raises as ``write``."""
+        async with asyncio.timeout(self.deadline):
+            await self._send(self._running(), prefix, records)
+
+    async def stop(self, seconds: float | None = None) -> None:
+        """Stops the producer within the deadline, or these seconds; never raises."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await stop_producer(producer, self.deadline if seconds is None else seconds)
+
+    async def _send(self, producer: AIOKafkaProducer, prefix: str, records: Sequence[OutputRecord]) -> None:
+        await send_all(producer, prefix, records)
+        self._sent += len(records)
+
+    def _running(self) -> AIOKafkaProducer:
+        if self._producer is None:
+            raise ProducerClosed("the producer is not started")
+        # A producer whose sender has ended would let every send wait for the whole deadline.
+        if (error := self.ended) is not None:
+            raise ProducerClosed("the producer's sender has stopped") from error
+        return self._producer
+
+
+def transactional_id(group: str, partition: TopicPartition) -> str:
+    """The id whose producers fence each other; group and topic carry the prefix already."""
+    return f"{group}.{partition.topic}.{partition.partition}"
+
+
+async def send_all(producer: AIOKafkaProducer, prefix: str, outputs: Sequence[OutputRecord]) -> None:
+    """Sends every record and waits until the broker has confirmed each of them."""
+    confirmations: list[asyncio.Future[object]] = []
+    named: dict[str, str] = {}
+    try:
+        for record in outputs:
+            topic = named.get(record.topic)
+            if topic is None:
+                topic = named[record.topic] = f"{prefix}{record.topic}"
+            confirmations.append(
+                await producer.send(
+                    topic, value=record.value, key=record.key, partition=record.partition, headers=list(record.headers)
+                )
+            )
+        # One after another: those of one batch are there at the same time, and a gather costs a callback for each.
+        for confirmation in confirmations:
+            await confirmation
+    except BaseException:
+        # The others' results are of no use now, but asyncio complains about errors that nobody looked at.
+        for confirmation in confirmations:
+            if not confirmation.cancel() and not confirmation.cancelled():
+                confirmation.exception()
+        raise
+
+
+async def stop_producer(producer: AIOKafkaProducer, deadline: float) -> None:
+    """Stops a producer whatever state it is in. A stop that hangs is given up: its epoch will be fenced."""
+    with contextlib.suppress(KafkaError, OSError, AssertionError):
+        await stop(producer, deadline)
+    _look_at_errors(producer)
+
+
+def _look_at_errors(producer: AIOKafkaProducer) -> None:
+    """Looks at what a fence has left in futures of aiokafka's own: asyncio complains about errors that nobody sees."""
+    waiters = [getattr(getattr(producer, "_txn_manager", None), "_transaction_waiter", None)]
+    accumulator = getattr(producer, "_message_accumulator", None)
+    batches = [*getattr(accumulator, "_batches", {}).values(), getattr(accumulator, "_pending_batches", ())]
+    waiters += [getattr(batch, "_drain_waiter", None) for some in batches for batch in some]
+    for waiter in waiters:
+        if isinstance(waiter, asyncio.Future) and waiter.done() and not waiter.cancelled():
+            waiter.exception()

@@ -1,0 +1,127 @@
+"""Checks the configuration of models before the first call: servers, prices and limits.
+
+``assay run`` prints the checks that are not ok when it starts, ``assay doctor`` all of them. No check contains a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Literal
+from urllib.parse import urlsplit
+
+from streams.llm.request import cost_of
+from streams.llm.settings import LlmSettings, ModelsSection
+
+RemarkState = Literal["ok", "note", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing about models.
+
+    Attributes:
+        what: What was looked at, in a word or two.
+        state: ``ok``; ``note`` for what may be meant and is said all the same; ``warn``; ``fail``: nobody is asked.
+        detail: How it stands.
+        todo: What to do about it; "" where there is nothing to do.
+    """
+
+    what: str
+    state: RemarkState
+    detail: str
+    todo: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """All of it in a line."""
+        return f"{self.what}: {self.detail}{f'; {self.todo}' if self.todo else ''}"
+
+
+def remarks_on(llm: LlmSettings, models: ModelsSection, names: Mapping[str, str]) -> list[Check]:
+    """One remark for each thing, with the way to change it.
+
+    >>> [remark.detail for remark in remarks_on(LlmSettings(), ModelsSection(), {"judge_relevance": ""})]
+    ['the offline judge answers for judge_relevance, by rules, and every decision says so']
+
+    Args:
+        llm: Where models are asked.
+        models: Their limits and prices.
+        names: The model of each task; "" where none is named.
+    """
+    if not names:
+        return []
+    if llm.offline:
+        return [_offline(names)]
+    tasks: dict[str, list[str]] = {}
+    for task, model in sorted(names.items()):
+        tasks.setdefault(model, []).append(task)
+    return [
+        _where(llm),
+        *_named(models, tasks),
+        *_costs(llm, models, [model for model in tasks if model]),
+        *_kept(llm),
+    ]
+
+
+def _offline(names: Mapping[str, str]) -> Check:
+    detail = f"the offline judge answers for {', '.join(sorted(names))}, by rules, and every decision says so"
+    if not any(names.values()):
+        return Check("models", "note", detail)
+    todo = "set ASSAY_LLM__API_KEY or ASSAY_LLM__BASE_URL"
+    return Check("models", "warn", f"{detail}, though a model is named", todo)
+
+
+def _where(llm: LlmSettings) -> Check:
+    if not llm.base_url:
+        return Check("models", "ok", "asked at OpenAI's own endpoint")
+    if not urlsplit(llm.base_url).path:
+        return Check("models", "warn", f"asked at {llm.base_url}, which has no path", "most servers answer below /v1")
+    if not llm.api_key.get_secret_value():
+        todo = "a server of your own may want none; else set ASSAY_LLM__API_KEY"
+        return Check("models", "note", f"asked at {llm.base_url} without a key", todo)
+    return Check("models", "ok", f"asked at {llm.base_url}, with a key")
+
+
+def _named(models: ModelsSection, tasks_of: Mapping[str, Sequence[str]]) -> Iterator[Check]:
+    for model, tasks in tasks_of.items():
+        if not model:
+            todo = "set ASSAY_LLM__MODEL, or model_tasks.<task>.model"
+            yield Check("model", "fail", f"none is named for {', '.join(tasks)}, which therefore wait", todo)
+            continue
+        yield Check("model", "ok", f"{model} for {', '.join(tasks)}")
+        limits, busy = models.limits_of(model), [task for task in tasks if models.task(task).weight > 0]
+        if limits.in_flight < len(busy):
+            todo = "raise models.limits.<model>.in_flight, or give a task that the fleet does not run the weight 0"
+            detail = f"{model} may get more calls at once than it is allowed ({limits.in_flight})"
+            yield Check("limits", "warn", f"{detail}: its {len(busy)} tasks have a call each under way at once", todo)
+        elif model not in models.limits:
+            detail = f"{model}: {limits.requests_per_minute} requests a minute, as models.limits.default says"
+            yield Check("limits", "ok", detail, "your provider's own go into models.limits.<model>")
+
+
+def _costs(llm: LlmSettings, models: ModelsSection, names: Sequence[str]) -> Iterator[Check]:
+    budget = llm.budget_usd_per_day
+    todo = "set price_in and price_out in models.limits.<model>"
+    priced = [name for name in names if cost_of(models.limits_of(name), 0, 0) is not None]
+    if without := ", ".join(name for name in names if name not in priced):
+        if budget is None:
+            yield Check("prices", "warn", f"none for {without}: what it costs is not known", todo)
+        else:
+            yield Check("prices", "fail", f"none for {without}: it is never asked, the budget can't be kept", todo)
+    if budget is not None:
+        yield Check("budget", "ok", f"{budget:g} USD a day (UTC), all replicas together")
+    elif any(models.limits_of(name).price_in or models.limits_of(name).price_out for name in priced):
+        yield Check("budget", "warn", "no bound for a day's costs", "set ASSAY_LLM__BUDGET_USD_PER_DAY")
+
+
+def _kept(llm: LlmSettings) -> Iterator[Check]:
+    if llm.redis_url.get_secret_value():
+        if find_spec("redis") is None:
+            todo = "pip install 'assay[redis]'"
+            yield Check("paid answers", "fail", "nobody can be asked: llm.redis_url needs the extra `redis`", todo)
+    elif llm.cache_path is None:
+        todo = "name a file with ASSAY_LLM__CACHE_PATH, or a Redis with ASSAY_LLM__REDIS_URL"
+        detail = "in memory: a restart pays again and forgets the day's costs"
+        yield Check("paid answers", "warn", detail, todo)

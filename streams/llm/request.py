@@ -1,0 +1,164 @@
+"""One question on its way to a model: deadline, patience, price, and the model's limits and breaker."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+import structlog
+
+from schemas.needs import AskModel
+from streams.clock import Clock
+from streams.llm.breaker import ModelBreaker
+from streams.llm.limits import Limiter, Shares
+from streams.llm.metrics import LlmObserver
+from streams.llm.replies import Completion
+from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
+
+_BYTES_PER_TOKEN = 4
+"""English has about 4 characters a token."""
+_WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+")
+"""Ideographs, kana, hangul and their marks: about a token each."""
+_TOKENS_PER_MESSAGE = 8
+MILLION = 1_000_000
+
+
+def cost_of(limits: ModelLimits, prompt_tokens: float, completion_tokens: float) -> float | None:
+    """USD of a call; None where the model has no price.
+
+    >>> cost_of(ModelLimits(price_in=0.5, price_out=2.0), 1000, 10)
+    0.00052
+    """
+    if limits.price_in is None or limits.price_out is None:
+        return None
+    return (prompt_tokens * limits.price_in + completion_tokens * limits.price_out) / MILLION
+
+
+def prompt_tokens_of(need: AskModel) -> int:
+    """About as many tokens as the prompt has."""
+    texts = [message.content for message in need.messages]
+    texts += [call.arguments for message in need.messages for call in message.tool_calls]
+    texts += [f"{tool.description}{json.dumps(dict(tool.parameters))}" for tool in need.tools]
+    return sum(map(tokens_of, texts)) + _TOKENS_PER_MESSAGE * len(need.messages)
+
+
+def tokens_of(text: str) -> int:
+    """About as many tokens as a text has.
+
+    >>> tokens_of("Health insurance in Taiwan"), tokens_of("全民健康保險")
+    (6, 6)
+    """
+    wide = "".join(_WIDE.findall(text))
+    narrow = len(text.encode("utf-8", "replace")) - len(wide.encode("utf-8", "replace"))
+    return len(wide) + narrow // _BYTES_PER_TOKEN
+
+
+log = structlog.get_logger(__name__)
+
+
+class ModelAccess:
+    """A model's limiter and breaker, and its last trouble."""
+
+    def __init__(
+        self,
+        model: str,
+        llm: LlmSettings,
+        limits: ModelLimits,
+        shares: Shares,
+        clock: Clock,
+        observer: LlmObserver,
+    ) -> None:
+        """Takes the model, what it takes from the whole fleet, and each task's share of that in this process."""
+        self.limiter = Limiter(limits, shares.of, llm.window_margin, clock, shares.at_once, shares.beside)
+        self.breaker = ModelBreaker(llm, clock.monotonic, self._turned)
+        self.last_cause = ""
+        """The last trouble without the server's own words, which may repeat somebody else's question."""
+        self._model = model
+        self._observer = observer
+        observer.breaker(model, is_open=False)
+
+    def _turned(self, opened: bool) -> None:
+        self._observer.breaker(self._model, opened)
+        if opened:
+            log.warning("model circuit breaker open", model=self._model, last_trouble=self.last_cause)
+        else:
+            log.info("model circuit breaker closed", model=self._model)
+
+
+@dataclass(slots=True)
+class Asking:
+    """One question on its way.
+
+    Attributes:
+        need: The question.
+        model: Whom it is for.
+        key: Of its answer in the journal.
+        question: Of all tries of it: a question that fails in each is still one.
+        limits: The model's.
+        policy: The task's.
+        access: The way to the model.
+        prompt_tokens: About as many as the prompt has.
+        day: On which costs are booked ahead; "" where none are.
+        booked: USD booked ahead.
+        spent: Seconds of the deadline that are used: calls, pauses between them, and waits for the journal.
+        latency: Seconds of calls.
+        waited: Seconds of the patience that are used.
+        attempts: Requests sent.
+        adapted: Those of them after which a parameter was left out.
+        lost: Those that may have been paid and brought nothing.
+        hung: Those that were cut off at the deadline: who answers nobody may still write the longest reply.
+        spoiled: A reply outside of the task's protocol, after which the question was asked once more.
+        spoiled_tokens: Tokens of its prompt and of itself, once another question is on its way.
+    """
+
+    need: AskModel
+    model: str
+    key: str
+    question: str
+    limits: ModelLimits
+    policy: TaskPolicy
+    access: ModelAccess
+    prompt_tokens: int
+    day: str = ""
+    booked: float = 0.0
+    spent: float = 0.0
+    latency: float = 0.0
+    waited: float = 0.0
+    attempts: int = 0
+    adapted: int = 0
+    lost: int = 0
+    hung: int = 0
+    spoiled: Completion | None = None
+    spoiled_tokens: tuple[int, int] = (0, 0)
+
+    @property
+    def left(self) -> float:
+        """Seconds of the deadline that are left."""
+        return max(0.0, self.policy.deadline_seconds - self.spent)
+
+    @property
+    def most_reply_tokens(self) -> int:
+        """The longest reply, with what the model may think before it."""
+        return self.need.max_tokens + self.limits.thinking_tokens
+
+    def tokens_of(self, completion: Completion) -> tuple[int, int]:
+        """Tokens of the prompt and of a reply: as the server counted them, else about as many."""
+        usage = completion.usage
+        if usage is None:
+            return self.prompt_tokens, tokens_of(completion.text) + 1
+        return usage.prompt_tokens, usage.completion_tokens
+
+    def unbook(self) -> tuple[str, float]:
+        """The day and the USD that were booked ahead; whoever takes them sets them right, once."""
+        booked = self.day, self.booked
+        self.day, self.booked = "", 0.0
+        return booked
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        """USD of an answer and of the requests that were lost on the way to it; None where the model has no price."""
+        return cost_of(
+            self.limits,
+            prompt_tokens + (self.lost + self.hung) * self.prompt_tokens + self.spoiled_tokens[0],
+            completion_tokens + self.hung * self.most_reply_tokens + self.spoiled_tokens[1],
+        )

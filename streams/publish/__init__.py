@@ -1,0 +1,1 @@
+"""Sources of pages and their way into Kafka."""

@@ -1,0 +1,235 @@
+"""Writes the records of a backfill and its position in the sources together, in transactions.
+
+A run has a consumer group of its own, ``assay.publish.<run>``, without members. Its offset on the topic's partition 0
+counts the run's entries, and the metadata of the offset is the position. Both move in the transaction of the records,
+so they agree after a kill at any moment. The transactional id is the run's, so of two copies of a run the later one
+fences the earlier one.
+
+Entries are collected while a transaction is under way. The size of the next one follows from the duration of the last:
+a slow source is committed at once, a fast one in large, bounded pieces. Invariants: see ``streams.kafka.transactions``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import InvalidProducerEpoch, KafkaError, MessageSizeTooLargeError, ProducerFenced
+from aiokafka.structs import OffsetAndMetadata
+
+from streams.codec import OutputRecord
+from streams.kafka.clients import make_admin, make_producer, opened
+from streams.kafka.transactions import RecordWriter
+from streams.publish.walk import Position, position_of
+from streams.settings import PipelineSettings, Settings
+from streams.topology import Topic
+
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 30.0
+_FENCED = (ProducerFenced, InvalidProducerEpoch)
+
+
+class RunTakenError(Exception):
+    """Another copy of the run has taken over, so this one must stop; what it had committed counts."""
+
+
+class RunLog:
+    """A run's records and position in Kafka."""
+
+    def __init__(
+        self, settings: Settings, topic: Topic, run: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        """Nothing is opened yet.
+
+        Args:
+            settings: The configuration; a Kafka is named in it.
+            topic: Where the records go.
+            run: The run's id.
+            sleep: Waits between tries.
+        """
+        self._settings = settings
+        self._prefix = settings.kafka.topic_prefix
+        self._place = TopicPartition(f"{self._prefix}{topic.name}", 0)
+        self._sleep = sleep
+        kafka = settings.kafka
+        self._writer = RecordWriter(
+            lambda: make_producer(kafka, self.transactional_id, "assay.publish"), kafka.transaction_timeout_seconds
+        )
+        self.group = f"{self._prefix}assay.publish.{run}"
+        """The consumer group whose offset is the position; tools that show groups show it."""
+
+    @property
+    def transactional_id(self) -> str:
+        """One for each run and topic."""
+        return f"{self.group}.{self._place.topic}"
+
+    async def read(self) -> Position | None:
+        """The position as it was committed last, without fencing anybody; None for a run that Kafka does not know.
+
+        Raises:
+            KafkaError, TimeoutError: Kafka can't be reached, or has no coordinator for too long.
+        """
+        async with (
+            asyncio.timeout(self._settings.kafka.transaction_timeout_seconds),
+            opened(make_admin(self._settings.kafka)) as admin,
+        ):
+            found = await self._offsets(admin)
+        at = found.get(self._place)
+        return None if at is None or at.offset < 0 else position_of(at.metadata)
+
+    async def _offsets(self, admin: AIOKafkaAdminClient) -> dict[TopicPartition, OffsetAndMetadata]:
+        while True:
+            try:
+                return await admin.list_consumer_group_offsets(self.group, partitions=[self._place])  # type: ignore[no-any-return]
+            except KafkaError as error:
+                # A cluster that has never had a group makes the place for them when it is first asked.
+                if not error.retriable:
+                    raise
+                await self._sleep(_FIRST_PAUSE_SECONDS)
+
+    async def open(self) -> Position | None:
+        """Fences other copies of the run, ends what they had begun, and reads the position.
+
+        Raises:
+            RunTakenError: Another copy was opened at the same time.
+            KafkaError, TimeoutError: Kafka can't be reached, or not now.
+        """
+        await self.close()
+        try:
+            await self._writer.start()
+            await self._writer.settle(self.group, self._place)
+            return await self.read()
+        except _FENCED as error:
+            await self._writer.stop(1.0)
+            raise RunTakenError from error
+        except BaseException:
+            await self._writer.stop(1.0)
+            raise
+
+    async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position, count: int) -> None:
+        """Writes records together with the position after them, however often Kafka has to be asked.
+
+        Args:
+            records: At most as many as a transaction should have.
+            before: The position that is committed now.
+            after: That of the records' last entry.
+            count: Entries of the run so far, the offset that tools show.
+
+        Raises:
+            RunTakenError: Another copy of the run goes on with it.
+            KafkaError, TimeoutError: Kafka did not take it for as long as ``pipeline.stalled_seconds``.
+        """
+        patience = self._settings.pipeline.stalled_seconds
+        pause = _FIRST_PAUSE_SECONDS
+        waited = 0.0
+        while True:
+            try:
+                offsets = {self._place: OffsetAndMetadata(count, after.to_text())}
+                await self._writer.write(self._prefix, records, self.group, offsets)
+            except _FENCED as error:
+                raise RunTakenError from error
+            except MessageSizeTooLargeError:
+                raise
+            except (KafkaError, TimeoutError, OSError, AssertionError, KeyError) as error:
+                if isinstance(self._writer.ended, _FENCED):
+                    raise RunTakenError from error
+                if waited >= patience:
+                    raise
+            else:
+                return
+            await self._sleep(pause)
+            waited, pause = waited + pause, min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            with contextlib.suppress(KafkaError, TimeoutError, OSError):
+                found = await self.open() or Position()
+                if found == after:
+                    return
+                if found != before:
+                    raise RunTakenError
+
+    async def close(self) -> None:
+        """Lets go; never raises."""
+        await self._writer.stop()
+
+
+class RunSending:
+    """Commits the entries of a run that is open.
+
+    Attributes:
+        committed: The position that Kafka has.
+        failure: Why nothing more can be sent; None while all is well.
+    """
+
+    def __init__(self, log: RunLog, committed: Position, entries: int, settings: PipelineSettings) -> None:
+        """Takes up a run.
+
+        Args:
+            log: Where the run is kept; open.
+            committed: The position that it has.
+            entries: Entries of the run up to there.
+            settings: How large a transaction may be.
+        """
+        self.committed = committed
+        self.failure: BaseException | None = None
+        self._log = log
+        self._settings = settings
+        self._count = entries
+        self._read = committed
+        self._waiting: list[OutputRecord] = []
+        self._bytes = 0
+        self._some = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._ended = False
+        self._task = asyncio.create_task(self._work(), name="backfill")
+
+    async def passed(self, record: OutputRecord | None, position: Position) -> None:
+        """Takes an entry; waits while enough others do.
+
+        Args:
+            record: What is to be sent; None for an entry that was refused or holds nothing.
+            position: The position after the entry.
+
+        Raises:
+            RunTakenError, KafkaError, TimeoutError: See ``RunLog.commit``; nothing more can be sent.
+        """
+        await self._room.wait()
+        if self.failure is not None:
+            raise self.failure
+        self._count += 1
+        self._read = position
+        if record is not None:
+            self._waiting.append(record)
+            self._bytes += record.size
+        if len(self._waiting) >= self._settings.commit_records or self._bytes >= self._settings.commit_bytes:
+            self._room.clear()
+        self._some.set()
+
+    async def stop(self) -> None:
+        """Commits what was taken, and closes. What went wrong stands in ``failure``."""
+        self._ended = True
+        self._some.set()
+        await self._task
+        await self._log.close()
+
+    async def _work(self) -> None:
+        try:
+            while not self._ended or self._read != self.committed:
+                await self._some.wait()
+                self._some.clear()
+                await self._commit()
+        except Exception as error:
+            self.failure = error
+        finally:
+            self._room.set()
+
+    async def _commit(self) -> None:
+        records, position, count = self._waiting, self._read, self._count
+        if position == self.committed:
+            return
+        self._waiting, self._bytes = [], 0
+        self._room.set()
+        await self._log.commit(records, self.committed, position, count)
+        self.committed = position

@@ -1,0 +1,202 @@
+"""Reads all sources of a publication in order, and finds the position of an earlier run in them.
+
+A position is a few hundred bytes of text that Kafka stores beside the records up to there. It is found again by reading
+the same entries and comparing digests, so it depends neither on file names nor on how the files are packed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from streams.publish.entries import Entry, SourceError
+from streams.publish.lines import STANDARD_INPUT, read_lines
+from streams.publish.sources import (
+    LARGEST_LINE,
+    STANDARD_INPUT_PATH,
+    Format,
+    format_of,
+    read_entries,
+    read_event,
+    size_of,
+)
+from streams.topology import Topic
+
+_DIGEST_CHARACTERS = 32
+
+
+class Position(BaseModel):
+    """Everything of a run's sources up to here has been dealt with.
+
+    Attributes:
+        source: Which of the sources, from 0.
+        entries: Entries of that source.
+        digest: Of what tells those entries from others.
+        before: Of the digests of the sources before it; "" for the first.
+        published: Records of the run that stand in the topic.
+        refused: Entries that were refused.
+        kept: Bytes of the file in which the refused entries are kept.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: int = Field(default=0, ge=0)
+    entries: int = Field(default=0, ge=0)
+    digest: str = ""
+    before: str = ""
+    published: int = Field(default=0, ge=0)
+    refused: int = Field(default=0, ge=0)
+    kept: int = Field(default=0, ge=0)
+
+    def to_text(self) -> str:
+        """As it is kept: under 300 characters of the 4,096 that Kafka takes beside an offset."""
+        return self.model_dump_json()
+
+
+def position_of(text: str) -> Position | None:
+    """A position that was kept; None for a text that is none."""
+    try:
+        return Position.model_validate_json(text)
+    except ValidationError:
+        return None
+
+
+class Tracker:
+    """Follows the entries of the sources and knows the place after each."""
+
+    def __init__(self) -> None:
+        """Starts before the first entry of the first source."""
+        self._source = 0
+        self._entries = 0
+        self._running = sha256()
+        self._before = ""
+
+    def passed(self, source: int, trace: bytes) -> None:
+        """One more entry was read.
+
+        Args:
+            source: Which source it is of; never one before those that were passed.
+            trace: What tells it from others.
+        """
+        while self._source < source:
+            self._before = _short(f"{self._before}{self._digest()}".encode())
+            self._source, self._entries, self._running = self._source + 1, 0, sha256()
+        self._entries += 1
+        self._running.update(b"%d:" % len(trace))
+        self._running.update(trace)
+
+    def reached(self, target: Position) -> bool:
+        """Whether as many entries were passed as the target says; whether they were the same ``at`` tells."""
+        return (self._source, self._entries) >= (target.source, target.entries)
+
+    def at(self, counted: Position) -> Position:
+        """The place reached, with the counts of another position; equal to that one where all entries were the same."""
+        digest = self._digest() if self._entries else ""
+        place = {"source": self._source, "entries": self._entries, "digest": digest, "before": self._before}
+        return counted.model_copy(update=place)
+
+    def _digest(self) -> str:
+        return self._running.hexdigest()[:_DIGEST_CHARACTERS]
+
+
+def _short(text: bytes) -> str:
+    return sha256(text).hexdigest()[:_DIGEST_CHARACTERS]
+
+
+_BREATH = 64
+"""Entries that are passed over before others get a turn."""
+
+
+class ChangedError(Exception):
+    """The sources are not what the run read before; the message says which."""
+
+
+class Walk:
+    """Goes through the sources once.
+
+    Attributes:
+        tracker: Where the walk is.
+        total: Bytes of all sources; None where that can't be known, as of a pipe.
+        done: Bytes of them that were gone through.
+    """
+
+    def __init__(self, paths: Sequence[Path], topic: Topic, run: str | None, stated: Format | None) -> None:
+        """Takes what ``streams.publish.sources.read_source`` takes, for every path; ``-`` is standard input."""
+        self._paths = paths
+        self._topic = topic
+        self._run = run
+        self._stated = stated
+        self._behind = 0
+        self.tracker = Tracker()
+        self.done = 0
+        self.total = None if STANDARD_INPUT_PATH in paths else sum(map(size_of, paths))
+
+    async def entries(self) -> AsyncIterator[Entry]:
+        """Every entry of every source; those of files are read one at a time.
+
+        Raises:
+            SourceError: With what to do.
+        """
+        for source, path in enumerate(self._paths):
+            async for entry in self._of(path):
+                self.tracker.passed(source, entry.trace)
+                self.done = self._behind + entry.end
+                yield entry
+            self._behind = self.done if path == STANDARD_INPUT_PATH else self._behind + size_of(path)
+
+    async def pass_over(self, entries: AsyncIterator[Entry], target: Position, advance: Callable[[], None]) -> int:
+        """Reads the entries that a run has dealt with.
+
+        Args:
+            entries: Those of this walk, from the beginning.
+            target: Where the run is.
+            advance: Called for each.
+
+        Returns:
+            How many they were.
+
+        Raises:
+            ChangedError: They are others than the run had.
+            SourceError: As ``entries``.
+        """
+        passed = 0
+        while not self.tracker.reached(target):
+            if await anext(entries, None) is None:
+                raise ChangedError(f"{self._named(target.source)} has fewer records than were read of it before")
+            passed += 1
+            advance()
+            if passed % _BREATH == 0:
+                await asyncio.sleep(0)
+        found = self.tracker.at(target)
+        if found == target:
+            return passed
+        if found.before != target.before:
+            first = self._named(0)
+            which = first if target.source == 1 else f"one of {first} … {self._named(target.source - 1)}"
+        else:
+            which = self._named(target.source)
+        raise ChangedError(f"{which} has changed since it was read")
+
+    def _named(self, source: int) -> str:
+        return str(self._paths[source]) if source < len(self._paths) else f"source {source + 1}, not named now,"
+
+    async def _of(self, path: Path) -> AsyncIterator[Entry]:
+        if path != STANDARD_INPUT_PATH:
+            for entry in read_entries(path, self._topic, self._run, self._stated):
+                yield entry
+            return
+        number = end = 0
+        written = format_of(path, self._stated)
+        try:
+            async for line in read_lines(STANDARD_INPUT, LARGEST_LINE):
+                number += 1
+                end += len(line or b"") + 1
+                place = f"standard input:{number}"
+                yield Entry(place, line or b"", end, partial(read_event, line, place, self._topic, self._run, written))
+        except OSError as error:
+            raise SourceError(f"standard input: {error.strerror}") from None

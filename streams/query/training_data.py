@@ -1,0 +1,192 @@
+"""Reads feedback and the answers that it refers to, from topics or files, and writes a trained model as a folder.
+
+Both are read up to the end at the start of the command, feedback first. Only answers with feedback are kept, so memory
+is bounded by the feedback. Files contain bare events, or lines of ``assay tail --json`` or ``assay try``. The folder of
+a model (``manifest.json``, ``model.json``, ``card.md``) appears as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, aclosing
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from handlers.ranking.model import Manifest
+from handlers.training.join import Joined, ServedLog
+from schemas.event import Event, Provenance
+from schemas.outcome import Dead, DeadReason
+from schemas.ranking import RankingCompleted, RankingFeedback
+from streams.codec import decode, refusal, timestamp
+from streams.kafka.log_reader import committed_ranges, read_log
+from streams.ranking_model import MODEL_FILE
+from streams.settings import Settings
+from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED, Topic
+
+Progress = Callable[[Topic, int], AbstractContextManager[Callable[[int], None]]]
+"""Entered for a topic with its number of offsets, it gives out what is called with how many more were passed."""
+
+
+class TrainingRecord(NamedTuple):
+    """Something that was read: where it stands, its identity, and the event, or why it is none."""
+
+    place: str
+    identity: str
+    at: datetime | None
+    event: Event | Dead
+
+
+class EmptyTopicError(Exception):
+    """There is nothing to read; the message says what to do."""
+
+
+@dataclass(slots=True)
+class TrainingRecords:
+    """What has been read so far.
+
+    Attributes:
+        unreadable: Places of what is no such event, with the reason.
+    """
+
+    served: ServedLog = field(default_factory=ServedLog)
+    unreadable: list[str] = field(default_factory=list)
+
+    def add(self, found: TrainingRecord) -> None:
+        """Takes in one thing."""
+        if isinstance(found.event, RankingFeedback):
+            self.served.add_feedback(found.event, found.identity)
+        elif isinstance(found.event, RankingCompleted):
+            self.served.add_answer(found.event, found.identity, found.at)
+        elif isinstance(found.event, Dead):
+            self.unreadable.append(f"{found.place}: {found.event.detail}")
+
+    def joined(self) -> Joined:
+        """What there is to train on."""
+        return self.served.joined()
+
+
+async def read_topics(settings: Settings, reading: TrainingRecords, progress: Progress) -> None:
+    """Reads both topics to the end as it is now.
+
+    Args:
+        settings: Where Kafka is, and the prefix.
+        reading: Takes in what is read.
+        progress: Told how far it is.
+
+    Raises:
+        EmptyTopicError: One of them is not there, or holds nothing.
+        KafkaError: The cluster can't be read.
+    """
+    topics = (RANKING_FEEDBACK, RANKING_COMPLETED)
+    standing = {
+        its.topic: its.ranges for its in await committed_ranges(settings.kafka, [topic.name for topic in topics])
+    }
+    for topic in topics:
+        if not sum(its.end - its.start for its in standing.get(topic.name, ())):
+            raise EmptyTopicError(_nothing_on(topic, settings.kafka.topic_prefix))
+    for topic in topics:
+        ranges = standing[topic.name]
+        with progress(topic, sum(its.end - its.start for its in ranges)) as advance:
+            async with aclosing(read_log(settings.kafka, topic.name, ranges)) as records:
+                async for record in records:
+                    place = f"{record.topic}/{record.partition}/{record.offset}"
+                    produced = timestamp(record.timestamp)
+                    identity = Provenance.of(record.headers, place).identity
+                    reading.add(
+                        TrainingRecord(place, identity, produced, decode(topic, record.value, record.headers, produced))
+                    )
+                    advance(1)
+
+
+def read_file(topic: Topic, path: Path, lines: Iterator[bytes | Dead]) -> Iterator[TrainingRecord]:
+    """The events in the lines of a file.
+
+    Args:
+        topic: Whose events they are.
+        path: The file, for places.
+        lines: Its lines, or why one can't be held.
+    """
+    for number, line in enumerate(lines, 1):
+        place = f"{path}:{number}"
+        if isinstance(line, Dead):
+            yield TrainingRecord(place, place, None, line)
+        elif line.strip():
+            yield from _of_line(topic, place, line)
+
+
+def _of_line(topic: Topic, place: str, line: bytes) -> Iterator[TrainingRecord]:
+    try:
+        document: Any = from_json(line)
+    except ValueError as error:
+        yield TrainingRecord(place, place, None, Dead(DeadReason.UNDECODABLE, str(error)))
+        return
+    if not isinstance(document, dict):
+        yield TrainingRecord(place, place, None, Dead(DeadReason.INVALID, "no JSON object"))
+        return
+    tried = document.get("events")
+    for value in tried if isinstance(tried, list) else [document]:
+        if isinstance(value, dict) and (tried is None or value.get("topic") == topic.name):
+            yield _of_value(topic, place, value)
+
+
+def _of_value(topic: Topic, place: str, value: dict[str, Any]) -> TrainingRecord:
+    """An event, bare or in an envelope; without an id of its own its content is its identity."""
+    inner = value["value"] if "topic" in value and "value" in value else value
+    try:
+        event = topic.event.model_validate(inner)
+    except ValidationError as error:
+        return TrainingRecord(place, place, None, refusal(error))
+    headers = value.get("headers") if inner is not value else None
+    given = headers.get("ce_id") if isinstance(headers, dict) else None
+    if not given and "offset" in value and inner is not value:
+        given = f"{value['topic']}/{value.get('partition')}/{value['offset']}"
+    return TrainingRecord(place, str(given or _content(inner)), None, event)
+
+
+def _content(value: Any) -> str:
+    """Of what was read, and not of the event: a model's serializer turns Ctrl-C into an error of its own."""
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _nothing_on(topic: Topic, prefix: str) -> str:
+    if topic is RANKING_FEEDBACK:
+        todo = f"publish what people did with results: `assay publish {topic.name} feedback.jsonl`"
+    else:
+        todo = f"`assay run rank_results` answers what comes on {RANKING_REQUESTED.name}"
+    return f"there is nothing on {prefix}{topic.name}; {todo}"
+
+
+MANIFEST_FILE, CARD_FILE = "manifest.json", "card.md"
+
+
+def is_free(folder: Path) -> bool:
+    """Whether a model may be written there: nothing is, or an empty folder. What is in force is never written over."""
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+
+
+def write_model(folder: Path, manifest: Manifest, model: str, card: str) -> None:
+    """Writes a model into a folder that is free.
+
+    Raises:
+        OSError: It can't be written, or the folder has filled meanwhile.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        (beside / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", "utf-8", newline="\n")
+        (beside / MODEL_FILE).write_text(model, "utf-8", newline="\n")
+        (beside / CARD_FILE).write_text(card, "utf-8", newline="\n")
+        beside.chmod(0o755)
+        beside.replace(folder)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise

@@ -1,0 +1,175 @@
+"""The services that handlers may ask for: pages from the web, documents in the index, answers of language models."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from schemas.needs import AskModel, Collection, FetchPages, IndexDocument, Need, SearchVectors
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
+from streams.clock import SystemClock
+from streams.fetch.worker import FetchWorker
+from streams.index.estimate import estimate_documents
+from streams.index.ports import StoreCounts
+from streams.index.worker import IndexWorker
+from streams.llm.journal import AnswerJournal
+from streams.llm.limits import Shares
+from streams.llm.metrics import LlmObserver
+from streams.llm.tasks import answer_offline
+from streams.settings import Settings
+from streams.telemetry.metrics import Metrics
+from streams.telemetry.tracing import NoTracer, Tracer
+
+if TYPE_CHECKING:
+    from streams.llm.gateway import Gateway
+
+
+class LiveServices:
+    """Answers needs with the real thing. Made when the first need comes, so what nobody asks for costs nothing."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        metrics: Metrics | None = None,
+        journal: AnswerJournal | None = None,
+        replaying: bool = False,
+        tracer: Tracer | None = None,
+        at_once: bool = False,
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            settings: Of what may be asked for.
+            metrics: Count it.
+            journal: Keeps answers and costs; as the settings say by default.
+            replaying: Whether the models' limits are those of replays instead of those of live traffic.
+            tracer: Traces fetches and calls of models; nothing does by default.
+            at_once: Whether the first question to a model waits for no turn: for a command that ends with its answer.
+        """
+        self._settings = settings
+        self._journal = journal
+        self._metrics = metrics
+        self._tracer = tracer or NoTracer()
+        self._fetcher: FetchWorker | None = None
+        self._indexer: IndexWorker | None = None
+        self._utterances: IndexWorker | None = None
+        self._gateway: Gateway | None = None
+        self._models = {name: settings.model_of(name) for name in settings.model_tasks}
+        part = settings.models.replay_share if replaying else 1.0 - settings.models.replay_share
+        weights = {name: settings.models.task(name).weight for name in self._models}
+        self.shares = Shares(self._models, weights, part, at_once)
+        """This process's parts of the models' limits; told by the consumer groups."""
+
+    async def answer(self, need: Need, run: str | None) -> Reply:
+        """What was asked for, or why it did not come."""
+        match need:
+            case FetchPages():
+                if self._fetcher is None:
+                    self._fetcher = FetchWorker(self._settings.fetch, metrics=self._metrics, tracer=self._tracer)
+                return await self._fetcher.fetch(need)
+            case IndexDocument():
+                return await self._collection(need.collection).index(need, run)
+            case SearchVectors():
+                return await self._collection(need.collection).search(need)
+            case AskModel():
+                return await self._judge(need)
+
+    async def open_index(self, *, make: bool = True) -> None:
+        """Opens the index now instead of with the first document.
+
+        Args:
+            make: Without it an index that is not there yet is an error, for who only reads.
+
+        Raises:
+            IndexSettingsError: It can't be used as it is configured.
+            IndexDownError: It can't be reached now.
+        """
+        await self._index_worker().open(make=make)
+
+    async def close_index(self) -> None:
+        """Gives the index back, for embedded files belong to one process; what wants it next opens it again."""
+        self._utterances = None
+        indexer, self._indexer = self._indexer, None
+        if indexer is not None:
+            await indexer.aclose()
+
+    def open_models(self) -> None:
+        """Makes the gateway now: its first question would wait for libraries longer than a judge may take (C-18)."""
+        self._open_gateway()
+
+    async def aclose(self) -> None:
+        """Closes connections, files and caches."""
+        fetcher, self._fetcher = self._fetcher, None
+        if fetcher is not None:
+            await fetcher.aclose()
+        await self.close_index()
+        gateway, self._gateway = self._gateway, None
+        if gateway is not None:
+            await gateway.aclose()
+
+    async def _judge(self, need: AskModel) -> ModelReply | ModelFailed | ModelUnavailable:
+        """A model's answer, or the offline judge's where no model is configured."""
+        settings = self._settings
+        if settings.llm.offline:
+            reply = answer_offline(need)
+            LlmObserver(self._metrics).offline(need.task, reply.call.outcome)
+            return reply
+        gateway = self._open_gateway()
+        if isinstance(gateway, str):
+            LlmObserver(self._metrics).unavailable(need.task, self._models.get(need.task, ""), "settings")
+            return ModelUnavailable(gateway, cause=gateway)
+        return await gateway.answer(need)
+
+    def _open_gateway(self) -> Gateway | str:
+        """The gateway, or why there can be none with these settings."""
+        if self._gateway is None:
+            from streams.llm.gateway import Gateway, GatewaySettingsError
+
+            settings = self._settings
+            try:
+                self._gateway = Gateway(
+                    settings.llm,
+                    settings.models,
+                    self._models,
+                    self.shares,
+                    SystemClock(),
+                    random.random,
+                    self._metrics,
+                    self._journal,
+                    self._tracer,
+                )
+            except GatewaySettingsError as error:
+                return str(error)
+        return self._gateway
+
+    def _index_worker(self) -> IndexWorker:
+        if self._indexer is None:
+            from streams.index.embedders import make_embedder
+            from streams.index.qdrant import QdrantStore
+
+            index = self._settings.index
+            embedder = make_embedder(index.embedder)
+            store = QdrantStore(index, embedder.name, embedder.dimensions)
+            # Counting a large index takes seconds, which nobody waits for who has nowhere to show it.
+            show = None if self._metrics is None else self._show
+            self._indexer = IndexWorker(store, embedder, SystemClock(), index.count_seconds, show)
+            beside = store.beside(index.utterances)
+            self._utterances = IndexWorker(beside, embedder, SystemClock(), index.count_seconds)
+        return self._indexer
+
+    def _collection(self, name: Collection) -> IndexWorker:
+        pages = self._index_worker()
+        return pages if name == "documents" or self._utterances is None else self._utterances
+
+    def _show(self, counts: StoreCounts) -> None:
+        """What is in the index, beside what the plan's arithmetic says of as many documents (C-35)."""
+        metrics = self._metrics
+        if metrics is None:
+            return
+        metrics.index_points.set(counts.points)
+        for tier, documents in counts.documents.items():
+            metrics.index_documents.labels(tier).set(documents)
+        settings = self._settings
+        estimate = estimate_documents(counts.documents, settings.index.planned_chunks, settings.tiered_indexing)
+        metrics.index_points_estimated.labels("full").set(estimate.full_chunks)
+        metrics.index_points_estimated.labels("tiered").set(estimate.points_with_articles)

@@ -1,0 +1,63 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.cli.config import keys_in_force, run_config
+from streams.settings import SettingsError
+
+
+def shown(capsys: pytest.CaptureFixture[str], overlay: Path | None = None) -> dict[str, Any]:
+    assert run_config("show", overlay, as_json=True) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def test_each_key_has_a_value_and_an_origin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    overlay = tmp_path / "mine.yaml"
+    overlay.write_text("kafka: {replication_factor: 3}\nextraction: {hop_limit: 2}\n")
+    monkeypatch.setenv("ASSAY_KAFKA__TOPIC_PREFIX", "blue.")
+    monkeypatch.setenv("ASSAY_KAFKA__REPLICATION_FACTOR", "2")
+    monkeypatch.setenv("ASSAY_FETCH__RESOLVE", '{"a.example": "127.0.0.1:80"}')
+    keys = shown(capsys, overlay)
+    assert keys["kafka.topic_prefix"] == {"value": "blue.", "from": "environment ASSAY_KAFKA__TOPIC_PREFIX"}
+    assert keys["kafka.replication_factor"] == {"value": 3, "from": str(overlay)}
+    assert keys["extraction.hop_limit"] == {"value": 2, "from": str(overlay)}
+    assert keys["fetch.resolve.a.example"]["from"] == "environment ASSAY_FETCH__RESOLVE"
+    assert keys["kafka.security_protocol"] == {"value": "PLAINTEXT", "from": "default"}
+    assert keys["extraction.max_details"]["from"].endswith("assay.yaml")
+    assert keys["source_tiers.tier_3"]["from"].endswith("config_indexing.yaml")
+    assert any(key["from"].endswith("patterns/en.yaml") for key in keys.values())
+
+
+def test_secrets_are_masked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("ASSAY_KAFKA__SASL_PASSWORD", "hunter2")
+    assert run_config("show", None, as_json=False) == 0
+    out = capsys.readouterr().out
+    assert "hunter2" not in out
+    assert 'kafka.sasl_password = "**********"  # environment ASSAY_KAFKA__SASL_PASSWORD' in out
+
+
+def test_people_see_a_line_a_key(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_config("show", None, as_json=False) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert 'kafka.topic_prefix = ""  # default' in lines
+    assert len(lines) == len(keys_in_force(None))
+
+
+def test_the_schema_describes_every_section_and_forbids_others(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_config("schema", None, as_json=False) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert schema["additionalProperties"] is False
+    for section in schema["properties"].values():
+        # A description that is that of the section's type stands there only.
+        assert section.get("description") or schema["$defs"][section["$ref"].split("/")[-1]]["description"]
+
+
+def test_a_broken_configuration_is_named(tmp_path: Path) -> None:
+    overlay = tmp_path / "mine.yaml"
+    overlay.write_text("kafka: {colour: blue}\n")
+    with pytest.raises(SettingsError, match=r"kafka\.colour: is not a known key"):
+        run_config("show", overlay, as_json=False)

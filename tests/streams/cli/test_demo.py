@@ -1,0 +1,32 @@
+"""``assay demo`` before it starts."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from streams.cli.demo import run_demo
+from streams.settings import load_settings
+
+
+def test_pages_that_are_not_there_are_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_demo(load_settings(), once=True, as_json=False, pages=tmp_path / "nosuch") == 2
+    assert capsys.readouterr().err == f"assay demo: {tmp_path / 'nosuch'}: No such file or folder\n"
+
+
+def test_a_disk_without_room_is_told_before_a_kafka_is_started(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def usage(_: Any) -> Any:
+        return SimpleNamespace(free=2**20)
+
+    monkeypatch.delenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", raising=False)
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    assert run_demo(load_settings(), once=True, as_json=True, pages=None) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "has 1 MiB free" in err
+    assert "TMPDIR" in err
+    assert len(err.splitlines()) == 1

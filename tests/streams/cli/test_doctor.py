@@ -1,0 +1,129 @@
+import json
+import socket
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.cli import doctor, doctor_checks
+from streams.fetch.settings import FetchSettings
+from streams.local_kafka.install import BrokerUnavailable
+from streams.settings import HttpSettings, Settings, load_settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.delenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", raising=False)
+    monkeypatch.setenv("ASSAY_CACHE_DIR", str(tmp_path))
+    return load_settings(http={"port": 0})
+
+
+def no_java() -> str:
+    raise BrokerUnavailable("there is none")
+
+
+def test_a_machine_that_has_everything_is_well(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    assert doctor.run_doctor(settings, as_json=True) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert answer["well"] is True
+    states = {finding["what"]: finding["state"] for finding in answer["findings"]}
+    assert states.pop("packages") in ("ok", "warn")
+    # In a cache of its own there is nothing yet.
+    assert states.pop("local Kafka") == "warn"
+    assert set(states.values()) == {"ok"}
+
+
+def test_people_see_a_mark_and_what_to_do(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor_checks, "find_java", no_java)
+    assert doctor.run_doctor(settings, as_json=False) == 1
+    out = capsys.readouterr().out
+    assert "✓ Python" in out
+    assert "✗ Java          there is none" in out
+    assert "the first start fetches it" in out
+
+
+def test_a_named_cluster_makes_java_dispensable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(doctor_checks, "find_java", no_java)
+    monkeypatch.setattr(doctor_checks, "find_spec", lambda _: None)
+    assert doctor_checks.check_java(needed=True).state == "fail"
+    assert doctor_checks.check_java(needed=False).state == "warn"
+    assert doctor_checks.check_jars(tmp_path, needed=True).state == "fail"
+    assert doctor_checks.check_jars(tmp_path, needed=False).state == "warn"
+
+
+@pytest.mark.parametrize(("version", "state"), [((3, 10, 9), "fail"), ((3, 11, 0), "ok"), ((3, 14, 1), "ok")])
+def test_python_must_be_new_enough(version: tuple[int, ...], state: str) -> None:
+    assert doctor_checks.check_python(version).state == state
+
+
+@pytest.mark.parametrize(
+    ("required", "has", "state", "detail"),
+    [
+        (["pydantic>=2"], "0.0.1", "warn", "pydantic 0.0.1 (tested with"),
+        (["no.such_Package>=1"], "1", "fail", "no.such_Package is not installed"),
+        (["torn>=1; extra == 'x'", "pydantic[email]>=2"], "0.0.1", "warn", "pydantic 0.0.1"),
+    ],
+)
+def test_packages_are_looked_at(
+    required: list[str], has: str, state: str, detail: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata, "requires", lambda _: required)
+    monkeypatch.setattr(metadata, "version", lambda _: has)
+    finding = doctor_checks.check_packages()
+    assert finding.state == state
+    assert detail in finding.detail
+
+
+def test_a_package_that_breaks_at_import_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "torn_package.py").write_text("raise OSError('no such library')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(metadata, "requires", lambda _: ["torn-package"])
+    monkeypatch.setattr(metadata, "packages_distributions", lambda: {"torn_package": ["Torn.Package"]})
+    finding = doctor_checks.check_packages()
+    assert (finding.state, finding.detail) == ("fail", "torn-package can't be imported (OSError: no such library)")
+
+
+def test_assay_itself_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_checks, "_DISTRIBUTION", "no-such-distribution")
+    assert doctor_checks.check_packages().state == "fail"
+
+
+def test_a_taken_port_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert doctor_checks.check_port(HttpSettings(port=port)).state == "warn"
+        # Nobody asked for that port: another one would be taken.
+        unnamed = HttpSettings.model_construct(_fields_set=set(), enabled=True, host="127.0.0.1", port=port)
+        assert doctor_checks.check_port(unnamed).state == "ok"
+    assert doctor_checks.check_port(HttpSettings(port=0)).state == "ok"
+    assert doctor_checks.check_port(HttpSettings(enabled=False)).detail == "off"
+    assert doctor_checks.check_port(HttpSettings(host="192.0.2.1", port=0)).state == "fail"
+
+
+def test_folders_are_looked_at_without_being_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "not" / "yet"
+    assert doctor_checks.check_folder("cache", folder, "NAME").state == "ok"
+    assert not folder.parent.exists()
+    (tmp_path / "file").write_text("")
+    blocked = doctor_checks.check_folder("cache", tmp_path / "file" / "sub", "NAME")
+    assert (blocked.state, blocked.todo) == ("fail", "name another place with NAME")
+    monkeypatch.setattr(doctor_checks, "FREE_BYTES", 2**80)
+    assert doctor_checks.check_folder("cache", folder, "NAME").state == "warn"
+
+
+def test_what_was_opened_for_fetching_is_told(tmp_path: Path) -> None:
+    fetch = FetchSettings(
+        allow_private=True,
+        robots=False,
+        resolve={"wiki.intranet.example": "10.1.2.3:80"},
+        cache_path=tmp_path / "pages.sqlite",
+    )
+    found = list(doctor_checks.check_fetching(fetch))
+    assert [finding.state for finding in found] == ["warn", "warn", "ok", "ok", "ok"]
+    assert "wiki.intranet.example is reached at 10.1.2.3:80" in found[3].detail
+    named = list(doctor_checks.check_fetching(FetchSettings(user_agent="HarbourBot/1.0", cache_path=None)))
+    assert [finding.state for finding in named] == ["ok", "warn"]
+    assert not named[0].todo

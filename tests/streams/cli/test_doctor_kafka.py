@@ -1,0 +1,101 @@
+"""What the doctor says of Kafka: where none answers, and of lags, letters and decisions that are known."""
+
+import socket
+from datetime import UTC, datetime
+
+import pytest
+
+from streams.cli import doctor_kafka
+from streams.cli.doctor_kafka import check_kafka, judge_dead_letters, judge_groups, judge_retention, judge_versions
+from streams.kafka.lag import DeadLettersStanding, GroupLag, PartitionLag
+from streams.kafka.last_records import Decision, LatestDecisions
+from streams.kafka.settings import KafkaSettings
+from streams.settings import load_settings
+
+DAY = 86400.0
+
+
+def lag(
+    handler: str = "score_page", records: int = 0, seconds: float = 0.0, members: int = 1, delay: int = 0
+) -> GroupLag:
+    left = 7 * DAY - seconds if records else None
+    return GroupLag(handler, "t", "g", True, records, seconds, left, members, delay_seconds=delay)
+
+
+def test_no_kafka_is_told_with_what_to_do() -> None:
+    [finding] = check_kafka(load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"}))
+    assert finding.state == "fail"
+    assert "assay broker" in finding.detail
+
+
+def test_a_kafka_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_kafka, "SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = f"127.0.0.1:{silent.getsockname()[1]}"
+        [finding] = check_kafka(load_settings(kafka={"bootstrap_servers": where}))
+    assert finding.state == "fail"
+    assert "did not answer within" in finding.detail
+
+
+def test_groups_that_nobody_runs_or_that_are_late_are_told() -> None:
+    [well] = judge_groups([lag(), lag("index_page", records=5, seconds=90), lag("fetch_page", members=0)])
+    assert (well.state, well.detail) == ("ok", "2 of 11 handlers run, nobody is late")
+    [stopped] = judge_groups([lag(records=1, members=0), lag("index_page")])
+    assert (stopped.state, stopped.todo) == ("warn", "`assay run score_page`")
+    [late] = judge_groups([lag(records=7, seconds=90)])
+    assert late.detail == "score_page is 90 s behind (7 records), 60 s are promised"
+    # A record in a retry topic is late only beyond its delay.
+    [well] = judge_groups([lag("index_page", records=7, seconds=650, delay=600)])
+    assert well.state == "ok"
+
+
+def test_what_retention_takes_or_has_taken_is_told() -> None:
+    assert list(judge_retention([lag(), lag(records=5, seconds=5 * DAY)])) == []
+    [near] = judge_retention([lag(records=5, seconds=6 * DAY)])
+    assert (near.state, near.detail) == ("fail", "unread records of t may be deleted in 24 h")
+    gone = GroupLag("score_page", "t", "g", True, 0, 0.0, None, 1, partitions=(PartitionLag(0, 2, 9, 0, 0.0, 7),))
+    [lost] = judge_retention([gone])
+    assert (lost.state, lost.detail) == ("warn", "7 records of t were deleted before score_page read them")
+
+
+def test_dead_letters_are_told_with_their_age() -> None:
+    assert judge_dead_letters([DeadLettersStanding("score_page", "d", 0, 0.0)]).state == "ok"
+    standing = [DeadLettersStanding(f"h{number}", "d", 1, 100.0 * number) for number in range(1, 6)]
+    finding = judge_dead_letters(standing)
+    assert (finding.state, finding.detail) == ("warn", "of h1, h2, h3 and 2 more, the oldest 8.3 min old")
+
+
+def test_decisions_under_other_rules_are_told() -> None:
+    at = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+    here = {"score_page": "aaa", "index_page": "bbb"}
+    same, another = {"score_page": Decision("aaa", at)}, {"index_page": Decision("ccc", at)}
+    assert judge_versions(LatestDecisions({}), here).detail == "no decision has been made yet"
+    assert judge_versions(LatestDecisions(same), here).state == "ok"
+    hidden = judge_versions(LatestDecisions(same, ("index_page",)), here)
+    assert (hidden.state, hidden.detail[:55]) == ("warn", "only replays stand at the ends of what index_page wrote")
+    other = judge_versions(LatestDecisions(same | another, ("fetch_page",)), here)
+    assert (other.state, other.detail) == ("warn", "index_page decided last under other rules, at 2026-11-21 08:00 UTC")
+
+
+@pytest.mark.parametrize(
+    ("values", "brokers", "found"),
+    [
+        ({"transaction.max.timeout.ms": "900000", "offsets.retention.minutes": "10080"}, 1, []),
+        ({"transaction.max.timeout.ms": "10000"}, 1, [("transactions", "fail")]),
+        ({"offsets.retention.minutes": "1440"}, 1, [("offsets", "warn")]),
+        ({"auto.create.topics.enable": "true"}, 3, [("topics", "warn"), ("replication", "warn")]),
+    ],
+)
+def test_brokers_that_do_not_suit_us_are_told(
+    values: dict[str, str | None], brokers: int, found: list[tuple[str, str]]
+) -> None:
+    findings = doctor_kafka._suits(KafkaSettings(), brokers, values)
+    assert [(finding.what, finding.state) for finding in findings] == found
+
+
+def test_an_older_kafka_is_told() -> None:
+    assert doctor_kafka._answers(KafkaSettings(bootstrap_servers="k:1"), 3, {"a": "b"}).detail == (
+        "k:1, 3 brokers, version 4.0 or newer"
+    )
+    old = doctor_kafka._answers(KafkaSettings(), 1, {"inter.broker.protocol.version": "3.9-IV0"})
+    assert (old.state, old.detail.endswith("version 3.9")) == ("warn", True)

@@ -1,0 +1,149 @@
+"""The index as ``assay doctor`` finds it: free, owned by an application, empty, gone."""
+
+import asyncio
+import math
+import pickle
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry, Gauge, make_asgi_app
+from qdrant_client import QdrantClient, models
+
+from streams.cli import doctor_checks
+from streams.cli.doctor_services import check_index
+from streams.http import HttpServer
+from streams.index.settings import IndexSettings
+from streams.services import LiveServices
+from streams.settings import HttpSettings
+from streams.telemetry.metrics import Metrics
+from tests.streams.query.indexes import fill, settings_at
+
+NOBODY = HttpSettings(port=9)
+Damage = Callable[[Path], object]
+
+
+def test_an_index_is_looked_at_without_being_made(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    assert check_index(IndexSettings(path=path), NOBODY).state == "ok"
+    assert not path.exists()
+    path.mkdir()
+    finding = check_index(IndexSettings(path=path), NOBODY)
+    assert finding.state == "ok"
+    assert "nothing is in it yet" in finding.detail
+    owner = QdrantClient(path=str(path))
+    assert owner.get_collections().collections == []
+    owner.close()
+
+
+def points_as(content: bytes) -> Damage:
+    """Writes this in the place of every point."""
+
+    def damage(index: Path) -> None:
+        with closing(sqlite3.connect(index / "collection" / "documents" / "storage.sqlite")) as file, file:
+            file.execute("UPDATE points SET point = ?", (content,))
+
+    return damage
+
+
+def cut(index: Path) -> None:
+    file = index / "collection" / "documents" / "storage.sqlite"
+    file.write_bytes(file.read_bytes()[:5000])
+
+
+DAMAGES: dict[str, Damage] = {
+    "no JSON": lambda index: (index / "meta.json").write_text("{"),
+    "other JSON": lambda index: (index / "meta.json").write_text("[]"),
+    "cut": cut,
+    "no pickle": points_as(b"garbage"),
+    "another object": points_as(pickle.dumps({"x": 1})),
+    "a class that there is not": points_as(b"cno_such_module\nName\n."),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("disk_is_full", [False, True])
+def test_a_damaged_index_is_found_also_where_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Damage, disk_is_full: bool
+) -> None:
+    settings = settings_at(tmp_path)
+    asyncio.run(fill(settings))
+    damage(tmp_path / "index")
+    if disk_is_full:
+        monkeypatch.setattr(doctor_checks, "FREE_BYTES", 1 << 62)
+    finding = check_index(settings.index, NOBODY)
+    assert finding.state == "fail"
+    assert "move the folder away" in finding.detail
+
+
+def test_a_full_disk_is_told_where_the_index_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_at(tmp_path)
+    asyncio.run(fill(settings))
+    monkeypatch.setattr(doctor_checks, "FREE_BYTES", 1 << 62)
+    finding = check_index(settings.index, NOBODY)
+    assert finding.state == "warn"
+    assert "make room" in finding.todo
+
+
+def test_it_says_what_is_in_the_index(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path)
+    asyncio.run(fill(settings))
+    finding = check_index(settings.index, NOBODY)
+    assert finding.state == "ok"
+    assert "3 documents (A 1, B 1, C 1)" in finding.detail
+
+
+@pytest.fixture
+async def owned(tmp_path: Path) -> AsyncIterator[IndexSettings]:
+    """An index that an application has."""
+    settings = settings_at(tmp_path)
+    await fill(settings)
+    owner = LiveServices(settings)
+    await owner.open_index()
+    yield settings.index
+    await owner.aclose()
+
+
+async def test_an_index_that_an_application_has_is_well_where_that_can_be_asked(owned: IndexSettings) -> None:
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    metrics.index_points.set(7)
+    metrics.index_documents.labels("B").set(2)
+    async with HttpServer(make_asgi_app(registry), HttpSettings(port=0)) as server:
+        there = HttpSettings(port=int(server.address.rpartition(":")[2]))
+        finding = await asyncio.to_thread(check_index, owned, there)
+        assert finding.state == "ok"
+        assert server.address in finding.detail
+        assert "7 points of 2 documents (" in finding.detail
+    finding = await asyncio.to_thread(check_index, owned, there)
+    assert (finding.state, "another process owns the index" in finding.detail) == ("warn", True)
+    assert "ASSAY_HTTP__PORT" in finding.todo
+
+
+@pytest.mark.parametrize(("told", "value"), [("up", 1.0), ("assay_index_points", math.inf)])
+async def test_a_stranger_at_the_application_s_port_is_not_taken_for_it(
+    owned: IndexSettings, told: str, value: float
+) -> None:
+    registry = CollectorRegistry()
+    Gauge(told, "Of something else.", registry=registry).set(value)
+    async with HttpServer(make_asgi_app(registry), HttpSettings(port=0)) as server:
+        there = HttpSettings(port=int(server.address.rpartition(":")[2]))
+        finding = await asyncio.to_thread(check_index, owned, there)
+    assert (finding.state, "another process owns the index" in finding.detail) == ("warn", True)
+
+
+def test_a_server_that_does_not_answer_is_told_with_what_to_do() -> None:
+    finding = check_index(IndexSettings(url="http://127.0.0.1:9", timeout_seconds=1), NOBODY)
+    assert finding.state == "fail"
+    assert "ASSAY_INDEX__URL" in finding.todo
+
+
+def test_an_index_of_another_embedder_is_told(tmp_path: Path) -> None:
+    owner = QdrantClient(path=str(tmp_path))
+    owner.create_collection("documents", models.VectorParams(size=8, distance=models.Distance.COSINE))
+    owner.close()
+    finding = check_index(IndexSettings(path=tmp_path), NOBODY)
+    assert finding.state == "warn"
+    assert "with 8 dimensions" in finding.detail

@@ -1,0 +1,82 @@
+import pytest
+from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
+
+from streams.cli.errors import run_with_kafka
+from streams.kafka.clients import connection
+from streams.kafka.topics import TopicsError
+from streams.settings import SettingsError, load_settings
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (KafkaConnectionError("Unable to bootstrap"), "no Kafka at 127.0.0.1:1; start one with `assay broker`"),
+        (KafkaTimeoutError("nothing\nanswers"), "Kafka at 127.0.0.1:1: KafkaTimeoutError: nothing answers"),
+        (KafkaTimeoutError(), "Kafka at 127.0.0.1:1: KafkaTimeoutError"),
+        (TopicsError("topic a: PolicyViolation"), "topic a: PolicyViolation"),
+        (FileNotFoundError("no ca.pem"), "Kafka at 127.0.0.1:1: FileNotFoundError: no ca.pem"),
+    ],
+)
+def test_trouble_is_one_line_and_status_1(error: Exception, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    async def work() -> int:
+        raise error
+
+    assert run_with_kafka("tail", load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"}), work()) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"assay tail: {says}")
+    assert len(err.splitlines()) == 1
+
+
+def test_an_authority_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    async def work() -> int:
+        connection(settings.kafka)
+        return 0
+
+    settings = load_settings(kafka={"security_protocol": "SSL", "ssl_cafile": "/etc/no-ca.pem"})
+    assert run_with_kafka("tail", settings, work()) == 1
+    expected = "/etc/no-ca.pem can't be used (No such file or directory); see ASSAY_KAFKA__SSL_CAFILE"
+    assert capsys.readouterr().err == f"assay tail: {expected}\n"
+
+
+def test_no_local_broker_is_recommended_to_clients_of_a_secured_one(capsys: pytest.CaptureFixture[str]) -> None:
+    async def work() -> int:
+        raise KafkaConnectionError("Unable to bootstrap")
+
+    kafka = {"bootstrap_servers": "127.0.0.1:1", "security_protocol": "SASL_SSL"}
+    assert run_with_kafka("tail", load_settings(kafka=kafka), work()) == 1
+    assert capsys.readouterr().err == "assay tail: no Kafka at 127.0.0.1:1; see ASSAY_KAFKA__BOOTSTRAP_SERVERS\n"
+
+
+@pytest.mark.parametrize("servers", ["a.example:99999", "a.example:", ":9092", ",", "a.example:9092,,", "a:-1"])
+def test_an_address_that_is_none_is_refused_before_anybody_connects(servers: str) -> None:
+    with pytest.raises(SettingsError, match="broker-1:9092"):
+        load_settings(kafka={"bootstrap_servers": servers})
+
+
+def test_addresses_may_stand_apart_and_leave_out_the_port() -> None:
+    assert load_settings(kafka={"bootstrap_servers": "a.example:9092, b.example"}).kafka.bootstrap_servers == (
+        "a.example:9092,b.example"
+    )
+
+
+def test_the_status_of_the_work_is_passed_on() -> None:
+    async def work() -> int:
+        return 7
+
+    assert run_with_kafka("tail", load_settings(), work()) == 7
+
+
+def test_ctrl_c_is_130() -> None:
+    async def work() -> int:
+        raise KeyboardInterrupt
+
+    assert run_with_kafka("tail", load_settings(), work()) == 130
+
+
+def test_a_reader_that_has_left_is_not_kafkas_trouble() -> None:
+    async def work() -> int:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        run_with_kafka("tail", load_settings(), work())

@@ -1,0 +1,156 @@
+"""``assay estimate``: figures for programs, tables for people, and one line for whoever got it wrong."""
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.pages import Tier
+from streams.cli.estimate import run_estimate, size_in_words
+from streams.settings import Settings, load_settings
+from tests.command_line import Ran
+from tests.samples import scored
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    return load_settings()
+
+
+def line(tier: Tier, content: str = "Some text.", summary: str = "") -> str:
+    return scored(content=content, tier=tier, summary=summary).to_json().decode()
+
+
+def tried(*values: str) -> str:
+    events = ",".join(f'{{"topic":"pages.scored.v1","key":"k","value":{value}}}' for value in values)
+    return f'{{"outcome":"emit","reason":null,"events":[{events}]}}'
+
+
+def document(ran: Ran, settings: Settings, **options: Any) -> dict[str, Any]:
+    done = ran(run_estimate, settings, as_json=True, **options)
+    assert (done.status, done.err) == (0, "")
+    return dict(done.document)
+
+
+def test_the_plan_as_json(ran: Ran, settings: Settings) -> None:
+    found = document(ran, settings, articles=10_000_000, mix="10/50/40", chunks=10.0)
+    assert found == document(ran, settings)
+    assert (found["articles"], found["assumed"], found["sampled"]) == (10_000_000, {"chunks": 10.0}, None)
+    assert found["untiered"]["points"] == 100_000_000
+    assert (found["tiered"]["points"], found["tiered"]["saved"]) == (24_000_000, 0.76)
+    both = found["tiered_with_article_embeddings"]
+    assert (both["points"], both["saved"]) == (25_000_000, 0.75)
+    assert {name: tier["points"] for name, tier in found["tiers"].items()} == {
+        "A": 10_000_000,
+        "B": 10_000_000,
+        "C": 4_000_000,
+    }
+    assert found["tiers"]["A"]["points_with_article_embeddings"] == 11_000_000
+    assert (found["dimensions"], found["tiered"]["vector_bytes"]) == (1024, 24_000_000 * 1024 * 4)
+
+
+def test_dimensions_are_those_of_the_embedder_unless_named(ran: Ran) -> None:
+    other = load_settings(index={"embedder": {"dimensions": 64}})
+    assert document(ran, other)["untiered"]["vector_bytes"] == 100_000_000 * 64 * 4
+    assert document(ran, other, dimensions=1536)["dimensions"] == 1536
+
+
+def test_people_see_the_plan(ran: Ran, settings: Settings) -> None:
+    lines = [" ".join(shown.replace("█", "").split()) for shown in ran(run_estimate, settings).out.splitlines()]
+    assert lines[0] == "10,000,000 articles, 10 chunks each on average; vectors of 1,024 x 4 bytes"
+    assert "A full 10 % 1,000,000 10 10,000,000 + 1,000,000" in lines
+    assert "B rough 50 % 5,000,000 2 10,000,000" in lines
+    assert "C none 40 % 4,000,000 1 4,000,000" in lines
+    assert "every article in full 100,000,000 381.5 GiB" in lines
+    assert "by tier 24,000,000 -76 % 91.6 GiB" in lines
+    assert "+ article embeddings 25,000,000 -75 % 95.4 GiB" in lines
+
+
+def test_sizes_have_the_unit_in_which_they_are_short() -> None:
+    sizes = [0, 1023, 1024, 1536, 5 * 1024**3, 2.5 * 1024**5, 5000 * 1024**5]
+    assert [size_in_words(size) for size in sizes] == [
+        "0 bytes",
+        "1,023 bytes",
+        "1.0 KiB",
+        "1.5 KiB",
+        "5.0 GiB",
+        "2.5 PiB",
+        "5,000.0 PiB",
+    ]
+
+
+@pytest.mark.parametrize("mix", ["0/0/100", "100/0/0", "33.3/33.3/33.4"])
+def test_odd_mixes_have_tables_too(ran: Ran, settings: Settings, mix: str) -> None:
+    assert "1 article" in ran(run_estimate, settings, articles=1, mix=mix, chunks=0.1).out
+
+
+# --- scored pages ----------------------------------------------------------------------------------------------------
+
+
+def test_every_form_of_scored_pages_is_counted(ran: Ran, settings: Settings, tmp_path: Path) -> None:
+    long = "One sentence of the text. " * 100
+    lines = [
+        line("A", long),
+        tried(line("B", long, "A summary."), line("B", long)),
+        f'{{"topic":"pages.scored.v1","partition":0,"offset":7,"value":{line("C")}}}',
+        tried(),
+        '{"outcome":"dead","reason":"invalid","events":[]}',
+        '{"events":17}',
+        '{"events":[17,null,{"value":17},{}]}',
+        "17",
+        "",
+        '{"a":',
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        "\udcff",
+        line("A").replace('"tier":"A"', '"tier":"Z"'),
+    ]
+    (tmp_path / "scored.jsonl").write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
+    found = document(ran, settings, sample=tmp_path / "scored.jsonl")
+    assert (found["articles"], found["assumed"]) == (4, None)
+    assert found["sampled"] == {"pages": 4, "passed_over": 11}
+    tiers = found["tiers"]
+    assert {name: tier["articles"] for name, tier in tiers.items()} == {"A": 1, "B": 2, "C": 1}
+    assert tiers["A"]["points"] == tiers["A"]["full_chunks"] >= 5
+    assert (tiers["B"]["points"], tiers["C"]["points"]) == (3, 1)
+    scaled = document(ran, settings, sample=tmp_path / "scored.jsonl", articles=4_000_000)
+    assert scaled["tiered"]["points"] == 1_000_000 * found["tiered"]["points"]
+
+
+def test_a_sample_comes_from_standard_input(ran: Ran, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{tried(line('B'))}\n{{}}\n".encode())))
+    shown = ran(run_estimate, settings, sample=Path("-")).out
+    assert "1 article like the scored page of the sample (lines without one: 1)" in shown
+
+
+# --- wrong usage -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "says"),
+    [
+        ({"mix": "10/50/30"}, 2, "of the tiers A, B and C that sum to 100, such as 10/50/40, not '10/50/30'"),
+        ({"mix": "-1/50/51"}, 2, "not '-1/50/51'"),
+        ({"mix": "ten"}, 2, "not 'ten'"),
+        ({"mix": "1\n/2/3"}, 2, "that sum to 100"),
+        ({"articles": 0}, 2, "--articles takes a number of at least 1, not 0"),
+        ({"articles": -5}, 2, "--articles"),
+        ({"chunks": 0.0}, 2, "--chunks takes a number above 0, not 0"),
+        ({"chunks": float("nan")}, 2, "--chunks"),
+        ({"chunks": float("inf")}, 2, "--chunks"),
+        ({"dimensions": 0}, 2, "--dimensions"),
+        ({"sample": Path("x.jsonl"), "mix": "10/50/40"}, 2, "leave --mix and --chunks out"),
+        ({"sample": Path("x.jsonl"), "chunks": 10.0}, 2, "leave --mix and --chunks out"),
+        ({"sample": Path("nowhere.jsonl")}, 1, "nowhere.jsonl: No such file"),
+        ({"sample": Path("/")}, 1, "/: Is a directory"),
+        ({"sample": Path("/dev/null")}, 1, "no line holds a scored page"),
+    ],
+)
+def test_wrong_usage_is_one_line(ran: Ran, settings: Settings, options: dict[str, Any], status: int, says: str) -> None:
+    for as_json in (False, True):
+        done = ran(run_estimate, settings, **options, as_json=as_json)
+        assert done.status == status
+        assert says in done.complaint
+        assert done.err.startswith("assay estimate: ")

@@ -1,0 +1,195 @@
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+
+import streams.cli.export
+import streams.cli.handler_trial
+from streams.cli.export import Export, run_export
+from streams.settings import load_settings
+from tests.command_line import Done, Ran
+from tests.samples import scored
+
+
+@pytest.fixture
+def export(ran: Ran) -> Ran:
+    """``export(output=…, …)``: exports, and tells so as JSON, where there is no Kafka."""
+    settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
+
+    def call(as_json: bool = True, **wishes: Any) -> Done:
+        return ran(run_export, Export(**wishes), settings, as_json=as_json)
+
+    return call
+
+
+def event(number: int) -> dict[str, Any]:
+    return scored(f"https://a.example/{number}", "text").to_wire()
+
+
+FORMS = [
+    event(1),
+    {"topic": "pages.scored.v1", "offset": 3, "value": event(2)},
+    {"outcome": "emit", "reason": None, "events": [{"topic": "pages.scored.v1", "value": event(3)}]},
+]
+WRONG = [
+    b"no json",
+    b"[]",
+    b"7",
+    b'{"outcome": "dead", "reason": "invalid", "events": []}',
+    b'{"events": 7}',
+    b'{"events": [7]}',
+    b'{"value": {"url": "u"}}',
+]
+
+
+def lines(*values: Any) -> bytes:
+    return b"".join((v if isinstance(v, bytes) else json.dumps(v).encode()) + b"\n" for v in values)
+
+
+def addresses(rows: str) -> list[str]:
+    return [line.split("\t")[0] for line in rows.splitlines()]
+
+
+def test_a_page_may_come_in_every_form_that_assay_writes(export: Ran, tmp_path: Path) -> None:
+    source = tmp_path / "pages.jsonl"
+    source.write_bytes(lines(*FORMS, b""))
+    done = export(source=source)
+    assert addresses(done.out) == [f"https://a.example/{number}" for number in (1, 2, 3)]
+    assert done.status == 0
+    assert json.loads(done.err) | {"seconds": 0} == {"exported": 3, "refused": 0, "seconds": 0}
+
+
+def test_what_is_no_scored_page_is_told_and_the_rest_goes_on(export: Ran, tmp_path: Path) -> None:
+    source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
+    source.write_bytes(lines(*WRONG, FORMS[0], *[b"no json"] * 20))
+    done = export(as_json=False, source=source, output=output)
+    assert addresses(output.read_text()) == ["https://a.example/1"]
+    assert (done.status, done.out.partition(", in ")[0]) == (1, f"exported 1 to {output}, refused 27")
+    assert [f"{source}:{number}: " in done.err for number in (1, 7, 21, 22)] == [True, True, True, False]
+    assert "and 7 more refused" in done.err
+    assert "default factory" not in done.err
+
+
+def test_a_file_gets_its_summary_on_standard_output(export: Ran, tmp_path: Path) -> None:
+    source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
+    source.write_bytes(lines(event(1), event(2), event(1)))
+    done = export(source=source, output=output, newest=True, most=3)
+    assert (done.status, done.document["exported"]) == (0, 2)
+    assert addresses(output.read_text()) == ["https://a.example/2", "https://a.example/1"]
+
+
+def test_so_many_records_and_no_more(export: Ran, tmp_path: Path) -> None:
+    source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
+    source.write_bytes(lines(event(1), b"no json", event(2)))
+    assert export(source=source, output=output, most=1).status == 0
+    assert addresses(output.read_text()) == ["https://a.example/1"]
+
+
+def test_standard_input_is_read(export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pages").write_bytes(lines(event(1), b"x"))
+    with (tmp_path / "pages").open("rb") as pages:
+        monkeypatch.setattr(streams.cli.export, "STANDARD_INPUT", pages.fileno())
+        done = export(source=Path("-"))
+    assert (done.status, addresses(done.out)) == (1, ["https://a.example/1"])
+    assert "standard input:2: no JSON" in done.err
+
+
+@pytest.mark.parametrize("source", ["-", "pages"])
+def test_a_line_that_is_too_long_is_passed_over(
+    export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    monkeypatch.setattr(streams.cli.export, "LARGEST_LINE", 2000)
+    monkeypatch.setattr(streams.cli.handler_trial, "TOPIC_BYTES", 2000)
+    monkeypatch.chdir(tmp_path)
+    Path("pages").write_bytes(lines(event(1), b"x" * 100_000, event(2)))
+    with Path("pages").open("rb") as pages:
+        monkeypatch.setattr(streams.cli.export, "STANDARD_INPUT", pages.fileno())
+        done = export(source=Path(source))
+    assert (done.status, addresses(done.out)) == (1, ["https://a.example/1", "https://a.example/2"])
+    assert ":2: the line is longer than 2000 bytes" in done.err
+
+
+def test_a_terminal_sees_how_far_it_is(export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "pages.jsonl"
+    source.write_bytes(lines(*[event(number) for number in range(50)]))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    done = export(as_json=False, source=source, output=tmp_path / "pages.tsv")
+    assert (done.status, "exported 50" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "status", "says"),
+    [
+        ({"start": "yesterday"}, 2, "--from takes earliest, latest or an offset, not 'yesterday'"),
+        ({"start": "latest", "source": Path("x")}, 2, "a file is read from its beginning"),
+        ({"source": Path("absent.jsonl")}, 1, "absent.jsonl: No such file or directory"),
+        ({"source": Path(os.devnull), "output": Path("absent/x")}, 1, "absent/x: No such file or directory"),
+        ({}, 1, "no Kafka at 127.0.0.1:1"),
+    ],
+)
+def test_trouble_is_one_line(
+    export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wishes: dict[str, Any], status: int, says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = export(**wishes)
+    assert (done.status, says in done.complaint) == (status, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+class SilentReader:
+    """Stands in for a consumer whose cluster has fallen silent: a real one can't be made to."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+
+    async def start(self) -> None:
+        return None
+
+    async def stop(self) -> None:
+        self.stopped = True
+
+    def assign(self, *_: Any) -> None:
+        return None
+
+    def seek(self, *_: Any) -> None:
+        return None
+
+    def pause(self, *_: Any) -> None:
+        return None
+
+    def resume(self, *_: Any) -> None:
+        return None
+
+    async def beginning_offsets(self, partitions: Any) -> dict[Any, int]:
+        return dict.fromkeys(partitions, 0)
+
+    async def end_offsets(self, partitions: Any) -> dict[Any, int]:
+        return dict.fromkeys(partitions, 5)
+
+    async def position(self, *_: Any) -> int:
+        return 2
+
+    async def getmany(self, *_: Any, **__: Any) -> dict[Any, Any]:
+        await asyncio.sleep(0.01)
+        return {}
+
+
+def test_a_silent_cluster_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def partitions(*_: object) -> list[TopicPartition]:
+        return [TopicPartition("pages.scored.v1", 0)]
+
+    reader = SilentReader()
+    monkeypatch.setattr(streams.cli.export, "partitions_of", partitions)
+    monkeypatch.setattr(streams.cli.export, "make_reader", lambda *_: reader)
+    settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "transaction_timeout_seconds": 0.05})
+    assert run_export(Export(output=tmp_path / "pages.tsv"), settings) == 1
+    assert "no record came for 0.05 s; partitions left: 1" in capsys.readouterr().err
+    assert reader.stopped
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,118 @@
+"""What ``assay lag`` tells of lags that are known, and to whom it answers."""
+
+import re
+from typing import Any
+
+import pytest
+
+from streams.cli import lag as command
+from streams.cli.lag import LagOptions, run_lag
+from streams.cli.lag_server import ServerAddressError, address_of, as_metrics
+from streams.kafka.lag import DeadLettersStanding, GroupLag, PartitionLag
+from streams.settings import load_settings
+from streams.topology import HANDLERS
+
+
+def group(handler: str = "score_page", topic: str = "pages.crawled.v1", **fields: object) -> GroupLag:
+    known: dict[str, object] = {
+        "group": f"assay.{handler}",
+        "exists": True,
+        "records": 0,
+        "seconds": 0.0,
+        "retention_left_seconds": None,
+        "members": 1,
+    }
+    return GroupLag(handler=handler, topic=topic, **known | fields)  # type: ignore[arg-type]
+
+
+WAITING = group(records=1234, seconds=5400.0, retention_left_seconds=600.0, members=0)
+RETRIED = group("index_page", "retry", records=2, seconds=50.0, delay_seconds=60)
+QUIET = group("index_page", "pages.scored.v1")
+
+
+def shown(capsys: pytest.CaptureFixture[str], *groups: GroupLag, dead: int = 0) -> list[str]:
+    letters = [DeadLettersStanding("score_page", "dlq", dead, 1.0)]
+    command._show(command._Told(groups, letters))
+    return capsys.readouterr().out.splitlines()
+
+
+def test_people_see_a_row_for_each_handler_and_what_waits_to_be_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
+    head, first, second, third = shown(capsys, WAITING, QUIET, RETRIED, dead=3)
+    assert head.split()[:3] == ["handler", "topic", "behind"]
+    assert first.split() == ["score_page", "pages.crawled.v1", "1,234", "90", "min", "10", "min", "0", "≤", "3"]
+    assert second.split() == ["index_page", "pages.scored.v1", "0", "-", "-", "1", "-"]
+    assert "waits 60 s to be tried again" in third
+    assert len(shown(capsys, QUIET, group("index_page", "retry", delay_seconds=60))) == 2
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_it_fits_the_terminal_and_nothing_is_cut_off(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", str(width))):
+        monkeypatch.setenv(name, value)
+    many: dict[str, Any] = {
+        "records": 123_456_789,
+        "seconds": 5_000_000.0,
+        "retention_left_seconds": 500_000.0,
+        "members": 12,
+    }
+    groups = [group(handler.name, handler.consumes.name, **many) for handler in HANDLERS]
+    retried = group("index_page", "retry", delay_seconds=600, **many)
+    told = shown(capsys, *groups, retried, group(plan="mending", **many), dead=1_234_567)
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in told]
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    for named in (*(handler.name for handler in HANDLERS), "waits 10 min", "replay mending", "≤ 1,234,567"):
+        assert named in text
+    assert text.count("123,456,789") == len(HANDLERS) + 2
+    assert "…" not in text
+    assert ("pages.crawled.v1" in text) is (width == 120)
+
+
+def test_what_is_missing_or_was_lost_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    gone = group(partitions=(PartitionLag(0, 3, 10, 2, 5.0, 5),))
+    assert "retention took 5 records of pages.crawled.v1 unread" in shown(capsys, gone)[-1]
+    assert "not made yet: pages.scored.v1" in shown(capsys, group("index_page", "pages.scored.v1", exists=False))[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "exceeded"),
+    [
+        (LagOptions(), []),
+        (LagOptions(max_records=1234), []),
+        (LagOptions(max_records=1233), ["score_page: 1,234 records wait on pages.crawled.v1, 1,233 may"]),
+        (LagOptions(max_seconds=5400), []),
+        (LagOptions(max_seconds=60), ["score_page: 90 min behind on pages.crawled.v1, 60 s may be"]),
+    ],
+)
+def test_limits_are_held_against_each_topic_beyond_its_own_delay(options: LagOptions, exceeded: list[str]) -> None:
+    replayed = group(records=9999, seconds=9999.0, plan="mending")
+    assert command._exceeded([WAITING, QUIET, RETRIED, replayed], options) == exceeded
+
+
+def test_an_unknown_handler_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_lag(["score_pages"], load_settings(), LagOptions()) == 2
+    assert "there is no handler 'score_pages'; did you mean score_page? There are score_page" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.2.3.4", ":", "70000", "host:-1", "²"])
+def test_an_address_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ServerAddressError, match="--serve takes PORT or HOST:PORT"):
+        address_of(text)
+
+
+def test_metrics_tell_of_what_is_there_and_of_nothing_else() -> None:
+    text = as_metrics(
+        [WAITING, QUIET, group("fetch_page", "x", exists=False)], [DeadLettersStanding("score_page", "dlq", 3, 1.0)]
+    ).decode()
+    samples = [line for line in text.splitlines() if not line.startswith("#")]
+    place = 'handler="score_page",topic="pages.crawled.v1"'
+    assert f"assay_group_lag_records{{{place}}} 1234.0" in samples
+    assert f"assay_group_lag_seconds{{{place}}} 5400.0" in samples
+    assert f"assay_group_retention_left_seconds{{{place}}} 600.0" in samples
+    assert f"assay_group_members{{{place}}} 0.0" in samples
+    assert f"assay_group_lost_records{{{place}}} {float(WAITING.lost)}" in samples
+    assert 'assay_topic_dead_letters{handler="score_page"} 3.0' in samples
+    # What has nothing unread has no end of its retention to fear, and what is not made has nothing at all.
+    assert len(samples) == 5 + 4 + 1

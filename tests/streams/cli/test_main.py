@@ -1,0 +1,159 @@
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.cli import commands
+from streams.cli.commands import COMMANDS, imported_command
+from streams.settings import SettingsError
+from streams.topology import HANDLERS
+from tests.samples import ROOT, run_assay, variables_of_assay
+from tests.tables import tables
+
+TABLES = tables(__file__)
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in variables_of_assay():
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_list_of_commands_has_the_first_line_of_each_help(command: str) -> None:
+    assert imported_command(command).help.splitlines()[0] == COMMANDS[command][1]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_says_what_it_does(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert run_assay(command, "-h" if command == "run" else "--help") == 0
+    shown = capsys.readouterr()
+    assert f"assay {command}" in shown.out
+    assert shown.err == ""
+
+
+def test_the_help_names_every_command_and_no_argument_at_all_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_assay("--help") == 0
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in COMMANDS)
+    assert run_assay() == 2
+    assert "Usage" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), TABLES["wrong_usage"], ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
+def test_wrong_usage_exits_2_with_one_line_that_says_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert run_assay(*arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    [line] = shown.err.splitlines()
+    assert line.startswith("assay")
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [(["query"], "assay query"), (["dlq", "show"], "assay dlq show"), (["--no-such-option"], "assay")],
+)
+def test_wrong_usage_names_the_help_of_its_command(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], command: str
+) -> None:
+    assert run_assay(*arguments) == 2
+    assert f"(try `{command} --help`)" in capsys.readouterr().err
+
+
+def test_a_wrong_configuration_exits_2_with_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ASSAY_KAFKAA__X", "1")
+    for arguments in (["try", "score_page"], ["run"], ["tail", "pages.scored.v1"], ["doctor"], ["config", "show"]):
+        assert run_assay(*arguments) == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert "ASSAY_KAFKAA__X" in line
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "words"),
+    [
+        (SettingsError("configuration: x"), 2, "configuration: x"),
+        (OSError(28, "No space left on device"), 1, "No space left"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_stops_a_command_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raised: BaseException, status: int, words: str
+) -> None:
+    def stopped(**_: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr(commands, "app", stopped)
+    assert run_assay("version") == status
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str], word: str) -> None:
+    assert run_assay(word) == 0
+    assert capsys.readouterr().out == version("assay") + "\n"
+
+
+def test_the_graph_shows_every_handler(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_assay("graph", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {handler["name"] for handler in answer["handlers"]} == {handler.name for handler in HANDLERS}
+
+
+@pytest.mark.parametrize("arguments", [["config", "schema", "--json"], ["graph"], ["--help"]], ids=" ".join)
+def test_a_reader_that_has_gone_is_no_traceback(arguments: list[str], tmp_path: Path) -> None:
+    root = str(ROOT)
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as output:
+        done = subprocess.run(
+            [sys.executable, "-c", "from streams.cli.main import main; main()", *arguments],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": root},
+            timeout=60,
+        )
+    assert done.stderr == b""
+    assert done.returncode in (0, 1)
+
+
+def test_help_and_the_version_come_before_any_handler_or_setting_is_imported(tmp_path: Path) -> None:
+    program = (
+        "import sys; from streams.cli.commands import run_command_line;"
+        "assert [run_command_line(words.split()) for words in sys.argv[1:]] == [0, 0, 2];"
+        "print([name for name in ('handlers', 'schemas', 'streams.settings') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--help", "version", "querry"],
+        capture_output=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == b"[]"
+
+
+def test_an_interrupt_while_it_is_only_starting_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run(
+        [sys.executable, "-c", "from streams.cli.main import main; main()", "version"],
+        capture_output=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")

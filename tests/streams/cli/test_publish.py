@@ -1,0 +1,266 @@
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
+
+import streams.cli.publish_run
+import streams.publish.walk
+from streams.cli.publish import run_publish
+from streams.cli.publish_run import Sending
+from streams.codec import OutputRecord
+from streams.settings import Settings, load_settings
+from tests.command_line import Done, Ran
+from tests.samples import run_assay
+
+PAGES = "pages.crawled.v1"
+
+
+@pytest.fixture
+def nowhere() -> Settings:
+    return load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
+
+
+@pytest.fixture
+def publish(ran: Ran, nowhere: Settings) -> Ran:
+    """``publish(path, …, **options)``: publishes pages, and tells so as JSON, where there is no Kafka."""
+
+    def call(*paths: Path, topic: str = PAGES, settings: Settings = nowhere, **options: Any) -> Done:
+        return ran(run_publish, topic, paths, settings, **{"as_json": True} | options)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("topic", "name", "rate", "says"),
+    [
+        ("nope.v1", "pages.jsonl", None, "there is no topic 'nope.v1'; there are pages.crawled.v1, "),
+        (PAGES, "absent", None, "No such file"),
+        (PAGES, "pages.jsonl", 0.0, "--rate takes a number above 0, not 0"),
+        (PAGES, "pages.jsonl", float("nan"), "--rate"),
+        (PAGES, "pages.jsonl", float("inf"), "--rate"),
+        ("retrieval.batches.v1", ".", None, "does not take pages"),
+    ],
+)
+def test_wrong_usage_is_told_before_kafka_is_asked(
+    publish: Ran, tmp_path: Path, topic: str, name: str, rate: float | None, says: str
+) -> None:
+    (tmp_path / "pages.jsonl").write_text("")
+    done = publish(tmp_path / name, topic=topic, rate=rate)
+    assert (done.status, says in done.complaint) == (2, True)
+
+
+def test_no_kafka_is_one_line(publish: Ran, tmp_path: Path) -> None:
+    (tmp_path / "pages.jsonl").write_text("")
+    done = publish(tmp_path / "pages.jsonl")
+    expected = "no Kafka at 127.0.0.1:1; start one with `assay broker`, or set ASSAY_KAFKA__BOOTSTRAP_SERVERS"
+    assert (done.status, done.complaint) == (1, f"assay publish: {expected}\n")
+
+
+ROWS = b"https://a.example/1\tT\ttext\t2026-01-02\nbad\nhttps://a.example/2\tT\ttext\t\t{}\n"
+
+
+def test_a_check_sends_nothing_and_needs_no_kafka(publish: Ran, tmp_path: Path) -> None:
+    path = tmp_path / "pages.tsv"
+    path.write_bytes(ROWS)
+    done = publish(path, check_only=True)
+    told = done.document
+    assert (done.status, told["published"], told["valid"], told["refused"]) == (1, 0, 2, 1)
+    assert done.err == f"assay publish: {path}:2: 1 columns, 5 (or without quality_metadata 4) expected\n"
+    path.write_bytes(ROWS.replace(b"bad\n", b""))
+    done = publish(path, as_json=False, check_only=True)
+    assert done.status == 0
+    assert done.out.startswith("2 valid for pages.crawled.v1 (1,207 bytes), 0 refused, in ")
+
+
+CLAIM = b'{"claim_id": "c%d", "claim_text": "The bridge was built in 1932.", "source_text": "Built in 1932."}\n'
+
+
+def test_a_dry_run_says_what_handlers_will_do_and_needs_no_kafka(
+    publish: Ran, nowhere: Settings, tmp_path: Path
+) -> None:
+    path = tmp_path / "claims.jsonl"
+    path.write_bytes(b"".join(CLAIM % number for number in range(10)))
+    settings = nowhere.model_copy(update={"llm": nowhere.llm.model_copy(update={"cache_path": None})})
+    options = {"topic": "claims.extracted.v1", "settings": settings, "rate": 2.0, "dry_run": True}
+    told = publish(path, **options).document
+    assert (told["published"], told["valid"], told["refused"], told["seconds_at_rate"]) == (0, 10, 0, 5.0)
+    records = {handler["handler"]: handler["records"] for handler in told["estimate"]["handlers"]}
+    assert records["decontextualize_claim"] == 10
+    done = publish(path, as_json=False, **options)
+    assert done.status == 0
+    assert done.out.startswith("10 valid for claims.extracted.v1 (")
+    assert ", 5.0 s at 2 a second), 0 refused, in " in done.out.splitlines()[0]
+    assert "decontextualize_claim" in done.out
+
+
+@pytest.mark.parametrize(
+    ("run", "refused", "says"),
+    [
+        ("", None, "a run id is 1 to 100 letters"),
+        ("a b", None, "a run id is"),
+        ("x" * 101, None, "a run id is"),
+        ("r", "pages.jsonl", "would write over what is to be published"),
+    ],
+)
+def test_a_run_is_checked_before_kafka_is_asked(
+    publish: Ran, tmp_path: Path, run: str, refused: str | None, says: str
+) -> None:
+    path = tmp_path / "pages.jsonl"
+    path.write_text("{}")
+    done = publish(path, run_id=run, refused=tmp_path / refused if refused else None)
+    assert (done.status, says in done.complaint) == (2, True)
+    assert path.read_text() == "{}"
+
+
+def test_what_is_refused_is_kept_where_it_ends_nothing_else(publish: Ran, tmp_path: Path) -> None:
+    folder, deeper = tmp_path / "pages", tmp_path / "pages" / "deeper"
+    deeper.mkdir(parents=True)
+    page, other = folder / "1.html", tmp_path / "notes.txt"
+    for path in (page, other):
+        path.write_text("<p>mine</p>")
+    hard, soft, way = tmp_path / "hard", tmp_path / "soft", tmp_path / "way"
+    hard.hardlink_to(page)
+    soft.symlink_to(page)
+    way.symlink_to(folder)
+
+    def said(kept: Path, *paths: Path) -> str:
+        done = publish(*paths, check_only=True, refused=kept)
+        assert done.status == 2
+        return done.complaint
+
+    for kept in (page, folder / "new", deeper / "new", way / "new", soft):
+        assert "would write over what is to be published, or among it" in said(kept, folder)
+    lines = tmp_path / "pages.jsonl"
+    lines.write_text("{}")
+    (tmp_path / "linked").hardlink_to(lines)
+    assert "would write over what is to be published" in said(tmp_path / "linked", lines)
+    assert "has something else in it" in said(hard, folder)
+    assert "has something else in it" in said(other, lines)
+    assert "is a folder" in said(tmp_path, lines)
+    assert page.read_text() == other.read_text() == "<p>mine</p>"
+    assert lines.read_text() == "{}"
+
+
+@pytest.mark.parametrize("option", ["--resume", "--run-id"])
+def test_a_run_without_a_name_is_no_live_traffic(ran: Ran, tmp_path: Path, option: str) -> None:
+    """A variable that is not set in somebody's script."""
+    (tmp_path / "pages.jsonl").write_text("")
+    done = ran(run_assay, "publish", PAGES, str(tmp_path / "pages.jsonl"), "--check", option, "")
+    assert (done.status, "a run id is 1 to 100" in done.err) == (2, True)
+
+
+def test_a_check_keeps_what_is_refused_whole(publish: Ran, tmp_path: Path) -> None:
+    (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
+    kept = tmp_path / "kept"
+    kept.write_text('{"place": "p:1", "reason": "from before"}\n' * 1000)
+    done = publish(tmp_path / "pages.jsonl", check_only=True, refused=kept)
+    lines = [json.loads(line) for line in kept.read_text().splitlines()]
+    assert (done.status, [line["line"] for line in lines]) == (1, ["no page"] * 30)
+    assert (len(done.err.splitlines()), "keeps them all" in done.err) == (21, False)
+
+
+def test_a_check_tells_many_refusals_in_short(publish: Ran, tmp_path: Path) -> None:
+    (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
+    done = publish(tmp_path / "pages.jsonl", check_only=True)
+    assert (done.status, done.err.count("undecodable"), "and 10 more refused" in done.err) == (1, 20, True)
+
+
+def test_a_check_tells_what_turns_out_unreadable(publish: Ran, tmp_path: Path) -> None:
+    (tmp_path / "pages.tsv.gz").write_bytes(b"not gzip")
+    done = publish(tmp_path / "pages.tsv.gz", check_only=True)
+    assert (done.status, "pages.tsv.gz: Not a gzipped file" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("stated", ["tsv", "jsonl", None])
+def test_standard_input_can_be_tsv(
+    publish: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stated: str | None
+) -> None:
+    (tmp_path / "rows").write_bytes(ROWS)
+    with (tmp_path / "rows").open("rb") as rows:
+        monkeypatch.setattr(streams.publish.walk, "STANDARD_INPUT", rows.fileno())
+        done = publish(Path("-"), stated=stated, check_only=True)
+    assert (done.status, done.document["valid"]) == (1, 2 if stated == "tsv" else 0)
+
+
+class Producer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not typed
+    """A producer, never connected, whose cluster answers as the test wants."""
+
+    def __init__(self) -> None:
+        super().__init__(bootstrap_servers="127.0.0.1:9")
+        self.sent: list[tuple[str, asyncio.Future[object]]] = []
+        self.stopped = False
+
+    async def send(self, topic: str, **_: Any) -> asyncio.Future[object]:
+        self.sent.append((topic, asyncio.get_running_loop().create_future()))
+        return self.sent[-1][1]
+
+    async def flush(self) -> None:
+        if self.sent:
+            await asyncio.wait([future for _, future in self.sent])
+
+    async def stop(self) -> None:
+        self.stopped = self._closed = True
+        await self.flush()
+
+    def answer(self, number: int, error: Exception | None = None) -> None:
+        if error is None:
+            self.sent[number][1].set_result(None)
+        else:
+            self.sent[number][1].set_exception(error)
+
+
+RECORD = OutputRecord("pages.crawled.v1", b"k", b"v", ())
+
+
+class TestSending:
+    async def test_what_is_acknowledged_is_counted(self) -> None:
+        producer = Producer()
+        sending = Sending(producer, "blue.", 5.0)
+        for _ in range(3):
+            await sending.send(RECORD)
+        assert {topic for topic, _ in producer.sent} == {"blue.pages.crawled.v1"}
+        for number in range(3):
+            producer.answer(number)
+        await sending.stop()
+        assert (sending.sent, sending.acknowledged, sending.failure, producer.stopped) == (3, 3, None, True)
+
+    async def test_a_silent_cluster_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(streams.cli.publish_run, "_IN_FLIGHT", 2)
+        sending = Sending(Producer(), "", 0.02)
+        await sending.send(RECORD)
+        await sending.send(RECORD)
+        with pytest.raises(KafkaTimeoutError, match="nothing was acknowledged"):
+            await sending.send(RECORD)
+        await sending.stop()
+        assert isinstance(sending.failure, KafkaTimeoutError)
+        assert sending.acknowledged == 0
+
+    async def test_a_slow_cluster_is_waited_for(self) -> None:
+        producer = Producer()
+        sending = Sending(producer, "", 3.0)
+        for _ in range(3):
+            await sending.send(RECORD)
+        stopping = asyncio.ensure_future(sending.stop())
+        for number in range(3):
+            await asyncio.sleep(1.2)  # all three together take longer than the patience
+            producer.answer(number)
+        await stopping
+        assert (sending.acknowledged, sending.failure) == (3, None)
+
+    async def test_a_refusal_stops_what_comes_after(self) -> None:
+        producer = Producer()
+        sending = Sending(producer, "", 0.2)
+        await sending.send(RECORD)
+        await sending.send(RECORD)
+        producer.answer(0, TopicAuthorizationFailedError("no"))
+        producer.sent[1][1].cancel()
+        await asyncio.sleep(0)
+        with pytest.raises(KafkaError, match="no"):
+            await sending.send(RECORD)
+        await sending.stop()
+        assert isinstance(sending.failure, TopicAuthorizationFailedError)
+        assert sending.acknowledged == 0

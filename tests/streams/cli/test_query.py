@@ -1,0 +1,318 @@
+import asyncio
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from schemas.llm import CallOutcome, LlmCall
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
+from streams.cli.query import QueryOptions, in_words, run_query
+from streams.cli.query_screen import print_results, printable
+from streams.http import HttpServer
+from streams.llm.settings import LlmSettings, ModelLimits
+from streams.query import access
+from streams.query.engine import QueryEngine, Refusal
+from streams.query.route import QueryRoute
+from streams.services import LiveServices
+from streams.settings import HttpSettings, Settings
+from tests.streams.query.indexes import BLOG, GOV, NEWS, fill, settings_at
+from tests.streams.query.toys import completed, ranked
+
+Shown = Callable[..., tuple[int, str, str]]
+TEXT = "when does the river bridge open"
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Settings:
+    settings = settings_at(tmp_path)
+    asyncio.run(fill(settings))
+    return settings
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str]) -> Shown:
+    """Runs the command: its status and what it wrote."""
+
+    def run(settings: Settings, text: str = TEXT, **options: Any) -> tuple[int, str, str]:
+        status = run_query(settings, QueryOptions(text=text, **options))
+        shown = capsys.readouterr()
+        return status, shown.out, shown.err
+
+    return run
+
+
+def event(out: str) -> RankingCompleted:
+    return RankingCompleted.model_validate_json(out)
+
+
+def test_results_have_label_title_place_score_and_reasons(filled: Settings, ask: Shown) -> None:
+    status, out, err = ask(filled)
+    assert (status, err) == (0, "")
+    assert out.startswith("intent   ")
+    assert "stages   retrieval > bm25 > ranking > mmr > reasoning" in out
+    assert "trees off" in out
+    first = out[out.index("\n1 ") : out.index("\n2 ")]
+    for part in ("HIGH", "The river bridge opens in March", "www.dot.gov.tw", "2026-02-03", "CTS 83", GOV):
+        assert part in first
+    assert "MEDIUM" in out
+    assert "LOW" in out
+    assert "3 results in " in out
+    assert "judged by the offline judge, $0.0000" in out
+
+
+def test_what_pages_say_of_themselves_moves_no_cursor(filled: Settings, ask: Shown) -> None:
+    for options in ({}, {"context": True}, {"prompt": "analyst"}):
+        _, out, _ = ask(filled, **options)
+        assert "bridge" in out
+        assert all(sign.isprintable() or sign == "\n" for sign in out)
+
+
+def test_json_is_the_event(filled: Settings, ask: Shown) -> None:
+    status, out, _ = ask(filled, as_json=True, limit=2)
+    assert (status, out.count("\n")) == (0, 1)
+    answer = event(out)
+    assert answer.query == TEXT
+    assert answer.stages == (StageName.RETRIEVAL, StageName.BM25, StageName.RANKING, StageName.MMR, StageName.REASONING)
+    assert [result.rank for result in answer.results] == [1, 2]
+    assert list(answer.results[0].stage_scores) == ["vector", "bm25", "fused", "ranking", "trust", "mmr"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"tiers": ("A",)}, {GOV}),
+        ({"tiers": ("A", "B")}, {GOV, NEWS}),
+        ({"domains": ("blog.example",)}, {BLOG}),
+        ({"since": "2026-01-01"}, {GOV, NEWS}),
+        ({"until": "2026-01-01"}, set()),
+    ],
+)
+def test_filters_hold(filled: Settings, ask: Shown, options: dict[str, Any], expected: set[str]) -> None:
+    _, out, _ = ask(filled, as_json=True, **options)
+    assert {result.url for result in event(out).results} == expected
+
+
+def test_no_results_say_what_to_do(filled: Settings, ask: Shown) -> None:
+    status, out, _ = ask(filled, tags=("government",))
+    assert status == 0
+    assert "no results" in out
+    assert "--tier" in out
+
+
+def test_that_nothing_is_relevant_is_said_above_the_results(filled: Settings, ask: Shown) -> None:
+    _, out, _ = ask(filled)
+    assert "Nothing relevant found" not in out
+    _, out, _ = ask(filled, text="xylophone quartet")
+    assert out.index("Nothing relevant found") < out.index("0.00")
+
+
+@pytest.mark.parametrize("stage", ["bm25", "ranking", "mmr", "reasoning"])
+def test_every_stage_can_be_left_out(filled: Settings, ask: Shown, stage: str) -> None:
+    _, out, _ = ask(filled, as_json=True, without=frozenset({stage}))
+    answer = event(out)
+    assert StageName(stage) not in answer.stages
+    assert [note.outcome for note in answer.notes if note.stage == stage] == [StageOutcome.OFF]
+    assert answer.results[0].url == GOV
+
+
+def test_without_a_model_the_offline_judge_answers(filled: Settings, ask: Shown) -> None:
+    llm = filled.llm.model_copy(update={"base_url": "http://127.0.0.1:9/v1", "model": "small"})
+    _, out, _ = ask(filled.model_copy(update={"llm": llm}), as_json=True, no_model=True)
+    call = event(out).llm
+    assert call is not None
+    assert call.judged_by == "offline"
+
+
+def test_the_context_and_the_prompts_have_labels_and_no_number_of_trust(filled: Settings, ask: Shown) -> None:
+    _, out, _ = ask(filled, context=True)
+    assert out.count("[TRUST_TIER: HIGH]") == 1
+    assert out.index("[TRUST_TIER: HIGH]") < out.index("[TRUST_TIER: MEDIUM]") < out.index("[TRUST_TIER: LOW]")
+    _, out, _ = ask(filled, prompt="analyst", as_json=True)
+    messages = json.loads(out)
+    assert {message["role"] for message in messages} == {"system", "user"}
+    text = " ".join(message["content"] for message in messages)
+    assert "[TRUST_TIER: HIGH] Source:" in text
+    assert not any(number in text for number in ("83", "59"))
+
+
+def test_the_query_may_come_on_standard_input(filled: Settings, ask: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{TEXT}\n".encode())))
+    _, out, _ = ask(filled, "-", as_json=True)
+    assert event(out).query == TEXT
+
+
+def test_a_model_that_is_down_is_told_as_one_with_what_to_do(tmp_path: Path, ask: Shown) -> None:
+    shipped = settings_at(tmp_path)
+    llm = LlmSettings(base_url="http://127.0.0.1:9/v1", model="m", cache_path=None, max_backoff_seconds=0.05)
+    file = tmp_path / "candidates"
+    file.write_text('{"url": "https://a.example/1", "title": "Bridge", "content": "bridge"}')
+    # The second try waits for a turn under the limits.
+    free = ModelLimits(requests_per_minute=6000, tokens_per_minute=10**7)
+    models = shipped.models.model_copy(update={"limits": {"m": free}})
+    status, out, err = ask(shipped.model_copy(update={"llm": llm, "models": models}), candidates=file)
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert "the model's server 127.0.0.1:9 can't be reached" in err
+    assert "ASSAY_LLM__BASE_URL" in err
+    assert "--no-model" in err
+
+
+def test_no_model_is_advised_only_where_it_is_a_model_that_is_missing(filled: Settings, ask: Shown) -> None:
+    """A busy engine while a model is configured: to leave that one out would not help."""
+    llm = LlmSettings(base_url="http://127.0.0.1:9/v1", model="m", cache_path=None)
+    query = filled.query.model_copy(update={"parallel": 0})
+    status, _, err = ask(filled.model_copy(update={"llm": llm, "query": query}))
+    assert (status, err.count("\n")) == (1, 1)
+    assert "0 queries are under way already; ask again later (again in 1 s)" in err
+    assert "--no-model" not in err
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.2, " (again in 1 s)"), (29.6, " (again in 30 s)"), (None, "")])
+def test_a_pause_is_rounded_up(seconds: float | None, told: str) -> None:
+    assert in_words(Refusal("unavailable", "down", seconds)) == f"down{told}"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(b"caf\xe9", "no text in UTF-8"), ("渡".encode() * 20_000, "longer than 4000"), (b"\n", "is empty")],
+)
+def test_what_comes_on_standard_input_and_is_no_query_is_told(
+    given: bytes, said: str, tmp_path: Path, ask: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+    status, out, err = ask(settings_at(tmp_path), "-")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+def test_candidates_come_from_a_file_in_several_forms(tmp_path: Path, ask: Shown) -> None:
+    settings = settings_at(tmp_path)
+    one, two = ({"url": f"https://a.example/{n}", "title": "Bridge", "content": f"bridge {n}"} for n in range(2))
+    answered = {"outcome": "emit", "reason": "", "events": [{"topic": "t", "key": "k", "value": two}]}
+    forms = {
+        "lines": json.dumps(one) + "\n\n" + json.dumps(two) + "\n",
+        "array": json.dumps([one, two], indent=1),
+        "answers of a trial": json.dumps(one) + "\n" + json.dumps(answered),
+    }
+    for name, text in forms.items():
+        file = tmp_path / "candidates"
+        file.write_text(text)
+        _, out, _ = ask(settings, candidates=file, as_json=True)
+        assert {result.url for result in event(out).results} == {one["url"], two["url"]}, name
+    status, out, _ = ask(settings, candidates=file, tiers=("A",))
+    assert status == 0
+    assert "None of the candidates fits" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "content", "said"),
+    [
+        (" \n", {}, None, "the query is empty"),
+        ("x" * 4001, {}, None, "longer than 4000 characters"),
+        ("渡" * 20_000, {}, None, "longer than 4000 characters"),
+        (b"caf\xe9".decode("utf-8", "surrogateescape"), {}, None, "no text in UTF-8"),
+        ("x", {"tiers": ("D",)}, None, "filters.tiers"),
+        ("x", {"app": "foo"}, None, "--app: 'foo' is no address such as http://127.0.0.1:8080"),
+        ("x", {"app": "http://"}, None, "no address"),
+        ("x", {"since": "soon"}, "[]", "date_from"),
+        ("x", {}, "{", "not JSON"),
+        ("x", {}, '{"url": "https://a.example/"}\n\n{', "candidates, line 3: not JSON"),
+        ("x", {}, '{"title": "no address"}', "candidates, line 1: candidates.0.url"),
+        ("x", {}, '{"url": "https://a.example/"}\n\n{"title": "no address"}', "candidates, line 3: candidates.1.url"),
+        ("x", {}, '[{"url": "https://a.example/"}, 7]', "candidates, candidate 2: candidates.1"),
+        ("!!!", {}, '{"url": "https://a.example/"}', "the query has no words"),
+        ("x", {}, "[" + ", ".join(['{"url": "https://a.example/"}'] * 201) + "]", "200 at most"),
+        ("x", {"candidates": Path("/nowhere/at/all")}, None, "No such file"),
+    ],
+)
+def test_a_request_that_can_not_be_meant_is_told_in_a_line(
+    tmp_path: Path, ask: Shown, text: str, options: dict[str, Any], content: str | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / "candidates").write_text(content)
+        options = {**options, "candidates": tmp_path / "candidates"}
+    status, out, err = ask(settings_at(tmp_path), text, **options)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+def test_without_an_index_one_line_says_what_to_do_and_nothing_is_made(tmp_path: Path, ask: Shown) -> None:
+    status, out, err = ask(settings_at(tmp_path))
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert "assay run" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_an_index_that_an_application_has_is_asked_for_there(
+    tmp_path: Path, ask: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "PATIENCE_SECONDS", 0.0)
+    settings = settings_at(tmp_path)
+    await fill(settings)
+    owner = LiveServices(settings)
+    await owner.open_index()
+    route = QueryRoute(QueryEngine(settings, owner), settings.query, "")
+    try:
+        async with HttpServer(route, HttpSettings(port=0)) as server:
+            port = int(server.address.rpartition(":")[2])
+            there = settings.model_copy(update={"http": settings.http.model_copy(update={"port": port})})
+            status, out, err = await asyncio.to_thread(ask, there)
+            assert (status, err) == (0, "")
+            assert f"answered by http://127.0.0.1:{port}/query" in out
+            status, _, err = await asyncio.to_thread(ask, there, without=frozenset({"mmr"}))
+            assert status == 2
+            assert "leave them out" in err
+        status, _, err = await asyncio.to_thread(ask, there)
+        assert (status, err.count("\n")) == (1, 1)
+        assert "another process owns the index" in err
+        assert "ASSAY_HTTP__PORT" in err
+    finally:
+        await owner.aclose()
+
+
+@pytest.mark.parametrize("columns", [120, 80, 40])
+def test_it_is_as_wide_as_the_readers_lines_with_wide_characters_and_a_long_address(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    request = RankingRequested(request_id="q", query="展覽")
+    long = ranked(1, title="台北市立美術館" * 12, url="https://a.example/" + "x" * 200, because=["有兩個字" * 20])
+    old = ranked(
+        2, trust_label="LOW", cts_score=None, _reasoning_metadata={"trust_label": "LOW", "label_source": "fallback"}
+    )
+    why = StageNote(stage=StageName.MMR, outcome=StageOutcome.RAN, because="relevance counts a lot, " * 9)
+    place = "http://assay.example:8080/query"
+    print_results(completed(request, long, old, notes=(why,)), 0.1, place)
+    table = capsys.readouterr().out
+    assert max(cell_len(line) for line in table.splitlines()) <= columns
+    assert table.count("x") >= 200
+    assert "LOW*" in table
+    assert "* the page has no score" in table
+
+
+def test_lines_for_a_pipe_stay_whole(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    place = f"http://assay.example/{'x' * 150}/query"
+    print_results(completed(RankingRequested(request_id="q", query="x"), ranked(1)), 0.1, place)
+    assert f"answered by {place}; no judge asked" in capsys.readouterr().out
+
+
+def test_a_stage_that_failed_is_told_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = StageNote(stage=StageName.RANKING, outcome=StageOutcome.FAILED, because="time-out after 20 s")
+    request = RankingRequested(request_id="q", query="x")
+    call = LlmCall(
+        judged_by="model", model="small", prompt_version="1", temperature=0.0, cost_usd=None, outcome=CallOutcome.ERROR
+    )
+    print_results(completed(request, ranked(1), notes=(failed,), llm=call), 0.1, "")
+    out = capsys.readouterr().out
+    assert "ranking failed: time-out after 20 s" in out
+    assert out.endswith("; small failed, the order before it stands, cost unknown\n")
+    assert "judged" not in out
+
+
+def test_nothing_but_lines_is_left_of_control_characters() -> None:
+    assert printable("a\x1b[2Jb\r\nc\u202ed\u200be\x00\t") == "a\ufffd[2Jb\ufffd\nc\ufffdd\ufffde\ufffd\ufffd"

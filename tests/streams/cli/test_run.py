@@ -1,0 +1,64 @@
+"""``assay run`` where its Kafka does not answer."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.samples import environment
+
+
+@pytest.mark.parametrize("wished", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_while_it_waits_for_a_silent_kafka(wished: signal.Signals, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = f"127.0.0.1:{silent.getsockname()[1]}"
+        with subprocess.Popen(
+            [sys.executable, "-c", "from streams.cli.main import main; main()", "run", "score_page"],
+            cwd=tmp_path,
+            env=environment(ASSAY_KAFKA__BOOTSTRAP_SERVERS=where, ASSAY_HTTP__PORT="0"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            silent.settimeout(60)
+            connection, _ = silent.accept()
+            process.send_signal(wished)
+            out, err = process.communicate(timeout=60)
+            connection.close()
+    # Nothing was in hand, so nothing is left undone; and nobody has to read a traceback.
+    assert process.returncode == 0
+    assert out == err == b""
+
+
+def test_a_start_that_comes_to_no_end_is_seen(tmp_path: Path) -> None:
+    """A group that is given no partitions waits for them; whoever runs it must be told to start it anew."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        flags = {
+            "ASSAY_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{silent.getsockname()[1]}",
+            "ASSAY_KAFKA__CREATE_TOPICS": "false",
+            "ASSAY_PIPELINE__STALLED_SECONDS": "1",
+            "ASSAY_HTTP__PORT": "0",
+        }
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                "from streams.cli.main import main; main()",
+                "run",
+                "score_page",
+                "--drain",
+                "--json",
+            ],
+            cwd=tmp_path,
+            env=environment(**flags),
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert b"wedged; a restart may help" in done.stderr
+    assert b"assay.score_page: the group has given out no partitions" in done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["caught_up"] is False

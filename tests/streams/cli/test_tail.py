@@ -1,0 +1,93 @@
+import json
+from typing import Any
+
+import pytest
+from aiokafka import ConsumerRecord
+
+from streams.cli.tail import as_json_line, as_line, run_tail
+from streams.settings import load_settings
+
+HTML = (("content-type", b"text/html; charset=utf-8"),)
+
+
+def record(value: bytes | None, *headers: tuple[str, bytes | None], key: bytes | None = b"k") -> Any:
+    return ConsumerRecord("pages.crawled.v1", 3, 7, 1_767_323_045_000, 0, key, value, None, 0, 0, headers)
+
+
+def told(*arguments: Any, **named: Any) -> dict[str, Any]:
+    text = as_json_line(record(*arguments, **named))
+    text.encode()
+    assert "\n" not in text
+    return dict(json.loads(text))
+
+
+def test_a_record_has_its_place_key_headers_and_value() -> None:
+    assert told(b'{"url": "https://a.example/"}', ("ce_id", b"1"), ("odd", b"\xff\xfe"), ("none", None)) == {
+        "topic": "pages.crawled.v1",
+        "partition": 3,
+        "offset": 7,
+        "timestamp": "2026-01-02T03:04:05+00:00",
+        "key": "k",
+        "headers": {"ce_id": "1", "odd": {"base64": "//4="}, "none": None},
+        "value": {"url": "https://a.example/"},
+    }
+    assert told(None, key=None) | {"headers": {}} == told(None, key=None)
+
+
+@pytest.mark.parametrize(
+    ("value", "headers", "type_"),
+    [
+        (b"<p>page", HTML, "text/html; charset=utf-8"),
+        (b"42", HTML, "text/html; charset=utf-8"),
+        (b"<p>page", (), None),
+        (b"\xff\xfe\x00", (), None),
+        (b'{"score": NaN}', (), None),
+        (b"[" * 100_000, (), None),
+        (b"1" * 5_000, (), None),
+        (b"", (), None),
+    ],
+)
+def test_what_is_no_json_is_told_by_its_size(value: bytes, headers: Any, type_: str | None) -> None:
+    assert told(value, *headers)["value"] == {"bytes": len(value), "content_type": type_}
+
+
+def test_no_depth_is_too_much() -> None:
+    """A depth that no parser takes is told by its size; up to there all of it is shown."""
+    for depth in range(800, 1000, 7):
+        text = b'{"a":' * depth + b"1" + b"}" * depth
+        inner, seen = told(text)["value"], 0
+        while isinstance(inner, dict) and "a" in inner:
+            inner, seen = inner["a"], seen + 1
+        assert (inner, seen) in [(1, depth), ({"bytes": len(text), "content_type": None}, 0)], depth
+
+
+def test_lone_surrogates_do_not_break_the_line() -> None:
+    assert told(b'{"text": "\\ud800"}')["value"] == {"text": "?"}
+
+
+def test_people_see_place_key_and_the_beginning() -> None:
+    assert as_line(record(b'{"a": 1}')).plain == '3/7 k {"a": 1}'
+    assert as_line(record(None, key=None)).plain == "3/7  null"
+    long = as_line(record(json.dumps("x" * 5000).encode())).plain
+    assert len(long) < 500
+    assert long.endswith("…")
+
+
+def test_a_terminal_is_not_steered_by_a_key_or_a_value() -> None:
+    line = as_line(record('"\\u001b]0;x \u009b2J \u202e"'.encode(), key=b"\x1b[2Jk\r\n")).plain
+    assert line.isprintable()
+
+
+def test_a_dead_letter_says_why_it_died() -> None:
+    notes = (("x-reason", b"invalid"), ("x-stage", b"decode"), ("x-error-message", b"url: missing"))
+    assert as_line(record(b"{}", *notes)).plain == "3/7 k invalid at decode: url: missing"
+
+
+@pytest.mark.parametrize("start", ["yesterday", "-1", "", "1.5"])
+def test_a_start_that_is_none_is_told(start: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_tail("pages.crawled.v1", load_settings(), start, None, as_json=False) == 2
+    assert "--from takes earliest, latest or an offset" in capsys.readouterr().err
+
+
+def test_a_marker_tells_which_letter_was_sent_again() -> None:
+    assert as_line(record(None, ("x-redriven-of", b"41\x1b"))).plain == "3/7 k 3/41\ufffd was sent again"

@@ -1,0 +1,226 @@
+"""What ``assay top`` makes of what workers and the cluster say, and how it fits the terminal."""
+
+import io
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import httpx2
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from rich.console import Console
+
+from streams.cli.output import table_console
+from streams.cli.top import NARROW, SORTS, TopOptions, View, make_view, run_top, top_screen
+from streams.cli.top_workers import (
+    Look,
+    Worker,
+    WorkerAddressError,
+    _samples,
+    look_at,
+    quantiles,
+    rate,
+    total,
+    worker_url,
+)
+from streams.kafka.lag import GroupLag
+from streams.settings import load_settings
+from streams.telemetry import metric_defs as defs
+from streams.telemetry.metrics import Metrics
+from streams.topology import HANDLERS
+
+EVENTS = {"handler": "score_page", "outcome": "emit", "reason": "", "lane": "live"}
+
+
+def exposition(events: float = 0, ages: tuple[float, ...] = (), cost: float = 0, left: float | None = None) -> str:
+    metrics = Metrics(CollectorRegistry())
+    metrics.handler_events_total.labels(**EVENTS).inc(events)
+    metrics.handler_in_flight.labels("score_page").set(3)
+    metrics.retries_total.labels("score_page", "timeout", "live").inc(2)
+    metrics.dead_events_total.labels("score_page", "handler_bug", "handle", "live").inc(1)
+    metrics.breaker_open.labels("judge_relevance", "live").set(1)
+    metrics.llm_breaker_open.labels("m").set(1)
+    for age in ages:
+        metrics.event_age_seconds.labels("score_page").observe(age)
+    if cost:
+        metrics.llm_cost_usd_total.labels("judge_relevance", "m").inc(cost)
+    if left is not None:
+        metrics.llm_budget_left_usd.set(left)
+    return generate_latest(metrics.registry).decode()
+
+
+def worker(*looks: tuple[float, str]) -> Worker:
+    its = Worker("http://worker-1:8080/metrics")
+    for at, text in looks:
+        its.add(Look(at, _samples(text)))
+    return its
+
+
+def test_rates_are_increases_over_time_and_a_restart_begins_at_zero() -> None:
+    steady = worker((0.0, exposition(100)), (10.0, exposition(150)))
+    assert rate([steady], defs.HANDLER_EVENTS, handler="score_page") == 5
+    restarted = worker((0.0, exposition(100)), (10.0, exposition(20)))
+    assert rate([steady, restarted], defs.HANDLER_EVENTS, handler="score_page") == 7
+    assert rate([worker((0.0, exposition(100)))], defs.HANDLER_EVENTS) is None
+    assert rate([], defs.HANDLER_EVENTS) is None
+    assert total([steady, restarted], defs.HANDLER_EVENTS) == 170
+
+
+def test_what_a_run_has_published_is_in_the_rate_too() -> None:
+    metrics = Metrics(CollectorRegistry())
+    looks = []
+    for at, live, replayed in ((0.0, 10, 0), (10.0, 20, 40)):
+        metrics.handler_events_total.labels(**EVENTS).inc(live)
+        metrics.handler_events_total.labels(**EVENTS | {"lane": "replay"}).inc(replayed)
+        metrics.handler_in_flight.labels("score_page").set(3)
+        looks.append((at, generate_latest(metrics.registry).decode()))
+    view = make_view(load_settings(), [worker(*looks)], [], "")
+    [row] = [row for row in view.rows if row.handler == "score_page"]
+    assert row.rate_per_second == 6
+
+
+def test_rates_forget_what_is_over() -> None:
+    its = worker((0.0, exposition(0)), (10.0, exposition(1000)), (39.0, exposition(1000)), (50.0, exposition(1000)))
+    assert its.seconds == 40
+    assert rate([its], defs.HANDLER_EVENTS) == 0
+
+
+def test_ages_are_those_of_the_window_else_of_all_time() -> None:
+    old, new = (0.2,) * 100, (40.0,) * 50
+    moving = worker((0.0, exposition(ages=old)), (10.0, exposition(ages=old + new)))
+    [median] = quantiles([moving], defs.EVENT_AGE, [0.5], handler="score_page")
+    assert median is not None
+    assert 30 < median < 60
+    resting = worker((0.0, exposition(ages=old)), (10.0, exposition(ages=old)))
+    [median] = quantiles([resting], defs.EVENT_AGE, [0.5], handler="score_page")
+    assert median is not None
+    assert 0.1 < median <= 0.25
+    assert quantiles([resting], defs.EVENT_AGE, [0.5, 0.99], handler="index_page") == [None, None]
+
+
+@pytest.mark.parametrize("text", ["", "http://", "ftp://worker", "http://worker:port", "http://[::1", "worker:0"])
+def test_an_address_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(WorkerAddressError, match="is no worker's address"):
+        worker_url(text)
+    assert run_top(load_settings(), TopOptions(urls=[text])) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_order_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_top(load_settings(), TopOptions(sort="size")) == 2
+    assert "there are topology, rate, lag, age, dead, cost" in capsys.readouterr().err
+
+
+def view(**budget: float) -> View:
+    late = exposition(10, ages=(100.0,) * 10, cost=1.25, left=0.5)
+    lag = GroupLag("score_page", "pages.crawled.v1", "assay.score_page", True, 123_456, 700.0, 100.0, 0)
+    retry = GroupLag("index_page", "retry", "g", True, 5, 630.0, 100.0, 1, delay_seconds=600)
+    own = GroupLag("index_page", "pages.scored.v1", "g", True, 0, 0.0, None, 1)
+    settings = load_settings(llm={"budget_usd_per_day": 2.0, **budget})
+    workers = [worker((0.0, late), (2.0, late)), Worker("http://worker-2:8080/metrics", problem="ConnectError")]
+    return make_view(settings, workers, [lag, own, retry], "")
+
+
+def test_a_view_has_what_workers_and_cluster_said() -> None:
+    seen = view()
+    rows = {row.handler: row for row in seen.rows}
+    score = rows["score_page"]
+    assert (score.lag_records, score.lag_seconds, score.members) == (123_456, 700.0, 0)
+    assert (score.in_flight, score.retries, score.dead, score.cost_usd) == (3, 2, 1, None)
+    assert score.age_p99_seconds is not None
+    assert score.age_p99_seconds > score.slo_seconds
+    # What waits in a retry topic is late only beyond its delay.
+    assert (rows["index_page"].lag_records, rows["index_page"].lag_seconds) == (5, 30.0)
+    assert rows["index_page"].rate_per_second is None
+    assert (rows["judge_relevance"].breaker_open, rows["judge_relevance"].cost_usd) == (True, 1.25)
+    assert (seen.cost_usd, seen.cost_today_usd, seen.budget_usd) == (1.25, 1.5, 2.0)
+    assert (seen.workers, seen.models_left_alone) == (1, ("m",))
+
+
+def drawn(width: int, sort: str = "topology", keys: bool = False, **console: Any) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=width, highlight=False, **console).print(top_screen(view(), sort, width, keys))
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_it_fits_and_nothing_is_cut_off(width: int) -> None:
+    lines = drawn(width, keys=True)
+    assert max(map(len, lines)) <= width
+    assert len(lines) <= 24
+    text = "\n".join(lines)
+    assert "…" not in text
+    for told in (*(h.name for h in HANDLERS), "123 k", "$1.25", "models today $1.50 of $2.00", "q quit", "worker-2"):
+        assert told in text
+    assert "records wait and nobody reads: score_page" in text
+    assert "breaker open, intake is paused: judge_relevance" in text
+    assert ("members" in text) is (width == 120)
+
+
+@pytest.mark.parametrize(
+    ("terminal", "columns", "width"), [("1", 80, 80), ("1", 60, 80), ("1", 200, 200), ("", 80, 120)]
+)
+def test_one_look_is_as_wide_as_the_terminal(
+    terminal: str, columns: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("FORCE_COLOR", terminal), ("TERM", "xterm"), ("COLUMNS", str(columns))):
+        monkeypatch.setenv(name, value)
+    assert table_console(NARROW).width == width
+
+
+def test_rows_stand_in_the_order_that_was_asked_for() -> None:
+    assert drawn(80, "lag")[2].startswith("score_page")
+    assert drawn(80, "cost")[2].startswith("judge_relevance")
+    assert len({its.key for its in SORTS.values()}) == len(SORTS)
+
+
+def test_without_colours_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not any("\x1b[3" in line for line in drawn(80, force_terminal=True))
+    monkeypatch.delenv("NO_COLOR")
+    assert any("\x1b[31m" in line for line in drawn(80, force_terminal=True, color_system="standard"))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "problem"),
+    [
+        (200, exposition(1).encode(), ""),
+        (200, b"up 1\n", "it is no worker of Assay"),
+        (200, b"{ not metrics", "what it says is not in Prometheus's format"),
+        (200, b"assay_llm_breaker_open 1\n", "assay_llm_breaker_open has no label model; is it a worker of Assay?"),
+        (
+            200,
+            b'assay_event_age_seconds_bucket{handler="score_page",le="abc"} 1\n',
+            "assay_event_age_seconds_bucket has a bucket without a bound; is it a worker of Assay?",
+        ),
+        (
+            200,
+            b'assay_event_age_seconds_bucket{handler="score_page",le="NaN"} 1\n',
+            "assay_event_age_seconds_bucket has a bucket without a bound; is it a worker of Assay?",
+        ),
+        (
+            200,
+            exposition(1).encode() + b'assay_handler_in_flight{handler="index_page"} NaN\n',
+            "assay_handler_in_flight is nan; is it a worker of Assay?",
+        ),
+        (200, b"assay_llm_budget_left_usd +Inf\n", "assay_llm_budget_left_usd is inf; is it a worker of Assay?"),
+        (503, b"", "it answers 503"),
+    ],
+)
+async def test_a_worker_that_says_nothing_of_use_is_told(status: int, body: bytes, problem: str) -> None:
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as http:
+        Thread(target=http.serve_forever, daemon=True).start()
+        there = Worker(worker_url(str(http.server_address[1])))
+        async with httpx2.AsyncClient(trust_env=False) as client:
+            await look_at([there], client)
+            http.shutdown()
+    assert (there.problem, len(there.looks)) == (problem, 0 if problem else 1)

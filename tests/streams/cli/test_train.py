@@ -1,0 +1,140 @@
+"""``assay train`` on files, as a user runs it; on a real Kafka it is tested in ``tests/kafka/test_train.py``."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers.ranking.model import Manifest
+from streams.cli.train import TrainOptions, run_train
+from streams.ranking_model import read_ranking_model
+from streams.settings import Settings, load_settings
+from tests.command_line import Done, Ran
+from tests.handlers.training.feedback import completed, row, world
+
+Train = Callable[..., Done]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Answers and feedback enough for the binary phase."""
+    return write(tmp_path, 60)
+
+
+def write(folder: Path, requests: int) -> dict[str, Path]:
+    pairs = list(world(requests))
+    paths = {"completed": folder / "completed.jsonl", "feedback": folder / "feedback.jsonl"}
+    paths["completed"].write_bytes(b"".join(answer.to_json() + b"\n" for answer, _ in pairs))
+    paths["feedback"].write_bytes(b"".join(one.to_json() + b"\n" for _, given in pairs for one in given))
+    return paths
+
+
+@pytest.fixture
+def train(ran: Ran, files: dict[str, Path]) -> Train:
+    """``train(folder)``, and settings and options where they matter."""
+
+    def run(out: Path, settings: Settings | None = None, **options: Any) -> Done:
+        return ran(run_train, settings or load_settings(), TrainOptions(**{"out": out, **files, **options}))
+
+    return run
+
+
+def test_a_model_is_written_that_can_be_loaded(train: Train, tmp_path: Path) -> None:
+    out = tmp_path / "models" / "one"
+    done = train(out, as_json=True)
+    answer = done.document
+    assert done.status == 0
+    assert sorted(path.name for path in out.iterdir()) == ["card.md", "manifest.json", "model.json"]
+    assert [path.name for path in out.parent.iterdir()] == ["one"]
+    model = read_ranking_model(str(out))
+    assert model.manifest == Manifest.model_validate_json((out / "manifest.json").read_bytes())
+    assert answer["model"]["version"] == model.manifest.version
+    assert (answer["trained"], answer["phase"], answer["features"]) == (True, "binary", 29)
+    assert (answer["labelled"], answer["requests"], answer["unreadable"]) == (600, 60, 0)
+    assert answer["metrics"]["ndcg_at_10"] > answer["compared"][0]["metrics"]["ndcg_at_10"]
+    assert answer["compared"][0]["order"] == "order as served"
+    assert set(answer["compared"][0]["difference"]) == {"ndcg_at_10", "low", "high", "queries", "least", "verdict"}
+    assert next(iter(answer["importance"])) == "keyword_overlap"
+    assert any("MODE=shadow" in line for line in answer["switch_on"])
+
+
+def test_the_same_data_gives_the_same_bytes(train: Train, tmp_path: Path) -> None:
+    """A folder that is there and empty is as good as none."""
+    (tmp_path / "two").mkdir()
+    assert [train(tmp_path / name, as_json=True).status for name in ("one", "two")] == [0, 0]
+    for name in ("manifest.json", "model.json", "card.md"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_the_next_model_is_compared_with_the_one_in_force(train: Train, tmp_path: Path) -> None:
+    assert train(tmp_path / "one").status == 0
+    settings = load_settings(ranking={"trees": {"mode": "shadow", "model": str(tmp_path / "one")}})
+    answer = train(tmp_path / "two", settings, as_json=True).document
+    version = read_ranking_model(str(tmp_path / "one")).manifest.version
+    assert [rival["order"] for rival in answer["compared"]] == ["order as served", f"feedback {version}"]
+    assert answer["compared"][1]["difference"]["ndcg_at_10"] == 0
+    assert answer["not_compared"] is None
+
+
+def test_people_are_told_the_figures_and_how_to_switch_it_on(train: Train, tmp_path: Path) -> None:
+    done = train(tmp_path / "one", load_settings(ranking={"trees": {"model": str(tmp_path / "none")}}))
+    for words in ("NDCG@10", "order as served", "keyword_overlap", "ASSAY_RANKING__TREES__MODE=shadow", "not compared"):
+        assert words in done.out
+    assert (done.status, done.err) == (0, "assay train: 600 labelled results of 60 requests\n")
+
+
+def test_too_little_is_refused_with_how_much_is_missing(train: Train, tmp_path: Path) -> None:
+    done = train(tmp_path / "one", **write(tmp_path, 32), as_json=True)
+    answer = done.document
+    assert "320 results have feedback, and it takes 500: 180 are missing" in done.err
+    assert (done.status, answer["trained"], answer["reason"], answer["missing"]) == (1, False, "too_few_labels", 180)
+    assert not (tmp_path / "one").exists()
+
+
+def test_nothing_is_ever_written_over(train: Train, files: dict[str, Path], tmp_path: Path) -> None:
+    for taken in (tmp_path, files["feedback"]):
+        before = sorted(tmp_path.iterdir())
+        done = train(taken)
+        assert (done.status, sorted(tmp_path.iterdir())) == (2, before)
+        assert "in use" in done.err
+
+
+def test_an_unknown_version_is_named_with_what_to_do(train: Train, files: dict[str, Path], tmp_path: Path) -> None:
+    with files["completed"].open("ab") as file, files["feedback"].open("ab") as feedback:
+        file.write(completed("z", [row()], version="ranking-features-50.v1").to_json() + b"\n")
+        feedback.write(b'{"request_id": "z", "url": "https://a.example/0", "clicked": true}\n')
+    done = train(tmp_path / "one", as_json=True)
+    assert done.status == 1
+    assert "--skip-other-versions" in done.err
+    done = train(tmp_path / "one", as_json=True, skip_other_versions=True)
+    assert (done.status, done.document["left_out"]) == (0, {"other_version": 1})
+
+
+def test_a_file_that_is_not_there_is_named(train: Train, tmp_path: Path) -> None:
+    done = train(tmp_path / "one", feedback=tmp_path / "nothing.jsonl")
+    assert done.status == 1
+    assert "nothing.jsonl: No such file" in done.err
+
+
+def test_lines_that_cannot_be_read_are_told_and_left_out(train: Train, files: dict[str, Path], tmp_path: Path) -> None:
+    with files["feedback"].open("ab") as feedback:
+        feedback.write(b"no json\n" * 12)
+    done = train(tmp_path / "one", as_json=True)
+    assert (done.status, done.err.count("left out: "), done.document["unreadable"]) == (0, 11, 12)
+    assert "2 more that can't be read" in done.err
+
+
+def test_without_xgboost_it_says_what_to_install(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    done = train(tmp_path / "one")
+    assert (done.status, (tmp_path / "one").exists()) == (1, False)
+    assert "pip install 'assay[rank]'" in done.err
+
+
+def test_without_a_kafka_it_says_what_to_do(train: Train, tmp_path: Path) -> None:
+    settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
+    done = train(tmp_path / "one", settings, completed=None, feedback=None)
+    assert done.status == 1
+    assert "no Kafka at 127.0.0.1:1; start one with `assay broker`" in done.err

@@ -1,0 +1,383 @@
+"""``assay try`` as people run it: lines in, lines out. What depends on the process runs in one of its own."""
+
+import asyncio
+import base64
+import dataclasses
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers.index_page import IndexPageRules, index_page
+from schemas.needs import Ask
+from streams.services import LiveServices
+from streams.settings import load_settings
+from streams.topology import HANDLERS, TOPIC_BYTES
+from tests.handlers.indexing.pages import scored_page
+from tests.rules import shipped_rules
+from tests.samples import EXAMPLES, environment, instance, run_assay, variables_of_assay
+
+PAGE = b'{"url":"https://a.example/1","html":"<title>T</title><p>Some text.</p>"}'
+BATCH = b'{"batchId":"b","query":"q","retrievedContent":[]}'
+MIB = 1024 * 1024
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", "from streams.cli.main import main; main()", *arguments]
+
+
+@dataclasses.dataclass(frozen=True)
+class Done:
+    """What a run of the command line left: its exit status and what it wrote."""
+
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+
+@pytest.fixture
+def assay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> Callable[..., Done]:
+    """Runs the command line in this process, in an empty folder and without Assay's variables."""
+    monkeypatch.chdir(tmp_path)
+    for name in variables_of_assay():
+        monkeypatch.delenv(name)
+
+    def run(*arguments: str, given: bytes = b"", **variables: str) -> Done:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            return Done(run_assay(*arguments), *capsysbinary.readouterr())
+
+    return run
+
+
+def answers(done: Done) -> list[dict[str, Any]]:
+    """The lines of standard output, each of which is UTF-8 JSON."""
+    assert done.stderr == b"", done.stderr.decode("utf-8", "replace")
+    return [json.loads(line) for line in done.stdout.decode("utf-8").splitlines()]
+
+
+def outcomes(done: Done) -> list[tuple[str, str | None]]:
+    return [(answer["outcome"], answer["reason"]) for answer in answers(done)]
+
+
+# --- one line for each line ------------------------------------------------------------------------------------------
+
+
+def test_every_line_has_its_answer_in_order_whatever_it_is(assay: Any) -> None:
+    cases: list[tuple[bytes, tuple[str, str | None]]] = [
+        (PAGE, ("emit", None)),
+        (b"", ("dead", "undecodable")),
+        (b"   ", ("dead", "undecodable")),
+        (PAGE[:-5], ("dead", "undecodable")),
+        (b"\xff\xfe\x00\x80", ("dead", "undecodable")),
+        (PAGE.replace(b"Some", b"\xff\xff"), ("dead", "undecodable")),
+        (b"null", ("dead", "invalid")),
+        (b"17", ("dead", "invalid")),
+        (b"[]", ("dead", "invalid")),
+        (b"{}", ("dead", "invalid")),
+        (b'{"url":17,"html":"<p>"}', ("dead", "invalid")),
+        (b'{"url":"https://a.example/","html":["<p>"]}', ("dead", "invalid")),
+        (b'{"url":"https://a.example/"}', ("dead", "invalid")),
+        (b'{"url":"https://a.example/\\u0000","html":"<p>"}', ("dead", "invalid")),
+        (b'{"url":"https://a.example/","html":"<p>A text with \\u0000 within.</p>"}', ("emit", None)),
+        (b'{"url":"https://a.example/","html":"\\ud800"}', ("dead", "undecodable")),
+        (b'{"url":"","html":"<p>"}', ("dead", "invalid")),
+        (b'{"url":"no address","html":"<p>"}', ("emit", None)),
+        (b'{"url":"https://a.example/","html":"","status":' + b"9" * 5000 + b"}", ("dead", "undecodable")),
+        (b'{"url":"https://a.example/","html":"","status":1e400}', ("dead", "invalid")),
+        (b'{"x":' * 50_000, ("dead", "undecodable")),
+        (b"[" * 100_000, ("dead", "undecodable")),
+        (b'{"url":"https://a.example/","html":"' + b"<div>" * 100_000 + b'"}', ("dead", "unreadable_page")),
+        (PAGE + b"\r", ("emit", None)),
+        (PAGE, ("emit", None)),
+    ]
+    done = assay("try", "score_page", given=b"\n".join(line for line, _ in cases) + b"\n")
+    assert done.returncode == 0
+    assert outcomes(done) == [expected for _, expected in cases]
+    first, *_, last = answers(done)
+    assert first == last
+    assert first["events"][0]["topic"] == "pages.scored.v1"
+    assert first["events"][0]["key"] == first["events"][0]["value"]["url"] == "https://a.example/1"
+    assert answers(done)[9]["detail"].startswith("url: ")
+
+
+def test_answers_of_one_trial_are_the_input_of_the_next(assay: Any) -> None:
+    scored = assay("try", "score_page", given=PAGE + b"\nnot json\n" + PAGE)
+    assert outcomes(scored) == [("emit", None), ("dead", "undecodable"), ("emit", None)]
+    indexed = assay("try", "index_page", given=scored.stdout)
+    # What died before has nothing for the next one, and stands where it stood.
+    assert outcomes(indexed) == [("emit", None), ("drop", "nothing_to_do"), ("emit", None)]
+    assert answers(indexed)[0]["events"][0]["topic"] == "documents.indexed.v1"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"outcome":"emit","reason":null,"events":[{"topic":"pages.scored.v1"}]}',
+        b'{"outcome":"emit","reason":null,"events":7}',
+        b'{"outcome":"emit","url":"https://a.example/"}',
+        b'{"outcome":' + b"[" * 100_000,
+    ],
+)
+def test_what_only_begins_like_an_answer_is_an_event_like_any_other(assay: Any, line: bytes) -> None:
+    [(outcome, _)] = outcomes(assay("try", "index_page", given=line))
+    assert outcome == "dead"
+
+
+def test_huge_lines_are_answered_and_the_run_goes_on(assay: Any) -> None:
+    def page_of(size: int) -> bytes:
+        text = b"<p>" + b"words in it " * 16 + b"</p>"
+        return b'{"url":"https://a.example/","html":"%s"}' % (text * (size // (len(text) + 1)))
+
+    lines = [page_of(8 * MIB - 100), page_of(TOPIC_BYTES + MIB), b"x" * (40 * MIB), PAGE]
+    done = assay("try", "score_page", given=b"\n".join(lines))
+    assert done.returncode == 0
+    assert outcomes(done) == [("emit", None), ("dead", "too_large"), ("dead", "too_large"), ("emit", None)]
+
+
+def test_a_last_line_without_its_end_and_no_line_at_all(assay: Any) -> None:
+    assert outcomes(assay("try", "score_page", given=PAGE + b"\n" + PAGE)) == [("emit", None)] * 2
+    assert answers(assay("try", "score_page", given=b"")) == []
+
+
+@pytest.mark.parametrize("handler", [h for h in HANDLERS if h.read is None], ids=lambda handler: handler.name)
+def test_every_handler_answers_its_examples_from_a_file(assay: Any, handler: Any, tmp_path: Path) -> None:
+    files = sorted((EXAMPLES / handler.consumes.name).glob("*.json"))
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(json.loads(f.read_text("utf-8"))) + "\n" for f in files))
+    answered = answers(assay("try", handler.name, "in.jsonl"))
+    assert [answer["outcome"] for answer in answered] == ["emit"] * len(files)
+    topics = {topic.name: topic for topic in handler.emits}
+    for answer in answered:
+        for event in answer["events"]:
+            topic = topics[event["topic"]]
+            assert topic.key(topic.event.model_validate(event["value"])) == event["key"]
+
+
+def test_what_needs_the_network_is_guarded_as_in_production_and_logs_go_elsewhere(assay: Any, tmp_path: Path) -> None:
+    (tmp_path / ".assay").touch()  # where the cache's folder would be made
+    wanted = {"extraction_id": "x", "query": "q", "reason": "aggregator_detected", "target_url": "http://127.0.0.1:9/"}
+    done = assay("try", "fetch_page", given=json.dumps(wanted).encode())
+    assert done.returncode == 0
+    [line] = done.stdout.splitlines()
+    assert json.loads(line)["events"][0]["value"]["failure"] == "forbidden_address"
+    assert b"fetch cache failed" in done.stderr
+
+
+# --- the step follow_listing -----------------------------------------------------------------------------------------
+
+
+def test_the_step_follow_listing_answers_with_a_bare_line(assay: Any) -> None:
+    items = "".join(
+        f'<li><article><h3><a href="/events/walk-{n}">Walk number {n}</a></h3></article></li>'
+        for n in range(4711, 4716)
+    )
+    listing = f"<main><h1>All events</h1><ul>{items}</ul></main>"
+    lines = [
+        json.dumps({"url": "https://a.example/events", "html": listing, "max_details": 3}),
+        json.dumps({"url": "https://a.example/events", "html": ""}),
+        json.dumps({"url": "no address", "html": "<a href='http://[::1'>x</a>" * 50}),
+        json.dumps({"html": listing}),
+        "",
+        '{"url":',
+        json.dumps({"url": "https://a.example/", "html": "<b>" * 200_000}),
+    ]
+    answered = answers(assay("try", "follow_listing", given="\n".join(lines).encode() + b"\n"))
+    assert len(answered) == len(lines)
+    assert [link["url"] for link in answered[0]["links"]] == [
+        f"https://a.example/events/walk-{n}" for n in (4711, 4712, 4713)
+    ]
+    assert set(answered[0]["links"][0]) == {"url", "text", "because"}
+    assert answered[1] == answered[2] == answered[6] == {"links": [], "next_page": None}
+    assert [answer.get("reason") for answer in answered[3:6]] == ["invalid", "undecodable", "undecodable"]
+
+
+# --- the step extract_snippet ----------------------------------------------------------------------------------------
+
+
+def test_the_step_extract_snippet_answers_with_a_bare_line(assay: Any) -> None:
+    said = "The tram depot opens at seven, and the first car leaves for the harbour a quarter of an hour later."
+    told = "電車總站早上七點開門，第一班車在七點一刻開往港口，週末則晚一個小時出發。"
+    page = f"<title>The depot</title><meta name=description content='When trams leave.'><p>{said}</p><p>Share</p>"
+    lines = [
+        json.dumps({"request_id": "r", "query": "q", "url": "https://a.example/", "html": page, "context": 7}),
+        json.dumps({"url": "https://b.example/", "content": f"{said}\nShare", "title": "Given"}),
+        json.dumps({"html_base64": base64.b64encode(f"<title>總站</title><p>{told}".encode("big5")).decode(),
+                    "content_type": "text/html; charset=big5"}),
+        json.dumps({"url": "https://c.example/", "title": None, "html": None, "content": None}),
+        json.dumps({"url": "https://d.example/", "html": "<b>" * 200_000}),
+        '{"url":',
+        json.dumps({"html": 7}),
+    ]  # fmt: skip
+    answered = answers(assay("try", "extract_snippet", given="\n".join(lines).encode() + b"\n"))
+    assert answered[0] == {
+        "url": "https://a.example/", "title": "The depot", "summary": "When trams leave.", "snippet": said,
+        "failure": None,
+    }  # fmt: skip
+    assert (answered[1]["title"], answered[1]["snippet"]) == ("Given", said)
+    assert (answered[2]["title"], answered[2]["snippet"], answered[2]["url"]) == ("總站", told, "")
+    assert [(answer["snippet"], answer["failure"]) for answer in answered[3:5]] == [(None, "no_meaningful_content")] * 2
+    assert [answer["reason"] for answer in answered[5:]] == ["undecodable", "invalid"]
+
+
+# --- exit status -----------------------------------------------------------------------------------------------------
+
+
+def test_a_dead_line_makes_the_status_1_only_where_that_was_asked_for(assay: Any) -> None:
+    assert assay("try", "score_page", given=b"{}").returncode == 0
+    assert assay("try", "score_page", "--strict", given=PAGE).returncode == 0
+    strict = assay("try", "score_page", "--strict", given=b"{}\n" + PAGE)
+    assert strict.returncode == 1
+    assert outcomes(strict) == [("dead", "invalid"), ("emit", None)]
+
+
+def complaint(done: Done) -> str:
+    """The one line on standard error; nothing is on standard output."""
+    assert done.stdout == b""
+    [line] = done.stderr.decode().splitlines()
+    assert line.startswith("assay")
+    return line
+
+
+def test_an_unknown_handler_is_wrong_usage_and_the_known_ones_are_named(assay: Any) -> None:
+    done = assay("try", "no_such")
+    assert done.returncode == 2
+    line = complaint(done)
+    assert all(
+        name in line
+        for name in ("no_such", "follow_listing", "extract_snippet", *(handler.name for handler in HANDLERS))
+    )
+
+
+def test_a_file_that_can_not_be_read_is_told_in_a_line(assay: Any, tmp_path: Path) -> None:
+    for name in ("nowhere.jsonl", str(tmp_path)):
+        done = assay("try", "score_page", name)
+        assert done.returncode == 1
+        assert name in complaint(done)
+
+
+def test_a_wrong_configuration_is_told_in_a_line(assay: Any) -> None:
+    done = assay("try", "score_page", ASSAY_KAFKA__TYPO="1")
+    assert done.returncode == 2
+    assert "kafka.typo" in complaint(done)
+
+
+# --- output ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_output_is_utf_8_whatever_the_terminal_thinks(tmp_path: Path) -> None:
+    page = '{"url":"https://a.example/å","html":"<title>中央社</title>"}'.encode()
+    done = subprocess.run(
+        command("try", "score_page"),
+        input=page,
+        capture_output=True,
+        cwd=tmp_path,
+        env=environment(PYTHONIOENCODING="utf-16", LC_ALL="C"),
+        timeout=60,
+    )
+    [answer] = answers(Done(done.returncode, done.stdout, done.stderr))
+    assert answer["events"][0]["key"] == "https://a.example/å"
+    assert answer["events"][0]["value"]["title"] == "中央社"
+
+
+def test_a_reader_that_has_seen_enough_ends_the_run_quietly(tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes((PAGE + b"\n") * 3000)
+    process = subprocess.Popen(
+        command("try", "score_page", str(source)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process, process.stdout, process.stderr:
+        assert json.loads(process.stdout.readline())["outcome"] == "emit"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 1
+
+
+def test_answers_stream(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        command("try", "classify_results"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
+        for _ in range(3):
+            process.stdin.write(BATCH + b"\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["outcome"] == "emit"
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+def test_trying_imports_no_client_and_builds_only_the_events_that_it_meets() -> None:
+    heavy = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "rich", "structlog", "uvicorn")
+    program = (
+        "import io, sys; from pathlib import Path; from streams.settings import load_settings;"
+        "from streams.cli.try_ import run_try;"
+        "sys.stdin = io.TextIOWrapper(io.BytesIO(sys.argv[1].encode()));"
+        "run_try('classify_results', None, load_settings(), False);"
+        f"print([name for name in {heavy} if name in sys.modules]);"
+        "from streams.topology import TOPICS;"
+        "print(*(topic.name for topic in TOPICS if topic.event.__pydantic_complete__))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, BATCH.decode()], capture_output=True, env=environment(), timeout=60
+    )
+    assert done.stderr == b""
+    answer, imported, built = done.stdout.splitlines()
+    assert json.loads(answer)["outcome"] == "emit"
+    assert imported == b"[]"
+    assert set(built.split()) <= {b"retrieval.batches.v1", b"results.classified.v1", b"extraction.needed.v1"}
+
+
+# --- queries ---------------------------------------------------------------------------------------------------------
+
+QUERY = b'{"request_id":"q","query":"boat race"}'
+
+
+def test_candidates_that_come_along_are_ranked_without_an_index(assay: Any, tmp_path: Path) -> None:
+    given = QUERY[:-1] + b',"candidates":[{"url":"https://a.example/1","title":"Boat race","content":"It is on."}]}'
+    [answer] = answers(assay("try", "rank_results", given=given))
+    [event] = answer["events"]
+    assert event["topic"] == "ranking.completed.v1"
+    assert event["value"]["stages"] == ["bm25", "ranking", "mmr", "reasoning"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_query_reads_the_index_that_is_there(assay: Any, tmp_path: Path) -> None:
+    async def fill(folder: Path) -> None:
+        page = scored_page("A", "The boat race starts at noon.", url="https://a.example/1", title="Boat race")
+        services = LiveServices(load_settings(index={"path": folder}))
+        asked = instance(Ask, index_page(page, shipped_rules(IndexPageRules)))
+        await services.answer(asked.need, None)
+        await services.aclose()
+
+    asyncio.run(fill(tmp_path / "index"))
+    [answer] = answers(assay("try", "rank_results", given=QUERY, ASSAY_INDEX__PATH=str(tmp_path / "index")))
+    [event] = answer["events"]
+    assert event["value"]["stages"][0] == "retrieval"
+    assert [result["cts_score"] for result in event["value"]["results"]] == [80]
+
+
+def test_a_query_without_an_index_says_where_there_is_none_and_makes_none(assay: Any, tmp_path: Path) -> None:
+    [answer] = answers(assay("try", "rank_results", given=QUERY))
+    assert (answer["outcome"], answer["reason"], answer["events"]) == ("retry", "unavailable", [])
+    assert f"there is no index at {tmp_path / '.assay' / 'index'}" in answer["detail"]
+    assert list(tmp_path.iterdir()) == []

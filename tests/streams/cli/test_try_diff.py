@@ -1,0 +1,245 @@
+"""``assay try --diff``: what another configuration would change, counted over lines that may be anything."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.cli.main import _run
+from streams.cli.progress import with_progress
+from streams.cli.try_diff import comparison_of
+from streams.topology import HANDLERS
+from tests.samples import EXAMPLES, environment
+
+HIGHER = "source_rules: {base_scores: {tier_3: 35}}\n"
+
+
+def page(number: int = 1, headings: int = 1, depth: int = 0) -> str:
+    html = "<title>T</title>" + "<div>" * depth + "<h2>Part</h2>" * headings + "<p>Some text.</p>"
+    return json.dumps({"url": f"https://a.example/{number}", "html": html})
+
+
+@pytest.fixture
+def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Any:
+    """Runs ``assay try --diff`` in this process; returns status, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(lines: list[str], other: str, *options: str, handler: str = "score_page") -> tuple[int, str, str]:
+        Path("in.jsonl").write_text("".join(line + "\n" for line in lines))
+        Path("other.yaml").write_text(other)
+        status = _run(["try", handler, "in.jsonl", "--config", "other.yaml", "--diff", *options])
+        out, err = capfdbinary.readouterr()
+        return status, out.decode(), err.decode()
+
+    return run
+
+
+def found(done: tuple[int, str, str], status: int = 0) -> dict[str, Any]:
+    assert (done[0], done[2]) == (status, "")
+    [line] = done[1].splitlines()
+    return dict(json.loads(line))
+
+
+def test_pages_that_move_are_told_with_the_components_that_moved_them(assay: Any) -> None:
+    told = found(assay([page(1), page(2), page(3, headings=0)], HIGHER, "--json"))
+    assert (told["handler"], told["pages"], told["moved_count"]) == ("score_page", 3, 2)
+    assert told["config_version_now"] != told["config_version_then"]
+    assert told["matrix"]["C"] == {"A": 0, "B": 2, "C": 1, "dead": 0}
+    assert (told["rescored"], told["reread"], told["unchanged"], told["more"]) == (1, 0, 0, 0)
+    assert told["labels"] == [{"label_now": "LOW", "label_then": "MEDIUM", "pages": 2}]
+    first = told["moved"][0]
+    assert (first["url"], first["score_now"], first["score_then"]) == ("https://a.example/1", 18, 43)
+    assert (first["tier_now"], first["tier_then"], first["other_thresholds"]) == ("C", "B", False)
+    assert first["components"] == [
+        {
+            "component": "base",
+            "points_now": 10,
+            "points_then": 35,
+            "because_now": "a.example is not listed",
+            "because_then": "a.example is not listed",
+        }
+    ]
+
+
+def test_thresholds_alone_move_pages_without_any_component(assay: Any) -> None:
+    told = found(assay([page()], "tiered_indexing: {tier_b: {min_cts: 18}}\n", "--json"))
+    [moved] = told["moved"]
+    assert (moved["tier_now"], moved["tier_then"], moved["label_now"], moved["label_then"]) == ("C", "B", "LOW", "LOW")
+    assert (moved["components"], moved["other_thresholds"]) == ([], True)
+
+
+def test_what_is_no_page_and_pages_that_die_are_counted(assay: Any) -> None:
+    lines = [page(1), page(2, depth=40), "{}", "", "[" * 5000, "x" * 100]
+    told = found(assay(lines, "page_reading: {max_depth: 20}\n", "--json"))
+    assert (told["pages"], told["moved_count"], told["unchanged"]) == (6, 1, 5)
+    assert told["dead"]["now"] == {"invalid": 1, "undecodable": 3}
+    assert told["dead"]["then"] == {"invalid": 1, "undecodable": 3, "unreadable_page": 1}
+    [moved] = told["moved"]
+    assert (moved["tier_then"], moved["score_then"]) == ("dead", None)
+    assert moved["detail_then"].startswith("unreadable_page: ")
+    assert found(assay(lines, "page_reading: {max_depth: 20}\n", "--json", "--strict"), status=1) == told
+
+
+def test_people_see_the_matrix_and_the_moves(assay: Any) -> None:
+    lines = [*(page(number) for number in range(1, 1300)), page(2000, depth=40), "{}"]
+    other = HIGHER + "page_reading: {max_depth: 20}\n"
+    assert "  then unreadable_page: " in assay(lines[-2:], other)[1]
+    assert "  by other thresholds\n" in assay([page()], "tiered_indexing: {tier_b: {min_cts: 18}}\n")[1]
+    status, out, err = assay(lines, other, "--limit", "2")
+    assert (status, err) == (0, "")
+    shown = [" ".join(line.split()) for line in out.splitlines()]
+    assert shown[0] == "1,301 pages, by tier"
+    assert "now \\ then A B C dead all now" in shown
+    assert "C · 1,299 · 1 1,300" in shown
+    assert "all then 0 1,299 0 2" in shown
+    assert "1,300 move: 1,299 up, 1 into the dead letters" in shown
+    assert "1 stays: 1 as they are" in shown
+    assert "labels: LOW → MEDIUM 1,299" in shown
+    assert "dead letters: invalid 1 → invalid 1, unreadable_page 1" in shown
+    assert "C → B 18 → 43 LOW → MEDIUM https://a.example/1" in shown
+    assert "base 10 → 35: a.example is not listed" in shown
+    assert shown[-1] == "and 1,298 more (--limit shows them)"
+
+
+def test_a_configuration_that_changes_nothing_here_is_said_so(assay: Any) -> None:
+    status, out, _ = assay([page()], "kafka: {topic_prefix: blue.}\n")
+    assert status == 0
+    assert out.startswith("the other configuration changes nothing that these decisions depend on\n")
+    assert "0 move\n1 stays: 1 as they are" in out
+    assert found(assay([], HIGHER, "--json"))["pages"] == 0
+
+
+def test_what_could_steer_a_terminal_is_not_shown(assay: Any) -> None:
+    line = json.dumps({"url": "https://a.example/\x1b[2J\u202e" + "x" * 1000, "html": "<h2>Part</h2>"})
+    _, out, _ = assay([line], HIGHER)
+    assert "https://a.example/\ufffd[2J\ufffdxxx" in out
+    assert "\x1b" not in out
+    assert max(map(len, out.splitlines())) < 400
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_narrow_terminal_of_any_encoding_shows_every_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], encoding: str
+) -> None:
+    (tmp_path / "other.yaml").write_text(HIGHER)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "20")
+    for arguments, figures in (
+        (["try", "score_page", "--config", "other.yaml", "--diff"], b"all then    0  1  0"),
+        (["estimate", "--articles", str(10**12)], b"10,000,000,000,000"),
+    ):
+        given, said = io.BytesIO(page().replace("/1", "/記事").encode()), io.BytesIO()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(said, encoding=encoding, write_through=True))
+        assert _run(arguments) == 0
+        assert figures in said.getvalue()
+    assert capsys.readouterr().err == ""
+
+
+def test_batches_tell_results_that_flip_and_extractions(assay: Any) -> None:
+    batches = [
+        json.dumps(json.loads(path.read_text("utf-8")))
+        for path in sorted((EXAMPLES / "retrieval.batches.v1").glob("*.json"))
+    ]
+    never = "retrievalEvaluation: {dimensionThresholds: {actionableInformation: 0.0}}\n"
+    told = found(assay(batches, never, "--json", handler="classify_results"))
+    assert told["batches"] == len(batches)
+    assert told["moved_count"] == 0
+    assert told["extractions"]["now"] > told["extractions"]["then"] == 0
+    assert told["extractions"]["changed"][0]["fewer"]
+    status, out, _ = assay(batches, never, handler="classify_results")
+    assert status == 0
+    assert f"{len(batches)} batches, results by type" in out
+    assert "extractions: 1 → 0, others in 1 batch\n" in out
+    assert "\n  - https://" in out
+
+
+def test_results_that_flip_are_shown_with_their_reasons(assay: Any) -> None:
+    items = "".join(f'<li><a href="/walks/{n}">Walk {n}</a></li>' for n in range(40))
+    listing = {"url": "https://a.example/walks", "title": "Walks", "content": "Walk 1", "html": f"<ul>{items}</ul>"}
+    batch = json.dumps({"batchId": "b", "query": "walks", "retrievedContent": [listing]})
+    never_a_listing = "classification: {bias: {aggregator: -50}}\n"
+    told = found(assay([batch], never_a_listing, "--json", handler="classify_results"))
+    assert sum(told["matrix"]["AGGREGATOR"].values()) == 1
+    assert told["matrix"]["AGGREGATOR"]["AGGREGATOR"] == 0
+    [flip] = told["moved"]
+    assert (flip["type_now"], flip["url"]) == ("AGGREGATOR", "https://a.example/walks")
+    status, out, _ = assay([batch], never_a_listing, handler="classify_results")
+    assert status == 0
+    assert "1 flips" in out
+    assert f"AGGREGATOR → {flip['type_then']}" in out
+
+
+# --- wrong usage -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("handler", "other", "says"),
+    [
+        ("score_page", "tiered_indexing: {tier_d: {min_cts: 1}}", "tiered_indexing.tier_d: is not a known key"),
+        ("score_page", "tiered_indexing: {tier_a: {min_cts: 5}}", "tiered_indexing"),
+        ("score_page", "colour: blue", "colour: is not a known key"),
+        ("score_page", "a: [\n", "other.yaml: "),
+        ("score_page", "source_rules: {base_scores: {tier_1: 70}}", "more than 100"),
+        ("nope", HIGHER, "there is no handler 'nope'"),
+        ("follow_listing", HIGHER, "of score_page and classify_results, not of follow_listing"),
+        ("extract_snippet", HIGHER, "not of extract_snippet"),
+        ("fetch_page", HIGHER, "not of fetch_page"),
+    ],
+)
+def test_wrong_usage_exits_2_with_one_line(assay: Any, handler: str, other: str, says: str) -> None:
+    status, out, err = assay([page()], other, handler=handler)
+    assert (status, out) == (2, "")
+    [line] = err.splitlines()
+    assert line.startswith("assay")
+    assert says in line
+
+
+def test_a_file_that_can_not_be_read_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "other.yaml").write_text(HIGHER)
+    arguments = ["try", "score_page", str(tmp_path / "nowhere"), "--diff", "--config", str(tmp_path / "other.yaml")]
+    assert _run(arguments) == 1
+    assert "nowhere: No such file" in capsys.readouterr().err
+
+
+def test_these_handlers_can_be_compared() -> None:
+    able = [handler.name for handler in HANDLERS if comparison_of(handler, 0)]
+    assert able == ["score_page", "classify_results"]
+
+
+# --- the process -----------------------------------------------------------------------------------------------------
+
+
+def test_a_comparison_imports_no_client_and_for_programs_no_tables(tmp_path: Path) -> None:
+    heavy = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "rich", "structlog", "uvicorn")
+    (tmp_path / "other.yaml").write_text(HIGHER)
+    program = (
+        "import sys; from pathlib import Path; from streams.settings import load_settings;"
+        "from streams.cli.try_diff import run_diff;"
+        "run_diff('score_page', None, load_settings(), load_settings(Path('other.yaml')), 50, False, True);"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=page().encode(), capture_output=True, cwd=tmp_path, env=environment()
+    )
+    assert done.stderr == b""
+    answer, imported = done.stdout.splitlines()
+    assert json.loads(answer)["moved_count"] == 1
+    assert imported == b"[]"
+
+
+def test_a_bar_is_drawn_only_for_a_file_and_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_bytes(b"one\ntwo\n")
+    with file.open("rb") as source, with_progress(source, file) as watched:
+        assert watched is source
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with file.open("rb") as source, with_progress(source, None) as watched:
+        assert watched is source
+    with file.open("rb") as source, with_progress(source, file) as watched:
+        assert watched is not source
+        assert watched.readline() == b"one\n"

@@ -1,0 +1,115 @@
+"""Turns at hosts, under virtual time."""
+
+import asyncio
+
+import pytest
+
+from streams.fetch.host_pacing import HostPacing
+from streams.fetch.settings import FetchSettings
+from streams.files import KeyedLocks
+from tests.streams.fetch.virtual import VirtualTime
+
+
+def polite(time: VirtualTime, **settings: float) -> HostPacing:
+    return HostPacing(FetchSettings.model_validate({"min_delay_seconds": 1.0, **settings}), time)
+
+
+async def visit(
+    politeness: HostPacing, host: str = "a", latency: float | None = 0.1, *, served: bool = True, **turn: float
+) -> None:
+    async with politeness.turn(host, **turn) as mine:
+        assert mine is not None
+        if latency is not None:
+            mine.answered(latency, served=served)
+
+
+async def test_the_pause_is_the_least_one_for_a_fast_host_and_none_for_another() -> None:
+    time = VirtualTime()
+    politeness = polite(time)
+    for host in ("a", "a", "b"):
+        await visit(politeness, host)
+    assert time.slept == [1.0]
+
+
+async def test_a_slow_host_gets_more_rest_up_to_a_bound() -> None:
+    time = VirtualTime()
+    politeness = polite(time, max_delay_seconds=6.0)
+    for latency in (9.0, 9.0, 9.0, 0.0, 0.0):
+        await visit(politeness, latency=latency)
+    assert time.slept == [5.0, 6.0, 6.0, 3.0]
+
+
+async def test_errors_never_speed_up() -> None:
+    time = VirtualTime()
+    politeness = polite(time)
+    await visit(politeness, latency=9.0)
+    for _ in range(3):
+        await visit(politeness, latency=0.0, served=False)
+        assert politeness.wait("a") == 5.0
+    await visit(politeness, latency=7.0, served=False)
+    assert politeness.wait("a") == 6.0, "an error that takes long is a sign of trouble all the same"
+    async with politeness.turn("a") as turn:
+        assert turn is not None
+        turn.failure()
+    assert politeness.wait("a") == 12.0
+
+
+async def test_a_site_s_own_wish_comes_on_top() -> None:
+    time = VirtualTime()
+    politeness = polite(time, max_delay_seconds=20.0)
+    await visit(politeness, crawl_delay=7.0)
+    assert politeness.wait("a") == 7.0
+    await visit(politeness, "b", crawl_delay=500.0)
+    assert politeness.wait("b") == 20.0
+
+
+async def test_nobody_waits_longer_than_patience_allows() -> None:
+    time = VirtualTime()
+    politeness = polite(time, retry_after_seconds=10.0, max_delay_seconds=5.0)
+    async with politeness.turn("a") as turn:
+        assert turn is not None
+        turn.failure(wish=86_400.0)
+    async with politeness.turn("a") as refused:
+        assert refused is None
+    assert time.slept == []
+
+
+async def test_a_turn_in_which_nothing_was_asked_costs_no_pause() -> None:
+    politeness = polite(VirtualTime())
+    await visit(politeness, latency=None)
+    assert politeness.wait("a") == 0.0
+
+
+async def test_only_so_many_hosts_are_remembered() -> None:
+    politeness = polite(VirtualTime(), hosts=2)
+    for host in "abc":
+        await visit(politeness, host)
+    assert [politeness.wait(host) > 0 for host in "abc"] == [False, True, True]
+
+
+async def test_a_key_may_have_several_holders() -> None:
+    locks = KeyedLocks(2)
+    async with locks.hold("a"), locks.hold("a"), locks.hold("b"):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01), locks.hold("a"):
+                pass
+    assert len(locks) == 0
+
+
+async def test_locks_serve_in_order_and_are_forgotten() -> None:
+    locks = KeyedLocks()
+    order: list[int] = []
+
+    async def work(number: int) -> None:
+        async with locks.hold("key"):
+            order.append(number)
+            await asyncio.sleep(0)
+
+    cancelled = asyncio.create_task(work(99))
+    async with locks.hold("key"):
+        tasks = [asyncio.create_task(work(number)) for number in range(3)]
+        await asyncio.sleep(0)
+        cancelled.cancel()
+    await asyncio.gather(cancelled, *tasks, return_exceptions=True)
+    assert order == [0, 1, 2]
+    assert len(locks) == 0

@@ -1,0 +1,49 @@
+import ssl
+from typing import Any
+
+import pytest
+
+from streams.kafka.clients import MAX_REQUEST_BYTES, connection, group_of, make_admin, make_producer, make_reader
+from streams.kafka.settings import KafkaSettings
+from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES
+from tests.samples import instance
+
+
+def settings(**kafka: Any) -> KafkaSettings:
+    return KafkaSettings.model_validate({"bootstrap_servers": "a.example:9092", **kafka})
+
+
+def test_without_security_a_client_is_told_the_servers_only() -> None:
+    assert connection(settings()) == {"bootstrap_servers": "a.example:9092", "security_protocol": "PLAINTEXT"}
+
+
+def test_credentials_are_given_where_the_protocol_asks_for_them() -> None:
+    given = {"security_protocol": "SASL_PLAINTEXT", "sasl_username": "me", "sasl_password": "hunter2"}
+    options = connection(settings(**given))
+    assert options["sasl_mechanism"] == "PLAIN"
+    assert (options["sasl_plain_username"], options["sasl_plain_password"]) == ("me", "hunter2")
+    assert "ssl_context" not in options
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
+def test_tls_checks_the_certificate_and_the_name(protocol: str) -> None:
+    context = instance(ssl.SSLContext, connection(settings(security_protocol=protocol))["ssl_context"])
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+
+
+def test_groups_bear_the_prefix() -> None:
+    assert group_of(settings(), HANDLERS[0]) == f"assay.{HANDLERS[0].name}"
+    assert group_of(settings(topic_prefix="shop."), HANDLERS[0]) == f"shop.assay.{HANDLERS[0].name}"
+
+
+def test_what_a_topic_takes_fits_into_a_request() -> None:
+    assert TOPIC_BYTES < DEAD_LETTER_BYTES < MAX_REQUEST_BYTES
+
+
+async def test_clients_can_be_made_of_the_settings_without_a_connection() -> None:
+    for transactional_id in (None, "shop.assay.score_page.pages.crawled.v1.0"):
+        producer = make_producer(settings(), transactional_id, "assay.score_page")
+        await producer.stop()
+    await make_reader(settings(), "pages.scored.v1").stop()
+    await make_admin(settings()).close()

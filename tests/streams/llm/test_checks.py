@@ -1,0 +1,63 @@
+"""What is said before the first question: who answers, and what nobody could mean."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from streams.llm.checks import Check, remarks_on
+from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection
+
+KEPT = Path("llm.sqlite")
+URL = "http://localhost:8000/v1"
+PRICED = ModelsSection(limits={"default": ModelLimits(price_in=0.0, price_out=0.0)})
+ONE_CALL = ModelsSection(limits={"default": ModelLimits(price_in=0.0, price_out=0.0, in_flight=1)})
+DEAR = ModelsSection(limits={"default": ModelLimits(price_in=1.0, price_out=2.0)})
+UNPRICED = ModelsSection(limits={"default": ModelLimits(price_in=1.0)})
+
+
+def said(models: ModelsSection = PRICED, model: str = "m", **llm: Any) -> list[Check]:
+    settings = LlmSettings(**{"cache_path": KEPT, **llm})
+    remarks = remarks_on(settings, models, {"judge_relevance": model, "evaluate_search": model})
+    return [remark for remark in remarks if remark.state != "ok"]
+
+
+@pytest.mark.parametrize(
+    ("state", "words", "given"),
+    [
+        ("note", "the offline judge answers for evaluate_search, judge_relevance, by rules", {"model": ""}),
+        ("warn", "though a model is named; set ASSAY_LLM__API_KEY or ASSAY_LLM__BASE_URL", {}),
+        ("fail", "none is named for evaluate_search, judge_relevance", {"base_url": URL, "api_key": "k", "model": ""}),
+        ("note", "without a key", {"base_url": URL}),
+        ("warn", "has no path; most servers answer below /v1", {"base_url": "http://localhost:8000/", "api_key": "k"}),
+        ("warn", "none for m: what it costs is not known", {"api_key": "k", "models": UNPRICED}),
+        ("fail", "the budget can't be kept", {"api_key": "k", "models": UNPRICED, "budget_usd_per_day": 1.0}),
+        ("warn", "no bound for a day's costs", {"api_key": "k", "models": DEAR}),
+        ("warn", "more calls at once than it is allowed (1)", {"api_key": "k", "models": ONE_CALL}),
+        ("warn", "a restart pays again", {"api_key": "k", "cache_path": None}),
+    ],
+)
+def test_one_remark_for_each_thing(state: str, words: str, given: dict[str, Any]) -> None:
+    [remark] = said(**given)
+    assert remark.state == state
+    assert words in remark.sentence
+
+
+def test_where_all_is_well_it_is_said_who_is_asked_within_what_bounds() -> None:
+    settings = LlmSettings(base_url=URL, api_key=SecretStr("k"), cache_path=KEPT, budget_usd_per_day=2.0)
+    remarks = remarks_on(settings, PRICED, {"judge_relevance": "m"})
+    assert {remark.state for remark in remarks} == {"ok"}
+    assert [remark.what for remark in remarks] == ["models", "model", "limits", "budget"]
+
+
+def test_a_process_that_asks_nobody_has_nothing_to_say() -> None:
+    assert remarks_on(LlmSettings(), PRICED, {}) == []
+
+
+def test_nothing_that_is_said_shows_a_key() -> None:
+    everything = "; ".join(
+        remark.sentence for remark in said(models=UNPRICED, api_key="sesame", redis_url="redis://:sesame@localhost:1/0")
+    )
+    assert everything
+    assert "sesame" not in everything

@@ -1,0 +1,249 @@
+"""Answers and costs in Redis, on a real server."""
+
+import asyncio
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+import redis
+from redis.exceptions import RedisError
+
+from streams.llm.journal import Experience, JournalError, Usage, Used
+from streams.llm.redis_journal import PREFIX, RedisJournal
+
+DAY = "2025-01-02"
+SERVER = shutil.which("redis-server")
+
+pytestmark = pytest.mark.skipif(SERVER is None, reason="needs redis-server: apt-get install redis-server")
+
+
+@dataclass
+class Server:
+    """A ``redis-server`` that keeps nothing on disk."""
+
+    folder: Path
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+    asked: redis.Redis = field(init=False)
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        """Returns when it answers; a port that another process takes first is given up."""
+        for _ in range(5):
+            if not self.port:
+                with socket.socket() as free:
+                    free.bind(("127.0.0.1", 0))
+                    self.port = free.getsockname()[1]
+            options = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(self.folder)]
+            self.process = subprocess.Popen([str(SERVER), *options], stdout=subprocess.DEVNULL)
+            self.asked = redis.Redis(port=self.port, decode_responses=True)
+            while self.process.poll() is None:
+                try:
+                    self.asked.ping()
+                except RedisError:
+                    time.sleep(0.02)
+                else:
+                    return
+            self.asked.close()
+            self.port = 0
+        raise AssertionError("redis-server does not start")
+
+    def send(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def stop(self) -> None:
+        self.asked.close()
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest_asyncio.fixture
+async def store(server: Server) -> AsyncIterator[RedisJournal]:
+    server.asked.flushall()
+    store = RedisJournal(server.url)
+    yield store
+    await store.aclose()
+
+
+async def test_answers(store: RedisJournal, server: Server) -> None:
+    assert await store.get("k", 0) is None
+    assert await store.keep("k", '{"text": "„ja“"}', 0, 100.5, DAY, 0.5) == 0.5
+    assert await store.get("k", 0) == '{"text": "„ja“"}'
+    assert server.asked.ttl(f"{PREFIX}answer:k") in (99, 100)
+    assert server.asked.ttl(f"{PREFIX}costs:{DAY}") >= 86_400
+
+
+async def test_an_answer_is_forgotten_after_its_time(store: RedisJournal, server: Server) -> None:
+    await store.keep("k", "{}", 0, 1.9, DAY, 0.5)
+    assert 0 < server.asked.pttl(f"{PREFIX}answer:k") <= 1000
+
+
+async def test_what_is_kept_for_no_time_is_not_kept(store: RedisJournal) -> None:
+    assert await store.keep("k", "{}", 0, 0, DAY, 0.5) == 0.5
+    assert await store.get("k", 0) is None
+
+
+async def test_what_calls_took_is_summed_up(store: RedisJournal) -> None:
+    assert await store.experience("t", "m") == Experience()
+    for took in (10, 30):
+        await store.keep("k", "{}", 0, 9, DAY, 0.0, Used("t", "m", True, Usage(1, 100, 90, took, 500)))
+    assert await store.experience("t", "m") == Experience(Usage(2, 200, 180, 40, 1000), Usage())
+
+
+async def test_costs_of_a_replay_are_kept_for_longer_than_those_of_a_day(store: RedisJournal, server: Server) -> None:
+    await store.book("replay:spring", 0.5, None)
+    assert server.asked.ttl(f"{PREFIX}costs:replay:spring") > 30 * 86_400
+
+
+async def test_costs(store: RedisJournal) -> None:
+    assert await store.book(DAY, 0.6, 1.0) == (True, 0.6)
+    refused, total = await store.book(DAY, 0.6, 1.0)
+    assert refused is False
+    assert total == pytest.approx(0.6)
+    assert (await store.book(DAY, -0.5, 1.0))[0]
+    assert (await store.book(DAY, 0.6, None))[0]
+
+
+async def test_replicas_share_a_budget(store: RedisJournal, server: Server) -> None:
+    replicas = [store, RedisJournal(server.url), RedisJournal(server.url)]
+
+    async def books(replica: RedisJournal) -> int:
+        return sum([(await replica.book(DAY, 0.125, 5.0))[0] for _ in range(30)])
+
+    booked = sum(await asyncio.gather(*(books(replica) for replica in replicas)))
+    assert 38 <= booked <= 40, "a refused booking may refuse others for a moment, and none goes beyond the budget"
+    assert float(str(server.asked.get(f"{PREFIX}costs:{DAY}"))) == booked * 0.125
+    await asyncio.gather(*(replica.aclose() for replica in replicas[1:]))
+
+
+CALLS: list[Callable[[RedisJournal], Awaitable[object]]] = [
+    lambda store: store.get("k", 0),
+    lambda store: store.experience("t", "m"),
+    lambda store: store.keep("k", "{}", 0, 9, DAY, 1),
+    lambda store: store.book(DAY, 1, None),
+]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=["get", "experience", "keep", "book"])
+async def test_values_of_another_type_are_trouble(
+    store: RedisJournal, server: Server, call: Callable[[RedisJournal], Awaitable[object]]
+) -> None:
+    for name in ("answer:k", f"costs:{DAY}", "usage:t:m:opening"):
+        server.asked.lpush(f"{PREFIX}{name}", "of another program")
+    with pytest.raises(JournalError, match="ResponseError"):
+        await call(store)
+
+
+async def test_a_refused_write_keeps_and_books_nothing(store: RedisJournal, server: Server) -> None:
+    """A server that is full (maxmemory-policy noeviction) refuses all of a transaction."""
+    await store.book(DAY, 0.5, None)
+    server.asked.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(JournalError):
+            await store.keep("k", "{}", 0, 9, DAY, 1.0)
+        with pytest.raises(JournalError):
+            await store.book(DAY, 1.0, None)
+    finally:
+        server.asked.config_set("maxmemory", 0)
+    assert await store.get("k", 0) is None
+    assert await store.book(DAY, 0.0, None) == (True, 0.5)
+
+
+async def test_a_server_that_is_gone_is_trouble_until_it_is_back(store: RedisJournal, server: Server) -> None:
+    await store.book(DAY, 0.5, None)
+    server.stop()
+    for call in CALLS:
+        with pytest.raises(JournalError, match="ConnectionError"):
+            await call(store)
+    server.start()
+    assert await store.book(DAY, 0.25, None) == (True, 0.25), "this server keeps nothing over a restart"
+
+
+@asynccontextmanager
+async def swallowing_replies(server: Server, to: bytes) -> AsyncIterator[tuple[str, bytearray]]:
+    """The URL of a relay that passes no reply on after the command ``to``, and what clients have sent by it."""
+    sent = bytearray()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        down, up = await asyncio.open_connection("127.0.0.1", server.port)
+        asked = bytearray()
+
+        async def replies() -> None:
+            while data := await down.read(65536):
+                if to not in asked:
+                    writer.write(data)
+
+        replying = asyncio.create_task(replies())
+        while data := await reader.read(65536):
+            asked.extend(data)
+            sent.extend(data)
+            up.write(data)
+        up.write_eof()
+        await replying
+        up.close()
+        writer.close()
+
+    async with await asyncio.start_server(relay, "127.0.0.1", 0) as listener:
+        yield f"redis://127.0.0.1:{listener.sockets[0].getsockname()[1]}/0", sent
+
+
+async def test_a_booking_without_a_reply_is_sent_once(
+    store: RedisJournal, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server may have done it; sent again, it would be booked again."""
+    monkeypatch.setattr("streams.llm.redis_journal._SECONDS", 0.2)
+    async with swallowing_replies(server, to=b"INCRBYFLOAT") as (url, sent):
+        impatient = RedisJournal(url)
+        with pytest.raises(JournalError, match="TimeoutError"):
+            await impatient.book(DAY, 0.5, None)
+        with pytest.raises(JournalError, match="TimeoutError"):
+            await impatient.keep("k", "{}", 0, 9, DAY, 0.25)
+        await impatient.aclose()
+        assert await store.book(DAY, 0.0, None) == (True, 0.75)
+    keeping = sent[sent.index(b"MULTI") : sent.index(b"EXEC")]
+    assert all(command in keeping for command in (b"SET", b"INCRBYFLOAT", b"EXPIRE")), "an answer and its costs are one"
+
+
+async def test_a_server_that_hangs_is_trouble_until_it_goes_on(
+    store: RedisJournal, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.llm.redis_journal._SECONDS", 0.2)
+    impatient = RedisJournal(server.url)
+    await impatient.get("k", 0)
+    server.send(signal.SIGSTOP)
+    try:
+        for call in CALLS[:2]:
+            with pytest.raises(JournalError, match="TimeoutError"):
+                await call(impatient)
+    finally:
+        server.send(signal.SIGCONT)
+    assert await store.book(DAY, 0.5, None) == await impatient.book(DAY, 0.0, None)
+    await impatient.aclose()
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:x", "http://127.0.0.1"])
+def test_an_address_that_is_none_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(JournalError, match=r"^llm\.redis_url is no address: it is like redis://localhost:6379/0$"):
+        RedisJournal(url.replace("//", "//:hunter2@"))

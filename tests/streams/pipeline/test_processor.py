@@ -1,0 +1,380 @@
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from aiokafka import ConsumerRecord
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
+
+from schemas.event import Event, OutputIds
+from schemas.needs import Ask, FetchPages, Need
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
+from schemas.pages import CrawledPage
+from schemas.replies import PagesReply, Reply
+from streams.codec import OutputRecord
+from streams.pipeline.breaker import Breaker
+from streams.pipeline.handler_runner import HandlerRunner
+from streams.pipeline.metrics import PipelineMetrics
+from streams.pipeline.processor import Done, Pending, RecordProcessor
+from streams.settings import BreakerSettings, RetrySettings
+from streams.telemetry.metrics import Metrics
+from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPIC_BYTES, Handler, RetryTopic
+from tests.samples import instance, scored
+from tests.streams.doubles import PAGE, START, NoRules, VirtualClock, handler_of, raw_record
+
+PATIENCE = RetrySettings(max_attempts=2, first_seconds=1.0, max_seconds=1.0)
+DEAD_LETTERS = "pages.crawled.v1.assay.toy.dlq"
+PLACE = "pages.crawled.v1/3/17"
+"""The identity of ``raw_record()``, which brings none of its own."""
+
+
+class EmptyWorld:
+    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+        await asyncio.sleep(0)
+        return PagesReply(())
+
+
+class Bench:
+    """Work on one handler, with its clock and its metrics."""
+
+    def __init__(self, handler: Handler | Callable[..., Outcome | Ask], tier: RetryTopic | None = None) -> None:
+        self.clock = VirtualClock()
+        self.registry = CollectorRegistry()
+        observer = PipelineMetrics(Metrics(self.registry), "toy")
+        self.runner = HandlerRunner(
+            handler if isinstance(handler, Handler) else handler_of(handler),
+            NoRules(),
+            PATIENCE,
+            EmptyWorld(),
+            self.clock,
+            lambda: 1.0,
+            Breaker(BreakerSettings(), self.clock),
+            lambda again, replayed: observer.retried(again.reason, replayed),
+        )
+        self.work = RecordProcessor(self.runner, self.clock, observer, tier)
+
+    def outputs(self, record: ConsumerRecord | None = None) -> Sequence[OutputRecord]:
+        done = instance(Done, self.work.begin(record or raw_record()))
+        return done.outputs
+
+    def only(self, record: ConsumerRecord | None = None) -> OutputRecord:
+        [output] = self.outputs(record)
+        return output
+
+    def count(self, name: str, **labels: str) -> float:
+        return self.registry.get_sample_value(f"assay_{name}", {"handler": "toy", **labels}) or 0.0
+
+
+def emits(*events: Event) -> Callable[..., Outcome]:
+    return lambda *_: Emit(events)
+
+
+def texts(record: OutputRecord) -> dict[str, str]:
+    return {name: value.decode() for name, value in record.headers if value is not None}
+
+
+# --- outputs ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_output_is_written_to_the_topic_of_its_type_under_its_key() -> None:
+    output = Bench(emits(scored("https://a.example/2"))).only()
+    assert (output.topic, output.key) == (PAGES_SCORED.name, b"https://a.example/2")
+    assert json.loads(output.value or b"")["url"] == "https://a.example/2"
+
+
+def test_the_envelope_says_who_wrote_what_when_and_why() -> None:
+    headers = [("ce_id", b"input"), ("ce_correlationid", b"first"), ("traceparent", b"00-1"), ("assay_run", b"run-7")]
+    output = texts(Bench(emits(scored())).only(raw_record(headers=headers)))
+    assert output == {
+        "ce_specversion": "1.0",
+        "ce_id": OutputIds("toy", 1, NoRules().config_version).of("input", 0),
+        "ce_type": "pages.scored.v1",
+        "ce_source": "assay/toy",
+        "ce_time": "2025-01-02T03:04:05.000Z",
+        "ce_correlationid": "first",
+        "ce_causationid": "input",
+        "traceparent": "00-1",
+        "assay_run": "run-7",
+        "content-type": "application/json",
+    }
+
+
+def test_a_foreign_record_is_known_by_its_place() -> None:
+    output = texts(Bench(emits(scored())).only())
+    assert output["ce_id"] == OutputIds("toy", 1, NoRules().config_version).of(PLACE, 0)
+    assert output["ce_correlationid"] == output["ce_causationid"] == PLACE
+    assert "assay_run" not in output
+
+
+def test_the_same_record_twice_gives_the_same_ids_and_each_output_one_of_its_own() -> None:
+    bench = Bench(emits(scored("https://a.example/1"), scored("https://a.example/2")))
+    once = [texts(output)["ce_id"] for output in bench.outputs()]
+    bench.clock.seconds += 3600
+    again = [texts(output)["ce_id"] for output in bench.outputs()]
+    assert once == again
+    assert len(set(once)) == 2
+    other = [texts(output)["ce_id"] for output in bench.outputs(raw_record(offset=18))]
+    assert not set(once) & set(other)
+
+
+def test_a_redriven_dead_letter_causes_what_the_first_record_would_have() -> None:
+    bench = Bench(emits(scored()))
+    first = texts(bench.only())
+    letter = Bench(lambda *_: Dead(DeadReason.HANDLER_BUG)).only()
+    redriven = texts(bench.only(raw_record(headers=letter.headers, offset=4711)))
+    assert redriven["ce_id"] == first["ce_id"]
+    assert redriven["ce_causationid"] == first["ce_causationid"] == PLACE
+
+
+def test_an_identity_beyond_reason_is_not_carried_on() -> None:
+    output = Bench(emits(scored())).only(raw_record(headers=[("ce_id", b"x" * 10**6), ("assay_run", b"y" * 10**6)]))
+    assert texts(output)["ce_causationid"] == PLACE
+    assert output.size < 10_000
+
+
+def test_what_is_dropped_and_what_emits_nothing_writes_nothing() -> None:
+    assert Bench(lambda *_: Drop(DropReason.NOTHING_TO_DO)).outputs() == ()
+    assert Bench(emits()).outputs() == ()
+
+
+def test_a_page_without_a_fetch_time_has_that_of_its_record() -> None:
+    seen: list[CrawledPage] = []
+
+    def look(event: CrawledPage, rules: Any) -> Outcome:
+        seen.append(event)
+        return Drop(DropReason.NOTHING_TO_DO)
+
+    Bench(look).outputs(raw_record(timestamp=int(START.timestamp() * 1000)))
+    assert seen[0].fetched_at == START
+
+
+# --- dead letters ----------------------------------------------------------------------------------------------------
+
+
+def refused(bench: Bench, record: ConsumerRecord | None = None) -> tuple[str, str, str]:
+    """The reason, stage and words of the one dead letter that a record causes."""
+    record = record or raw_record()
+    letter = bench.only(record)
+    assert letter.topic == DEAD_LETTERS
+    assert (letter.key, letter.value) == (record.key, record.value), "the original is kept"
+    notes = texts(letter)
+    assert notes["x-root-id"] == PLACE
+    return notes["x-reason"], notes["x-stage"], notes["x-error-message"]
+
+
+def test_what_can_not_be_read_dies_at_decoding() -> None:
+    bench = Bench(emits(scored()))
+    assert refused(bench, raw_record(b"\xff{"))[:2] == ("undecodable", "decode")
+    assert refused(bench, raw_record(b"{}"))[:2] == ("invalid", "decode")
+    assert refused(bench, raw_record(None))[:2] == ("undecodable", "decode")
+    assert refused(bench, raw_record(b"x" * (TOPIC_BYTES + 1)))[:2] == ("too_large", "decode")
+    assert bench.count("dead_events_total", reason="invalid", stage="decode", lane="live") == 1
+
+
+def test_what_a_handler_refuses_or_stumbles_over_dies_at_handling() -> None:
+    assert refused(Bench(lambda *_: Dead(DeadReason.UNREADABLE_PAGE, "deep"))) == ("unreadable_page", "handle", "deep")
+    assert refused(Bench(lambda *_: 1 / 0))[:2] == ("handler_bug", "handle")  # type: ignore[arg-type]
+    assert refused(Bench(lambda *_: None))[:2] == ("handler_bug", "handle")  # type: ignore[arg-type]
+
+
+def test_an_output_that_was_not_declared_is_a_fault_and_nothing_of_it_is_written() -> None:
+    reason, stage, words = refused(Bench(emits(scored(), PAGE)))
+    assert (reason, stage, words) == ("output_invalid", "encode", "toy does not emit CrawledPage")
+
+
+def test_an_output_that_no_topic_takes_dies_whole() -> None:
+    reason, stage, words = refused(Bench(emits(scored(), scored(content="字" * (TOPIC_BYTES // 3)))))
+    assert (reason, stage) == ("output_too_large", "encode")
+    assert words.startswith("pages.scored.v1: ")
+
+
+def test_an_output_that_has_no_json_dies() -> None:
+    broken = scored().model_copy(update={"title": "\ud800"})
+    assert refused(Bench(emits(broken)))[:2] == ("output_invalid", "encode")
+    unaddressed = scored().model_copy(update={"url": "https://a.example/\ud800"})
+    assert refused(Bench(emits(unaddressed)))[:2] == ("output_invalid", "encode")
+
+
+def test_what_the_broker_refuses_later_dies_at_encoding() -> None:
+    bench = Bench(emits(scored()))
+    done = bench.work.refuse(raw_record(), Dead(DeadReason.OUTPUT_TOO_LARGE, "the broker says so"))
+    assert texts(done.outputs[0])["x-stage"] == "encode"
+    assert done.size == done.outputs[0].size > 0
+
+
+# --- work that waits -------------------------------------------------------------------------------------------------
+
+
+async def complete(bench: Bench, record: ConsumerRecord | None = None) -> OutputRecord:
+    record = record or raw_record()
+    pending = instance(Pending, bench.work.begin(record))
+    [output] = (await bench.work.complete(record, pending)).outputs
+    return output
+
+
+async def test_a_record_that_waits_for_the_world_is_completed_later() -> None:
+    ask = Ask(FetchPages(("https://a.example/",), "q"))
+    bench = Bench(handler_of(lambda *_: ask, lambda *_: Emit((scored(),)), rounds=1))
+    output = await complete(bench)
+    assert texts(output)["ce_id"] == texts(Bench(emits(scored())).only())["ce_id"]
+    assert bench.count("handler_events_total", outcome="emit", reason="", lane="live") == 1
+
+
+async def test_a_record_that_is_tried_in_vain_dies_after_its_pauses() -> None:
+    bench = Bench(lambda *_: Retry(RetryReason.UNAVAILABLE, "no answer"))
+    notes = texts(await complete(bench))
+    assert (notes["x-reason"], notes["x-stage"]) == ("retries_exhausted", "handle")
+    assert bench.clock.pauses == [1.0]
+    assert bench.count("retries_total", reason="unavailable", lane="live") == 1
+    assert bench.count("handler_duration_seconds_sum", lane="live") == 1.0, "pauses count as work"
+
+
+async def test_a_fault_while_completing_is_a_dead_letter_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: Any) -> Any:
+        raise LookupError("ours")
+
+    bench = Bench(lambda *_: Retry(RetryReason.UNAVAILABLE))
+    monkeypatch.setattr(bench.runner, "finish", broken)
+    assert texts(await complete(bench))["x-error-message"] == "LookupError: ours"
+
+
+# --- retry topics ----------------------------------------------------------------------------------------------------
+
+
+def patient(*delays: int) -> Handler:
+    retry = Retry(RetryReason.UNAVAILABLE, "no answer")
+    return replace(handler_of(lambda *_: retry), ordered_by_key=False, retry_later=delays)
+
+
+async def test_a_record_that_is_tried_in_vain_waits_in_the_first_retry_topic_as_it_was() -> None:
+    bench = Bench(patient(60, 10))
+    record = raw_record(headers=[("mine", b"\xff"), ("ce_id", b"input")])
+    later = await complete(bench, record)
+    assert (later.topic, later.key, later.value) == ("pages.crawled.v1.assay.toy.retry.10s", record.key, record.value)
+    assert later.headers[:2] == (("mine", b"\xff"), ("ce_id", b"input"))
+    notes = {name: (value or b"").decode() for name, value in later.headers[2:]}
+    due = int((bench.clock.now().timestamp() + 10) * 1000)
+    assert notes == {
+        "x-id": "input",
+        "x-root-id": "input",
+        "x-orig-topic": "pages.crawled.v1",
+        "x-orig-partition": "3",
+        "x-orig-offset": "17",
+        "x-orig-ts": "1700000000000",
+        "x-handler": "toy",
+        "x-run": "",
+        "x-reason": "unavailable",
+        "x-error-message": "no answer",
+        "x-attempt": "2",
+        "x-not-before": str(due),
+    }
+    assert bench.count("handler_events_total", outcome="retry", reason="unavailable", lane="live") == 1
+    assert bench.count("dead_events_total", reason="retries_exhausted", stage="handle") == 0
+
+
+async def from_tier(number: int, handler: Handler, before: OutputRecord) -> tuple[Bench, OutputRecord]:
+    """What becomes of a retried record in a retry topic."""
+    bench = Bench(handler, handler.tiers[number])
+    record = raw_record(before.value, before.headers, before.key, offset=4)
+    return bench, await complete(bench, replace(record, topic=before.topic, partition=0, timestamp=1))
+
+
+async def test_each_retry_topic_tries_once_and_after_the_last_the_record_dies_with_its_origin() -> None:
+    handler = patient(10, 60)
+    first = await complete(Bench(handler))
+    bench, second = await from_tier(0, handler, first)
+    assert second.topic == "pages.crawled.v1.assay.toy.retry.1m"
+    assert bench.clock.pauses == [], "one try, and no pause"
+    bench, letter = await from_tier(1, handler, second)
+    notes = texts(letter)
+    assert letter.topic == DEAD_LETTERS
+    assert notes["x-error-message"] == "unavailable after 4 tries: no answer"
+    assert [notes[f"x-orig-{name}"] for name in ("topic", "partition", "offset", "ts")] == [
+        "pages.crawled.v1",
+        "3",
+        "17",
+        "1700000000000",
+    ]
+    assert (notes["x-root-id"], "x-not-before" in notes) == (PLACE, False)
+
+
+async def test_a_record_that_passes_on_a_later_try_has_the_ids_of_a_first_one() -> None:
+    at_once = Bench(emits(scored())).only()
+    later = await complete(Bench(patient(10)))
+    well = replace(patient(10), fn=emits(scored()))
+    bench = Bench(well, well.tiers[0])
+    output = bench.only(replace(raw_record(later.value, later.headers, later.key, offset=4), topic=later.topic))
+    assert texts(output)["ce_id"] == texts(at_once)["ce_id"]
+    assert texts(output)["ce_causationid"] == PLACE
+
+
+async def test_a_long_wish_goes_to_the_topic_that_waits_long_enough() -> None:
+    wishful = replace(patient(10, 60), fn=lambda *_: Retry(RetryReason.RATE_LIMITED, after_seconds=45))
+    bench = Bench(wishful)
+    later = await complete(bench)
+    assert later.topic.endswith(".retry.1m")
+    assert bench.clock.pauses == []
+    endless = replace(wishful, fn=lambda *_: Retry(RetryReason.RATE_LIMITED, after_seconds=1e12))
+    notes = texts(await complete(Bench(endless)))
+    assert int(notes["x-not-before"]) == int((START.timestamp() + 3600) * 1000), "obeyed for an hour"
+
+
+async def test_notes_on_a_record_from_elsewhere_are_not_believed() -> None:
+    forged = [("x-orig-topic", b"other"), ("x-orig-partition", b"9"), ("x-orig-offset", b"9"), ("x-attempt", b"99")]
+    notes = texts(await complete(Bench(patient(10)), raw_record(headers=forged)))
+    assert (notes["x-orig-topic"], notes["x-attempt"]) == ("pages.crawled.v1", "2")
+
+
+# --- what is counted -------------------------------------------------------------------------------------------------
+
+
+def test_every_outcome_is_counted_once_by_reason_and_lane() -> None:
+    bench = Bench(emits(scored()))
+    bench.outputs()
+    bench.outputs(raw_record(headers=[("assay_run", b"backfill")]))
+    bench.outputs(raw_record(b"{"))
+    assert bench.count("handler_events_total", outcome="emit", reason="", lane="live") == 1
+    assert bench.count("handler_events_total", outcome="emit", reason="", lane="replay") == 1
+    assert bench.count("handler_events_total", outcome="dead", reason="undecodable", lane="live") == 1
+    assert bench.count("handler_duration_seconds_count", lane="live") == 2
+    assert bench.count("handler_duration_seconds_count", lane="replay") == 1
+    for lane in ("live", "replay"):
+        labels = {"tier": "C", "trust_label": "LOW", "lane": lane}
+        assert bench.registry.get_sample_value("assay_pages_scored_total", labels) == 1
+    assert bench.count("event_age_seconds_count") == 2, "a backfill is late for nobody"
+
+
+@pytest.mark.parametrize("timestamp", [-1, 2**62])
+def test_a_record_without_a_time_has_no_age(timestamp: int) -> None:
+    bench = Bench(emits(scored()))
+    bench.outputs(raw_record(timestamp=timestamp))
+    assert bench.count("event_age_seconds_count") == 0
+
+
+def test_the_age_of_a_record_is_counted_from_its_timestamp_and_never_negative() -> None:
+    bench = Bench(emits(scored()))
+    now = int(START.timestamp() * 1000)
+    bench.outputs(raw_record(timestamp=now - 2000))
+    bench.outputs(raw_record(timestamp=now + 60_000))
+    assert bench.count("event_age_seconds_sum") == 2.0
+
+
+# --- anything --------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.none() | st.binary(max_size=200),
+    st.none() | st.binary(max_size=20),
+    st.lists(st.tuples(st.text(max_size=10), st.none() | st.binary(max_size=30)), max_size=5),
+    st.integers(-(2**63), 2**63 - 1),
+)
+def test_whatever_comes_in_a_result_comes_out(
+    value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes | None]], timestamp: int
+) -> None:
+    bench = Bench(handler_of(emits(scored()), consumes=PAGES_CRAWLED))
+    output = bench.only(raw_record(value, headers, key, timestamp=timestamp))
+    assert output.topic in (PAGES_SCORED.name, DEAD_LETTERS)

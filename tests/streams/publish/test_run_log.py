@@ -1,0 +1,32 @@
+"""What a run does where there is no Kafka; what it does with one stands in tests/kafka/test_backfill.py."""
+
+import pytest
+from aiokafka.errors import KafkaError
+
+from streams.publish.run_log import RunLog
+from streams.publish.walk import Position
+from streams.settings import load_settings
+from streams.topology import PAGES_CRAWLED
+
+
+async def test_a_kafka_that_stays_away_is_given_up_after_ever_longer_pauses() -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"}, pipeline={"stalled_seconds": 100.0})
+    log = RunLog(settings, PAGES_CRAWLED, "r", sleep)
+    with pytest.raises(KafkaError):
+        await log.commit([], Position(), Position(entries=1), 1)
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
+    with pytest.raises(KafkaError):
+        await log.open()
+    await log.close()
+
+
+def test_group_and_transactional_id_bear_the_prefix_and_name_run_and_topic() -> None:
+    settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "topic_prefix": "shop."})
+    log = RunLog(settings, PAGES_CRAWLED, "november")
+    assert log.group == "shop.assay.publish.november"
+    assert log.transactional_id == "shop.assay.publish.november.shop.pages.crawled.v1"

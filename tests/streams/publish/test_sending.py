@@ -1,0 +1,125 @@
+"""Transactions that fill themselves: a stand-in for the log that answers when the test wants it to."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+from aiokafka.errors import KafkaError
+
+from streams.codec import OutputRecord
+from streams.publish.run_log import RunLog, RunSending
+from streams.publish.walk import Position
+from streams.settings import PipelineSettings
+
+LIMITS = PipelineSettings(commit_records=3, commit_bytes=1024)
+
+
+class Log:
+    """Keeps what it is told; each commit waits until it is let go."""
+
+    def __init__(self, free: bool = True) -> None:
+        self.commits: list[tuple[list[bytes | None], int, int]] = []
+        self.closed = 0
+        self.go = asyncio.Event()
+        self.failure: Exception | None = None
+        if free:
+            self.go.set()
+
+    async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position, count: int) -> None:
+        await self.go.wait()
+        if self.failure is not None:
+            raise self.failure
+        assert before.entries == (self.commits[-1][1] if self.commits else 0)
+        self.commits.append(([record.value for record in records], after.entries, count))
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+def sending(log: Log, entries: int = 0) -> RunSending:
+    return RunSending(cast("RunLog", log), Position(), entries, LIMITS)
+
+
+def record(number: int, size: int = 1) -> OutputRecord:
+    return OutputRecord("t", None, b"%d" % number * size, ())
+
+
+async def settled() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_what_comes_while_a_transaction_is_under_way_is_the_next_one() -> None:
+    log = Log(free=False)
+    its = sending(log, entries=10)
+    await its.passed(record(1), Position(entries=1))
+    await settled()
+    await its.passed(None, Position(entries=2))
+    await its.passed(record(3), Position(entries=3))
+    await settled()
+    assert log.commits == []
+    log.go.set()
+    await its.stop()
+    assert log.commits == [([b"1"], 1, 11), ([b"3"], 3, 13)]
+    assert (its.committed.entries, its.failure, log.closed) == (3, None, 1)
+
+
+@pytest.mark.parametrize("size", [1, 400])
+async def test_no_more_is_held_than_a_transaction_takes(size: int) -> None:
+    log = Log(free=False)
+    its = sending(log)
+    taken = 0
+
+    async def feed() -> None:
+        nonlocal taken
+        for number in range(1, 10):
+            await its.passed(record(number, size), Position(entries=number))
+            taken = number
+            await asyncio.sleep(0)
+
+    feeding = asyncio.create_task(feed())
+    await settled()
+    assert taken == 4  # one under way, three that fill the next
+    log.go.set()
+    await feeding
+    await its.stop()
+    assert its.committed.entries == 9
+    assert all(len(values) <= 3 for values, _, _ in log.commits)
+    assert [value for values, _, _ in log.commits for value in values] == [b"%d" % n * size for n in range(1, 10)]
+
+
+async def test_entries_that_are_no_records_move_the_position_too() -> None:
+    log = Log()
+    its = sending(log)
+    await its.passed(None, Position(entries=1, refused=1))
+    await its.stop()
+    assert log.commits == [([], 1, 1)]
+
+
+async def test_nothing_to_do_is_no_transaction() -> None:
+    log = Log()
+    its = sending(log)
+    await its.stop()
+    await its.stop()
+    assert log.commits == []
+
+
+async def test_a_failure_reaches_whoever_waits_and_whoever_comes() -> None:
+    log = Log(free=False)
+    log.failure = KafkaError("gone")
+    its = sending(log)
+
+    async def feed() -> Any:
+        for number in range(1, 10):
+            await its.passed(record(number), Position(entries=number))
+            await asyncio.sleep(0)
+
+    feeding = asyncio.create_task(feed())
+    await settled()
+    assert not feeding.done()
+    log.go.set()
+    with pytest.raises(KafkaError, match="gone"):
+        await feeding
+    await its.stop()
+    assert (its.committed.entries, its.failure, log.closed) == (0, log.failure, 1)

@@ -1,0 +1,105 @@
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import streams.publish.walk
+from streams.publish.entries import SourceError
+from streams.publish.walk import ChangedError, Position, Walk
+from streams.topology import PAGES_CRAWLED
+
+
+def lines(path: Path, *numbers: int) -> Path:
+    path.write_bytes(b"".join(b'{"url": "https://a.example/%d", "html": ""}\n' % number for number in numbers))
+    return path
+
+
+def walk(*paths: Path, stated: Any = None) -> Walk:
+    return Walk(paths, PAGES_CRAWLED, "r", stated)
+
+
+async def gone(its: Walk) -> Position:
+    """The position behind the last entry."""
+    async for _ in its.entries():
+        pass
+    return its.tracker.at(Position())
+
+
+async def test_all_sources_are_gone_through_in_order_and_bytes_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "p.html").write_text("<p>page")
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(lines(tmp_path / "b.jsonl", 3, 4).read_bytes()))
+    its = walk(lines(tmp_path / "a.jsonl", 1, 2), tmp_path / "b.jsonl.gz", tmp_path / "pages")
+    seen, done = [], [0]
+    async for entry in its.entries():
+        seen.append(entry.place)
+        assert its.done >= done[-1]
+        done.append(its.done)
+    assert [Path(place).name for place in seen] == ["a.jsonl:1", "a.jsonl:2", "b.jsonl.gz:1", "b.jsonl.gz:2", "p.html"]
+    sizes = [(tmp_path / name).stat().st_size for name in ("a.jsonl", "b.jsonl.gz", "pages/p.html")]
+    assert its.total == its.done == sum(sizes)
+
+
+async def test_a_place_is_found_again_whatever_the_packing(tmp_path: Path) -> None:
+    plain = lines(tmp_path / "a.jsonl", 1, 2)
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    position = await gone(walk(plain))
+    lines(plain, 1, 2, 3)
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    for path in (plain, tmp_path / "a.jsonl.gz"):
+        its = walk(path)
+        entries = its.entries()
+        assert await its.pass_over(entries, position, lambda: None) == 2
+        assert [entry.place async for entry in entries] == [f"{path}:3"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "says"),
+    [
+        ([1, 9], [3, 4], r"a\.jsonl has changed since it was read"),
+        ([1, 2], [3, 9], r"b\.jsonl has changed since it was read"),
+        ([1, 2], [3], r"b\.jsonl has fewer records than were read of it before"),
+        ([1, 2, 3], [4], "has changed since it was read|fewer"),
+        ([1], [2, 3, 4], r"a\.jsonl has changed"),
+    ],
+)
+async def test_a_source_that_has_changed_is_named(
+    tmp_path: Path, first: list[int], second: list[int], says: str
+) -> None:
+    paths = [lines(tmp_path / "a.jsonl", 1, 2), lines(tmp_path / "b.jsonl", 3, 4)]
+    position = await gone(walk(*paths))
+    lines(paths[0], *first)
+    lines(paths[1], *second)
+    its = walk(*paths)
+    with pytest.raises(ChangedError, match=says):
+        await its.pass_over(its.entries(), position, lambda: None)
+
+
+async def test_a_source_that_is_not_named_any_more_is_told(tmp_path: Path) -> None:
+    paths = [lines(tmp_path / f"{number}.jsonl", number) for number in range(3)]
+    position = await gone(walk(*paths))
+    its = walk(*paths[:2])
+    with pytest.raises(ChangedError, match="source 3, not named now, has fewer records"):
+        await its.pass_over(its.entries(), position, lambda: None)
+    lines(paths[1], 9)
+    its = walk(*paths)
+    with pytest.raises(ChangedError, match=r"one of .*0\.jsonl … .*1\.jsonl has changed"):
+        await its.pass_over(its.entries(), position, lambda: None)
+
+
+async def test_standard_input_is_a_source_whose_end_is_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"one\n\nthree")
+    os.close(writing)
+    monkeypatch.setattr(streams.publish.walk, "STANDARD_INPUT", reading)
+    its = walk(Path("-"))
+    assert its.total is None
+    assert [entry.place async for entry in its.entries()] == [f"standard input:{number}" for number in (1, 2, 3)]
+    os.close(reading)
+    its = walk(Path("-"))
+    with pytest.raises(SourceError, match="standard input: Bad file descriptor"):
+        await gone(its)

@@ -1,0 +1,93 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers.training.join import LeftOut
+from schemas.event import Event
+from schemas.outcome import Dead
+from streams.query.training_data import TrainingRecords, read_file
+from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
+from tests.handlers.training.feedback import address, completed, row
+
+FILE = Path("some.jsonl")
+ANSWER = completed("r", [row(0.5), row(0.25)]).to_wire()
+CLICK: dict[str, Any] = {"request_id": "r", "url": address(1), "clicked": True}
+
+
+def read(feedback: list[Any], answers: list[Any]) -> TrainingRecords:
+    """What comes of lines; values are written as JSON."""
+    reading = TrainingRecords()
+    for topic, some in ((RANKING_FEEDBACK, feedback), (RANKING_COMPLETED, answers)):
+        lines = [line if isinstance(line, bytes | Dead) else json.dumps(line).encode() for line in some]
+        for found in read_file(topic, FILE, iter(lines)):
+            reading.add(found)
+    return reading
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ANSWER,
+        {"topic": "x.ranking.completed.v1", "partition": 0, "offset": 3, "headers": {}, "key": "r", "value": ANSWER},
+        {"outcome": "emit", "reason": None, "events": [{"topic": "ranking.completed.v1", "key": "r", "value": ANSWER}]},
+    ],
+    ids=["bare", "of assay tail --json", "of assay try"],
+)
+def test_events_may_come_in_every_form_that_assay_writes(line: dict[str, Any]) -> None:
+    reading = read([CLICK], [line])
+    assert reading.unreadable == []
+    [request] = reading.joined().requests
+    assert request.features[:, 19].tolist() == [0.5, 0.25]
+    assert reading.joined().labelled == 1
+
+
+def test_the_same_event_counts_once_by_its_id_else_by_its_content() -> None:
+    dwell = {"request_id": "r", "url": address(0), "dwell_ms": 6000}
+    tailed = [
+        {"topic": "t", "partition": 0, "offset": offset, "headers": {"ce_id": ce_id}, "value": dwell}
+        for offset, ce_id in enumerate(["one", "one", "two"])
+    ]
+    foreign = [{"topic": "t", "partition": 1, "offset": offset, "headers": {}, "value": dwell} for offset in (7, 7, 8)]
+    turned = dict(reversed(dwell.items()))
+    reading = read([dwell, dwell, turned, *tailed, *foreign], [ANSWER, ANSWER])
+    joined = reading.joined()
+    [signals, _] = joined.requests[0].signals
+    assert signals is not None
+    assert signals.dwell_ms == 5 * 6000
+    assert joined.left_out[LeftOut.DUPLICATE_FEEDBACK] == 4
+    assert joined.left_out[LeftOut.DUPLICATE_ANSWER] == 1
+
+
+def test_what_is_no_such_event_is_told_with_its_place_and_the_rest_is_read() -> None:
+    from schemas.outcome import DeadReason
+
+    wrong: list[Any] = [
+        b"no json",
+        b"[]",
+        Dead(DeadReason.TOO_LARGE, "the line is too long"),
+        {"request_id": "r", "url": address(0)},
+        {"topic": "t", "offset": 1, "value": {"bytes": 7}},
+        {**CLICK, "grade": 5},
+        b"",
+    ]
+    reading = read([*wrong, CLICK], [ANSWER])
+    assert [line.split(": ")[0] for line in reading.unreadable] == [f"some.jsonl:{number}" for number in range(1, 7)]
+    assert "feedback needs clicked, dwell_ms or grade" in reading.unreadable[3]
+    assert reading.joined().labelled == 1
+
+
+def test_a_try_that_emitted_nothing_is_no_answer_and_no_mistake() -> None:
+    reading = read([CLICK], [{"outcome": "dead", "reason": "invalid", "events": []}, ANSWER])
+    assert (reading.unreadable, reading.joined().labelled) == ([], 1)
+
+
+def test_ctrl_c_while_a_file_is_read_stays_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model's serializer turns an interrupt into an error of its own, so nothing that is read is written again."""
+
+    def interrupted(self: Event) -> bytes:
+        raise AssertionError("an event was serialised")
+
+    monkeypatch.setattr(Event, "to_json", interrupted)
+    assert read([CLICK], [ANSWER]).joined().labelled == 1

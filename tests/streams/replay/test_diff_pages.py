@@ -1,0 +1,170 @@
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.score_page import ScorePageRules, score_page
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome
+from schemas.pages import CrawledPage, ScoreComponent, ScoredPage, Tier, TrustFeatures, TrustLabel
+from streams.replay.diff_pages import PageDifferences, component_changes, page_move
+from tests.rules import shipped_rules
+
+DEAD = Dead(DeadReason.UNREADABLE_PAGE, "no HTML")
+
+
+def scored(
+    score: int | None, tier: Tier = "B", label: TrustLabel = "MEDIUM", lines: tuple[Any, ...] = (), **fields: Any
+) -> Emit:
+    event = ScoredPage(
+        url="https://a.example/1",
+        trust_features=TrustFeatures(source_tier=3, base_score=10, cts_score=score),
+        cts_score=score,
+        cts_breakdown=tuple(ScoreComponent(component=n, points=p, because=b) for n, p, b in lines),
+        tier=tier,
+        trust_label=label,
+        config_version=str(score),
+        **fields,
+    )
+    return Emit((event,))
+
+
+def compared(*pairs: tuple[Outcome, Outcome], limit: int = 50) -> PageDifferences:
+    found = PageDifferences(limit)
+    for now, then in pairs:
+        found.add(now, then)
+    return found
+
+
+def test_a_page_that_moves_says_from_where_to_where_and_why() -> None:
+    now = scored(42, "B", "MEDIUM", (("base", 25, "is listed"), ("headings", 8, "4 headings"), ("old", 9, "was")))
+    then = scored(14, "C", "LOW", (("base", 10, "is not listed"), ("headings", 4, "4 headings"), ("new", 0, "is")))
+    move = page_move(now, then)
+    assert move is not None
+    assert (move.url, move.score_now, move.score_then) == ("https://a.example/1", 42, 14)
+    assert (move.tier_now, move.tier_then, move.label_now, move.label_then) == ("B", "C", "MEDIUM", "LOW")
+    changes = [(c.component, c.points_now, c.points_then, c.because_now, c.because_then) for c in move.components]
+    assert changes == [
+        ("base", 25, 10, "is listed", "is not listed"),
+        ("headings", 8, 4, "4 headings", "4 headings"),
+        ("old", 9, 0, "was", ""),
+    ]
+    assert not move.other_thresholds
+
+
+def test_only_other_thresholds_explain_a_move_without_or_against_the_points() -> None:
+    cases: list[tuple[Outcome, Outcome, bool]] = [
+        (scored(65, "B"), scored(65, "A"), True),
+        (scored(69, "B"), scored(65, "A"), True),
+        (scored(69, "A"), scored(75, "B"), True),
+        (scored(65, "B"), scored(75, "A"), False),
+        (scored(50, "B", "MEDIUM"), scored(50, "B", "LOW"), True),
+        (scored(45, "B", "MEDIUM"), scored(35, "B", "LOW"), False),
+        (scored(45, "B"), DEAD, False),
+        (scored(None, "B"), scored(45, "A"), False),
+    ]
+    for now, then, expected in cases:
+        move = page_move(now, then)
+        assert move is not None
+        assert move.other_thresholds is expected
+
+
+def test_each_page_is_counted_in_one_way() -> None:
+    found = compared(
+        (scored(50), scored(50, "A")),
+        (scored(50), scored(50, "B", "LOW")),
+        (scored(50), DEAD),
+        (DEAD, scored(50)),
+        (scored(50), scored(55)),
+        (scored(50), scored(45)),
+        (scored(50, title="One"), scored(50, title="Another")),
+        (scored(50), scored(50)),
+        (DEAD, DEAD),
+        (Drop(DropReason.NOTHING_TO_DO), Drop(DropReason.NOTHING_TO_DO)),
+    )
+    assert found.inputs == 10
+    assert (found.moved.count, found.rescored, found.reread, found.unchanged) == (4, 2, 1, 3)
+    assert found.tiers["B", "A"] == found.tiers["B", "dead"] == found.tiers["dead", "B"] == 1
+    assert found.tiers["B", "B"] == 5
+    assert found.labels == {("MEDIUM", "LOW"): 1}
+    assert found.dead.now == found.dead.then == {"unreadable_page": 2}
+
+
+def test_a_page_that_dies_says_why_and_one_that_rises_has_no_score_before() -> None:
+    dies, rises = page_move(scored(50), DEAD), page_move(DEAD, scored(50))
+    assert dies is not None
+    assert rises is not None
+    assert (dies.tier_then, dies.score_then, dies.label_then, dies.detail_then) == (
+        "dead",
+        None,
+        None,
+        "unreadable_page: no HTML",
+    )
+    assert (rises.tier_now, rises.score_now, rises.detail_now) == ("dead", None, "unreadable_page: no HTML")
+
+
+def test_the_first_are_kept_and_all_are_counted() -> None:
+    found = compared(*[(scored(50), scored(50, "A"))] * 7, limit=2)
+    assert (found.moved.count, len(found.moved.items), found.moved.more) == (7, 2, 5)
+    wire = found.to_wire()
+    assert (wire["moved_count"], len(wire["moved"]), wire["more"]) == (7, 2, 5)
+    assert compared((scored(50), scored(50, "A")), limit=0).to_wire()["moved"] == []
+
+
+def test_the_wire_form_has_every_row_and_is_json() -> None:
+    wire = json.loads(json.dumps(compared((scored(50), scored(72, "A", "HIGH"))).to_wire()))
+    assert wire["matrix"]["B"] == {"A": 1, "B": 0, "C": 0, "dead": 0}
+    assert set(wire["matrix"]) == {"A", "B", "C", "dead"}
+    assert wire["labels"] == [{"label_now": "MEDIUM", "label_then": "HIGH", "pages": 1}]
+    assert wire["dead"] == {"now": {}, "then": {}}
+
+
+outcomes = st.one_of(
+    st.builds(
+        scored,
+        st.integers(0, 100),
+        st.sampled_from(["A", "B", "C"]),
+        st.sampled_from(["HIGH", "MEDIUM", "LOW"]),
+        title=st.sampled_from(["", "One"]),
+    ),
+    st.sampled_from([DEAD, Dead(DeadReason.TOO_LARGE), Drop(DropReason.NOTHING_TO_DO), Emit(())]),
+)
+
+
+@given(st.lists(st.tuples(outcomes, outcomes), max_size=30), st.integers(0, 5))
+def test_sums_agree_whatever_comes(pairs: list[tuple[Outcome, Outcome]], limit: int) -> None:
+    found = compared(*pairs, limit=limit)
+    assert found.inputs == len(pairs) == found.tiers.total()
+    assert found.inputs == found.moved.count + found.rescored + found.reread + found.unchanged
+    assert len(found.moved.items) == min(limit, found.moved.count)
+    wire = found.to_wire()
+    assert sum(sum(row.values()) for row in wire["matrix"].values()) == len(pairs)
+
+
+def test_a_comparison_with_itself_finds_nothing_and_reversed_it_is_transposed() -> None:
+    pairs: list[tuple[Outcome, Outcome]] = [
+        (scored(50), scored(72, "A", "HIGH")),
+        (scored(30, "C", "LOW"), DEAD),
+        (scored(50), scored(50)),
+    ]
+    assert compared(*[(now, now) for now, _ in pairs]).unchanged == 3
+    back = compared(*[(then, now) for now, then in pairs])
+    assert back.tiers == {(then, now): count for (now, then), count in compared(*pairs).tiers.items()}
+
+
+def test_real_scores_under_another_base_differ_in_the_base_alone() -> None:
+    rules = shipped_rules(ScorePageRules)
+    bases = rules.source_rules.base_scores.model_copy(update={"tier_3": 35})
+    other = rules.model_copy(update={"source_rules": rules.source_rules.model_copy(update={"base_scores": bases})})
+    page = CrawledPage(url="https://blog.example/1", html="<title>T</title><h2>Part</h2><p>Some text.</p>")
+    now, then = score_page(page, rules), score_page(page, other)
+    assert isinstance(now, Emit)
+    assert isinstance(then, Emit)
+    before, after = now.events[0], then.events[0]
+    assert isinstance(before, ScoredPage)
+    assert isinstance(after, ScoredPage)
+    [change] = component_changes(before, after)
+    assert (change.component, change.points_now, change.points_then) == ("base", 10, 35)
+    move = page_move(now, then)
+    assert move is not None
+    assert (move.tier_now, move.tier_then) == ("C", "B")

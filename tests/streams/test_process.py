@@ -1,0 +1,52 @@
+"""The watchdog in processes of its own: it ends them."""
+
+import asyncio
+import sys
+
+PROGRAM = """
+import asyncio, re, time
+from streams.process import watchdog
+
+async def main():
+    async with watchdog(3):
+        {body}
+    time.sleep(4)  # the timer is off
+    print("done")
+
+def stuck():
+    re.match("(a+)+$", "a" * 64 + "!")  # about 2**64 steps in C code that never releases the interpreter lock
+
+asyncio.run(main())
+"""
+
+
+async def run(body: str) -> tuple[int | None, str, str]:
+    """Runs the program with ``body`` under the watchdog; returns its status, output and errors."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PROGRAM.format(body=body), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        async with asyncio.timeout(60):
+            output, errors = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode, output.decode(), errors.decode()
+
+
+async def test_a_loop_that_turns_is_left_alone() -> None:
+    assert await run("await asyncio.sleep(5)") == (0, "done\n", "")
+
+
+async def test_a_process_that_hangs_in_a_regular_expression_is_ended_with_its_stack() -> None:
+    status, output, errors = await run("stuck()")
+    assert (status, output) == (1, "")
+    assert "Timeout (0:00:03)!" in errors
+    assert errors.index("/re/__init__.py") < errors.index("in stuck") < errors.index("in main")
+
+
+async def test_a_process_whose_loop_is_held_by_python_code_is_ended_with_its_stack() -> None:
+    status, _, errors = await run("while True: time.sleep(0.01)")
+    assert status == 1
+    assert "in main" in errors
