@@ -137,7 +137,7 @@ def test_help_and_the_version_come_before_any_handler_or_setting_is_imported(tmp
         "print([name for name in ('handlers', 'schemas', 'streams.settings') if name in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, "--help", "version", "querry"],
+        [sys.executable, "-c", program, "--help", "version", "nothing"],
         capture_output=True,
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
