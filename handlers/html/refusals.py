@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from handlers.html.main_text import count_words, has_cjk
 from handlers.text.evidence import find_evidence
@@ -41,11 +42,17 @@ class PageRefusalsSection(Section):
     prose_words: int = Field(ge=1, description="Words of prose that are content beside a title or a statement.")
     close_bytes: int = Field(ge=0, description="Bytes of UTF-8 that may be between words that are close.")
     refresh_seconds: int = Field(ge=0, description="A short page that redirects within so many seconds is no content.")
-    simplified: str = Field(description="Pairs of a traditional character and the one that it is compared as.")
     words: dict[str, Words] = Field(description="Groups of words. `*` is any beginning or ending of a word.")
     kinds: dict[FetchFailure, RefusalWords] = Field(description="The words of each reason, the strongest first.")
     mentions: Words = Field(description="Phrases of texts that are about refusals.")
     walls: Words = Field(description="Labels of hosts and path segments that name a wall.")
+
+    @model_validator(mode="after")
+    def _groups_exist(self) -> Self:
+        named = {name for kind in self.kinds.values() for groups in (*kind.close, *kind.statements) for name in groups}
+        if unknown := sorted({word for name in named for word in name.split()} - self.words.keys()):
+            raise ValueError(f"words has no group {unknown[0]!r}; there are {', '.join(sorted(self.words))}")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,7 @@ class Refusals:
         """Indexes the words; ``details`` find the dates, times, places and prices that make a page content."""
         self.section = section
         self._details = details
-        self._index = PhraseIndex(section.simplified)
+        self._index = PhraseIndex()
         kinds = section.kinds.items()
         self._titles = {self._index.fold(title): reason for reason, words in kinds for title in words.titles}
         self._mentions = {self._index.add(phrase) for phrase in section.mentions}

@@ -13,7 +13,7 @@ from itertools import groupby
 
 import regex
 
-from handlers.text.scripts import CJK, HAN, HANGUL, KANA, has_cjk
+from handlers.text.scripts import CJK, HAN, HANGUL, KANA, has_cjk, simplified
 
 MAX_CHARACTERS = 100_000
 """Of a text that is read."""
@@ -210,22 +210,21 @@ def _pairs(run: str, *, overlapping: bool) -> list[str]:
 class PhraseIndex:
     """Finds those of many phrases that a text has. ``*`` is any beginning or ending of a word.
 
-    >>> index = PhraseIndex("頁页")
+    >>> index = PhraseIndex()
     >>> phrases = [index.add(phrase) for phrase in ("page", "not found", "redirect*", "页面", "for sale")]
     >>> sorted(index.found(index.fold("Page: redirected! Not foundations. 頁 面")))
     [' page ', ' redirect', '页面']
     """
 
-    def __init__(self, simplified: str) -> None:
-        """Takes pairs of a traditional character and the simplified one that it is compared as."""
-        self._simplified = str.maketrans(simplified[::2], simplified[1::2])
+    def __init__(self) -> None:
+        """Has no phrases yet."""
         self._by_word: dict[str, dict[str, None]] = {}
 
     def fold(self, text: str) -> str:
         """The folded words of a text between blanks, in simplified characters without blanks between them."""
         folded = fold(text)
         if has_cjk(folded):
-            folded = _CJK_BLANK.sub("", folded.translate(self._simplified))
+            folded = _CJK_BLANK.sub("", simplified(folded))
         return f" {folded} "
 
     def add(self, phrase: str) -> str:

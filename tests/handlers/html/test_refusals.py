@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from handlers.fetch_page import FetchPageRules
-from handlers.html.refusals import Refusals
+from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.text.patterns import compile_patterns
 from schemas.replies import FetchFailure
 from tests.rules import shipped_rules
@@ -293,3 +294,9 @@ def test_any_of_the_titles_may_say_it() -> None:
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_nothing_raises(one: str, other: str) -> None:
     REFUSALS.why_no_content((one,), other)
+
+
+def test_a_statement_names_groups_that_exist() -> None:
+    kinds = {"soft_404": {"titles": [], "close": [], "statements": [["no_such_group"]]}}
+    with pytest.raises(ValidationError, match="words has no group 'no_such_group'"):
+        PageRefusalsSection.model_validate(SECTION.model_dump() | {"kinds": kinds})
