@@ -11,34 +11,32 @@ import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import structlog
-from aiokafka import TopicPartition
 from faststream.asgi import AsgiFastStream, AsgiResponse, get
 from prometheus_client import CollectorRegistry, make_asgi_app
 
 from streams.asyncapi.routes import asyncapi_routes
 from streams.clock import Clock, SystemClock
 from streams.index.ports import IndexDownError
-from streams.kafka.clients import group_of, make_producer
+from streams.kafka.clients import group_of
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
-from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.drain import DrainDetector, high_watermarks
 from streams.pipeline.group import ConsumerGroup, StageFactory, Subscription, subscriptions
 from streams.pipeline.handler_runner import Chance, HandlerRunner, Services, retry_of
 from streams.pipeline.health import Health, HealthReport
-from streams.pipeline.intake import IntakeBroker
+from streams.pipeline.intake import IntakeBroker, stages
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordProcessor
+from streams.process import installed_version
 from streams.query.engine import RANKING_HANDLER, QueryEngine
 from streams.query.route import QueryRoute
 from streams.services import LiveServices
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracing import Tracer, make_tracer
+from streams.telemetry.setup import make_tracer
+from streams.telemetry.tracing import Tracer
 from streams.topology import HANDLERS, Handler
 
 log = structlog.get_logger("assay")
@@ -224,33 +222,6 @@ class Application:
         ]
 
 
-def stages(settings: Settings, subscription: Subscription) -> StageFactory:
-    """How partitions of a group commit, as the ``delivery`` setting says."""
-    kafka = settings.kafka
-    client_id = subscription.group
-
-    def exactly_once(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
-        return ExactlyOnce(
-            partition,
-            group_of(kafka, subscription),
-            kafka.topic_prefix,
-            consumer,
-            lambda transactional_id: make_producer(kafka, transactional_id, client_id),
-            kafka.transaction_timeout_seconds,
-        )
-
-    def at_least_once(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
-        return AtLeastOnce(
-            partition,
-            kafka.topic_prefix,
-            consumer,
-            lambda _: make_producer(kafka, None, client_id),
-            kafka.transaction_timeout_seconds,
-        )
-
-    return exactly_once if settings.delivery == "exactly_once" else at_least_once
-
-
 def probe(ask: Callable[[], HealthReport]) -> Any:
     """A route that answers 200, or 503 with the problems."""
 
@@ -261,14 +232,6 @@ def probe(ask: Callable[[], HealthReport]) -> Any:
         return AsgiResponse(body, 200 if verdict.well else 503, {"content-type": "application/json"})
 
     return answer
-
-
-def installed_version() -> str:
-    """The version of the installed distribution."""
-    try:
-        return version("assay")
-    except PackageNotFoundError:
-        return "0+unknown"
 
 
 def __getattr__(name: str) -> Any:

@@ -17,6 +17,7 @@ import faulthandler
 import gc
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from importlib.metadata import PackageNotFoundError, version
 
 _TICK_SECONDS = 1.0
 _STANDARD_ERROR = 2
@@ -77,3 +78,11 @@ def freeze_gc() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def installed_version() -> str:
+    """The version of the installed distribution."""
+    try:
+        return version("assay")
+    except PackageNotFoundError:
+        return "0+unknown"

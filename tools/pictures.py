@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from streams.generate.grafana import dashboards
 from streams.generate.panels import Dashboard, Panel, Query
-from streams.telemetry.logs import configure_logs
+from streams.telemetry.setup import configure_logs
 from tests.kafka_server import kafka_server
 from tests.prometheus.scene import Scene, places, play
 from tests.prometheus.server import Prometheus

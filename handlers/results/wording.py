@@ -12,14 +12,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress, islice, pairwise
+from itertools import compress, islice, pairwise, takewhile
 from itertools import count as count_up
 
 from handlers.text.patterns import CompiledPatterns, split_words
-from handlers.text.scripts import HAN_RUN
+from handlers.text.scripts import HAN_RUN, counts_by_language
 from handlers.text.sentences import sentence_ends, sentences
 from handlers.text.words import fold
 
+_NAME_WORDS = 4
+_LANGUAGE_WORDS = 120
 _PART = re.compile(r"\s[|·•—–»-]\s|[|:]")
 _NAMED_PART = re.compile(r"\s[|·•—–»-]\s|[|｜丨_]")
 _HEADLINE_WORDS = 5
@@ -197,3 +199,28 @@ def _in_sentences(text: str, has_ideographs: bool) -> tuple[int, int]:
             characters += end - begin
             total += words
     return characters, total
+
+
+def languages_of(words: Sequence[str], patterns: CompiledPatterns) -> frozenset[str]:
+    """Stems of the packs whose stop words are the most frequent at the beginning of a text, in lower case.
+
+    They are all packs with endings of plurals if the text has no stop word.
+    """
+    counts = counts_by_language(words[:_LANGUAGE_WORDS], patterns.stop_words_of)
+    most = max(counts.values(), default=0)
+    return frozenset(stem for stem, count in counts.items() if count == most) if most else frozenset(patterns.plurals)
+
+
+def plural_of(name: Sequence[str], languages: frozenset[str], patterns: CompiledPatterns) -> str:
+    """The last word of a short name, if it has the ending of a plural in one of the languages; "" if not.
+
+    A name that begins with an article or the like is the name of one thing: "The Beatles". What follows a preposition
+    is no part of it: "vets in Kent" are vets, "dosage for adults" is one dosage.
+    """
+    if not name or name[0] in patterns.stop_words:
+        return ""
+    head = list(takewhile(lambda word: word not in patterns.stop_words, name))
+    if len(head) > _NAME_WORDS:
+        return ""
+    endings = (ending for stem in languages for ending in patterns.plurals.get(stem, ()))
+    return head[-1] if any(ending.search(head[-1]) for ending in endings) else ""

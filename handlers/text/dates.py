@@ -11,13 +11,12 @@ from calendar import monthrange
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from handlers.text.patterns import DetailPatterns
+from handlers.text.reading import Reading, read_text
 from handlers.text.scripts import has_han
-from handlers.text.words import Detail, Number, Reading, read_text, small_number
-
-if TYPE_CHECKING:
-    from handlers.text.patterns import DetailPatterns
+from handlers.text.words import Detail, Number, small_number
 
 Moment = date | datetime
 Order = Literal["day", "month"]

@@ -11,9 +11,10 @@ from handlers.text.dates import UNKNOWN, Origin, read_day
 from handlers.text.patterns import DetailPatterns
 from handlers.text.places import find_addresses, labelled_places
 from handlers.text.prices import read_price
+from handlers.text.reading import Reading, read_text
 from handlers.text.scripts import is_ideographic
 from handlers.text.times import join_range, read_time
-from handlers.text.words import Detail, Kind, Number, Reading, read_text
+from handlers.text.words import Detail, Kind, Number
 from schemas.retrieval import Evidence
 
 

@@ -17,8 +17,7 @@ import regex
 from pydantic import AfterValidator, Field
 
 from handlers.text.scripts import HAN, has_han, simplified
-from handlers.text.times import DayPart
-from handlers.text.words import NUMERALS, Kind, Words, alternatives
+from handlers.text.words import NUMERALS, DayPart, Kind, Words, alternatives
 from schemas.rules import Section
 
 _PLACEHOLDERS = ("%month%", "%number%", "%street%")

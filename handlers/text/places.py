@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
+from handlers.text.reading import Reading
 from handlers.text.scripts import is_ideographic
-from handlers.text.words import Detail, Number, Reading
+from handlers.text.words import Detail, Number
 
 _REACH, _BOX_MARKS = 48, 3
 _AFTER_COLON = re.compile(r"\s{0,3}([^\s,，;；|·•。、:：][^\n\r,，;；|·•。、:：]{0,79})")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from handlers.text.words import Detail, Reading
+from handlers.text.reading import Reading
+from handlers.text.words import Detail
 
 # Grouped by thousands, the Indian way, or plain. Groups have a fixed length: one never runs into the number after it.
 AMOUNT = re.compile(

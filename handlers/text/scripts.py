@@ -7,13 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from itertools import takewhile
-from typing import TYPE_CHECKING
 
 import regex
-
-if TYPE_CHECKING:
-    from handlers.text.patterns import CompiledPatterns
 
 HAN = r"\p{Han}"
 KANA = r"\p{InHiragana}\p{InKatakana}"
@@ -60,8 +55,6 @@ _SCRIPTS = {
 }
 _LEAST_SHARE, _LEAST_KANA = 0.3, 0.1
 _TAG = re.compile(r"[a-zA-Z]{2,3}(?=$|[-_])")
-_NAME_WORDS = 4
-_LANGUAGE_WORDS = 120
 
 
 def has_han(text: str) -> bool:
@@ -128,39 +121,14 @@ def find_language(declared: str, text: str, small_words: Mapping[str, Set[str]])
         if not _is_contradicted(small_words.get(stated), sample):
             return stated
         least = len(words) // _MANY_ONE_IN
-    counts = _counts(words, small_words)
+    counts = counts_by_language(words, small_words)
     best = max(counts, key=lambda language: counts[language], default="")
     return best if best and counts[best] >= least else stated
 
 
-def languages_of(words: Sequence[str], patterns: CompiledPatterns) -> frozenset[str]:
-    """Stems of the packs whose stop words are the most frequent at the beginning of a text, in lower case.
-
-    They are all packs with endings of plurals if the text has no stop word.
-    """
-    counts = _counts(words[:_LANGUAGE_WORDS], patterns.stop_words_of)
-    most = max(counts.values(), default=0)
-    return frozenset(stem for stem, count in counts.items() if count == most) if most else frozenset(patterns.plurals)
-
-
-def _counts(words: Sequence[str], known: Mapping[str, Set[str]]) -> dict[str, int]:
+def counts_by_language(words: Sequence[str], known: Mapping[str, Set[str]]) -> dict[str, int]:
     """How many of the words each language knows."""
     return {language: sum(map(of_language.__contains__, words)) for language, of_language in known.items()}
-
-
-def plural_of(name: Sequence[str], languages: frozenset[str], patterns: CompiledPatterns) -> str:
-    """The last word of a short name, if it has the ending of a plural in one of the languages; "" if not.
-
-    A name that begins with an article or the like is the name of one thing: "The Beatles". What follows a preposition
-    is no part of it: "vets in Kent" are vets, "dosage for adults" is one dosage.
-    """
-    if not name or name[0] in patterns.stop_words:
-        return ""
-    head = list(takewhile(lambda word: word not in patterns.stop_words, name))
-    if len(head) > _NAME_WORDS:
-        return ""
-    endings = (ending for stem in languages for ending in patterns.plurals.get(stem, ()))
-    return head[-1] if any(ending.search(head[-1]) for ending in endings) else ""
 
 
 def _is_contradicted(own: Set[str] | None, sample: str) -> bool:

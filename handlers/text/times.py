@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from handlers.text.reading import Reading
 from handlers.text.scripts import is_ideographic
-from handlers.text.words import Detail, Reading, small_number
-
-DayPart = Literal["am", "pm", "noon", "night"]
+from handlers.text.words import DayPart, Detail, small_number
 
 _BARE_HOUR = re.compile(r"\d{1,2}(?![:.,%/]*+\d)")
 _GOES_ON = re.compile(r"[:.,/]?\d|\s?[点點时時]")

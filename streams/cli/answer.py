@@ -42,7 +42,7 @@ from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
 from streams.services import LiveServices
 from streams.settings import Settings
-from streams.telemetry.logs import configure_logs
+from streams.telemetry.setup import configure_logs
 
 _URL_CHARACTERS = 500
 _NAME_A_MODEL = (

@@ -27,7 +27,7 @@ from streams.http import PortTakenError
 from streams.local_kafka.broker import BrokerUnavailable
 from streams.publish.entries import SourceError
 from streams.settings import Settings
-from streams.telemetry.logs import configure_logs
+from streams.telemetry.setup import configure_logs
 
 _PLAIN_WIDTH = 110
 _INTERRUPTED = 130

@@ -1,7 +1,6 @@
-"""A handler run on lines of JSON as the pipeline runs it on records, without a broker: what ``assay try`` is made of.
+"""Runs a handler or a pure step on lines of JSON, as the pipeline runs handlers on records, without a broker.
 
-Lines go in, outcomes come out. One line is held at a time, and what a handler asks of the world is imported when it
-first asks, so a trial of a handler that asks for nothing starts at once.
+One line is held at a time. Services are imported when a handler first asks for one, so other trials start at once.
 """
 
 from __future__ import annotations
@@ -9,22 +8,32 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Generator, Iterator
-from typing import IO, Any
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import IO, Any, TypeVar
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from handlers.html.encoding import page_bytes
+from handlers.html.snippet import SourcePage, begin, extract_snippet
+from handlers.listings.listing import follow_listing
 from schemas.event import Event
 from schemas.needs import Ask, Need, SearchVectors
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Outcome, Retry
+from schemas.pages import Body
+from schemas.relevance import SnippetFailure
 from schemas.replies import Reply, VectorsUnavailable
 from streams.clock import SystemClock
-from streams.codec import decode
+from streams.codec import MAX_DETAIL, decode, refusal
 from streams.index.settings import has_collection
 from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.handler_runner import HandlerRunner, exhausted, retry_of
 from streams.ranking_model import make_ready
 from streams.settings import Settings
-from streams.topology import TOPIC_BYTES, Handler, Topic
+from streams.topology import HANDLERS, TOPIC_BYTES, Handler, Topic, no_such
 
+Step = Callable[[bytes], dict[str, Any] | Dead]
+"""A line to its answer."""
 _ANSWER = b'{"outcome":'
 """How every answer of ``assay try`` begins."""
 
@@ -119,7 +128,7 @@ class _LazyServices:
             return VectorsUnavailable(missing)
         if self._live is None:
             from streams.services import LiveServices
-            from streams.telemetry.logs import configure_logs
+            from streams.telemetry.setup import configure_logs
 
             # Standard output is for answers alone; structlog writes there until it is told otherwise.
             configure_logs(self._settings.logs.level, self._settings.logs.format)
@@ -146,3 +155,99 @@ class _LazyServices:
     async def aclose(self) -> None:
         if self._live is not None:
             await self._live.aclose()
+
+
+class ListingInput(BaseModel):
+    """What the step ``follow_listing`` reads."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    url: str
+    html: str
+    query: str = ""
+    max_details: int = Field(default=5, ge=1, le=10_000)
+
+
+class SnippetInput(BaseModel):
+    """What the step ``extract_snippet`` reads: a source to be judged, or a crawled page."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    url: str = ""
+    title: str | None = None
+    html: str | None = None
+    html_base64: Body | None = None
+    content_type: str | None = None
+    content: str | None = None
+
+    def page(self) -> str | None:
+        """The HTML, where there is some."""
+        if self.html is None and self.html_base64 is not None:
+            return page_bytes(self.html_base64, self.content_type).utf8.decode("utf-8", "replace")
+        return self.html
+
+
+I = TypeVar("I", bound=BaseModel)  # noqa: E741 - what a step reads
+
+
+def _listing(settings: Settings) -> Step:
+    def answer(asked: ListingInput) -> dict[str, Any]:
+        found = follow_listing(
+            asked.html, asked.url, asked.query, asked.max_details, settings.listing, settings.page_reading
+        )
+        links = [{"url": link.url, "text": link.text, "because": link.because} for link in found.links]
+        return {"links": links, "next_page": found.next_page}
+
+    return _step(ListingInput, answer)
+
+
+def _snippet(settings: Settings) -> Step:
+    reading, limits = settings.page_reading, settings.relevance_gate.snippet
+
+    def answer(asked: SnippetInput) -> dict[str, Any]:
+        page = SourcePage(asked.page(), asked.content, asked.title or "", reading)
+        seen, snippet = begin(page, limits), extract_snippet(page, limits) or None
+        return {
+            "url": asked.url,
+            "title": seen.title,
+            "summary": seen.summary,
+            "snippet": snippet,
+            "failure": None if snippet else str(SnippetFailure.NO_MEANINGFUL_CONTENT),
+        }
+
+    return _step(SnippetInput, answer)
+
+
+def _step(kind: type[I], answer: Callable[[I], dict[str, Any]]) -> Step:
+    def step(line: bytes) -> dict[str, Any] | Dead:
+        try:
+            asked = kind.model_validate_json(line)
+        except ValidationError as error:
+            return refusal(error)
+        try:
+            return answer(asked)
+        except Exception as error:
+            return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
+
+    return step
+
+
+STEPS: Mapping[str, Callable[[Settings], Step]] = {"follow_listing": _listing, "extract_snippet": _snippet}
+"""Pure steps that can be tried by themselves, each made under a configuration."""
+
+
+def unknown_handler(name: str) -> int:
+    """Prints the known names, and returns the exit status of wrong usage."""
+    known = [*(handler.name for handler in HANDLERS), *STEPS]
+    print(f"assay try: {no_such('handler', name, known)}", file=sys.stderr)
+    return 2
+
+
+def dumped(value: Any) -> str:
+    """JSON that any output takes: characters that no encoding has are escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text

@@ -36,7 +36,7 @@ from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
 from streams.query.remote import RemoteQueries, check_address
 from streams.settings import Settings
-from streams.telemetry.logs import configure_logs
+from streams.telemetry.setup import configure_logs
 from streams.topology import TOPIC_BYTES
 
 Role = Literal["analyst", "critic", "writer"]

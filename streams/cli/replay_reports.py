@@ -18,9 +18,9 @@ from rich.text import Text
 
 from schemas.replays import ReplayPlan
 from streams.cli.estimate import size_in_words
+from streams.cli.handler_trial import dumped
 from streams.cli.output import in_money, in_time, plain_table, table_console, tell
 from streams.cli.progress import offsets_progress
-from streams.cli.try_ import dumped
 from streams.cli.try_diff import comparison_of
 from streams.llm.journal import JournalError
 from streams.replay.budget import cost_problems

@@ -46,8 +46,8 @@ from streams.replay.promote import held_back, promote
 from streams.replay.ranges import Bound, bounds_of, count
 from streams.replay.run import ReplayRun
 from streams.settings import Settings
-from streams.telemetry.logs import configure_logs
 from streams.telemetry.metrics import Metrics
+from streams.telemetry.setup import configure_logs
 
 _LINE_SECONDS = 5.0
 _SPEED_SECONDS = 15.0

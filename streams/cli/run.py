@@ -29,7 +29,7 @@ from streams.kafka.topics import create_topics
 from streams.llm.checks import remarks_on
 from streams.process import freeze_gc, watchdog
 from streams.settings import Settings
-from streams.telemetry.logs import configure_logs
+from streams.telemetry.setup import configure_logs
 from streams.topology import HANDLERS, Handler, no_such
 
 log = structlog.get_logger("assay")

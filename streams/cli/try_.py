@@ -13,27 +13,17 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from handlers.html.encoding import page_bytes
-from handlers.html.snippet import SourcePage, begin, extract_snippet
-from handlers.listings.listing import follow_listing
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
-from schemas.pages import Body
-from schemas.relevance import SnippetFailure
-from streams.cli.handler_trial import HandlerTrial, read_events, read_lines
+from streams.cli.handler_trial import STEPS, HandlerTrial, Step, dumped, read_events, read_lines, unknown_handler
 from streams.cli.options import AsJson, Config, load_settings
-from streams.codec import MAX_DETAIL, refusal
 from streams.settings import Settings
-from streams.topology import HANDLERS, handler_named, no_such, topic_of
-
-Step = Callable[[bytes], dict[str, Any] | Dead]
-"""A line to its answer."""
+from streams.topology import handler_named, topic_of
 
 
 def try_(
@@ -53,85 +43,6 @@ def try_(
 
         return run_diff(handler, file, load_settings(), load_settings(config), limit, strict, as_json)
     return run_try(handler, file, load_settings(config), strict)
-
-
-class ListingInput(BaseModel):
-    """What the step ``follow_listing`` reads."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    url: str
-    html: str
-    query: str = ""
-    max_details: int = Field(default=5, ge=1, le=10_000)
-
-
-class SnippetInput(BaseModel):
-    """What the step ``extract_snippet`` reads: a source to be judged, or a crawled page."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    url: str = ""
-    title: str | None = None
-    html: str | None = None
-    html_base64: Body | None = None
-    content_type: str | None = None
-    content: str | None = None
-
-    def page(self) -> str | None:
-        """The HTML, where there is some."""
-        if self.html is None and self.html_base64 is not None:
-            return page_bytes(self.html_base64, self.content_type).utf8.decode("utf-8", "replace")
-        return self.html
-
-
-I = TypeVar("I", bound=BaseModel)  # noqa: E741 - what a step reads
-
-
-def _listing(settings: Settings) -> Step:
-    def answer(asked: ListingInput) -> dict[str, Any]:
-        found = follow_listing(
-            asked.html, asked.url, asked.query, asked.max_details, settings.listing, settings.page_reading
-        )
-        links = [{"url": link.url, "text": link.text, "because": link.because} for link in found.links]
-        return {"links": links, "next_page": found.next_page}
-
-    return _step(ListingInput, answer)
-
-
-def _snippet(settings: Settings) -> Step:
-    reading, limits = settings.page_reading, settings.relevance_gate.snippet
-
-    def answer(asked: SnippetInput) -> dict[str, Any]:
-        page = SourcePage(asked.page(), asked.content, asked.title or "", reading)
-        seen, snippet = begin(page, limits), extract_snippet(page, limits) or None
-        return {
-            "url": asked.url,
-            "title": seen.title,
-            "summary": seen.summary,
-            "snippet": snippet,
-            "failure": None if snippet else str(SnippetFailure.NO_MEANINGFUL_CONTENT),
-        }
-
-    return _step(SnippetInput, answer)
-
-
-def _step(kind: type[I], answer: Callable[[I], dict[str, Any]]) -> Step:
-    def step(line: bytes) -> dict[str, Any] | Dead:
-        try:
-            asked = kind.model_validate_json(line)
-        except ValidationError as error:
-            return refusal(error)
-        try:
-            return answer(asked)
-        except Exception as error:
-            return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
-
-    return step
-
-
-STEPS: Mapping[str, Callable[[Settings], Step]] = {"follow_listing": _listing, "extract_snippet": _snippet}
-"""Pure steps that can be tried by themselves, each made under a configuration."""
 
 
 Answer = Callable[[bytes], tuple[str, bool]]
@@ -169,13 +80,6 @@ def run_try(name: str, file: Path | None, settings: Settings, strict: bool) -> i
             finally:
                 trial.close()
     return 1 if dead and strict else 0
-
-
-def unknown_handler(name: str) -> int:
-    """Says which names there are, and is the exit status of that."""
-    known = [*(handler.name for handler in HANDLERS), *STEPS]
-    print(f"assay try: {no_such('handler', name, known)}", file=sys.stderr)
-    return 2
 
 
 def _answer_all(lines: Iterable[bytes | Dead | Drop], answer: Answer) -> int:
@@ -226,13 +130,3 @@ def _emit_line(events: tuple[Any, ...]) -> tuple[str, bool]:
 
 def _dead_line(refused: Dead) -> str:
     return dumped({"outcome": "dead", "reason": refused.reason, "detail": refused.detail, "events": []})
-
-
-def dumped(value: Any) -> str:
-    """JSON that any output takes: characters that no encoding has are escaped."""
-    text = json.dumps(value, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value)
-    return text

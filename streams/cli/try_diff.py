@@ -19,9 +19,8 @@ from schemas.event import Event
 from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from schemas.retrieval import ResultsClassified
-from streams.cli.handler_trial import HandlerTrial, read_lines
+from streams.cli.handler_trial import STEPS, HandlerTrial, dumped, read_lines, unknown_handler
 from streams.cli.progress import with_progress
-from streams.cli.try_ import STEPS, dumped, unknown_handler
 from streams.replay.diff import Comparison
 from streams.replay.diff_pages import PageDifferences
 from streams.replay.diff_results import ResultsDifferences

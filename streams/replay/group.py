@@ -22,7 +22,6 @@ from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError, KafkaTimeoutError, ProducerFenced
 
 from schemas.replays import OffsetRange
-from streams.app import stages
 from streams.clock import Clock
 from streams.kafka.clients import group_of, make_admin, make_producer, opened
 from streams.kafka.groups import GroupState, read_groups
@@ -32,7 +31,7 @@ from streams.pipeline.commit import CommitStage
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.health import Health
-from streams.pipeline.intake import IntakeBroker
+from streams.pipeline.intake import IntakeBroker, stages
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordWork
 from streams.replay.ledger import Starts

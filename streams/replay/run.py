@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from aiokafka.errors import KafkaError
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayState
-from streams.app import installed_version
 from streams.clock import Clock
 from streams.llm.journal import JournalError
+from streams.process import installed_version
 from streams.replay.admin import accounts
 from streams.replay.admission import asks_models, check_terms, refuse_rivals
 from streams.replay.budget import CostBound, bound_of, paid_for
@@ -40,7 +40,7 @@ from streams.replay.stage import StageContext
 from streams.services import LiveServices
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracing import make_tracer
+from streams.telemetry.setup import make_tracer
 
 _LOOK_SECONDS = 0.5
 _LEDGER_EVERY = 3

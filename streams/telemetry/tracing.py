@@ -13,8 +13,6 @@ from typing import Protocol
 
 from aiokafka import ConsumerRecord
 
-from streams.telemetry.settings import TelemetrySettings
-
 Value = str | int | float | bool
 
 
@@ -101,12 +99,3 @@ class NoTracer:
 
     async def aclose(self) -> None:
         """Has nothing left."""
-
-
-def make_tracer(settings: TelemetrySettings, version: str) -> Tracer:
-    """What traces as the settings say; OpenTelemetry is loaded only where it is on."""
-    if settings.traces == "off":
-        return NoTracer()
-    from streams.telemetry.otel import exporting_tracer
-
-    return exporting_tracer(settings, version)

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from streams.app import Application, stages
+from streams.app import Application
 from streams.codec import OutputRecord
 from streams.kafka.clients import make_producer, opened
 from streams.pipeline.commit import CommitStage
 from streams.pipeline.group import _CLIENT_TASKS, StageFactory, Subscription
+from streams.pipeline.intake import stages
 from streams.settings import Settings
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, process, scorer, until
 

@@ -8,10 +8,12 @@ from aiokafka import TopicPartition
 from structlog.testing import capture_logs
 
 from streams import app as module
-from streams.app import Application, installed_version, stages
+from streams.app import Application
 from streams.http import HttpServer
 from streams.pipeline.commit import AtLeastOnce, ExactlyOnce
 from streams.pipeline.group import Subscription, subscriptions
+from streams.pipeline.intake import stages
+from streams.process import installed_version
 from streams.settings import LOCAL_KAFKA, HttpSettings, Settings, load_settings
 from streams.topology import HANDLERS
 from tests.streams.llm.questions import FREE

@@ -11,7 +11,7 @@ from dataclasses import replace
 from streams.app import Application
 from streams.process import freeze_gc
 from streams.settings import Settings, load_settings
-from streams.telemetry.logs import configure_logs
+from streams.telemetry.setup import configure_logs
 from streams.topology import HANDLERS, Handler, Topic
 from tests.kafka.installation import until
 from tools.bench import stages

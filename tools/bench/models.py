@@ -15,7 +15,7 @@ from time import monotonic
 
 from streams.llm.gateway import Gateway
 from streams.settings import load_settings
-from streams.telemetry.logs import configure_logs
+from streams.telemetry.setup import configure_logs
 from tests.streams.llm.asking_process import Plan, replies_of, start
 from tests.streams.llm.model_server import FAULTS, heavy_tailed, model_server, says
 from tests.streams.llm.questions import gateway_at, question

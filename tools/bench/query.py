@@ -31,7 +31,7 @@ from schemas.replies import Reply
 from streams.query.engine import QueryEngine
 from streams.services import LiveServices
 from streams.settings import Settings, load_settings
-from streams.telemetry.logs import configure_logs
+from streams.telemetry.setup import configure_logs
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(IndexPageRules)

@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 from streams.local_kafka.broker import LocalKafka
-from streams.telemetry.logs import configure_logs
+from streams.telemetry.setup import configure_logs
 from tests.proxy import Proxy
 from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
 from tools.faults.ledger import Findings

@@ -21,7 +21,7 @@ from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import StageFactory, Subscription
 from streams.settings import Settings
-from streams.telemetry.logs import configure_logs
+from streams.telemetry.setup import configure_logs
 from tools.faults.bugs import BUGS
 from tools.faults.chain import Journal, handlers, settings_of
 from tools.faults.points import Arm, MortalConsumer, MortalProducer

@@ -3,8 +3,9 @@
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules
+from handlers.results.wording import languages_of, plural_of
 from handlers.text.patterns import compile_patterns, split_words
-from handlers.text.scripts import find_language, has_cjk, has_han, is_ideographic, languages_of, plural_of, simplified
+from handlers.text.scripts import find_language, has_cjk, has_han, is_ideographic, simplified
 from tests.rules import shipped_rules
 
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.text.patterns import compile_details
+from handlers.text.reading import read_text
 from handlers.text.scripts import is_ideographic
-from handlers.text.words import Words, fold, read_text, small_number
+from handlers.text.words import Words, fold, small_number
 
 NO_PATTERNS = compile_details([])
 WORDS = Words({"kr": 1, "kr.": 2, "$": 3, "us$": 4, "May": 5, "元": 6, "р": 7, "x": 8})

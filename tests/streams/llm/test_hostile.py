@@ -21,8 +21,8 @@ from streams.llm.settings import ModelLimits, TaskPolicy
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.services import LiveServices
 from streams.settings import load_settings
-from streams.telemetry.logs import configure_logs
 from streams.telemetry.metrics import Metrics
+from streams.telemetry.setup import configure_logs
 from tests.kafka.installation import until
 from tests.samples import instance
 from tests.streams.doubles import START, VirtualClock

@@ -17,7 +17,8 @@ from streams.settings import SettingsError, load_settings
 from streams.telemetry import settings as telemetry_settings
 from streams.telemetry.otel import OtelTracer, exporting_tracer
 from streams.telemetry.settings import TelemetrySettings
-from streams.telemetry.tracing import NoTracer, RecordSpan, make_tracer
+from streams.telemetry.setup import make_tracer
+from streams.telemetry.tracing import NoTracer, RecordSpan
 from tests.samples import instance
 from tests.streams.telemetry.spans import Spans, ids, parent
 

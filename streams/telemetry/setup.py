@@ -1,4 +1,4 @@
-"""Structured logs: JSON lines for machines, aligned and coloured ones on a terminal. Quiet in normal operation."""
+"""Sets up the logs and the traces of a process. Logs are JSON lines for machines, and coloured lines on a terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import logging
 import sys
 
 import structlog
+
+from streams.telemetry.settings import TelemetrySettings
+from streams.telemetry.tracing import NoTracer, Tracer
 
 _QUIET = ("aiokafka", "httpx", "httpcore", "httpx2", "httpcore2", "openai", "uvicorn", "asyncio")
 
@@ -60,3 +63,12 @@ def configure_logs(level_name: str, form: str) -> None:
     for name in _QUIET:
         # Their informational chatter (every join, every request) drowns what matters.
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
+
+
+def make_tracer(settings: TelemetrySettings, version: str) -> Tracer:
+    """What traces as the settings say; OpenTelemetry is loaded only where it is on."""
+    if settings.traces == "off":
+        return NoTracer()
+    from streams.telemetry.otel import exporting_tracer
+
+    return exporting_tracer(settings, version)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from streams.telemetry.logs import configure_logs
+from streams.telemetry.setup import configure_logs
 
 Capture = pytest.CaptureFixture[str]
 
