@@ -19,6 +19,18 @@ def _document() -> dict[str, Any]:
 
 
 def shipped_rules(kind: type[R], **sections: Any) -> R:
-    """The shipped rules of a handler, with whole sections replaced by ``sections``."""
-    document = _document() | sections
+    """The shipped rules of a handler, with whole sections replaced by ``sections``.
+
+    Rules are frozen, so tests share them.
+    """
+    rules: Any = _made(kind, _document() | sections) if sections else _shipped(kind)
+    return rules  # type: ignore[no-any-return]
+
+
+@cache
+def _shipped(kind: type[Rules]) -> Rules:
+    return _made(kind, _document())
+
+
+def _made(kind: type[Rules], document: dict[str, Any]) -> Rules:
     return kind.model_validate({name: document[name] for name in kind.model_fields if name in document})

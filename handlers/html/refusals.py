@@ -76,9 +76,12 @@ class Refusals:
         kinds = section.kinds.items()
         self._titles = {self._index.fold(title): reason for reason, words in kinds for title in words.titles}
         self._mentions = {self._index.add(phrase) for phrase in section.mentions}
-        close = [(reason, True, self._sides(groups)) for reason, words in kinds for groups in words.close]
-        others = [(reason, False, self._sides(groups)) for reason, words in kinds for groups in words.statements]
-        self._statements = [*close, *others]
+        close = [(reason, True, groups) for reason, words in kinds for groups in words.close]
+        others = [(reason, False, groups) for reason, words in kinds for groups in words.statements]
+        sides = {names: self._side(names) for _, _, groups in (*close, *others) for names in groups}
+        self._statements = [
+            (reason, is_sure, [sides[names] for names in groups]) for reason, is_sure, groups in (*close, *others)
+        ]
 
     def why_no_content(self, titles: Sequence[str], text: str) -> Refusal | None:
         """Why a page is not content (R-273). ``text`` is its main text or a snippet, "" if only the titles count."""
@@ -125,10 +128,9 @@ class Refusals:
         words = count_words(sentence) / (2 if has_cjk(sentence) else 1)
         return words if words >= self.section.sentence_words else 0
 
-    def _sides(self, groups: Words) -> list[set[str]]:
-        """The phrases of each side of a statement: the words of a group, or of two groups one after another."""
-        sides = (product(*(self.section.words[name] for name in names.split())) for names in groups)
-        return [{self._index.add(" ".join(words)) for words in side} for side in sides]
+    def _side(self, names: str) -> set[str]:
+        """The phrases of a side of a statement: the words of a group, or of two groups one after another."""
+        return {self._index.add(*words) for words in product(*(self.section.words[name] for name in names.split()))}
 
 
 def _gap(line: str, sides: Sequence[set[str]]) -> tuple[int, int]:

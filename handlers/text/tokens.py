@@ -219,25 +219,31 @@ class PhraseIndex:
     def __init__(self) -> None:
         """Has no phrases yet."""
         self._by_word: dict[str, dict[str, None]] = {}
+        self._folds: dict[str, str] = {}
 
     def fold(self, text: str) -> str:
         """The folded words of a text between blanks, in simplified characters without blanks between them."""
-        folded = fold(text)
-        if has_cjk(folded):
-            folded = _CJK_BLANK.sub("", simplified(folded))
-        return f" {folded} "
+        return self._undivided(fold(text))
 
-    def add(self, phrase: str) -> str:
-        """Adds a phrase; returns the form in which folded texts have it."""
-        folded = self.fold(phrase)
-        form = folded[phrase.startswith("*") : len(folded) - phrase.endswith("*")]
+    @staticmethod
+    def _undivided(folded: str) -> str:
+        return f" {_CJK_BLANK.sub('', simplified(folded)) if has_cjk(folded) else folded} "
+
+    def add(self, *words: str) -> str:
+        """Adds a phrase of words or shorter phrases; returns the form in which folded texts have it."""
+        for word in words:
+            if word not in self._folds:
+                self._folds[word] = fold(word)
+        folded = self._undivided(" ".join(self._folds[word] for word in words))
+        is_open, goes_on = words[0].startswith("*"), words[-1].endswith("*")
+        form = folded[is_open : len(folded) - goes_on]
         # The last word is mostly the rarest.
         word = form.split()[-1]
         if has_cjk(folded):
             form, word = folded.strip(), _CJK
-        elif phrase.startswith("*") and form.strip() == word:
+        elif is_open and form.strip() == word:
             word = ""
-        elif phrase.endswith("*"):
+        elif goes_on:
             word = word[:_START] + "*"
         self._by_word.setdefault(word, {})[form] = None
         return form
