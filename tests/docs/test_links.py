@@ -1,4 +1,4 @@
-"""Links between pages of the documentation lead somewhere: files there are, and headings that they have."""
+"""Links of the documentation and the files that it names exist."""
 
 import re
 from pathlib import Path
@@ -29,3 +29,9 @@ def test_links_lead_somewhere(page: Path) -> None:
         if not found:
             broken.append(target + anchor)
     assert broken == []
+
+
+def test_the_tests_that_show_a_guarantee_exist() -> None:
+    named = re.findall(r"`([\w/]+/test_\w+\.py|test_\w+\.py)", (ROOT / "docs" / "testing.md").read_text("utf-8"))
+    assert len(named) > 30
+    assert [name for name in named if not (ROOT / "tests" / name).is_file() and not (ROOT / name).is_file()] == []
