@@ -85,12 +85,12 @@ class Application:
         self._clock = clock or SystemClock()
         self.metrics.started_at_seconds.set(self._clock.now().timestamp())
         self._tracer = tracer or make_tracer(settings.telemetry, installed_version())
-        self._own_world = LiveServices(settings, self.metrics, tracer=self._tracer)
-        self.shares = self._own_world.shares
-        services = services or self._own_world
+        self._own_services = LiveServices(settings, self.metrics, tracer=self._tracer)
+        self.shares = self._own_services.shares
+        services = services or self._own_services
         self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, services))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
-        self.quiescence = DrainDetector(self.groups, partial(high_watermarks, settings.kafka), self._clock)
+        self.drain_detector = DrainDetector(self.groups, partial(high_watermarks, settings.kafka), self._clock)
         self._queries = self._query_route(services, chance)
         self.broker = IntakeBroker(settings, self.groups, self.registry)
         self.asgi = _Routes(
@@ -106,7 +106,7 @@ class Application:
             on_startup=[self._open_models, self._load_ranking],
             after_startup=[self.health.start],
             on_shutdown=[self.drain],
-            after_shutdown=[self._own_world.aclose, self._tracer.aclose],
+            after_shutdown=[self._own_services.aclose, self._tracer.aclose],
         )
         self.drained = False
 
@@ -128,7 +128,7 @@ class Application:
             )
         if any(group.handler.needs_index for group in self.groups):
             try:
-                await self._own_world.open_index()
+                await self._own_services.open_index()
             except IndexDownError as error:
                 log.warning("the index can't be reached; pages wait until it can", error=str(error))
 
@@ -149,11 +149,11 @@ class Application:
 
     async def caught_up(self) -> bool:
         """Whether nothing is left to do for any group, and nothing on its way to one (``DrainDetector.reached``)."""
-        return await self.quiescence.reached()
+        return await self.drain_detector.reached()
 
     def _open_models(self) -> None:
         if not self.settings.llm.offline and any(group.handler.asks_models for group in self.groups):
-            self._own_world.open_models()
+            self._own_services.open_models()
 
     def _load_ranking(self) -> None:
         """Loads now what counts words: half a second that the first query would take from all handlers."""

@@ -120,7 +120,7 @@ class Handler:
 
     Attributes:
         name: The verb; file, test, docs page, consumer group and metric label share it.
-        fn: Decides on an event, or asks for something of the world.
+        fn: Decides on an event, or asks for a page, a document or a model's answer.
         read: Goes on with the event, the replies so far, the rules and, if its ask carries one, the state; None where
             ``fn`` never asks.
         consumes: The topic it reads.

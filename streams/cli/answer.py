@@ -29,7 +29,7 @@ from rich.text import Text
 from handlers.reasoning.answer import Answer, AnswerOutcome, AnswerRules, Sentence, answer_query
 from handlers.reasoning.context import ROLES, Source, one_line, order_sources, source_line
 from schemas.llm import CallOutcome, LlmCall
-from schemas.needs import Ask, AskModel, Need
+from schemas.needs import Ask, AskModel
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
@@ -38,6 +38,7 @@ from streams.cli.output import text_console
 from streams.cli.query import QueryOptions, in_words, request_of, switched
 from streams.cli.query_screen import LABEL_STYLE, printable
 from streams.llm.tasks import answer_offline
+from streams.pipeline.handler_runner import Services
 from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
 from streams.services import LiveServices
@@ -280,20 +281,12 @@ async def _answer(
         await services.aclose()
 
 
-class World(Protocol):
-    """Answers what is asked of models."""
-
-    async def answer(self, need: Need, run: str | None) -> Reply:
-        """The reply; expected trouble is part of it."""
-        ...
-
-
 class _Tell(Protocol):
     def __call__(self, what: str) -> None: ...
 
 
 async def converse(
-    settings: Settings, ranked: RankingCompleted, services: World, tell: _Tell, seconds: float
+    settings: Settings, ranked: RankingCompleted, services: Services, tell: _Tell, seconds: float
 ) -> Answer | ModelUnavailable:
     """Asks the roles one after another, until there is an answer or nobody can be asked.
 

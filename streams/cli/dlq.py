@@ -36,6 +36,7 @@ _SHOWN_BYTES = 2000
 dlq = typer.Typer(
     help="Count dead letters, show one, send them again, or delete them.",
     no_args_is_help=True,
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

@@ -1,4 +1,4 @@
-"""``assay replay list|show|cancel|drop``: the plans there are, how far each has come, and their end."""
+"""``assay replay``: the options of all its commands, and list, show, cancel and drop. ``replay_run`` has the others."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ replay = typer.Typer(
     cls=_HandlersFirst,
     help="Handle a part of a topic once more: `assay replay HANDLER…`.\n\nIts options are those of `assay replay run`.",
     no_args_is_help=True,
+    add_completion=False,
     context_settings={"help_option_names": list(_HELP)},
 )
 
@@ -117,7 +118,7 @@ def replay_run(
 
     if diff and config is None:
         raise typer.BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
-    wishes = ReplayRequest(
+    request = ReplayRequest(
         plan=_plan_name(plan, handlers),
         handlers=tuple(handlers),
         downstream=downstream,
@@ -132,7 +133,7 @@ def replay_run(
     settings = load_settings(None if diff else config).with_kafka()
     other = load_settings(config) if diff else None
     return run_replay(
-        settings, wishes, start, end, since, dry_run=dry_run, other=other, limit=limit, http=http, as_json=as_json
+        settings, request, start, end, since, dry_run=dry_run, other=other, limit=limit, http=http, as_json=as_json
     )
 
 

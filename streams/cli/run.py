@@ -144,7 +144,7 @@ async def _work(application: Application, address: str, drain: bool) -> None:
     freeze_gc()
     log.info("running", handlers=list(dict.fromkeys(group.handler.name for group in application.groups)), http=address)
     if drain:
-        await application.quiescence.wait(_tell_waiting)
+        await application.drain_detector.wait(_tell_waiting)
     else:
         await asyncio.Event().wait()
 
@@ -190,7 +190,7 @@ def _out_of_patience(application: Application) -> Sequence[str]:
     """What has held the work up for too long to wait for it; empty where nothing has."""
     settings = application.settings
     waiting = application.health.waiting(settings.processing.breaker.drain_patience_seconds)
-    seconds, reason = application.quiescence.held_up
+    seconds, reason = application.drain_detector.held_up
     # Twice: the broker, too, looks only now and then for transactions that are too old.
     if seconds > 2 * settings.kafka.transaction_timeout_seconds:
         return [*waiting.problems, f"{reason}, for {seconds:.0f} s"]

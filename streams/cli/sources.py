@@ -1,4 +1,4 @@
-"""``assay sources check``: the kind and tier of addresses, and how they were decided."""
+"""``assay sources``: the options of its commands, and how the kind and tier of addresses are decided."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from streams.settings import Settings
 sources = typer.Typer(
     help="Show which kind and tier an address has, or import your own sources.",
     no_args_is_help=True,
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

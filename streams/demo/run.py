@@ -206,12 +206,12 @@ async def _close(work: Coroutine[Any, Any, object]) -> None:
 
 async def _work(settings: Settings, demo: Demo, watch: Watch, pages: Path | None, say: Callable[[str], None]) -> None:
     """Feeds everything, and waits until it is done and read back."""
-    quiescence = demo.application.quiescence
+    drain_detector = demo.application.drain_detector
     await _feed(settings, feed.events(datetime.now(UTC)), pages, demo)
-    await quiescence.wait(say)
+    await drain_detector.wait(say)
     # Not before, for what they find would depend on who was faster.
     await _feed(settings, feed.queries(), None, demo)
-    await quiescence.wait(say)
+    await drain_detector.wait(say)
     await watch.catch_up()
 
 

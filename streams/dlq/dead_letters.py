@@ -106,7 +106,6 @@ def _instant(text: str) -> datetime | None:
     return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
-_POLL_MS = 100
 _SETTLE_SECONDS = 0.1
 
 

@@ -1,1 +1,1 @@
-"""Fetching from the open web: client, guard, robots, politeness, cache, worker."""
+"""Fetching from the web: client, guard, robots.txt, host pacing, cache, worker."""

@@ -71,7 +71,7 @@ class FetchWorker:
         self._tracer = tracer or NoTracer()
         self._client = FetchClient(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)
-        self._politeness = HostPacing(settings, self._clock)
+        self._pacing = HostPacing(settings, self._clock)
         self._robots = Robots(settings, self._clock, self._rules, self._cache, self._count_rules)
         self._underway = KeyedLocks()
         self._domains = KeyedLocks(settings.parallel_per_domain)
@@ -181,7 +181,7 @@ class FetchWorker:
     ) -> tuple[Response | FetchRefused, float | None]:
         """One request in the host's turn, and the seconds that its answer asks to wait, if it does."""
         asked = self._clock.monotonic()
-        async with self._politeness.turn(target.host, crawl_delay) as turn:
+        async with self._pacing.turn(target.host, crawl_delay) as turn:
             if turn is None:
                 return FetchRefused(target.url, FetchFailure.RATE_LIMITED, "the host asked for a longer pause"), None
             started = self._clock.monotonic()

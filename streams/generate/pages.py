@@ -29,7 +29,7 @@ from streams.topology import Handler, Topic
 REPLAY = {
     "safe": "safe: the same input under the same rules gives the same output",
     "paid": "costs money: needs a budget",
-    "never": "refused: it would reach into the world again",
+    "never": "refused: it would fetch again",
 }
 MAX_VALUE = 60
 """Characters of a value that still fit a table."""
@@ -54,7 +54,7 @@ def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
     ]
     if handler.read is not None:
         parts += [
-            f"It may ask for something of the world, {handler.rounds} times an input at most.",
+            f"It may ask for something, {handler.rounds} times an input at most.",
             prose(handler.read),
         ]
     parts += [

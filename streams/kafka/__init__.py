@@ -1,1 +1,1 @@
-"""Clients, topics, groups and bounded reads of Kafka."""
+"""Clients, topics, groups, transactions and bounded reads of Kafka."""

@@ -142,7 +142,7 @@ async def _first_records(
         # A reader stands at one place of a partition: groups that read the same topic take turns.
         turn = dict(left)
         spans = {partition: (start, ends[partition]) for partition, start in turn.items()}
-        async for record in records_between(reader, spans, patience_seconds=_SECONDS, first_only=True):
+        async for record in records_between(reader, spans, limit_seconds=_SECONDS, first_only=True):
             partition = TopicPartition(record.topic, record.partition)
             found[partition, turn[partition]] = FirstRecord(record.offset, record.timestamp / 1000)
         left -= set(turn.items())

@@ -136,9 +136,9 @@ async def _last_records(reader: Any, partitions: Sequence[TopicPartition]) -> As
             for partition in unknown
             if begins[partition] < ends[partition] - seen
         }
-        patience = _FURTHER_SECONDS if seen else _SECONDS
+        limit = _FURTHER_SECONDS if seen else _SECONDS
         try:
-            async for record in records_between(reader, spans, patience_seconds=patience):
+            async for record in records_between(reader, spans, limit_seconds=limit):
                 yield record
                 if RUN_HEADER not in dict(record.headers):
                     unknown.discard(TopicPartition(record.topic, record.partition))

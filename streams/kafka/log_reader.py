@@ -24,6 +24,7 @@ async def records_between(
     spans: Mapping[TopicPartition, tuple[int, int]],
     *,
     patience_seconds: float | None = None,
+    limit_seconds: float | None = None,
     first_only: bool = False,
 ) -> AsyncGenerator[ConsumerRecord, None]:
     """The records of each partition from an offset on and before another one.
@@ -35,25 +36,26 @@ async def records_between(
         reader: It has all these partitions and is paused on them, as ``assign_paused`` leaves it. It is so again after
             the last record.
         spans: The first offset and the end of each partition.
-        patience_seconds: Without a record for so long it gives up; None waits as long as it takes.
+        patience_seconds: It gives up if no partition gets further for so long; None waits as long as it takes.
+        limit_seconds: It gives up after so long in all, the caller's own time included; None for no limit.
         first_only: Only the first record of each partition.
 
     Raises:
-        KafkaTimeoutError: No record came for too long.
+        KafkaTimeoutError: A limit of time is over.
     """
     waiting = {partition for partition, (start, end) in spans.items() if start < end}
     for partition in waiting:
         reader.seek(partition, spans[partition][0])
     if waiting:
         reader.resume(*waiting)
-    moved_at = time.monotonic()
+    began = moved_at = time.monotonic()
+    positions: dict[TopicPartition, int] = {}
     try:
         while waiting:
             done = set()
             for partition, records in (
                 await reader.getmany(*waiting, timeout_ms=_POLL_MS, max_records=None if first_only else _AT_ONCE)
             ).items():
-                moved_at = time.monotonic()
                 for record in records:
                     if record.offset < spans[partition][1]:
                         yield record
@@ -62,12 +64,16 @@ async def records_between(
                             break
             # What is fetched ahead comes without a wait, and Ctrl-C would not be heard.
             await asyncio.sleep(0)
-            done |= {at for at in waiting - done if await reader.position(at) >= spans[at][1]}
+            before, positions = positions, {at: await reader.position(at) for at in waiting}
+            done |= {at for at, position in positions.items() if position >= spans[at][1]}
             if done:
                 reader.pause(*done)
                 waiting -= done
-            elif patience_seconds is not None and time.monotonic() - moved_at > patience_seconds:
-                raise KafkaTimeoutError(f"no record came for {patience_seconds:g} s; partitions left: {len(waiting)}")
+            now = time.monotonic()
+            moved_at = moved_at if positions == before else now
+            for limit, since in ((patience_seconds, moved_at), (limit_seconds, began)):
+                if waiting and limit is not None and now - since > limit:
+                    raise KafkaTimeoutError(f"no record came for {limit:g} s; partitions left: {len(waiting)}")
     finally:
         if waiting:
             reader.pause(*waiting)

@@ -54,6 +54,7 @@ class RecordWriter:
 
     async def start(self) -> None:
         """Starts a new producer. Raises KafkaError, TimeoutError; the writer must then be stopped."""
+        await self.stop()
         self._producer = self._make()
         self._sent = 0
         async with asyncio.timeout(self.deadline):

@@ -67,7 +67,7 @@ class RecordWork(Protocol):
         ...
 
     async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
-        """Goes on with a record that has to wait for the world; never raises."""
+        """Goes on with a record that has to wait for a service; never raises."""
         ...
 
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
@@ -125,7 +125,7 @@ class RecordProcessor:
             return self._bury(record, error, begun)
 
     async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
-        """Goes on with a record that has to wait for the world."""
+        """Goes on with a record that has to wait for a service."""
         try:
             identity = (record.topic, record.partition, record.offset)
             at_most = 1 if self._tier else None

@@ -348,13 +348,13 @@ async def compare(
     Args:
         settings: The configuration in force.
         other: The other one.
-        stage: A handler that asks for nothing of the world, with the ranges of its topic.
+        stage: A handler that asks for nothing, with the ranges of its topic.
         selection: Which of the records are meant.
         comparison: For what the handler emits.
         advance: Told of each record that was passed, for a bar.
 
     Raises:
-        ReplayError: The handler needs the world, or the selection what the handler does not have.
+        ReplayError: The handler asks for something, or the selection what the handler does not have.
         SettingsError: Sections of a configuration that are right by themselves don't go together.
         KafkaError: The cluster can't be read.
     """

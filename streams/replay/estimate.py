@@ -123,7 +123,7 @@ def figures(
     rate: float | None = None,
     taken: tuple[int, int] | None = None,
 ) -> Estimate:
-    """What a rehearsal comes to.
+    """What a dry_run comes to.
 
     Args:
         settings: With the models' limits and prices.
@@ -260,8 +260,8 @@ async def estimate(
     below = _by_topic(handler for stage, handler in stages if not is_root(stage))
     span = read = 0
     async with aclosing(_journal(settings)) as journal:
-        rehearsal = DryRun(settings, handlers, below, journal, clock or SystemClock())
-        await rehearsal.open()
+        dry_run = DryRun(settings, handlers, below, journal, clock or SystemClock())
+        await dry_run.open()
         for stage, handler in roots:
             means = await make_selector(settings, handler, plan.selection, stage.decisions)
             span += count(stage.ranges)
@@ -272,10 +272,10 @@ async def estimate(
                         advance(1)
                         if means(record):
                             its = record.key, record.value, record.headers, timestamp(record.timestamp)
-                            await rehearsal.add(handler, *its)
+                            await dry_run.add(handler, *its)
     scale = span / read if read else 1.0
     rooted = [handler for _, handler in roots]
-    return figures(settings, rehearsal.parts, rooted, replaying=True, scale=scale, rate=plan.rate)
+    return figures(settings, dry_run.parts, rooted, replaying=True, scale=scale, rate=plan.rate)
 
 
 def offsets_read(settings: Settings, plan: ReplayPlan) -> int:
@@ -311,13 +311,13 @@ async def estimate_source(
     below = _by_topic(handler for handler in handlers if handler not in roots)
     taken = size = 0
     async with aclosing(_journal(settings)) as journal:
-        rehearsal = DryRun(settings, handlers, below, journal, clock or SystemClock())
-        await rehearsal.open()
+        dry_run = DryRun(settings, handlers, below, journal, clock or SystemClock())
+        await dry_run.open()
         async for record in records:
             taken, size = taken + 1, size + len(record.key or b"") + len(record.value or b"")
             for handler in roots:
-                await rehearsal.add(handler, record.key, record.value, record.headers, None)
-    return figures(settings, rehearsal.parts, roots, replaying=False, rate=rate, taken=(taken, size))
+                await dry_run.add(handler, record.key, record.value, record.headers, None)
+    return figures(settings, dry_run.parts, roots, replaying=False, rate=rate, taken=(taken, size))
 
 
 def windows(ranges: Sequence[OffsetRange], most: int) -> list[tuple[OffsetRange, ...]]:

@@ -41,6 +41,7 @@ Change = Callable[[ReplayPlan | None], ReplayPlan | None]
 _POLL_MS = 100
 _FETCH_WAIT_MS = 50
 """The ledger is asked for its end again and again, and what is asked waits for a fetch that finds nothing."""
+_FENCED = (ProducerFenced, InvalidProducerEpoch)
 _FENCED_SECONDS = 60.0
 """For how long a change is tried again while others write about the same plan."""
 _PAUSE_SECONDS = 1.0
@@ -161,7 +162,8 @@ class Ledger:
         writer = RecordWriter(lambda: make_producer(kafka, own_id, "assay-replay"), deadline)
         try:
             await writer.start()
-            async with asyncio.timeout(deadline):
+            # A transaction of another plan's writer that was killed stays open until the broker aborts it.
+            async with asyncio.timeout(2 * deadline):
                 await self._settle()
                 await self.refresh()
             before = self.plans.get(name)
@@ -206,9 +208,8 @@ class Ledger:
 
 def _is_fenced(error: KafkaError) -> bool:
     """Whether another writer has come, or comes at this moment: a broker that fences who commits has no name for it."""
-    return isinstance(error, (ProducerFenced, InvalidProducerEpoch)) or isinstance(
-        error.__cause__ or error, UnknownError
-    )
+    cause = error.__cause__ or error
+    return isinstance(error, _FENCED) or isinstance(cause, (*_FENCED, UnknownError))
 
 
 def _not_written(name: str, error: KafkaError) -> str:

@@ -126,7 +126,7 @@ class ReplayProcessor(RecordProcessor):
         return begun if isinstance(begun, Pending) else self._ended(begun)
 
     async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
-        """Goes on with a record that has to wait for the world."""
+        """Goes on with a record that has to wait for a service."""
         return self._ended(await super().complete(self._marked(record), pending))
 
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
@@ -171,7 +171,7 @@ class PromotionProcessor:
         return Done.of(OutputRecord(self._live, record.key, record.value, tuple(record.headers)))
 
     async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:  # noqa: ARG002 - the port's signature
-        """A copy never waits for the world."""
+        """A copy never waits for a service."""
         return self.begin(record)
 
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:

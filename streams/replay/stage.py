@@ -43,7 +43,7 @@ class CostLimitedServices:
     """A ``Services`` whose refused questions wait for the end of the stage."""
 
     def __init__(self, services: Services, bound: CostBound | None) -> None:
-        """Takes the world that answers, and the bound, None where nothing is paid."""
+        """Takes the services, and the cost limit; None if nothing is paid."""
         self._services = services
         self._bound = bound
         self.asking = 0

@@ -1,1 +1,1 @@
-"""What operators see: metric definitions, logs."""
+"""What operators see: metrics, decisions, logs and traces."""

@@ -29,7 +29,10 @@ _TOP = 5
 
 
 class QueryMetrics:
-    """Tells the log and the metrics of queries that come one way."""
+    """Logs and counts queries that come one way.
+
+    The log has scores and labels (R-233). It has the query itself at debug level only: a query may be private.
+    """
 
     def __init__(self, metrics: Metrics | None, via: Via) -> None:
         """Takes where to count, None for nowhere, and which way the queries come."""

@@ -378,7 +378,7 @@ FETCH_BYTES = MetricDef(
 FETCH_WAIT = MetricDef(
     name="assay_fetch_wait_seconds",
     kind="histogram",
-    meaning="Time a fetch waited for its turn at the host, out of politeness.",
+    meaning="Time that a fetch waited for its turn at the host.",
     unit="seconds",
     buckets=DURATION_BUCKETS,
 )

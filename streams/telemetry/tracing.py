@@ -25,7 +25,7 @@ class RecordSpan(Protocol):
         ...
 
     def active(self) -> AbstractContextManager[object]:
-        """While it lasts, calls to the world are this record's."""
+        """While it lasts, requests to services are this record's."""
         ...
 
     def ended(self, outcome: str, reason: str) -> None:

@@ -182,4 +182,4 @@ async def test_who_ranks_from_an_embedded_index_that_nobody_fills_is_told_what_t
     told = [line["event"] for line in logs if line["log_level"] == "warning"]
     assert len(told) == warned
     assert all("ASSAY_INDEX__URL" in line for line in told)
-    await application._own_world.aclose()
+    await application._own_services.aclose()

@@ -63,4 +63,4 @@ async def test_a_process_that_asks_no_models_opens_no_gateway(
     for hook in application.asgi._on_startup_calling:
         await hook()
     assert len(made) == gateways
-    await application._own_world.aclose()
+    await application._own_services.aclose()

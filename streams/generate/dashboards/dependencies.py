@@ -1,4 +1,4 @@
-"""The dashboards of the world outside: language models and money, and fetching."""
+"""The dashboards of dependencies: language models with their costs, and fetching."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _fetching() -> tuple[Panel, ...]:
         ),
         slowest(
             "Waiting for a host",
-            "Out of politeness: long where many pages of one host are wanted, and no fault.",
+            "The pause between requests to one host. It is long if many pages of one host are requested.",
             defs.FETCH_WAIT,
             shares=(0.5, 0.99),
         ),

@@ -1,0 +1,104 @@
+"""Bounded reads on a reader that holds its records in memory: its pauses, its ends and its limits of time."""
+
+import asyncio
+from contextlib import aclosing
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaTimeoutError
+
+from streams.kafka.log_reader import assign_paused, records_between
+
+ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class Reader:
+    """A reader of partitions with these offsets; every other offset below ``end`` is a transaction marker."""
+
+    def __init__(self, ends: dict[TopicPartition, int], offsets: dict[TopicPartition, list[int]]) -> None:
+        self.ends = ends
+        self.offsets = offsets
+        self.at = dict.fromkeys(ends, 0)
+        self.paused: set[TopicPartition] = set()
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        assert set(partitions) == set(self.ends)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        self.paused |= set(partitions)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        self.paused -= set(partitions)
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self.at[partition] = offset
+
+    async def position(self, partition: TopicPartition) -> int:
+        return self.at[partition]
+
+    async def getmany(self, *partitions: TopicPartition, **_: Any) -> dict[TopicPartition, list[Any]]:
+        await asyncio.sleep(0.001)
+        polled = {}
+        for partition in set(partitions) - self.paused:
+            new = [offset for offset in self.offsets[partition] if offset >= self.at[partition]][:2]
+            records = [SimpleNamespace(topic="t", partition=partition.partition, offset=offset) for offset in new]
+            self.at[partition] = new[-1] + 1 if new else self.ends[partition]
+            polled[partition] = records
+        return polled
+
+
+async def read(reader: Any, spans: dict[TopicPartition, tuple[int, int]], **limits: Any) -> list[tuple[int, int]]:
+    return [(one.partition, one.offset) async for one in records_between(reader, spans, **limits)]
+
+
+async def test_it_reads_from_an_offset_to_before_another_and_pauses_again() -> None:
+    reader: Any = Reader({ONE: 9, TWO: 4}, {ONE: [0, 1, 2, 5, 6, 7], TWO: [0, 3]})
+    assign_paused(reader, [ONE, TWO])
+    assert await read(reader, {ONE: (1, 7), TWO: (4, 4)}) == [(0, 1), (0, 2), (0, 5), (0, 6)]
+    assert reader.paused == {ONE, TWO}
+    assert sorted(await read(reader, {ONE: (5, 9), TWO: (0, 4)})) == [(0, 5), (0, 6), (0, 7), (1, 0), (1, 3)]
+
+
+async def test_a_partition_of_markers_alone_ends() -> None:
+    assert await read(Reader({ONE: 3}, {ONE: []}), {ONE: (0, 3)}, patience_seconds=1.0) == []
+
+
+async def test_only_the_first_record_of_each_partition() -> None:
+    reader = Reader({ONE: 9, TWO: 9}, {ONE: [2, 3], TWO: [7]})
+    assert sorted(await read(reader, {ONE: (0, 9), TWO: (0, 9)}, first_only=True)) == [(0, 2), (1, 7)]
+
+
+async def test_a_caller_that_stops_early_leaves_the_partitions_paused() -> None:
+    reader: Any = Reader({ONE: 9}, {ONE: [0, 1, 2]})
+    async with aclosing(records_between(reader, {ONE: (0, 9)})) as records:
+        assert (await anext(records)).offset == 0
+    assert reader.paused == {ONE}
+
+
+class Silent(Reader):
+    """It never gets further than its records."""
+
+    async def getmany(self, *partitions: TopicPartition, **options: Any) -> dict[TopicPartition, list[Any]]:
+        before = dict(self.at)
+        polled = await super().getmany(*partitions, **options)
+        self.at |= {at: before[at] for at, records in polled.items() if not records}
+        return polled
+
+
+async def test_silence_is_given_up_after_the_patience_and_a_slow_caller_is_no_silence() -> None:
+    with pytest.raises(KafkaTimeoutError, match=r"no record came for 0.02 s; partitions left: 1"):
+        await read(Silent({ONE: 3}, {ONE: []}), {ONE: (0, 3)}, patience_seconds=0.02)
+    found = []
+    reader: Any = Reader({ONE: 4}, {ONE: [0, 1, 2, 3]})
+    async for record in records_between(reader, {ONE: (0, 4)}, patience_seconds=0.02):
+        await asyncio.sleep(0.03)
+        found.append(record.offset)
+    assert found == [0, 1, 2, 3]
+
+
+async def test_a_limit_holds_although_records_come() -> None:
+    reader = Reader({ONE: 10_000}, {ONE: list(range(10_000))})
+    with pytest.raises(KafkaTimeoutError, match="partitions left: 1"):
+        await read(reader, {ONE: (0, 10_000)}, patience_seconds=60.0, limit_seconds=0.02)

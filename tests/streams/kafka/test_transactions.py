@@ -1,0 +1,65 @@
+"""What a writer does beside the order of calls that ``pipeline/test_commit.py`` states."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka.errors import KafkaError, ProducerClosed, ProducerFenced
+
+from streams.kafka.transactions import RecordWriter
+from tests.streams.pipeline.test_commit import BROKEN, ONE, Client
+
+
+async def started(client: Any) -> RecordWriter:
+    writer = RecordWriter(lambda: client, 5.0)
+    await writer.start()
+    client.calls.clear()
+    return writer
+
+
+@pytest.mark.parametrize("step", ["send t.one.v1", "confirmed t.one.v1"])
+async def test_a_writer_that_is_not_started_again_ends_its_transaction_after_an_error(step: str) -> None:
+    client = Client(fails={step: BROKEN})
+    writer = await started(client)
+    with pytest.raises(KafkaError, match="not now"):
+        await writer.write("t.", [ONE], abort_on_error=True)
+    assert client.steps[-1] == "abort"
+    client.calls.clear()
+    with pytest.raises(KafkaError, match="not now"):
+        await writer.write("t.", [ONE])
+    assert "abort" not in client.steps
+
+
+async def test_a_cancelled_write_ends_its_transaction() -> None:
+    client = Client(hangs="send t.one.v1")
+    writer = await started(client)
+    task = asyncio.create_task(writer.write("t.", [ONE], abort_on_error=True))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert client.steps[-1] == "abort"
+
+
+async def test_a_second_start_stops_the_producer_before() -> None:
+    clients = [Client(), Client()]
+    left: Any = iter(clients)
+    writer = RecordWriter(lambda: next(left), 5.0)
+    await writer.start()
+    await writer.start()
+    assert [client.steps for client in clients] == [["start", "stop"], ["start"]]
+
+
+async def test_a_fenced_writer_says_so() -> None:
+    client: Any = Client()
+    writer = await started(client)
+    sender = asyncio.get_running_loop().create_future()
+    client._sender = SimpleNamespace(_sender_task=sender)
+    assert writer.ended is None
+    sender.set_exception(ProducerFenced())
+    assert isinstance(writer.ended, ProducerFenced)
+    with pytest.raises(ProducerClosed) as closed:
+        await writer.write("t.", [ONE])
+    assert isinstance(closed.value.__cause__, ProducerFenced)
+    assert client.calls == []
