@@ -59,7 +59,7 @@ class PageFacts:
     """Facts of one page; None if not observed. Texts hold neither NUL characters nor lone surrogates.
 
     Attributes:
-        titles: The title, the window's title and the main heading.
+        titles: The title, the window's title, and the main heading, which may be that of a banner.
         site_name: As the page states it, else "".
         headings_count: Headings h2 and h3 in the main text; None if only ``has_headings`` is known.
         external_links_count: Different links to other registrable domains in the main text and its references.

@@ -101,8 +101,9 @@ class Refusals:
         left = "\n".join(line for line, one in zip(lines, told[len(parts) :], strict=True) if one is None)
         if not (is_short and refusal.is_sure) and self._has_content(left if is_short else text, text):
             return None
-        shown = "; ".join(dict.fromkeys(one.words for one in counted if one.reason is refusal.reason))
-        return replace(refusal, words=shown[:_SHOWN])
+        lines_told = zip((*parts, *lines), told, strict=True)
+        quoted = (line.strip() for line, one in lines_told if one in counted and one.reason is refusal.reason)
+        return replace(refusal, words="; ".join(dict.fromkeys(quoted))[:_SHOWN])
 
     def _refusals_in(self, line: str, found: set[str]) -> Iterator[Refusal]:
         """What a folded line says of a refusal, the surest first."""

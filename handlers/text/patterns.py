@@ -26,6 +26,7 @@ _CUED = "(?P<cued>)"
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 _CHOICE = re.compile(r"\(([^()]*)\)")
 _CLASS_OR_HAN = regex.compile(rf"\[[^\[\]]*+\]|[{HAN}]")
+_BRACKET = re.compile(r"[()]")
 _ASCII_WORD = re.compile("[a-z]+")
 _WORD = re.compile(r"[^\W\d_]+")
 _WORD_OR_HAN = regex.compile(rf"[{HAN}]|[^\W\d_{HAN}]+")
@@ -49,6 +50,8 @@ def spelled_out(words: tuple[str, ...]) -> tuple[str, ...]:
         for choice, following in zip(pieces[::2], pieces[1::2], strict=True):
             some = choice.split("|") if "|" in choice else ("", choice)
             forms = [f"{form}{one}{following}" for form in forms for one in some]
+        if any(not form.strip() or _BRACKET.search(form) for form in forms):
+            raise ValueError(f"{word!r}: brackets are (ending) behind a word or (one|other), not nested and not empty")
         spelled += forms if word.isascii() else (script for form in forms for script in (form, simplified(form)))
     return tuple(dict.fromkeys(spelled))
 

@@ -79,6 +79,9 @@ no_content  검색 결과가 없습니다.
 """
 
 HONEST = """
+Dit artikel is niet meer beschikbaar in het blauw. In het groen: € 39,90, op voorraad.
+This event has expired. 12 May 2024, 20:00, Musikhuset Aarhus, tickets 345 kr.
+This concert has been moved to the big hall. Tickets of the small hall are valid, and doors open at seven.
 The bridge is under maintenance until May; buses take the tunnel.
 The building site is loud, neighbours say.
 Our service covers scheduled maintenance and repairs of heat pumps.
@@ -288,7 +291,7 @@ def test_any_of_the_titles_may_say_it() -> None:
     refusal = REFUSALS.why_no_content(("Harbour News", "Harbour News", "Page not found"), TEASERS)
     assert refusal is not None
     assert refusal.reason is SOFT_404
-    assert refusal.words == "page not found"
+    assert refusal.words == "Page not found"
 
 
 @given(st.text(max_size=80), st.text(max_size=80))

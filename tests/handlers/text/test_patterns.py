@@ -94,3 +94,9 @@ def test_each_word_is_in_one_pack_only() -> None:
     for name in ("listing_words", "link_phrases", "offer_phrases"):
         words = [word for pack in packs.values() for word in getattr(pack, name)]
         assert len(words) == len(set(words)), name
+
+
+@pytest.mark.parametrize("word", ["(free)", "((s))x", "foo(("])
+def test_a_word_list_refuses_brackets_that_mean_nothing(word: str) -> None:
+    with pytest.raises(ValueError, match="brackets are"):
+        spelled_out((word,))
