@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -33,6 +34,13 @@ class Section(BaseModel):
 
 class Rules(Section):
     """All configuration that one handler's decisions depend on. Its fields are top-level sections of the document."""
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy that computes its version, and everything else that is cached, from its own sections."""
+        copied = super().model_copy(update=update, deep=deep)
+        for cached in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[cached]
+        return copied
 
     @cached_property
     def config_version(self) -> str:

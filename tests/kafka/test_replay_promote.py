@@ -153,7 +153,7 @@ async def test_what_is_half_promoted_is_dropped_only_by_force(assay: Installatio
 async def test_a_promotion_is_seen_at_work_and_ends_when_its_plan_is_gone(
     assay: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streams.replay.promote.Pace", Standstill)
+    monkeypatch.setattr("streams.replay.promote.ReplayRate", Standstill)
     await assay.feed([page(n) for n in range(40)])
     await replayed(assay.settings, "score_page")
     told: list[ReplayProgress] = []
