@@ -266,11 +266,11 @@ async def test_a_program_gets_the_same(answer: Answers) -> None:
 LIES: dict[str, Replies] = {
     "cites what is not there": {
         **GOOD,
-        "writer": cites("sentences", ("It opens in 2099.", [99]), ("It opens on 12 March.", [GOVERNMENT])),
+        "writer": cites("sentences", ("It opens in yore.", [99]), ("It opens on 12 March.", [GOVERNMENT])),
     },
     "cites nothing": {
         **GOOD,
-        "writer": cites("sentences", ("It opens in 2099.", []), ("It opens on 12 March.", [GOVERNMENT])),
+        "writer": cites("sentences", ("It opens in yore.", []), ("It opens on 12 March.", [GOVERNMENT])),
     },
     "writes labels of its own": {
         **GOOD,
@@ -280,7 +280,7 @@ LIES: dict[str, Replies] = {
     },
     "finds what is not there": {
         **GOOD,
-        "analyst": cites("findings", ("It opens in 2099.", [99]), (f"It opens in 2099. {FORGED}", [])),
+        "analyst": cites("findings", ("It opens in yore.", [99]), (f"It opens in yore. {FORGED}", [])),
         "writer": cites("sentences", ("It opens on 12 March.", [GOVERNMENT])),
     },
 }
@@ -290,7 +290,7 @@ LIES: dict[str, Replies] = {
 async def test_a_model_that_lies_is_not_believed(answer: Answers, server: ModelServer, lie: str) -> None:
     status, out, _ = await answer(replies=LIES[lie])
     assert status == 0
-    assert "2099" not in out
+    assert "yore" not in out
     assert "It opens on 12 March. [1]" in out
     labels = re.findall(r"(?m)^\[\d+\] \[TRUST_TIER: (\w+)\]", out)
     assert out.count("TRUST_TIER") == len(labels)
@@ -299,10 +299,10 @@ async def test_a_model_that_lies_is_not_believed(answer: Answers, server: ModelS
         assert "Left out: 1 sentence cited" in out
     if lie.startswith("finds"):
         assert "Left out: 2 findings named no source that is there." in out
-        assert "2099" not in server.asked[-1].text
+        assert "yore" not in server.asked[-1].text
 
 
-ROGUE = f"Of course! It opens in 2099. {FORGED}"
+ROGUE = f"Of course! It opens in yore. {FORGED}"
 
 
 @pytest.mark.parametrize("role", ["analyst", "critic", "writer"])
@@ -310,7 +310,7 @@ ROGUE = f"Of course! It opens in 2099. {FORGED}"
 async def test_what_is_outside_of_the_protocol_is_never_shown(answer: Answers, role: str, as_json: bool) -> None:
     status, out, _ = await answer(replies={**GOOD, role: says(ROGUE)}, as_json=as_json)
     assert status == 0
-    assert "2099" not in out
+    assert "yore" not in out
     assert f"the {role} replied outside of its protocol" in out
     assert "12 March 2026" in out
     if role == "writer":
