@@ -73,11 +73,11 @@ class ModelSection(Section):
 
 
 class ToolMapping(Section):
-    """A tool that a judge may call, as it is told of it (R-145)."""
+    """A tool that a judge may call, and its description for the model (R-145)."""
 
     tool: Literal["vector_search"] = Field(description="What it does.")
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Under which name the model calls it.")
-    description: str = Field(min_length=1, max_length=2000, description="What the model is told of it.")
+    description: str = Field(min_length=1, max_length=2000, description="The description that the model gets.")
     collection: Literal["utterances", "documents"] = Field(description="What is searched.")
     limit: int = Field(ge=1, le=50, description="Hits that the model is shown.")
 

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import structlog
 
+log = structlog.get_logger(__name__)
+
 
 class KeyedLocks:
     """Locks by key, first come, first served. Not safe across event loops."""
@@ -57,8 +59,6 @@ def make_private_file(file: Path) -> None:
     file.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
     os.close(os.open(file, os.O_CREAT | os.O_RDONLY, _PRIVATE_FILE))
 
-
-log = structlog.get_logger(__name__)
 
 Steps = Sequence[Sequence[str]]
 """For each version the statements that make it."""

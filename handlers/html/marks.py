@@ -49,7 +49,7 @@ class Near:
 
     Attributes:
         first: Index of the text with which the main text begins.
-        heading: Index of the text with which the page's heading begins; -1 if there is none.
+        heading: Index of the first text of the page's heading; -1 without a heading.
         body: Index of the first long text below the heading. All texts between the two are the story's own.
         places: Ranges of texts around the two.
         named: Elements there with the class name of a byline or a date: the nearest first, boilerplate last.
@@ -135,7 +135,7 @@ def times(story: Story) -> list[Mark]:
 
 
 def _heading(outline: Outline, first: int) -> int:
-    """The first text of the heading that the title repeats, or of the first h1; -1 if there is none."""
+    """The first text of the heading that the title repeats, or of the first h1; -1 without one."""
     titles = [title.casefold() for title in (outline.title, *outline.meta.get("og:title", ())[:1]) if title]
     repeated = (
         text
@@ -211,7 +211,7 @@ def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: 
 
 
 def _name_in(author: LexborNode) -> str:
-    """The name among the properties of an author; "" if there is none near its beginning."""
+    """The name among the properties of an author; "" without one near the beginning."""
     for node in islice(author.traverse(include_text=False), _MAX_NODES):
         attributes = node.attributes
         if "name" in (attributes.get("itemprop") or "").lower().split():

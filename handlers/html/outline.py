@@ -82,7 +82,7 @@ class Mark:
 
     Attributes:
         name: ``itemprop:…``, ``rel:author``, ``time``, ``hint:byline`` or ``hint:date``.
-        value: The attribute that states it; "" if there is none.
+        value: The attribute that states it; "" without one.
         text: Its text.
         distance: Texts between it and the beginning of the main text.
         boilerplate: Whether it is in a sidebar, among comments or the like.
@@ -227,7 +227,7 @@ class Outline:
         return tag, place, is_linked
 
     def element_of(self, index: int) -> int:
-        """The block element around a text; -1 if there is none."""
+        """The block element around a text; -1 without one."""
         return self.place_of(index) >> 1
 
     def place_of(self, index: int) -> int:

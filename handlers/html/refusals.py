@@ -91,9 +91,9 @@ class Refusals:
         is_short = len(text) <= most
         lines = list(sentences(text, is_folded=True)) if is_short else []
         parts = tuple(dict.fromkeys(part for title in titles for part in _BETWEEN_PARTS.split(title[:most])))
-        said = [self._index.fold(line) for line in (*parts, *lines)]
-        found = self._index.found("\n".join(said))
-        told = [next(self._refusals_in(line, found), None) for line in said]
+        said = [(line.strip(), self._index.fold(line)) for line in (*parts, *lines)]
+        found = self._index.found("\n".join(folded for _, folded in said))
+        told = [next(self._refusals_in(line, folded, found), None) for line, folded in said]
         counted = [refusal for refusal in told if refusal and (is_short or refusal.is_whole)]
         if not counted or not self._mentions.isdisjoint(self._index.found(self._index.fold(" ".join((*titles, text))))):
             return None
@@ -101,21 +101,20 @@ class Refusals:
         left = "\n".join(line for line, one in zip(lines, told[len(parts) :], strict=True) if one is None)
         if not (is_short and refusal.is_sure) and self._has_content(left if is_short else text, text):
             return None
-        lines_told = zip((*parts, *lines), told, strict=True)
-        quoted = (line.strip() for line, one in lines_told if one in counted and one.reason is refusal.reason)
-        return replace(refusal, words="; ".join(dict.fromkeys(quoted))[:_SHOWN])
+        quoted = dict.fromkeys(one.words for one in counted if one.reason is refusal.reason)
+        return replace(refusal, words="; ".join(quoted)[:_SHOWN])
 
-    def _refusals_in(self, line: str, found: set[str]) -> Iterator[Refusal]:
-        """What a folded line says of a refusal, the surest first."""
-        known, is_title = {phrase for phrase in found if phrase in line}, line in self._titles
+    def _refusals_in(self, line: str, folded: str, found: set[str]) -> Iterator[Refusal]:
+        """What a line says of a refusal, the surest first."""
+        known, is_title = {phrase for phrase in found if phrase in folded}, folded in self._titles
         for reason, is_sure, sides in self._statements if known else ():
             if not any(map(known.isdisjoint, sides)):
-                gap, passage = _gap(line, [known & side for side in sides])
-                if gap <= self.section.close_bytes if is_sure else not self._prose_in(line):
-                    is_whole = is_title or passage >= _WHOLE * len(line.strip())
-                    yield Refusal(reason, line.strip(), is_sure, is_whole)
+                gap, passage = _gap(folded, [known & side for side in sides])
+                if gap <= self.section.close_bytes if is_sure else not self._prose_in(folded):
+                    is_whole = is_title or passage >= _WHOLE * len(folded.strip())
+                    yield Refusal(reason, line, is_sure, is_whole)
         if is_title:
-            yield Refusal(self._titles[line], line.strip(), is_sure=False, is_whole=True)
+            yield Refusal(self._titles[folded], line, is_sure=False, is_whole=True)
 
     def _has_content(self, left: str, text: str) -> bool:
         """Whether prose or a detail is left without the lines that refuse, or details of two kinds are in the text."""

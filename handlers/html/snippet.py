@@ -53,7 +53,7 @@ class SnippetLimits(Section):
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The texts by which a source is judged; "" if there is none."""
+    """The texts that the judge of a source reads; "" for a missing one."""
 
     title: str
     summary: str

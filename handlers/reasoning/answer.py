@@ -74,7 +74,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer, or why there is none.
+    """An answer, or the reason why no answer was possible.
 
     Attributes:
         written_by: ``offline`` if the sentences are the sources' own; None without an answer.

@@ -34,7 +34,7 @@ _WORD_OR_HAN = regex.compile(rf"[{HAN}]|[^\W\d_{HAN}]+")
 
 @lru_cache(maxsize=1024)
 def spelled_out(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words that a list stands for.
+    """Writes out every word of a list.
 
     ``(s)`` may be left out, and of ``(y|ies)`` one is chosen. A traditional Chinese word is also meant in simplified
     characters.

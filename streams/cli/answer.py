@@ -71,8 +71,6 @@ def answer(
 
     assay answer "When was the dam closed?" --tier A
     """
-    from streams.cli.query import QueryOptions
-
     options = QueryOptions(
         text=text,
         limit=limit,
@@ -94,7 +92,7 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
 
     Args:
         ranked: What the sources come from.
-        answer: The answer, or why there is none.
+        answer: The answer, or the reason why no answer was possible.
         offline: Whether no model is configured, so that it is worth saying how one is.
     """
     console = text_console()
@@ -105,7 +103,7 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
     if answer.outcome is AnswerOutcome.NOT_ANSWERED:
         count = len(answer.sources)
         read = f"{count} source{'s were' if count > 1 else ' was'} read"
-        # Who was not asked properly can't say that there is none.
+        # A model that failed did not say that the sources have no answer.
         none = "none is quoted as an answer; what went wrong stands below" if answer.left_out else "none holds one"
         console.print(Text(f"No answer: {read} and {none}."))
         console.print(Text("`assay query` with the same words shows them."))

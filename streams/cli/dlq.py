@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -22,13 +22,10 @@ from schemas.event import derive_id
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import tell
-from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection
+from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.redrive import purge, redrive
 from streams.settings import Settings
 from streams.topology import HANDLERS, handler_named
-
-if TYPE_CHECKING:
-    from streams.dlq.dead_letters import Selection
 
 _SHOWN_BYTES = 2000
 
@@ -148,8 +145,6 @@ def _selection(
     since: str,
     until: str,
 ) -> Selection:
-    from streams.dlq.dead_letters import SelectionError, selection_of
-
     try:
         return selection_of(handlers or [], reasons or [], stage, key, since, until, datetime.now(UTC))
     except SelectionError as error:

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from schemas.replays import ReplayPlan, ReplayState
+from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import in_money, plain_table, tell
@@ -23,14 +23,9 @@ from streams.cli.replay_run import held_topics, own_topics, refused
 from streams.clock import SystemClock
 from streams.replay.admin import PlanStatus, accounts, cancel, drop, known
 from streams.replay.ledger import Ledger, NoLedgerError
-from streams.replay.plan import ReplayError
+from streams.replay.plan import ReplayError, ReplayRequest
 from streams.replay.ranges import count
 from streams.settings import Settings
-
-if TYPE_CHECKING:
-    from schemas.replays import ReplaySelection
-    from streams.settings import Settings
-
 
 _RUN = "run"
 _HELP = ("-h", "--help")
@@ -114,7 +109,6 @@ def replay_run(
 ) -> int:
     """Make a plan and carry it out: read a part of the handlers' topics, write to topics of its own."""
     from streams.cli.replay_run import run_replay
-    from streams.replay.plan import ReplayRequest
 
     if diff and config is None:
         raise typer.BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
@@ -205,8 +199,6 @@ def _settings(config: Path | None) -> Settings:
 
 
 def _plan_name(given: str, handlers: list[str]) -> str:
-    from schemas.replays import PLAN_NAME
-
     if given and re.fullmatch(PLAN_NAME, given) is None:
         raise typer.BadParameter("a name has up to 48 of a-z, 0-9, - and _, such as rescore-2", param_hint="'--plan'")
     return given or f"{handlers[0][:24]}-{datetime.now(UTC):%Y%m%d-%H%M%S}".lower()
@@ -219,8 +211,6 @@ def _selection(
     outcomes: list[str] | None,
     judged_by: str | None,
 ) -> ReplaySelection:
-    from schemas.replays import ReplaySelection
-
     return ReplaySelection(
         keys=tuple(keys or ()),
         domains=_each(domains),

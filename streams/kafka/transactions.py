@@ -17,7 +17,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 
 from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.errors import KafkaError, ProducerClosed
+from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerClosed, ProducerFenced
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
@@ -25,6 +25,8 @@ from streams.kafka.clients import start, stop
 
 RECORDS_OF_A_PRODUCER = 1_000_000_000
 """After so many a producer is replaced: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
+FENCED = (ProducerFenced, InvalidProducerEpoch)
+"""A later producer has the transactional id."""
 _ABORT_SECONDS = 1.0
 
 

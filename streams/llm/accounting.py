@@ -34,6 +34,8 @@ from streams.llm.settings import LlmSettings
 from streams.llm.tasks import keeps_to_protocol
 from streams.telemetry.metrics import Metrics
 
+log = structlog.get_logger(__name__)
+
 
 class Budget:
     """Keeps a day's costs below a bound, as far as prices are known. A day is one of UTC."""
@@ -83,7 +85,6 @@ class Budget:
         return (midnight - now).total_seconds()
 
 
-log = structlog.get_logger(__name__)
 T = TypeVar("T")
 _AFTER_SECONDS = 0.1
 """How long the journal is waited for beyond a deadline, where there is something to be written."""

@@ -37,6 +37,9 @@ from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import Tracer
 
+log = structlog.get_logger(__name__)
+
+
 Replied = ModelReply | ModelFailed | ModelUnavailable
 
 
@@ -79,8 +82,6 @@ def _another_s(reply: Replied) -> Replied:
         return ModelReply(reply.text, reply.tool_calls, call)
     return ModelFailed(call, reply.detail)
 
-
-log = structlog.get_logger(__name__)
 
 _ADAPTATIONS = 3
 """Parameters that a model may refuse, one after another."""

@@ -16,6 +16,9 @@ from streams.llm.metrics import LlmObserver
 from streams.llm.replies import Completion
 from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
 
+log = structlog.get_logger(__name__)
+
+
 _BYTES_PER_TOKEN = 4
 """English has about 4 characters a token."""
 _WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+")
@@ -52,9 +55,6 @@ def tokens_of(text: str) -> int:
     wide = "".join(_WIDE.findall(text))
     narrow = len(text.encode("utf-8", "replace")) - len(wide.encode("utf-8", "replace"))
     return len(wide) + narrow // _BYTES_PER_TOKEN
-
-
-log = structlog.get_logger(__name__)
 
 
 class ModelAccess:

@@ -34,6 +34,9 @@ from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.metrics import PipelineMetrics
 
+log = structlog.get_logger(__name__)
+
+
 ProducerFactory = Callable[[str | None], AIOKafkaProducer]
 """Makes a producer that is not started, for a transactional id, or for none."""
 
@@ -175,8 +178,6 @@ async def _committed_offset(consumer: AIOKafkaConsumer, partition: TopicPartitio
         committed: int | None = await consumer.committed(partition)
     return committed
 
-
-log = structlog.get_logger(__name__)
 
 _PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Between tries to open a stage, and between commits that fail; the last one repeats."""

@@ -17,19 +17,18 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import InvalidProducerEpoch, KafkaError, MessageSizeTooLargeError, ProducerFenced
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
 from streams.kafka.clients import make_admin, make_producer, opened
-from streams.kafka.transactions import RecordWriter
+from streams.kafka.transactions import FENCED, RecordWriter
 from streams.publish.walk import Position, position_of
 from streams.settings import PipelineSettings, Settings
 from streams.topology import Topic
 
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
-_FENCED = (ProducerFenced, InvalidProducerEpoch)
 
 
 class RunTakenError(Exception):
@@ -102,7 +101,7 @@ class RunLog:
             await self._writer.start()
             await self._writer.settle(self.group, self._place)
             return await self.read()
-        except _FENCED as error:
+        except FENCED as error:
             await self._writer.stop(1.0)
             raise RunTakenError from error
         except BaseException:
@@ -129,12 +128,12 @@ class RunLog:
             try:
                 offsets = {self._place: OffsetAndMetadata(count, after.to_text())}
                 await self._writer.write(self._prefix, records, self.group, offsets)
-            except _FENCED as error:
+            except FENCED as error:
                 raise RunTakenError from error
             except MessageSizeTooLargeError:
                 raise
             except (KafkaError, TimeoutError, OSError, AssertionError, KeyError) as error:
-                if isinstance(self._writer.ended, _FENCED):
+                if isinstance(self._writer.ended, FENCED):
                     raise RunTakenError from error
                 if waited >= patience:
                     raise

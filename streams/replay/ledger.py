@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import structlog
 from aiokafka import TopicPartition
-from aiokafka.errors import InvalidProducerEpoch, KafkaError, KafkaTimeoutError, ProducerFenced, UnknownError
+from aiokafka.errors import KafkaError, KafkaTimeoutError, UnknownError
 from aiokafka.structs import OffsetAndMetadata
 
 from schemas.event import Envelope, derive_id
@@ -28,7 +28,7 @@ from schemas.replays import OffsetRange, ReplayPlan, ReplayState
 from streams.clock import Clock
 from streams.codec import decode, encode
 from streams.kafka.clients import make_producer, make_reader, opened
-from streams.kafka.transactions import RecordWriter
+from streams.kafka.transactions import FENCED, RecordWriter
 from streams.replay.plan import ReplayError, ReplayTroubleError
 from streams.replay.ranges import has_topic, merged
 from streams.settings import Settings
@@ -41,7 +41,6 @@ Change = Callable[[ReplayPlan | None], ReplayPlan | None]
 _POLL_MS = 100
 _FETCH_WAIT_MS = 50
 """The ledger is asked for its end again and again, and what is asked waits for a fetch that finds nothing."""
-_FENCED = (ProducerFenced, InvalidProducerEpoch)
 _FENCED_SECONDS = 60.0
 """For how long a change is tried again while others write about the same plan."""
 _PAUSE_SECONDS = 1.0
@@ -209,7 +208,7 @@ class Ledger:
 def _is_fenced(error: KafkaError) -> bool:
     """Whether another writer has come, or comes at this moment: a broker that fences who commits has no name for it."""
     cause = error.__cause__ or error
-    return isinstance(error, _FENCED) or isinstance(cause, (*_FENCED, UnknownError))
+    return isinstance(error, FENCED) or isinstance(cause, (*FENCED, UnknownError))
 
 
 def _not_written(name: str, error: KafkaError) -> str:

@@ -38,6 +38,8 @@ from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import Tracer
 
+log = structlog.get_logger(__name__)
+
 
 class CostLimitedServices:
     """A ``Services`` whose refused questions wait for the end of the stage."""
@@ -64,9 +66,6 @@ class CostLimitedServices:
         if self.is_spent and isinstance(reply, ModelUnavailable):
             await asyncio.get_running_loop().create_future()
         return reply
-
-
-log = structlog.get_logger(__name__)
 
 
 class StageContext:
