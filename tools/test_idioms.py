@@ -1,0 +1,26 @@
+"""``tools/idioms.py``: it finds the idioms where people read them, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.idioms import idioms_in
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "idioms"),
+    [
+        ("a.py", '"""Nothing to do: nobody reads it."""\n', [(1, "nobody")]),
+        ("a.py", 'def f() -> None:\n    """Returns\n\n    what stands there.\n    """\n', [(4, "stands")]),
+        ("a.py", "x = 1  # the model is told\n", [(1, "is told")]),
+        ("a.py", 'help = f"{name} rests"\n', [(1, "rests")]),
+        ("a.py", "stands = rests = nobody = 1\n", []),
+        ("a.py", '"""The rest of the understanding, at a standstill; a stand-in."""\n', []),
+        ("a.md", "Run it. Who is late pays.\n", [(1, "Who")]),
+        ("a.md", "The users who run it. Who reads it?\n", []),
+        ("a.yaml", "words: [nobody]  # somebody\n", [(1, "somebody")]),
+        ("a.yaml", "words: [nobody]\n", []),
+    ],
+)
+def test_idioms_in(name: str, text: str, idioms: list[tuple[int, str]]) -> None:
+    assert [(line, idiom) for line, idiom, _ in idioms_in(name, text)] == idioms
