@@ -16,7 +16,8 @@ def topology_page() -> dict[Path, str]:
 
 # Topology
 
-Stadiums are topics, boxes are handlers, and rounded boxes are outside Assay. Each handler is a consumer group.
+Stadiums are topics, boxes are handlers, and rounded boxes are outside Assay. Each handler is a consumer group of its
+own.
 
 ```mermaid
 {mermaid()}
@@ -26,7 +27,7 @@ Stadiums are topics, boxes are handlers, and rounded boxes are outside Assay. Ea
 |---|---|---|---|---|---|
 {rows}
 
-The schema of each event is in `schemas/json`, examples are in `schemas/examples`. A record on `pages.crawled.v1` may
+The schema of each event is in `schemas/json`, examples in `schemas/examples`. A record on `pages.crawled.v1` may
 also be a page's bytes; `docs/asyncapi.yaml` describes both forms and the headers. Dead letters of a handler go to
 `<topic>.assay.<handler>.dlq`, the results of a replay to `<topic>.replay.<plan>`.
 """

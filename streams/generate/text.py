@@ -11,7 +11,18 @@ import yaml
 
 IN_MARKDOWN = "<!-- Written by `assay generate`. -->"
 IN_YAML = "# Written by `assay generate`.\n"
+_NUMBERS = r"[RC]-\d{2,3}(?:(?:, | to | and )[RC]-\d{2,3})*"
+_REFERENCES = re.compile(rf" \({_NUMBERS}\)|, {_NUMBERS}(?=\))| (?:of|as in) {_NUMBERS}| Sources: {_NUMBERS}\.")
 _DUMPER: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def without_references(text: str) -> str:
+    """Removes the numbers of requirements and cases, which mean nothing outside the code.
+
+    >>> without_references("Bands (R-151, C-26). Its own claim (never counted, C-42). Sources: R-020 to R-043.")
+    'Bands. Its own claim (never counted).'
+    """
+    return _REFERENCES.sub("", text)
 
 
 def to_yaml(content: Any) -> str:
@@ -39,8 +50,6 @@ _Readable.add_representer(str, _text)
 
 _SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields|Example|Examples|Note):$")
 _ENTRY = re.compile(r"^    (\w+): (.*)$")
-_NUMBERS = r"[RC]-\d{2,3}(?:(?:, | to | and )[RC]-\d{2,3})*"
-_REFERENCES = re.compile(rf" \({_NUMBERS}\)|, {_NUMBERS}(?=\))| (?:of|as in) {_NUMBERS}| Sources: {_NUMBERS}\.")
 
 
 def prose(documented: object) -> str:
@@ -68,15 +77,6 @@ def paragraphs(text: str) -> str:
         kept.append(line)
     blocks = "\n".join(kept).strip().split("\n\n")
     return "\n\n".join(_joined(block) for block in blocks).replace("``", "`")
-
-
-def without_references(text: str) -> str:
-    """Removes the numbers of requirements and cases, which mean nothing outside the code.
-
-    >>> without_references("Bands (R-151, C-26). Its own claim (never counted, C-42). Sources: R-020 to R-043.")
-    'Bands. Its own claim (never counted).'
-    """
-    return _REFERENCES.sub("", text)
 
 
 def attributes(text: str) -> dict[str, str]:
