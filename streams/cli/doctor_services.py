@@ -10,32 +10,33 @@ import asyncio
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.cli.doctor_checks import Finding, State, check_folder
+from streams.cli.doctor_checks import check_folder
 from streams.cli.output import in_money
 from streams.clock import SystemClock
 from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDamagedError, IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
 from streams.index.qdrant import QdrantStore
 from streams.index.settings import IndexSettings
-from streams.llm.checks import remarks_on
+from streams.llm.checks import Check, checks_of_models
 from streams.llm.client import OPENAI
 from streams.llm.journal import JournalError
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_store
 from streams.query.access import application_url
 from streams.settings import HttpSettings, Settings
-from streams.telemetry.metric_defs import INDEX_DOCUMENTS, INDEX_POINTS
+from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 
 _SECONDS = 4.0
 
 
-def check_index(index: IndexSettings, http: HttpSettings) -> Finding:
+def check_index(index: IndexSettings, http: HttpSettings) -> Check:
     """Whether the index could be used as it is configured: the server answers, or the files are free or asked for.
 
     Args:
@@ -48,7 +49,7 @@ def check_index(index: IndexSettings, http: HttpSettings) -> Finding:
     if not index.path.exists():
         if (folder := check_folder("index", index.path.absolute().parent, "ASSAY_INDEX__PATH")).state != "ok":
             return folder
-        return Finding("index", "ok", f"embedded, will be made in {index.path}; {index.embedder.kind} vectors")
+        return Check("index", "ok", f"embedded, will be made in {index.path}; {index.embedder.kind} vectors")
     room = check_folder("index", index.path.absolute(), "ASSAY_INDEX__PATH")
     if room.state == "fail":
         return room
@@ -57,18 +58,18 @@ def check_index(index: IndexSettings, http: HttpSettings) -> Finding:
     return room if found.state == "ok" and room.state != "ok" else found
 
 
-def _examined(index: IndexSettings, http: HttpSettings, where: str) -> Finding:
+def _examined(index: IndexSettings, http: HttpSettings, where: str) -> Check:
     try:
         counts = asyncio.run(_counted(index))
     except IndexOwnedError as error:
         return _of_owner(where, application_url(http), str(error))
     except IndexDamagedError as error:
-        return Finding("index", "fail", str(error))
+        return Check("index", "fail", str(error))
     except IndexSettingsError as error:
-        return Finding("index", "warn", str(error))
+        return Check("index", "warn", str(error))
     except IndexDownError as error:
-        return Finding("index", "fail", f"{where}: {error}", "start it, or name another with ASSAY_INDEX__URL")
-    return Finding("index", "ok", f"{where}; {index.embedder.kind} vectors; {_content(counts)}")
+        return Check("index", "fail", f"{where}: {error}", "start it, or name another with ASSAY_INDEX__URL")
+    return Check("index", "ok", f"{where}; {index.embedder.kind} vectors; {_content(counts)}")
 
 
 async def _counted(index: IndexSettings) -> StoreCounts | None:
@@ -81,7 +82,7 @@ async def _counted(index: IndexSettings) -> StoreCounts | None:
         await embedder.aclose()
 
 
-def _of_owner(where: str, url: str, otherwise: str) -> Finding:
+def _of_owner(where: str, url: str, otherwise: str) -> Check:
     """Of files that another process has, which may be the application or may not."""
     try:
         response = httpx2.get(f"{url}/metrics", timeout=_SECONDS, trust_env=False)
@@ -90,11 +91,11 @@ def _of_owner(where: str, url: str, otherwise: str) -> Finding:
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError, OverflowError) as error:
         why = str(error) or type(error).__name__
         asked = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {url} does not answer ({why})"
-        return Finding("index", "warn", otherwise, asked)
+        return Check("index", "warn", otherwise, asked)
     if counts is None:
         asked = f"or name the application's port with ASSAY_HTTP__PORT: what answers at {url} tells of no index"
-        return Finding("index", "warn", otherwise, asked)
-    return Finding("index", "ok", f"{where}; in the hands of the application at {url}; {_content(counts)}")
+        return Check("index", "warn", otherwise, asked)
+    return Check("index", "ok", f"{where}; in the hands of the application at {url}; {_content(counts)}")
 
 
 def _told(text: str) -> StoreCounts | None:
@@ -102,9 +103,9 @@ def _told(text: str) -> StoreCounts | None:
     documents: dict[str, int] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            if sample.name == INDEX_POINTS.name:
+            if sample.name == Metrics.index_points.name:
                 points = int(sample.value)
-            elif sample.name == INDEX_DOCUMENTS.name:
+            elif sample.name == Metrics.index_documents.name:
                 documents[sample.labels.get("tier", "")] = int(sample.value)
     return None if points is None else StoreCounts(points, documents)
 
@@ -128,7 +129,7 @@ _LITTLE = 0.1
 """Share of the day's budget whose rest is worth a warning."""
 
 
-def check_models(settings: Settings, ask: bool) -> Iterator[Finding]:
+def check_models(settings: Settings, ask: bool) -> Iterator[Check]:
     """The findings in order: what ``assay run`` remarks on too, whether paid answers can be kept, what was spent.
 
     Args:
@@ -136,9 +137,8 @@ def check_models(settings: Settings, ask: bool) -> Iterator[Finding]:
         ask: Also ask the server for its list of models.
     """
     names = {handler.name: settings.model_of(handler.name) for handler in HANDLERS if handler.asks_models}
-    for remark in remarks_on(settings.llm, settings.models, names):
-        state: State = "ok" if remark.state == "note" else remark.state
-        yield Finding(remark.what, state, remark.detail, remark.todo)
+    for check in checks_of_models(settings.llm, settings.models, names):
+        yield replace(check, state="ok") if check.state == "note" else check
     if settings.llm.offline:
         return
     yield from _journal(settings.llm)
@@ -146,17 +146,17 @@ def check_models(settings: Settings, ask: bool) -> Iterator[Finding]:
         yield asyncio.run(_listed(settings.llm, dict.fromkeys(names.values())))
 
 
-def _journal(llm: LlmSettings) -> Iterator[Finding]:
+def _journal(llm: LlmSettings) -> Iterator[Check]:
     """Whether paid answers can be kept where the settings say, and what of today's budget is left."""
     what, path, redis = "paid answers", llm.cache_path, llm.redis_url.get_secret_value()
     if redis:
         if find_spec("redis") is None:
             return
-        kept = Finding(what, "ok", "kept in Redis")
+        kept = Check(what, "ok", "kept in Redis")
     elif path is None:
         return
     elif path.exists() and not os.access(path, os.W_OK):
-        yield Finding(what, "fail", f"{path} can't be written", "name another file with ASSAY_LLM__CACHE_PATH")
+        yield Check(what, "fail", f"{path} can't be written", "name another file with ASSAY_LLM__CACHE_PATH")
         return
     else:
         kept = check_folder(what, path.absolute().parent, "ASSAY_LLM__CACHE_PATH")
@@ -166,15 +166,15 @@ def _journal(llm: LlmSettings) -> Iterator[Finding]:
             spent = asyncio.run(_spent_today(llm))
         except JournalError as error:
             todo = f"mend it, or see ASSAY_LLM__{'REDIS_URL' if redis else 'CACHE_PATH'}; without it nobody is asked"
-            yield Finding(what, "fail", str(error), todo)
+            yield Check(what, "fail", str(error), todo)
             return
     yield kept
     if (budget := llm.budget_usd_per_day) is not None:
         found = f"{in_money(spent)} of {in_money(budget)} are spent today"
         if spent >= (1 - _LITTLE) * budget:
-            yield Finding("spent", "warn", found, "raise ASSAY_LLM__BUDGET_USD_PER_DAY, or wait for midnight UTC")
+            yield Check("spent", "warn", found, "raise ASSAY_LLM__BUDGET_USD_PER_DAY, or wait for midnight UTC")
         else:
-            yield Finding("spent", "ok", found)
+            yield Check("spent", "ok", found)
 
 
 async def _spent_today(llm: LlmSettings) -> float:
@@ -190,7 +190,7 @@ async def _spent_today(llm: LlmSettings) -> float:
         await store.aclose()
 
 
-async def _listed(llm: LlmSettings, models: Collection[str]) -> Finding:
+async def _listed(llm: LlmSettings, models: Collection[str]) -> Check:
     """Whether the server answers and has the models; what it says beyond their names is not shown."""
     where = llm.base_url or OPENAI
     key = llm.api_key.get_secret_value()
@@ -206,25 +206,25 @@ async def _listed(llm: LlmSettings, models: Collection[str]) -> Finding:
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > _LIST_BYTES:
-                    return Finding("model server", "warn", f"{where}: its list of models is too long to be read")
+                    return Check("model server", "warn", f"{where}: its list of models is too long to be read")
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, ValueError) as error:
-        return Finding("model server", "fail", f"{where}: {type(error).__name__}", "see ASSAY_LLM__BASE_URL")
+        return Check("model server", "fail", f"{where}: {type(error).__name__}", "see ASSAY_LLM__BASE_URL")
     return _answered(where, response.status_code, bytes(body), [model for model in models if model])
 
 
-def _answered(where: str, status: int, body: bytes, wanted: list[str]) -> Finding:
+def _answered(where: str, status: int, body: bytes, wanted: list[str]) -> Check:
     if status in (401, 403):
-        return Finding("model server", "fail", f"{where} refuses the key ({status})", "see ASSAY_LLM__API_KEY")
+        return Check("model server", "fail", f"{where} refuses the key ({status})", "see ASSAY_LLM__API_KEY")
     if status != 200:
-        return Finding("model server", "warn", f"{where} answers {status} and lists no models")
+        return Check("model server", "warn", f"{where} answers {status} and lists no models")
     try:
         listed = json.loads(body)["data"]
         names = [str(model["id"]) for model in listed]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return Finding("model server", "warn", f"{where} answers, but lists no models")
+        return Check("model server", "warn", f"{where} answers, but lists no models")
     missing = [model for model in wanted if model not in names]
     if missing:
         others = ", ".join(name[:60] for name in names[:_NAMES])
         found = f"{where} has no model {', '.join(missing)}; it has {len(names)}, such as {others}"
-        return Finding("model server", "fail", found, "see ASSAY_LLM__MODEL")
-    return Finding("model server", "ok", f"{where} answers and has the model")
+        return Check("model server", "fail", found, "see ASSAY_LLM__MODEL")
+    return Check("model server", "ok", f"{where} answers and has the model")

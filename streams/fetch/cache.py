@@ -15,7 +15,6 @@ import contextlib
 import sqlite3
 import zlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +26,7 @@ from schemas.event import derive_id
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.clock import Clock
 from streams.fetch.settings import FetchSettings
-from streams.files import Steps, make_private_file, refuse_newer, upgrade
+from streams.files import SqliteThread, Steps, open_database, transaction
 
 log = structlog.get_logger(__name__)
 
@@ -97,7 +96,7 @@ class FetchCache:
         """Opens nothing yet."""
         self._settings = settings
         self._clock = clock
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="fetch-cache")
+        self._thread = SqliteThread("fetch-cache")
         self._file: sqlite3.Connection | None = None
         self._memory: sqlite3.Connection | None = None
         self._reads_from = self._writes_from = 0.0
@@ -121,7 +120,7 @@ class FetchCache:
                 return _page(canonical, *page)
             return None
 
-        return await self._do(read)
+        return await self._thread.run(self._run, read)
 
     async def version_of(self, url: str) -> Versioned | None:
         """The latest page that came from a place (after redirects) under a version, for whatever query."""
@@ -141,7 +140,7 @@ class FetchCache:
                 return Versioned(_page(url, *page), Version(etag, last_modified))
             return None
 
-        return await self._do(read)
+        return await self._thread.run(self._run, read)
 
     async def put(
         self, query: str, canonical: str, result: FetchedPage | FetchRefused, version: Version | None = None
@@ -169,7 +168,7 @@ class FetchCache:
             )  # fmt: skip
 
         def write(database: sqlite3.Connection) -> bool:
-            with database:
+            with transaction(database):
                 database.execute("INSERT OR REPLACE INTO fetches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
                 database.execute("DELETE FROM fetches WHERE kept_until <= ?", (now,))
                 [(held,)] = database.execute("SELECT coalesce(sum(size), 0) FROM fetches").fetchall()
@@ -182,17 +181,13 @@ class FetchCache:
                     held -= oldest[1]
             return True
 
-        await self._do(write, writes=True)
+        await self._thread.run(self._run, write, writes=True)
 
     async def aclose(self) -> None:
         """Closes the file, after what is under way."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
-        self._thread.shutdown(wait=False)
+        await self._thread.aclose(self._close)
 
-    async def _do(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work, writes)
-
-    def _run(self, work: Callable[[sqlite3.Connection], T], writes: bool) -> T:
+    def _run(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
         """Does one thing with the file; what it fails at or does not know, with memory. Runs in the thread.
 
         A file that failed is left alone for a while: a full disk and another process's lock pass. A file that can't be
@@ -201,7 +196,7 @@ class FetchCache:
         path = self._settings.cache_path
         if path is not None and self._clock.monotonic() >= (self._writes_from if writes else self._reads_from):
             try:
-                self._file = self._file or _open(path)
+                self._file = self._file or _opened(path)
                 found = work(self._file)
             except (OSError, sqlite3.Error) as error:
                 self._writes_from = self._clock.monotonic() + self._settings.cache_rest_seconds
@@ -212,7 +207,7 @@ class FetchCache:
             else:
                 if found is not None or self._memory is None:
                     return found
-        self._memory = self._memory or _connect(":memory:")
+        self._memory = self._memory or _opened(None)
         return work(self._memory)
 
     def _close(self) -> None:
@@ -227,22 +222,8 @@ class FetchCache:
                 database.close()
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    make_private_file(path)
-    return _connect(str(path))
-
-
-def _connect(path: str) -> sqlite3.Connection:
-    database = sqlite3.connect(path, check_same_thread=False, timeout=_BUSY_SECONDS)
-    try:
-        refuse_newer(database, STEPS, VARIABLE)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-        upgrade(database, STEPS, VARIABLE, path)
-    except sqlite3.Error:
-        database.close()
-        raise
-    return database
+def _opened(path: Path | None) -> sqlite3.Connection:
+    return open_database(path, STEPS, VARIABLE, "NORMAL", _BUSY_SECONDS)
 
 
 def _page(url: str, final_url: str, status: int, content_type: str, fetched_at: str, body: bytes) -> FetchedPage:

@@ -8,12 +8,14 @@ proxy from the environment. Connections go to the address that the guard checked
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
+from urllib.parse import urljoin
 
 import httpx
 
@@ -22,11 +24,13 @@ from schemas.replies import FetchFailure, FetchRefused
 from streams.clock import Clock
 from streams.fetch.cache import Version
 from streams.fetch.guard import Admitted
-from streams.fetch.headers import media_type
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
 
 _PLACES_TRIED = 3
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,256}"')
+_HTTP_DATE = re.compile(r"[A-Za-z]{3}, [0-9]{2} [A-Za-z]{3} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT")
 _UNPACKED = frozenset(("gzip", "x-gzip", "deflate"))
 _PACKINGS = _UNPACKED | {"br", "zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"}
 """Content codings (IANA). Servers also name charsets and made-up things there, which mean nothing to browsers."""
@@ -47,6 +51,28 @@ class Response:
     headers: Mapping[str, str]
     body: bytes
     latency: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is 2xx."""
+        return 200 <= self.status < 300
+
+    def location(self, url: str) -> str | None:
+        """The target of a redirect from ``url``, not checked; None if the response is not a redirect."""
+        said = self.headers.get("location", "")
+        if self.status not in _REDIRECTS or not said:
+            return None
+        try:
+            return urljoin(url, said)
+        except ValueError:
+            return said
+
+    def version(self) -> Version:
+        """The version that the response names. Other text is ignored, because it would be sent back."""
+        etag, last_modified = self.headers.get("etag", ""), self.headers.get("last-modified", "")
+        return Version(
+            etag if _ENTITY_TAG.fullmatch(etag) else "", last_modified if _HTTP_DATE.fullmatch(last_modified) else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +200,7 @@ def _packings(content_encoding: str) -> list[str]:
 def _why_not_wanted(
     headers: Mapping[str, str], packings: list[str], wanted: Accepts
 ) -> tuple[FetchFailure, str] | None:
-    kind = media_type(headers.get("content-type", ""))
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if wanted.types is not None and kind and kind not in wanted.types:
         return FetchFailure.NOT_HTML, kind[:80]
     if len(packings) > 1 or not _UNPACKED.issuperset(packings):

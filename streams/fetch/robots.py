@@ -140,7 +140,7 @@ class Robots:
             if response.reason is FetchFailure.TOO_MANY_REDIRECTS:
                 return b""  # as if there were none, RFC 9309, 2.3.1.2
             return response.reason if response.reason in _DOWN else FetchFailure.ROBOTS
-        return response.body if 200 <= response.status < 300 else b""
+        return response.body if response.ok else b""
 
     def _text(self, body: bytes) -> str:
         """A file as text, without the line that the limit has cut: half a path would be another rule."""
@@ -154,7 +154,7 @@ def _found(response: Response | FetchRefused) -> str:
     """What came of looking for a robots.txt: fetched, none, or why it could not be had; a label of a metric."""
     if isinstance(response, FetchRefused):
         return response.reason
-    return "fetched" if 200 <= response.status < 300 else "none"
+    return "fetched" if response.ok else "none"
 
 
 def rules_for(agent: str, text: str) -> str:

@@ -22,12 +22,12 @@ from streams.clock import Clock, SystemClock
 from streams.fetch.cache import FetchCache, Versioned
 from streams.fetch.client import Accepts, FetchClient, Response
 from streams.fetch.guard import Admitted, Resolver, SystemResolver, admit
-from streams.fetch.headers import location, retry_after, version_in
 from streams.fetch.host_pacing import HostPacing
 from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target, parse_target
 from streams.files import KeyedLocks
+from streams.resilience.backoff import Chance, full_jitter, retry_after
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import NoTracer, Tracer
 
@@ -50,7 +50,7 @@ class FetchWorker:
         resolver: Resolver | None = None,
         metrics: Metrics | None = None,
         tracer: Tracer | None = None,
-        chance: Callable[[], float] = random.random,
+        chance: Chance = random.random,
     ) -> None:
         """Opens nothing yet.
 
@@ -159,7 +159,7 @@ class FetchWorker:
             response = await self._visit(admitted.target, wanted, permission.crawl_delay)
             if isinstance(response, FetchRefused):
                 return response
-            if (onward := location(admitted.target.url, response.status, response.headers)) is not None:
+            if (onward := response.location(admitted.target.url)) is not None:
                 at = onward
                 continue
             if known is not None and response.status == _NOT_MODIFIED:
@@ -208,12 +208,12 @@ class FetchWorker:
                 wish = self._wish(response)
                 turn.failure(wish)
                 return response, wish
-            turn.answered(response.latency, served=_is_success(response.status) or response.status == _NOT_MODIFIED)
+            turn.answered(response.latency, served=response.ok or response.status == _NOT_MODIFIED)
             return response, None
 
     def _wish(self, response: Response) -> float | None:
         """How long a host that has had too much wants to be left alone; 0 for no longer than its pause."""
-        wish = retry_after(response.headers.get("retry-after", ""), self._clock.now())
+        wish = retry_after(response.headers, self._clock.now())
         if wish is None:
             return 0.0 if response.status == _TOO_MANY_REQUESTS else None
         return min(wish, self._settings.longest_rest_seconds)
@@ -248,7 +248,7 @@ class FetchWorker:
                 return response
             if response.status >= 500:
                 return FetchRefused(url, FetchFailure.SERVER_ERROR, f"status {response.status}")
-            onward = location(target.url, response.status, response.headers)
+            onward = response.location(target.url)
             if onward is None:
                 return response
             at = onward
@@ -261,21 +261,21 @@ class FetchWorker:
             result = await once()
             if not isinstance(result, FetchRefused) or result.reason not in _PASSING or attempt == settings.attempts:
                 break
-            ceiling = min(settings.max_backoff_seconds, settings.first_backoff_seconds * 2 ** (attempt - 1))
-            await self._clock.sleep(self._chance() * ceiling)
+            pause = full_jitter(attempt, settings.first_backoff_seconds, settings.max_backoff_seconds, self._chance)
+            await self._clock.sleep(pause)
         return result
 
     def _page(self, url: str, target: Target, response: Response) -> Versioned | FetchRefused:
         if response.status >= 500:
             return FetchRefused(url, FetchFailure.SERVER_ERROR, f"status {response.status}")
-        if not _is_success(response.status):
+        if not response.ok:
             return FetchRefused(url, FetchFailure.CLIENT_ERROR, f"status {response.status}")
         content_type = response.headers.get("content-type", "")
         if self._metrics is not None:
             # Here and not with the outcome: a page that has not changed since is none that was brought home.
             self._metrics.fetch_bytes_total.inc(len(response.body))
         page = FetchedPage(url, target.url, response.status, content_type, response.body, self._clock.now())
-        return Versioned(page, version_in(response.headers))
+        return Versioned(page, response.version())
 
     def _count(self, result: FetchedPage | FetchRefused) -> None:
         if self._metrics is None:
@@ -288,10 +288,6 @@ class FetchWorker:
     def _count_rules(self, found: str) -> None:
         if self._metrics is not None:
             self._metrics.fetch_robots_total.labels(found).inc()
-
-
-def _is_success(status: int) -> bool:
-    return 200 <= status < 300
 
 
 @dataclass(slots=True)

@@ -7,8 +7,7 @@ parsed. Parameters that a model refuses are left out from then on, which the cal
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from typing import Any
 
 import httpx2
@@ -18,6 +17,7 @@ import structlog
 from schemas.needs import AskModel, Message
 from streams.llm.replies import MAX_DETAIL, Answer, Completion, Failure, Trouble, read_completion
 from streams.llm.settings import LlmSettings, ModelLimits
+from streams.resilience.backoff import retry_after
 
 log = structlog.get_logger(__name__)
 
@@ -221,25 +221,6 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that a server wants to be left alone: ``retry-after-ms``, or ``retry-after`` as a number or a date.
-
-    >>> retry_after({"retry-after": "1.5"}, datetime.now(UTC))
-    1.5
-    >>> retry_after({"retry-after": "some day"}, datetime.now(UTC)) is None
-    True
-    """
-    for name, size in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        text = headers.get(name, "").strip()
-        if text[:1].isdigit() and text.isascii() and text.replace(".", "", 1).isdigit():
-            return float(text[:12]) / size
-    try:
-        moment = parsedate_to_datetime(headers.get("retry-after", ""))
-        return max(0.0, ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds())
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
 
 
 def _code(error: openai.APIStatusError) -> str:

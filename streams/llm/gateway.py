@@ -33,6 +33,7 @@ from streams.llm.request import Asking, ModelAccess, cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.llm.sqlite_journal import make_store
 from streams.llm.tasks import REPEATS, corrected, keeps_to_protocol
+from streams.resilience.backoff import Chance, full_jitter
 from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import Tracer
@@ -105,7 +106,7 @@ class Gateway:
         names: Mapping[str, str],
         shares: Shares,
         clock: Clock,
-        chance: Callable[[], float],
+        chance: Chance,
         metrics: Metrics | None = None,
         store: AnswerJournal | None = None,
         tracer: Tracer | None = None,
@@ -186,7 +187,7 @@ class Gateway:
     async def _ask(self, asking: Asking) -> Replied:
         """Asks until there is an answer, or no time or hope is left; what was booked is set right, whatever comes."""
         breaker = asking.access.breaker
-        if (rest := breaker.rest()) is not None:
+        if (rest := breaker.pause()) is not None:
             return self._resting(asking, rest)
         try:
             await self._rest_before_a_try(asking)
@@ -201,7 +202,7 @@ class Gateway:
                     result = await self._call(asking, entered)
                     done = await self._judge(asking, result)
                 finally:
-                    breaker.left(asking.question)
+                    breaker.leave(asking.question)
                 if done is not None:
                     return done
         except BaseException:
@@ -229,11 +230,11 @@ class Gateway:
                 return self._resting(asking, rest)
             if (after := await self._ledger.book(asking)) is not None:
                 turn.over(0)
-                breaker.left(asking.question)
+                breaker.leave(asking.question)
                 return self._unavailable(need, asking.model, "budget", "the day's budget is spent", after)
         except BaseException:
             turn.over(0)
-            breaker.left(asking.question)
+            breaker.leave(asking.question)
             raise
         return turn
 
@@ -266,7 +267,7 @@ class Gateway:
         """What a request came to; None for another try."""
         breaker = asking.access.breaker
         if isinstance(result, Answer):
-            breaker.succeeded(asking.question)
+            asking.access.answered(asking.question)
             asking.access.limiter.stated(result.requests_per_minute, result.tokens_per_minute)
             if self._asks_once_more(asking, result.completion):
                 return None
@@ -286,7 +287,7 @@ class Gateway:
                 await self._ledger.settle(asking)
                 return self._unavailable(asking.need, asking.model, "shut", result, result.after_seconds)
             case Trouble.REQUEST | Trouble.ADAPT:
-                breaker.succeeded(asking.question)
+                asking.access.answered(asking.question)
                 return await self._ledger.failed(asking, CallOutcome.ERROR, result.detail)
         if result.kind is Trouble.TIMEOUT:
             asking.hung += 1
@@ -344,7 +345,7 @@ class Gateway:
         again = asking.attempts - asking.adapted < asking.policy.attempts
         if again and asking.waited + rest <= asking.policy.patience_seconds:
             return None
-        if asking.access.breaker.refused(asking.question) > _REFUSALS:
+        if asking.access.refusals(asking.question) > _REFUSALS:
             return await self._ledger.failed(asking, CallOutcome.RATE_LIMITED, result.detail)
         await self._ledger.settle(asking)
         return self._unavailable(asking.need, asking.model, "limit", result, rest)
@@ -363,8 +364,7 @@ class Gateway:
 
     def _backoff(self, attempts: int, least: float = 0.0) -> float:
         llm = self._llm
-        ceiling: float = min(llm.max_backoff_seconds, llm.first_backoff_seconds * 2 ** min(attempts - 1, 30))
-        return (least + (1 - least) * self._chance()) * ceiling
+        return full_jitter(attempts, llm.first_backoff_seconds, llm.max_backoff_seconds, self._chance, least)
 
     def _resting(self, asking: Asking, rest: float) -> ModelUnavailable:
         detail = f"{asking.model} is left alone after failing, the last time with: {asking.access.last_cause}"

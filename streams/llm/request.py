@@ -10,11 +10,11 @@ import structlog
 
 from schemas.needs import AskModel
 from streams.clock import Clock
-from streams.llm.breaker import ModelBreaker
 from streams.llm.limits import Limiter, Shares
 from streams.llm.metrics import LlmObserver
 from streams.llm.replies import Completion
 from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
+from streams.resilience.breaker import CircuitBreaker
 
 log = structlog.get_logger(__name__)
 
@@ -57,8 +57,11 @@ def tokens_of(text: str) -> int:
     return len(wide) + narrow // _BYTES_PER_TOKEN
 
 
+_REMEMBERED_QUESTIONS = 1000
+
+
 class ModelAccess:
-    """A model's limiter and breaker, and its last trouble."""
+    """The limiter and the circuit breaker of one model, and its last failure."""
 
     def __init__(
         self,
@@ -69,21 +72,46 @@ class ModelAccess:
         clock: Clock,
         observer: LlmObserver,
     ) -> None:
-        """Takes the model, what it takes from the whole fleet, and each task's share of that in this process."""
         self.limiter = Limiter(limits, shares.of, llm.window_margin, clock, shares.at_once, shares.beside)
-        self.breaker = ModelBreaker(llm, clock.monotonic, self._turned)
+        self.breaker = CircuitBreaker(
+            llm.breaker_failures,
+            llm.breaker_first_seconds,
+            llm.breaker_max_seconds,
+            clock.monotonic,
+            llm.breaker_window,
+            llm.breaker_share,
+        )
+        self.breaker.listen(self._on_breaker_change)
         self.last_cause = ""
-        """The last trouble without the server's own words, which may repeat somebody else's question."""
+        """The last failure without the server's own words, which may repeat another caller's question."""
         self._model = model
         self._observer = observer
+        self._answers = 0
+        self._refused: dict[str, tuple[int, int]] = {}
         observer.breaker(model, is_open=False)
 
-    def _turned(self, opened: bool) -> None:
-        self._observer.breaker(self._model, opened)
-        if opened:
-            log.warning("model circuit breaker open", model=self._model, last_trouble=self.last_cause)
-        else:
+    def answered(self, question: str) -> None:
+        """The model answered a question."""
+        self._answers += 1
+        self.breaker.succeeded(question)
+
+    def refusals(self, question: str) -> int:
+        """Counts a refusal for lack of capacity; returns how many times others were answered between two of them.
+
+        Otherwise a question that is too large by itself would look like an outage again and again.
+        """
+        times, answers = self._refused.pop(question, (0, -1))
+        self._refused[question] = times + (self._answers > answers), self._answers
+        if len(self._refused) > _REMEMBERED_QUESTIONS:
+            del self._refused[next(iter(self._refused))]
+        return self._refused[question][0]
+
+    def _on_breaker_change(self) -> None:
+        self._observer.breaker(self._model, is_open=not self.breaker.closed)
+        if self.breaker.closed:
             log.info("model circuit breaker closed", model=self._model)
+        else:
+            log.warning("model circuit breaker open", model=self._model, last_trouble=self.last_cause)
 
 
 @dataclass(slots=True)

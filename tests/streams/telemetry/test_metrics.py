@@ -6,8 +6,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
-from streams.telemetry.metric_defs import METRICS, SCORE_BUCKETS
-from streams.telemetry.metrics import Metrics, UnsetGauge
+from streams.telemetry.metrics import METRICS, SCORE_BUCKETS, Metrics, UnsetGauge
 from tests.streams.telemetry.setters import ELSEWHERE, setters
 
 
