@@ -217,7 +217,7 @@ class Application:
                 self._clock,
                 observer,
                 breaker,
-                lambda its, held, of: self.shares.told(its.handler.name, its.topic, held, of),
+                lambda its, held, of: self.shares.on_assignment(its.handler.name, its.topic, held, of),
             )
             for subscription in subscriptions(handler)
         ]

@@ -7,9 +7,11 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
+from typing_extensions import override
+
 
 class Clock(Protocol):
-    """What the shell reads time from."""
+    """The source of time of the shell."""
 
     def now(self) -> datetime:
         """The current instant, UTC."""
@@ -24,17 +26,17 @@ class Clock(Protocol):
         ...
 
 
-class SystemClock:
+class SystemClock(Clock):
     """The machine's own clocks."""
 
+    @override
     def now(self) -> datetime:
-        """The current instant, UTC."""
         return datetime.now(UTC)
 
+    @override
     def monotonic(self) -> float:
-        """Seconds since some point in the past."""
         return time.monotonic()
 
+    @override
     async def sleep(self, seconds: float) -> None:
-        """Pauses."""
         await asyncio.sleep(seconds)

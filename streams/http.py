@@ -1,4 +1,4 @@
-"""The application's HTTP answers on a port of their own: /metrics, /healthz, /readyz, /query."""
+"""The HTTP server of the application: /metrics, /healthz, /readyz, /query."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ log = structlog.get_logger(__name__)
 
 
 class PortTakenError(Exception):
-    """The address that the settings name can't be listened on; mostly somebody else has the port."""
+    """The configured address can't be listened on, mostly because the port is taken."""
 
 
 class _Uvicorn(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leaves the signals to the application: uvicorn would exit 143 after a clean stop."""
+        """Does nothing: the application handles signals, and uvicorn would exit 143 after a clean stop."""
         yield
 
 
 class _Config(uvicorn.Config):
-    """uvicorn's configuration with the bounds that it has no fields for."""
+    """uvicorn's configuration with the bounds for which it has no fields."""
 
     def __init__(self, asgi: Any, settings: HttpSettings) -> None:
         # The address of a client is that of its connection, whatever a header says.
@@ -52,10 +52,10 @@ class _Config(uvicorn.Config):
 
 
 class _Connection(H11Protocol):
-    """A connection with a deadline for everything that the client has to do.
+    """A connection with a deadline for the client's part.
 
-    The time runs while a request is incomplete, while the client does not read, and while a closed connection has
-    something left to send; what arrives meanwhile does not prolong it. It does not run while an answer is computed.
+    The time runs while a request is incomplete, while the client does not read, and while a closed connection still has
+    data to send. Arriving data does not extend it. It does not run while the application computes a response.
     """
 
     config: _Config
@@ -65,13 +65,13 @@ class _Connection(H11Protocol):
         super().connection_made(transport)
         self._watch()
         if len(self.connections) > self.config.settings.connections:
-            # The newest one may be a probe of the container's health, so it does not have to wait.
+            # Closes the oldest waiting one: the newest may be the container's health probe.
             waited_for = [one for one in self.connections if isinstance(one, _Connection) and one._deadline]
             min(waited_for, key=lambda one: one._deadline.when() if one._deadline else 0)._end()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._rest()
+        self._stop_timer()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -93,17 +93,17 @@ class _Connection(H11Protocol):
         """Lets the time run where the client's turn begins, and stops it where that ends."""
         incomplete = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
         if not (incomplete or self.flow.write_paused or self.transport.is_closing()):
-            self._rest()
+            self._stop_timer()
         elif self._deadline is None:
             self._deadline = self.loop.call_later(self.config.settings.request_seconds, self._end)
 
-    def _rest(self) -> None:
+    def _stop_timer(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
     def _end(self) -> None:
-        self._rest()
+        self._stop_timer()
         self.connections.discard(self)
         self.transport.abort()
 
@@ -111,23 +111,22 @@ class _Connection(H11Protocol):
 class HttpServer:
     """Serves an ASGI application while the block runs.
 
-    A default port that is taken is replaced by a free one; a port that the settings name is not. A request for another
-    host than the server's own is refused whatever its path (``refuse_host``).
+    If the default port is taken, the server uses a free one; a configured port must be free. A request for another host
+    than the server's own is refused on every path (``refuse_host``).
     """
 
     def __init__(self, asgi: Any, settings: HttpSettings) -> None:
-        """Takes what to serve and where."""
         self._asgi = asgi
         self._settings = settings
         self._open: tuple[socket.socket, _Uvicorn, asyncio.Task[None]] | None = None
         self.address = ""
-        """``host:port`` once it listens; "" where HTTP is off."""
+        """``host:port`` after it listens; "" if HTTP is off."""
 
     async def __aenter__(self) -> Self:
-        """Listens.
+        """Starts to listen.
 
         Raises:
-            PortTakenError: With what to do.
+            PortTakenError: The message says what to do.
         """
         if self._settings.enabled:
             listener = self._listen()
@@ -138,7 +137,7 @@ class HttpServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stops listening and waits for answers under way."""
+        """Stops listening and waits for open responses."""
         if self._open is None:
             return
         listener, server, task = self._open
@@ -146,7 +145,7 @@ class HttpServer:
         try:
             await task
         finally:
-            # uvicorn has closed all of them, but where the wait was given up, and has none yet where it never began.
+            # uvicorn has closed its servers unless the wait was cancelled; before it started it has no list of them.
             for listening in getattr(server, "servers", ()):
                 listening.close()
             listener.close()

@@ -130,13 +130,11 @@ class LiveServices:
                 self._gateway = Gateway(
                     settings.llm,
                     settings.models,
-                    self._models,
                     self.shares,
                     SystemClock(),
                     random.random,
-                    self._metrics,
+                    LlmObserver(self._metrics, self._tracer),
                     self._journal,
-                    self._tracer,
                 )
             except GatewaySettingsError as error:
                 return str(error)

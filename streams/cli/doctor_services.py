@@ -27,7 +27,7 @@ from streams.llm.checks import Check, checks_of_models
 from streams.llm.client import OPENAI
 from streams.llm.journal import JournalError
 from streams.llm.settings import LlmSettings
-from streams.llm.sqlite_journal import make_store
+from streams.llm.sqlite_journal import make_journal
 from streams.query.access import application_url
 from streams.settings import HttpSettings, Settings
 from streams.telemetry.metrics import Metrics
@@ -179,15 +179,15 @@ def _journal(llm: LlmSettings) -> Iterator[Check]:
 
 async def _spent_today(llm: LlmSettings) -> float:
     """The day's costs of all replicas. Raises JournalError where nobody can tell."""
-    store = make_store(llm.cache_path, llm.redis_url.get_secret_value())
+    journal = make_journal(llm)
     try:
         async with asyncio.timeout(_MODEL_SECONDS):
-            _, total = await store.book(SystemClock().now().date().isoformat(), 0.0, None)
+            _, total = await journal.book(SystemClock().now().date().isoformat(), 0.0, None)
             return total
     except TimeoutError:
         raise JournalError(f"no answer within {_MODEL_SECONDS:g} s") from None
     finally:
-        await store.aclose()
+        await journal.aclose()
 
 
 async def _listed(llm: LlmSettings, models: Collection[str]) -> Check:

@@ -1,11 +1,11 @@
-"""Pages that were fetched for a query, kept by (query, canonical URL): a redelivery fetches nothing twice (R-070).
+"""Caches fetched pages by (query, canonical URL), so a redelivered record fetches nothing twice (R-070).
 
-A page whose server names its version is kept for longer than it is believed: whoever wants it then, or for another
-query, asks whether it has changed and has the body from here where it has not. Files of rules are kept here too.
+A page with a version (ETag, Last-Modified) stays in the cache after it has expired. A later fetch, or one for another
+query, asks the server whether the page has changed and takes an unchanged body from here. The cache also stores
+robots.txt.
 
-SQLite in WAL mode, in a thread of its own: what a cancelled task has begun there ends before the next thing starts.
-Losing the file costs fetches and nothing else, so while it can't be opened or written memory takes its place, with a
-warning, and the file is tried again later.
+Losing the file costs only fetches. If it can't be opened or written, the cache logs a warning, uses memory, and tries
+the file again later.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ LASTING = frozenset(
         FetchFailure.TOO_MANY_REDIRECTS,
     )
 )
-"""Refusals that are likely to stand; what may pass is asked for again."""
+"""Refusals that are likely to last; others are not cached."""
 
 ROBOTS = "\x00robots.txt"
-"""Stands in the place of a query for files of rules; no query holds a NUL character."""
+"""The query of a robots.txt; no real query contains a NUL character."""
 
 _UNREADABLE = (zlib.error, ValueError, TypeError, OverflowError)
-"""What a row raises that is damaged, or of another version of Assay. It counts as none, and is written over."""
+"""Errors of a row that is damaged or of another version of Assay. The row counts as missing and is overwritten."""
 
 STEPS: Steps = (
     (
-        # The table of early versions, which did not keep what a server calls the version of a page.
+        # The table of early versions, which did not store the version of a page.
         "DROP TABLE IF EXISTS fetched",
         """
         CREATE TABLE IF NOT EXISTS fetches (
@@ -64,15 +64,15 @@ STEPS: Steps = (
         "CREATE INDEX IF NOT EXISTS fetches_by_place ON fetches (final_url, fetched_at)",
     ),
 )
-"""The schema: a step may drop pages, which are then fetched again."""
+"""The schema. A step may drop pages, which are then fetched again."""
 _BUSY_SECONDS = 2.0
-"""How long another process's lock is waited for. All that is asked of the cache waits with it."""
+"""How long to wait for another process's lock, which blocks all calls of the cache."""
 _PAGE = "final_url, status, content_type, fetched_at, body"
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a server calls the version of a page that it sent; "" where it said nothing."""
+    """The version of a page in the server's headers; "" for a missing header."""
 
     etag: str = ""
     last_modified: str = ""
@@ -90,10 +90,9 @@ class Versioned:
 
 
 class FetchCache:
-    """Fetched pages by query and address."""
+    """Fetched pages by query and address. The first call opens the file."""
 
     def __init__(self, settings: FetchSettings, clock: Clock) -> None:
-        """Opens nothing yet."""
         self._settings = settings
         self._clock = clock
         self._thread = SqliteThread("fetch-cache")
@@ -102,7 +101,7 @@ class FetchCache:
         self._reads_from = self._writes_from = 0.0
 
     async def get(self, query: str, canonical: str) -> FetchedPage | FetchRefused | None:
-        """What was fetched for a query from an address, with the address as its ``url``; None where nothing is kept."""
+        """The result of an earlier fetch for the query, with the address as its ``url``, or None."""
         now = self._clock.now().timestamp()
         key = _key(query, canonical)
 
@@ -123,7 +122,7 @@ class FetchCache:
         return await self._thread.run(self._run, read)
 
     async def version_of(self, url: str) -> Versioned | None:
-        """The latest page that came from a place (after redirects) under a version, for whatever query."""
+        """The latest page with a version from a URL after redirects, for any query."""
         now = self._clock.now().timestamp()
 
         def read(database: sqlite3.Connection) -> Versioned | None:
@@ -145,7 +144,7 @@ class FetchCache:
     async def put(
         self, query: str, canonical: str, result: FetchedPage | FetchRefused, version: Version | None = None
     ) -> None:
-        """Keeps a page, or a refusal that is likely to stand."""
+        """Stores a page or a lasting refusal."""
         settings = self._settings
         now = self._clock.now().timestamp()
         key = _key(query, canonical)
@@ -184,14 +183,14 @@ class FetchCache:
         await self._thread.run(self._run, write, writes=True)
 
     async def aclose(self) -> None:
-        """Closes the file, after what is under way."""
+        """Closes the file after the work that was handed over."""
         await self._thread.aclose(self._close)
 
     def _run(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
-        """Does one thing with the file; what it fails at or does not know, with memory. Runs in the thread.
+        """Does the work in the file; in memory if that fails or finds nothing. Runs in the thread.
 
-        A file that failed is left alone for a while: a full disk and another process's lock pass. A file that can't be
-        written is read on.
+        A failed file is not used for a while, because a full disk or another process's lock may pass. A file that can't
+        be written is still read.
         """
         path = self._settings.cache_path
         if path is not None and self._clock.monotonic() >= (self._writes_from if writes else self._reads_from):

@@ -1,4 +1,4 @@
-"""One question on its way to a model: deadline, patience, price, and the model's limits and breaker."""
+"""One question to a model: deadline, patience, price, and the model's limiter and circuit breaker."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ log = structlog.get_logger(__name__)
 
 
 _BYTES_PER_TOKEN = 4
-"""English has about 4 characters a token."""
+"""English has about 4 characters in a token."""
 _WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+")
-"""Ideographs, kana, hangul and their marks: about a token each."""
+"""Ideographs, kana, hangul and their marks: about one token each."""
 _TOKENS_PER_MESSAGE = 8
 MILLION = 1_000_000
 
 
 def cost_of(limits: ModelLimits, prompt_tokens: float, completion_tokens: float) -> float | None:
-    """USD of a call; None where the model has no price.
+    """USD of a call; None if the model has no price.
 
     >>> cost_of(ModelLimits(price_in=0.5, price_out=2.0), 1000, 10)
     0.00052
@@ -39,7 +39,7 @@ def cost_of(limits: ModelLimits, prompt_tokens: float, completion_tokens: float)
 
 
 def prompt_tokens_of(need: AskModel) -> int:
-    """About as many tokens as the prompt has."""
+    """Estimates the tokens of the prompt."""
     texts = [message.content for message in need.messages]
     texts += [call.arguments for message in need.messages for call in message.tool_calls]
     texts += [f"{tool.description}{json.dumps(dict(tool.parameters))}" for tool in need.tools]
@@ -47,7 +47,7 @@ def prompt_tokens_of(need: AskModel) -> int:
 
 
 def tokens_of(text: str) -> int:
-    """About as many tokens as a text has.
+    """Estimates the tokens of a text.
 
     >>> tokens_of("Health insurance in Taiwan"), tokens_of("全民健康保險")
     (6, 6)
@@ -115,35 +115,30 @@ class ModelAccess:
 
 
 @dataclass(slots=True)
-class Asking:
-    """One question on its way.
+class Question:
+    """One question and what its calls have used so far.
 
     Attributes:
-        need: The question.
-        model: Whom it is for.
-        key: Of its answer in the journal.
-        question: Of all tries of it: a question that fails in each is still one.
-        limits: The model's.
-        policy: The task's.
-        access: The way to the model.
-        prompt_tokens: About as many as the prompt has.
-        day: On which costs are booked ahead; "" where none are.
+        key: The key of its answer in the journal.
+        breaker_key: The same for all tries of the question, so the circuit breaker counts it once.
+        prompt_tokens: An estimate.
+        day: The day on which costs are booked ahead; "" if none are booked.
         booked: USD booked ahead.
-        spent: Seconds of the deadline that are used: calls, pauses between them, and waits for the journal.
+        spent: Used seconds of the deadline: calls, pauses between them, and waits for the journal.
         latency: Seconds of calls.
-        waited: Seconds of the patience that are used.
+        waited: Used seconds of the patience.
         attempts: Requests sent.
-        adapted: Those of them after which a parameter was left out.
-        lost: Those that may have been paid and brought nothing.
-        hung: Those that were cut off at the deadline: who answers nobody may still write the longest reply.
-        spoiled: A reply outside of the task's protocol, after which the question was asked once more.
-        spoiled_tokens: Tokens of its prompt and of itself, once another question is on its way.
+        adapted: Requests after which the client left a parameter out.
+        lost: Requests without an answer that may have been paid.
+        hung: Requests cut off at the deadline; the server may still write the longest reply.
+        spoiled: A reply outside the task's protocol, after which the question was asked once more.
+        spoiled_tokens: Tokens of the prompt and the reply of ``spoiled``, while the second request is open.
     """
 
     need: AskModel
     model: str
     key: str
-    question: str
+    breaker_key: str
     limits: ModelLimits
     policy: TaskPolicy
     access: ModelAccess
@@ -162,29 +157,29 @@ class Asking:
 
     @property
     def left(self) -> float:
-        """Seconds of the deadline that are left."""
+        """Seconds until the deadline."""
         return max(0.0, self.policy.deadline_seconds - self.spent)
 
     @property
     def most_reply_tokens(self) -> int:
-        """The longest reply, with what the model may think before it."""
+        """The longest reply, including hidden thinking tokens."""
         return self.need.max_tokens + self.limits.thinking_tokens
 
     def tokens_of(self, completion: Completion) -> tuple[int, int]:
-        """Tokens of the prompt and of a reply: as the server counted them, else about as many."""
+        """Tokens of the prompt and of a reply: the server's count, else estimates."""
         usage = completion.usage
         if usage is None:
             return self.prompt_tokens, tokens_of(completion.text) + 1
         return usage.prompt_tokens, usage.completion_tokens
 
     def unbook(self) -> tuple[str, float]:
-        """The day and the USD that were booked ahead; whoever takes them sets them right, once."""
+        """Takes the day and the USD that were booked ahead; the caller corrects the booking, once."""
         booked = self.day, self.booked
         self.day, self.booked = "", 0.0
         return booked
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
-        """USD of an answer and of the requests that were lost on the way to it; None where the model has no price."""
+        """USD of an answer and of the lost requests before it; None if the model has no price."""
         return cost_of(
             self.limits,
             prompt_tokens + (self.lost + self.hung) * self.prompt_tokens + self.spoiled_tokens[0],

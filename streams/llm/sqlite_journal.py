@@ -1,8 +1,8 @@
 """The answer journal in one SQLite file, which replicas may share, with the costs of each day.
 
 An answer is stored before a caller gets it, so neither a crash nor a replay pays for it twice. Costs are booked ahead,
-so all replicas together keep one budget. SQLite runs in WAL mode in a thread of its own. If the file can't be read or
-written, the gateway asks no model, because the costs could not be counted.
+so all replicas together keep one budget. If the file can't be read or written, the gateway asks no model, because the
+costs could not be counted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from streams.files import SqliteThread, Steps, open_database, transaction
 from streams.llm.journal import AnswerJournal, Experience, JournalError, Usage, Used
+from streams.llm.settings import LlmSettings
 
 T = TypeVar("T")
 VARIABLE = "ASSAY_LLM__CACHE_PATH"
@@ -139,14 +140,14 @@ class SqliteJournal(AnswerJournal):
                 database.close()
 
 
-def make_store(cache_path: Path | None, redis_url: str) -> AnswerJournal:
-    """Redis where one is named, else the file.
+def make_journal(llm: LlmSettings) -> AnswerJournal:
+    """The journal of the settings: Redis if it is configured, else the file. Opens nothing yet.
 
     Raises:
-        JournalError: Redis is named and its client is not installed.
+        JournalError: Redis is configured and its client is not installed.
     """
-    if not redis_url:
-        return SqliteJournal(cache_path)
+    if not (redis_url := llm.redis_url.get_secret_value()):
+        return SqliteJournal(llm.cache_path)
     from streams.llm.redis_journal import RedisJournal
 
     return RedisJournal(redis_url)

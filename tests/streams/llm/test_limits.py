@@ -277,10 +277,10 @@ async def test_patience() -> None:
     assert all(turn.waited < 0.01 for turn in refused)
     assert all(turn.after_seconds > 4 for turn in refused)
     for rest, resting in ((3.0, False), (30.0, True)):
-        each.pressed(rest)
+        each.rate_limited(rest)
         turns = await asyncio.gather(*(each.turn("task", 1, 5.0) for _ in range(12)))
         refused = [turn for turn in turns if isinstance(turn, NoTurn)]
-        assert {turn.resting for turn in refused} == {resting}
+        assert {turn.paused for turn in refused} == {resting}
 
 
 @virtually
@@ -308,7 +308,7 @@ async def test_without_a_share_nobody_is_served_and_a_share_that_comes_is_notice
     waiting = asyncio.create_task(each.turn("task", 1, 100.0))
     await asyncio.sleep(10)
     assert not waiting.done()
-    shares.told("task", "topic", 3, 6)
+    shares.on_assignment("task", "topic", 3, 6)
     assert isinstance(await waiting, ModelTurn)
     assert 10 < asyncio.get_running_loop().time() - 3 < 12.5
 
@@ -317,8 +317,8 @@ async def test_without_a_share_nobody_is_served_and_a_share_that_comes_is_notice
 async def test_complaints_halve_the_pace_and_it_grows_again() -> None:
     each = limiter(LIMITS)
     assert isinstance(await each.turn("task", 1, 100.0), ModelTurn)
-    each.pressed(30.0)
-    each.pressed(1.0)
+    each.rate_limited(30.0)
+    each.rate_limited(1.0)
     assert each.allowed("task") == 300
     next_turn = await each.turn("task", 1, 100.0)
     assert next_turn.waited == pytest.approx(30, abs=0.1)
@@ -334,7 +334,7 @@ def test_complaints_within_five_seconds_are_one_and_no_complaint_goes_below_a_tw
     allowed = []
     for moment in (0.0, 0.0, 5.0, 65.0, 70.1, 75.2, 80.3, 85.4, 90.5):
         clock.seconds = moment
-        each.pressed(1.0)
+        each.rate_limited(1.0)
         allowed.append(each.allowed("task"))
     # It grows by a fifth in a minute: after 5 s by a sixtieth, after 65 s to 0.5 + 0.21.
     assert allowed[:4] == [300, 300, 310, 215]
@@ -346,8 +346,8 @@ def test_complaints_within_five_seconds_are_one_and_no_complaint_goes_below_a_tw
 @virtually
 async def test_a_rest_is_as_long_as_the_longest_that_was_asked_for() -> None:
     each = limiter(LIMITS)
-    each.pressed(30.0)
-    each.pressed(1.0)
+    each.rate_limited(30.0)
+    each.rate_limited(1.0)
     assert isinstance(await each.turn("task", 1, 29.9), NoTurn)
     assert isinstance(await each.turn("task", 1, 31.0), ModelTurn)
 
@@ -357,7 +357,7 @@ async def test_tokens_that_a_server_states_are_believed_where_they_are_lower() -
     waits = []
     for stated in (None, 600, 10**10):
         each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=10))
-        each.stated(None, stated)
+        each.on_limits(None, stated)
         for _ in range(2):
             turn = await each.turn("task", 300, 100.0)
         waits.append(turn.waited)
@@ -378,9 +378,9 @@ async def test_each_task_has_its_own_share_and_its_own_line() -> None:
 @virtually
 async def test_limits_that_a_server_states_are_believed_where_they_are_lower() -> None:
     each = limiter(LIMITS)
-    each.stated(100_000, None)
+    each.on_limits(100_000, None)
     assert each.allowed("task") == 600
-    each.stated(100, 5)
+    each.on_limits(100, 5)
     assert each.allowed("task") == 100
 
 
@@ -397,11 +397,11 @@ async def test_a_wait_for_another_call_or_for_a_share_ends_with_the_patience() -
 async def test_a_rest_that_ends_with_the_patience_is_no_longer_than_it() -> None:
     each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
     assert isinstance(await each.turn("task", 1, 1.0), ModelTurn)
-    each.pressed(10.0)
+    each.rate_limited(10.0)
     refused = instance(NoTurn, await each.turn("task", 1, 10.0))
-    assert not refused.resting
+    assert not refused.paused
     refused = instance(NoTurn, await each.turn("task", 1, 9.9))
-    assert refused.resting
+    assert refused.paused
 
 
 @virtually

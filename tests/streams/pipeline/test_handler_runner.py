@@ -378,7 +378,7 @@ class Recorded(Breaker):
     def probed(self) -> None:
         self.calls.append("probed")
 
-    def succeeded(self, key: Any = None) -> None:
+    def succeeded(self, key: Any = None) -> None:  # noqa: ARG002
         self.calls.append("succeeded")
 
     def failed(self, key: Any, after_seconds: float | None = None, probe: bool = False, cause: str = "") -> None:

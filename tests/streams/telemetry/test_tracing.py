@@ -151,7 +151,7 @@ def test_a_call_of_a_model_is_told_by_how_it_was_made_and_what_it_took() -> None
     secret = "the prompt's own words"
     need = AskModel("judge_relevance", "0123456789ab", (Message("user", secret),), {"text": secret}, 10, 0.5)
     with observer.call(need, "small-1") as span:
-        observer.came(span, CallOutcome.TRUNCATED, Usage(120, 10))
+        observer.responded(span, CallOutcome.TRUNCATED, Usage(120, 10))
     [ended] = spans.named("chat small-1")
     assert dict(ended.attributes or {}) == {
         "gen_ai.operation.name": "chat",
