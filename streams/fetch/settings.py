@@ -76,9 +76,7 @@ class FetchSettings(Section):
     )
 
     connect_seconds: float = Field(default=5.0, gt=0, description="Timeout of a name lookup, and of connecting.")
-    first_byte_seconds: float = Field(
-        default=15.0, gt=0, description="Timeout until the head of the response has arrived."
-    )
+    first_byte_seconds: float = Field(default=15.0, gt=0, description="Timeout until the head of the response.")
     total_seconds: float = Field(default=30.0, gt=0, description="Timeout of one request, including the body.")
     pages_seconds: float = Field(
         default=180.0,
@@ -86,11 +84,9 @@ class FetchSettings(Section):
         description="Timeout of all pages of one event; must be below processing.retries.attempt_seconds.",
     )
     pages_bytes: int = Field(
-        default=33_554_432, ge=1024, description="Size of all pages of one event; further pages are over_budget."
+        default=33_554_432, ge=1024, description="Size of all pages of one event, else over_budget."
     )
-    max_bytes: int = Field(
-        default=MAX_PAGE_BYTES, ge=1024, le=MAX_PAGE_BYTES, description="Size of a page, as sent and decoded."
-    )
+    max_bytes: int = Field(default=MAX_PAGE_BYTES, ge=1024, le=MAX_PAGE_BYTES, description="Size of a page.")
     max_redirects: int = Field(default=5, ge=0, le=20, description="Most redirects; each one is checked.")
     parallel: int = Field(default=32, ge=1, description="Concurrent requests of a process.")
     parallel_per_domain: int = Field(
@@ -106,26 +102,20 @@ class FetchSettings(Section):
         default=30.0, ge=0, description="Longest Retry-After that is waited for; a longer one is rate_limited."
     )
 
-    longest_rest_seconds: float = Field(
-        default=21_600.0, ge=0, description="Longest pause that a Retry-After can cause."
-    )
+    longest_rest_seconds: float = Field(default=21_600.0, ge=0, description="Longest pause a Retry-After can cause.")
 
     min_delay_seconds: float = Field(default=1.0, ge=0, description="Shortest pause between two requests to a host.")
-    max_delay_seconds: float = Field(
-        default=30.0, ge=0, description="Longest pause for a slow host, and largest Crawl-delay."
-    )
+    max_delay_seconds: float = Field(default=30.0, ge=0, description="Longest pause for a host, also as Crawl-delay.")
     hosts: int = Field(default=4096, ge=1, description="Number of hosts whose pace and robots.txt are in memory.")
 
     robots: bool = Field(default=True, description="Obey robots.txt (RFC 9309).")
     robots_ttl_seconds: float = Field(default=86_400.0, ge=0, description="How long a robots.txt is valid.")
     robots_failure_ttl_seconds: float = Field(
-        default=300.0, ge=0, description="How long a failed fetch of robots.txt blocks its host."
+        default=300.0, ge=0, description="How long its failed fetch blocks a host."
     )
     robots_max_bytes: int = Field(default=524_288, ge=1024, description="Size of a robots.txt; the rest is ignored.")
 
-    cache_path: OptionalPath = Field(
-        default=None, description="File for fetched pages by query and address (R-070); empty: in memory."
-    )
+    cache_path: OptionalPath = Field(default=None, description="File of the fetched pages (R-070); empty: in memory.")
     cache_ttl_seconds: float = Field(default=86_400.0, ge=0, description="How long a fetched page is kept.")
     cache_version_seconds: float = Field(
         default=604_800.0,
@@ -133,17 +123,13 @@ class FetchSettings(Section):
         description="How long a page with a version is kept, to ask the server whether it has changed.",
     )
     cache_refusal_ttl_seconds: float = Field(
-        default=600.0, ge=0, description="How long a lasting refusal (404, robots, not HTML) is kept."
+        default=600.0, ge=0, description="How long a 404 or another lasting refusal is kept."
     )
     cache_bytes: int = Field(default=512 * 1024 * 1024, ge=0, description="Size of the cached pages, compressed.")
     cache_memory_bytes: int = Field(
         default=64 * 1024 * 1024, ge=0, description="Size of the pages in memory, without a file or after its failure."
     )
-    cache_rest_seconds: float = Field(
-        default=60.0,
-        ge=0,
-        description="How long memory is used after a failure of the cache file.",
-    )
+    cache_rest_seconds: float = Field(default=60.0, ge=0, description="How long a failed cache file is not used.")
 
     @field_validator("resolve")
     @classmethod

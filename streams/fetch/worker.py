@@ -58,7 +58,7 @@ class FetchWorker:
         self._chance = chance
         self._system = SystemResolver(settings.parallel)
         self._resolver = resolver or self._system
-        self._metrics = metrics
+        self._metrics = metrics or Metrics()
         self._tracer = tracer or NoTracer()
         self._client = FetchClient(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)
@@ -120,7 +120,7 @@ class FetchWorker:
                 self._count(known)
                 version = None if isinstance(fetched, FetchRefused) else fetched.version
                 await self._cache.put(query, canonical, known, version)
-            elif self._metrics is not None:
+            else:
                 self._metrics.fetches_cached_total.inc()
         if isinstance(known, FetchedPage):
             if len(known.body) > room.left:
@@ -172,8 +172,7 @@ class FetchWorker:
             if turn is None:
                 return FetchRefused(target.url, FetchFailure.RATE_LIMITED, "the host asked for a longer pause"), None
             started = self._clock.monotonic()
-            if self._metrics is not None:
-                self._metrics.fetch_wait_seconds.observe(started - asked)
+            self._metrics.fetch_wait_seconds.observe(started - asked)
             async with self._domains.hold(registrable_domain(target.host)):
                 # The name is resolved and checked in the turn, so the client connects to a checked address.
                 admitted = await admit(target.url, self._settings, self._resolver)
@@ -258,23 +257,17 @@ class FetchWorker:
         if not response.ok:
             return FetchRefused(url, FetchFailure.CLIENT_ERROR, f"status {response.status}")
         content_type = response.headers.get("content-type", "")
-        if self._metrics is not None:
-            # Counted here and not with the outcome: an unchanged page transfers no body.
-            self._metrics.fetch_bytes_total.inc(len(response.body))
+        # Counted here and not with the outcome: an unchanged page transfers no body.
+        self._metrics.fetch_bytes_total.inc(len(response.body))
         page = FetchedPage(url, target.url, response.status, content_type, response.body, self._clock.now())
         return Versioned(page, response.version())
 
     def _count(self, result: FetchedPage | FetchRefused) -> None:
-        if self._metrics is None:
-            return
-        if isinstance(result, FetchRefused):
-            self._metrics.fetches_total.labels(result.reason).inc()
-        else:
-            self._metrics.fetches_total.labels("ok").inc()
+        outcome = result.reason if isinstance(result, FetchRefused) else "ok"
+        self._metrics.fetches_total.labels(outcome).inc()
 
     def _count_rules(self, found: str) -> None:
-        if self._metrics is not None:
-            self._metrics.fetch_robots_total.labels(found).inc()
+        self._metrics.fetch_robots_total.labels(found).inc()
 
 
 @dataclass(slots=True)

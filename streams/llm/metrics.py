@@ -17,7 +17,7 @@ class LlmObserver:
     """Counts requests, answers and costs."""
 
     def __init__(self, metrics: Metrics | None = None, tracer: Tracer | None = None) -> None:
-        self._metrics = metrics
+        self._metrics = metrics or Metrics()
         self._tracer = tracer or NoTracer()
 
     def call(self, need: AskModel, model: str) -> AbstractContextManager[CallSpan]:
@@ -45,55 +45,46 @@ class LlmObserver:
 
     def requested(self, task: str, model: str, outcome: CallOutcome, seconds: float) -> None:
         """A request has ended."""
-        if self._metrics is not None:
-            self._metrics.llm_requests_total.labels(task, model, outcome).inc()
-            self._metrics.llm_request_seconds.labels(task, model).observe(seconds)
+        self._metrics.llm_requests_total.labels(task, model, outcome).inc()
+        self._metrics.llm_request_seconds.labels(task, model).observe(seconds)
 
     def waited(self, task: str, model: str, seconds: float, limited: float, allowed: float) -> None:
         """A question waited ``seconds`` in its queue, ``limited`` of them for ``allowed`` requests a minute."""
-        if self._metrics is not None:
-            self._metrics.llm_queue_seconds.labels(task, model).observe(seconds)
-            self._metrics.llm_limit_seconds.labels(task, model).observe(limited)
-            self._metrics.llm_allowed_requests_per_minute.labels(task, model).set(allowed)
+        self._metrics.llm_queue_seconds.labels(task, model).observe(seconds)
+        self._metrics.llm_limit_seconds.labels(task, model).observe(limited)
+        self._metrics.llm_allowed_requests_per_minute.labels(task, model).set(allowed)
 
     def used(self, task: str, model: str, prompt_tokens: int, completion_tokens: int, usd: float | None) -> None:
         """An answer was paid for."""
-        if self._metrics is not None:
-            self._metrics.llm_tokens_total.labels(task, model, "in").inc(prompt_tokens)
-            self._metrics.llm_tokens_total.labels(task, model, "out").inc(completion_tokens)
+        self._metrics.llm_tokens_total.labels(task, model, "in").inc(prompt_tokens)
+        self._metrics.llm_tokens_total.labels(task, model, "out").inc(completion_tokens)
         self.paid(task, model, usd)
 
     def paid(self, task: str, model: str, usd: float | None) -> None:
         """A question was paid, perhaps without an answer. None if the model has no price."""
-        if self._metrics is not None and usd is not None:
+        if usd is not None:
             self._metrics.llm_cost_usd_total.labels(task, model).inc(usd)
 
     def cached(self, task: str) -> None:
         """An answer came from the journal."""
-        if self._metrics is not None:
-            self._metrics.llm_cached_total.labels(task).inc()
+        self._metrics.llm_cached_total.labels(task).inc()
 
     def offline(self, task: str, outcome: CallOutcome) -> None:
         """The offline judge answered."""
-        if self._metrics is not None:
-            self._metrics.llm_offline_total.labels(task, outcome).inc()
+        self._metrics.llm_offline_total.labels(task, outcome).inc()
 
     def unavailable(self, task: str, model: str, cause: Cause) -> None:
         """No model could be asked a question."""
-        if self._metrics is not None:
-            self._metrics.llm_unavailable_total.labels(task, model, cause).inc()
+        self._metrics.llm_unavailable_total.labels(task, model, cause).inc()
 
     def breaker(self, model: str, is_open: bool) -> None:
         """The circuit breaker of a model opened or closed."""
-        if self._metrics is not None:
-            self._metrics.llm_breaker_open.labels(model).set(is_open)
+        self._metrics.llm_breaker_open.labels(model).set(is_open)
 
     def budget(self, usd: float) -> None:
         """The day's budget is ``usd``."""
-        if self._metrics is not None:
-            self._metrics.llm_budget_usd.set(usd)
+        self._metrics.llm_budget_usd.set(usd)
 
     def budget_left(self, usd: float, holds: Callable[[], bool]) -> None:
         """``usd`` of the day's budget are left; the value is exposed while ``holds()`` is true."""
-        if self._metrics is not None:
-            self._metrics.llm_budget_left_usd.set_while(usd, holds)
+        self._metrics.llm_budget_left_usd.set_while(usd, holds)

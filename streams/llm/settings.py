@@ -16,14 +16,10 @@ LONGEST_ASK_SECONDS = 270.0
 class LlmSettings(Section):
     """The server of language models. Without ``base_url`` and ``api_key`` the offline judge answers."""
 
-    base_url: str = Field(
-        default="", description="An OpenAI-compatible endpoint; empty with a key: OpenAI's own endpoint."
-    )
+    base_url: str = Field(default="", description="An OpenAI-compatible endpoint; empty with a key: OpenAI's.")
     api_key: SecretStr = Field(default=SecretStr(""), description="The key; your own servers may not need one.")
     model: str = Field(default="", max_length=200, description="The model of tasks without a model of their own.")
-    cache_path: OptionalPath = Field(
-        default=None, description="File with the paid answers and the day's costs; empty: in memory."
-    )
+    cache_path: OptionalPath = Field(default=None, description="File of paid answers and costs; empty: in memory.")
     redis_url: SecretStr = Field(
         default=SecretStr(""), description="A Redis that stores them instead, for replicas that share no disk."
     )
@@ -34,12 +30,8 @@ class LlmSettings(Section):
     budget_usd_per_day: float | None = Field(
         default=None, ge=0, description="Most USD in a UTC day, all replicas together; empty: no bound."
     )
-    connect_seconds: float = Field(
-        default=2.0, gt=0, description="Timeout for connecting; after it the server counts as down."
-    )
-    max_reply_bytes: int = Field(
-        default=1_048_576, ge=1024, description="Size of one response; a longer one is refused."
-    )
+    connect_seconds: float = Field(default=2.0, gt=0, description="Timeout for connecting to a server.")
+    max_reply_bytes: int = Field(default=1_048_576, ge=1024, description="Size of a response; a longer one is refused.")
     first_backoff_seconds: float = Field(default=0.2, gt=0, description="Upper bound of the first pause between tries.")
     max_backoff_seconds: float = Field(default=5.0, gt=0, description="Upper bound of any pause between tries.")
     breaker_failures: int = Field(
@@ -55,9 +47,7 @@ class LlmSettings(Section):
     )
     breaker_first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles.")
     breaker_max_seconds: float = Field(default=120.0, gt=0, description="Longest pause before a probe.")
-    max_rest_seconds: float = Field(
-        default=3600.0, gt=0, description="Longest pause that a server's Retry-After can cause."
-    )
+    max_rest_seconds: float = Field(default=3600.0, gt=0, description="Longest pause that a Retry-After can cause.")
     window_margin: float = Field(
         default=0.02,
         gt=0,
@@ -92,15 +82,9 @@ class TaskPolicy(Section):
     """Deadline, patience and attempts of one task."""
 
     deadline_seconds: float = Field(default=30.0, gt=0, description="Time of all calls for one answer.")
-    patience_seconds: float = Field(
-        default=120.0, ge=0, description="Longest wait for a turn, in addition to the deadline."
-    )
-    attempts: int = Field(
-        default=3, ge=1, le=10, description="Most calls for one answer, including the one after a malformed reply."
-    )
-    weight: float = Field(
-        default=1.0, ge=0, description="Its weight among the tasks of its model, which share the model's limits."
-    )
+    patience_seconds: float = Field(default=120.0, ge=0, description="Longest wait for a turn, besides the deadline.")
+    attempts: int = Field(default=3, ge=1, le=10, description="Most calls for one answer.")
+    weight: float = Field(default=1.0, ge=0, description="Weight among the tasks that share a model's limits.")
 
     @model_validator(mode="after")
     def _ends(self) -> Self:
@@ -113,9 +97,7 @@ class ModelLimits(Section):
     """Limits and prices of one model."""
 
     requests_per_minute: int = Field(default=60, ge=1, description="Requests of the whole fleet in any 60 seconds.")
-    tokens_per_minute: int = Field(
-        default=100_000, ge=1, description="Tokens of prompts and replies of the whole fleet in any 60 seconds."
-    )
+    tokens_per_minute: int = Field(default=100_000, ge=1, description="Tokens of the whole fleet in any 60 seconds.")
     in_flight: int = Field(
         default=16,
         ge=1,

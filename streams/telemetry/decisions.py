@@ -35,7 +35,8 @@ class QueryMetrics:
     """
 
     def __init__(self, metrics: Metrics | None, via: Via) -> None:
-        self._metrics = metrics
+        """Without metrics queries are only logged."""
+        self._metrics = metrics or Metrics()
         self._via: Via = via
 
     def answered(self, completed: RankingCompleted, seconds: float) -> None:
@@ -56,8 +57,7 @@ class QueryMetrics:
             cost_usd=completed.llm.cost_usd if completed.llm else 0.0,
         )
         log.debug("query asked", request_id=completed.request_id[:_SHOWN], query=completed.query[:_SHOWN])
-        if self._metrics is not None:
-            self._count(self._metrics, completed, seconds)
+        self._count(completed, seconds)
 
     def refused(self, request: RankingRequested, reason: RefusalReason, detail: str, seconds: float) -> None:
         """Records a query without an answer."""
@@ -70,10 +70,10 @@ class QueryMetrics:
             milliseconds=round(seconds * 1000, 1),
         )
         log.debug("query asked", request_id=request.request_id[:_SHOWN], query=request.query[:_SHOWN])
-        if self._metrics is not None:
-            self._metrics.queries_total.labels(reason, "", self._via).inc()
+        self._metrics.queries_total.labels(reason, "", self._via).inc()
 
-    def _count(self, metrics: Metrics, completed: RankingCompleted, seconds: float) -> None:
+    def _count(self, completed: RankingCompleted, seconds: float) -> None:
+        metrics = self._metrics
         outcome = "answered" if completed.results else "empty"
         metrics.queries_total.labels(outcome, completed.intent.intent, self._via).inc()
         metrics.query_seconds.labels(self._via).observe(seconds)

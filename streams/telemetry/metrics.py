@@ -369,10 +369,11 @@ class Metrics:
     )
     build_info = gauge("1", "Always 1; the label is the version.", ("version",))
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.registry = registry
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        """Without a registry the metrics are counted and not exposed."""
+        self.registry = registry or CollectorRegistry()
         for attribute, declared in _DECLARED.items():
-            vars(self)[attribute] = declared.make(registry)
+            vars(self)[attribute] = declared.make(self.registry)
 
 
 _DECLARED = {attribute: value for attribute, value in vars(Metrics).items() if isinstance(value, Declared)}

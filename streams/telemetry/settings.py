@@ -70,32 +70,26 @@ class AlertSettings(Section):
         default=(), description="Handlers not deployed here; excluded from the alerts about missing workers and stalls."
     )
     share_in_time: float = Field(
-        default=0.99, gt=0, lt=1, description="Share of inputs that must be finished within a handler's objective."
+        default=0.99, gt=0, lt=1, description="Share of inputs to finish within a handler's objective."
     )
-    late_inputs: int = Field(
-        default=10, ge=1, description="Least number of late inputs of a handler in 10 minutes for an alert."
-    )
+    late_inputs: int = Field(default=10, ge=1, description="Late inputs of a handler in 10 minutes for an alert.")
     restarts: int = Field(default=3, ge=1, description="Restarts of a worker allowed in 15 minutes.")
-    stalled_seconds: int = Field(
-        default=300, ge=60, description="A record that is unfinished for longer counts as a stall."
-    )
+    stalled_seconds: int = Field(default=300, ge=60, description="Time after which an unfinished record is a stall.")
     in_doubt_transactions: int = Field(
-        default=5, ge=0, description="Transactions of a handler that may end in doubt in 15 minutes."
+        default=5, ge=0, description="In-doubt transactions of a handler allowed in 15 minutes."
     )
-    loop_lag_seconds: float = Field(
-        default=1.0, gt=0, description="Allowed delay of an event loop, on average over 5 minutes."
-    )
+    loop_lag_seconds: float = Field(default=1.0, gt=0, description="Allowed delay of an event loop over 5 minutes.")
     retention_left_seconds: int = Field(
-        default=86_400, ge=0, description="Least time until retention deletes unread records."
+        default=86_400, ge=0, description="Least time until unread records are deleted."
     )
     budget_left_share: float = Field(
-        default=0.2, ge=0, lt=1, description="Share of the day's budget for models below which an alert fires."
+        default=0.2, ge=0, lt=1, description="Share of the day's budget below which an alert fires."
     )
     tier_shift: float = Field(
-        default=0.15, gt=0, lt=1, description="Allowed difference of a tier's share in an hour to the day before."
+        default=0.15, gt=0, lt=1, description="Allowed difference of a tier's hourly share to the day before."
     )
     tier_shift_pages: int = Field(
-        default=500, ge=1, description="Least number of pages in an hour for a comparison of its tiers."
+        default=500, ge=1, description="Least pages in an hour for a comparison of its tiers."
     )
 
     @field_validator("not_run")

@@ -1,4 +1,4 @@
-"""What is told of a day's budget."""
+"""The metrics of a day's budget."""
 
 from prometheus_client import CollectorRegistry
 

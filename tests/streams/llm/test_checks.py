@@ -1,4 +1,4 @@
-"""What is said before the first question: who answers, and what nobody could mean."""
+"""The checks of the models' configuration before the first question."""
 
 from pathlib import Path
 from typing import Any

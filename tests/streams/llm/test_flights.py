@@ -1,4 +1,4 @@
-"""One call for all who ask the same: whatever comes of it, and whoever is cancelled."""
+"""Single-flight: identical questions share one call, also after an error or a cancellation."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ CALL = LlmCall(
     outcome=CallOutcome.OK,
 )
 _TURNS = 20
-"""Of the loop, not of time: more than it takes until whoever is next has asked."""
+"""Turns of the event loop, more than the next caller needs to ask."""
 
 
 class Asked:

@@ -133,7 +133,7 @@ def test_pace_is_not_corrected_without_a_taking_or_a_limit() -> None:
 
 @virtually
 async def test_a_command_s_first_question_goes_at_once_and_all_others_keep_to_the_pace() -> None:
-    """Of each task: what somebody waits for is not held back by a share of which nothing is used yet."""
+    """The first question of each task does not wait for an unused share."""
     times: dict[bool, list[float]] = {}
     for at_once in (False, True):
         asked = Limiter(LIMITS, lambda _: 0.01, MARGIN, LoopClock(), at_once)

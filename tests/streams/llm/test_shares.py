@@ -48,8 +48,8 @@ def test_partitions() -> None:
     shares.on_assignment("gate", "retry", 6, 6)
     assert shares.of("gate") == 0.75
     shares.on_assignment("gate", "own", 0, 0)
-    shares.on_assignment("gate", "somebody else's", 6, 6)
-    shares.on_assignment("nobody", "own", 6, 6)
+    shares.on_assignment("gate", "another topic", 6, 6)
+    shares.on_assignment("another task", "own", 6, 6)
     assert shares.of("gate") == 0.5
 
 
