@@ -29,7 +29,7 @@ from streams.fetch.targets import Target, parse_target
 from streams.files import KeyedLocks
 from streams.resilience.backoff import Chance, full_jitter, retry_after
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracing import NoTracer, Tracer
+from streams.telemetry.tracing import NoTracer, Tracer, Value
 
 _TOO_MANY_REQUESTS = 429
 _WAIT = frozenset((_TOO_MANY_REQUESTS, 503))
@@ -126,7 +126,7 @@ class FetchWorker:
             if len(known.body) > room.left:
                 return FetchRefused(url, FetchFailure.OVER_BUDGET, f"above {self._settings.pages_bytes} bytes in all")
             room.left -= len(known.body)
-        return _under(url, known)
+        return replace(known, url=url)
 
     async def _get_once(self, url: str) -> Versioned | FetchRefused:
         """Follows at most ``max_redirects`` redirects to the page, and checks robots.txt at each address."""
@@ -206,11 +206,7 @@ class FetchWorker:
 
     async def _request(self, admitted: Admitted, wanted: Accepts) -> Response | FetchRefused:
         target = admitted.target
-        where: dict[str, str | int] = {
-            "url.full": target.url,
-            "server.address": target.host,
-            "server.port": target.port,
-        }
+        where: dict[str, Value] = {"url.full": target.url, "server.address": target.host, "server.port": target.port}
         with self._tracer.call("GET", {"http.request.method": "GET", **where}) as span:
             response = await self._client.get(admitted, wanted)
             if isinstance(response, FetchRefused):
@@ -275,10 +271,3 @@ class _Room:
     """Remaining bytes for the pages of one event."""
 
     left: int
-
-
-def _under(url: str, result: FetchedPage | FetchRefused) -> FetchedPage | FetchRefused:
-    """The result with the requested URL."""
-    if isinstance(result, FetchRefused):
-        return FetchRefused(url, result.reason, result.detail)
-    return FetchedPage(url, result.final_url, result.status, result.content_type, result.body, result.fetched_at)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from schemas.llm import CallOutcome, LlmCall
+from schemas.llm import CallOutcome
 from schemas.replies import ModelFailed, ModelReply
 from streams.clock import Clock
 from streams.llm.journal import (
@@ -113,13 +113,12 @@ class Accounting:
 
     async def known(self, question: Question) -> ModelReply | ModelFailed | None:
         """The answer in the journal, or None."""
-        kept = await self._wait(
-            question, question.left / 2, self._journal.get(question.key, self._clock.now().timestamp()), _nothing
-        )
-        if kept is None or (known := from_journal(kept)) is None:
+        looking = self._journal.get(question.key, self._clock.now().timestamp())
+        text = await self._wait(question, question.left / 2, looking, _nothing)
+        if text is None or (answer := from_journal(text)) is None:
             return None
         self._observer.cached(question.need.task)
-        return reply_of(known, question.need, question.model, cached=True)
+        return reply_of(answer, question.need, question.model, cached=True)
 
     async def book(self, question: Question) -> float | None:
         """Books the next call with its longest reply, and lost calls before it. Returns as ``Budget.book``."""
@@ -128,72 +127,65 @@ class Accounting:
         if (more := cost - question.booked) <= 0 and question.day:
             return None
 
-        async def take_back(after: float | None) -> None:
+        async def reverse(after: float | None) -> None:
             if after is None:
                 await self._journal.book(day, -more, None)
 
-        if (after := await self._wait(question, question.left / 2, self._budget.book(day, more), take_back)) is None:
+        if (after := await self._wait(question, question.left / 2, self._budget.book(day, more), reverse)) is None:
             question.day, question.booked = day, cost
         return after
 
     async def keep(self, question: Question, completion: Completion) -> ModelReply | ModelFailed:
         """Stores an answer and its cost, then returns the reply."""
-        llm = self._llm
+        llm, task, model = self._llm, question.need.task, question.model
         prompt_tokens, completion_tokens = question.tokens_of(completion)
-        kept = StoredAnswer(
+        answer = StoredAnswer(
             text=completion.text,
             tool_calls=tuple(StoredCall(id=c.id, name=c.name, arguments=c.arguments) for c in completion.tool_calls),
             outcome=completion.outcome,
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
         )
-        cost = question.cost(kept.prompt_tokens, kept.completion_tokens)
-        settled = kept.outcome is CallOutcome.OK and keeps_to_protocol(question.need, completion)
-        seconds = llm.cache_seconds if settled else llm.cache_failed_seconds
+        cost = question.cost(prompt_tokens, completion_tokens)
+        valid = answer.outcome is CallOutcome.OK and keeps_to_protocol(question.need, completion)
+        seconds = llm.cache_seconds if valid else llm.cache_failed_seconds
         now = self._clock.now().timestamp()
         day, booked = question.unbook()
-        milliseconds = round(question.latency * 1000)
-        usage_now = Usage(1, question.prompt_tokens, kept.prompt_tokens, kept.completion_tokens, milliseconds)
-        used = Used(question.need.task, question.model, is_opening(question.need), usage_now)
+        usage = Usage(1, question.prompt_tokens, prompt_tokens, completion_tokens, question.latency_ms)
+        used = Used(task, model, is_opening(question.need), usage)
         try:
-            journal = kept.model_dump_json()
-            keeping = self._journal.keep(question.key, journal, now, seconds, day, (cost or 0.0) - booked, used)
+            text = answer.model_dump_json()
+            keeping = self._journal.keep(question.key, text, now, seconds, day, (cost or 0.0) - booked, used)
             total = await self._wait(question, question.left + _AFTER_SECONDS, keeping, _nothing)
             self._budget.show(day, total)
         except LateError:
-            log.warning("an answer is stored late", task=question.need.task, model=question.model)
+            log.warning("an answer is stored late", task=task, model=model)
         except JournalError as error:
             # The answer is paid. Without returning it, the record would be retried and the answer paid again.
-            log.error(
-                "an answer could not be stored", task=question.need.task, model=question.model, error=str(error)[:300]
-            )
+            log.error("an answer could not be stored", task=task, model=model, error=str(error)[:300])
         before, after = question.spoiled_tokens
-        used_tokens = (kept.prompt_tokens + before, kept.completion_tokens + after)
-        self._observer.used(question.need.task, question.model, *used_tokens, cost)
+        self._observer.used(task, model, prompt_tokens + before, completion_tokens + after, cost)
+        return self._reply(question, answer, cost)
+
+    async def failed(self, question: Question, outcome: CallOutcome, detail: str) -> ModelReply | ModelFailed:
+        """The reply for a question that failed; corrects the booking."""
+        cost = await self.settle(question)
+        took = question.latency_ms
+        log.debug("no answer", task=question.need.task, model=question.model, outcome=outcome, milliseconds=took)
+        return self._reply(question, StoredAnswer(text="", outcome=outcome), cost, detail)
+
+    def _reply(
+        self, question: Question, answer: StoredAnswer, cost: float | None, failure: str = ""
+    ) -> ModelReply | ModelFailed:
         return reply_of(
-            kept,
+            answer,
             question.need,
             question.model,
             attempts=question.attempts,
-            latency_ms=milliseconds,
+            latency_ms=question.latency_ms,
             cost_usd=cost,
+            failure=failure,
         )
-
-    async def failed(self, question: Question, outcome: CallOutcome, detail: str) -> ModelFailed:
-        """The reply for a question that failed; corrects the booking."""
-        cost = await self.settle(question)
-        call = LlmCall(
-            judged_by="model",
-            model=question.model,
-            prompt_version=question.need.prompt_version,
-            temperature=question.need.temperature,
-            attempts=question.attempts,
-            latency_ms=round(question.latency * 1000),
-            cost_usd=cost,
-            outcome=outcome,
-        )
-        log.debug("no answer", task=question.need.task, model=call.model, outcome=outcome, milliseconds=call.latency_ms)
-        return ModelFailed(call, detail)
 
     async def settle(self, question: Question) -> float | None:
         """Corrects the booking of a question without an answer; returns its cost.

@@ -51,7 +51,7 @@ class ModelClient:
             ClientSettingsError: A proxy of the environment can't be used.
         """
         self._most = settings.max_reply_bytes
-        self._longest_rest = settings.max_rest_seconds
+        self._longest_pause = settings.max_rest_seconds
         self._now = now
         self._key = settings.api_key.get_secret_value() or "no-key"
         self._left_out: dict[str, set[str]] = {}
@@ -147,20 +147,20 @@ class ModelClient:
         advice = f"({_ADVICE[status]})" if status in _ADVICE else ""
         cause = self._safe(" ".join(filter(None, (f"status {status}", _code(error), advice))))
         said = self._safe(error.message)
-        wish = retry_after(headers, self._now())
-        wish = None if wish is None else min(wish, self._longest_rest)
-        if status == 429 or (status in (503, 529) and wish is not None):
-            return Failure(Trouble.LIMITED, cause, wish, said)
+        wait = retry_after(headers, self._now())
+        wait = None if wait is None else min(wait, self._longest_pause)
+        if status == 429 or (status in (503, 529) and wait is not None):
+            return Failure(Trouble.LIMITED, cause, wait, said)
         if status in (400, 422):
             for name in _REFUSABLE:
                 if name in body and _is_about(name, str(error)):
                     self._left_out.setdefault(model, set()).add(name)
                     return Failure(Trouble.ADAPT, cause, None, said)
         if status in (401, 402, 404, 407) or 300 <= status < 400:
-            return Failure(Trouble.SHUT, cause, wish, said)
+            return Failure(Trouble.SHUT, cause, wait, said)
         # 403 may be about the key, or about a question that a filter rejects.
         if status >= 500 or status in (403, 408, 409, 425):
-            return Failure(Trouble.PASSING, cause, wish, said)
+            return Failure(Trouble.PASSING, cause, wait, said)
         return Failure(Trouble.REQUEST, cause, None, said)
 
     def _broken(self, error: BaseException) -> Failure:

@@ -67,7 +67,7 @@ def from_journal(text: str) -> StoredAnswer | None:
 
 
 def reply_of(
-    kept: StoredAnswer,
+    answer: StoredAnswer,
     need: AskModel,
     model: str,
     judged_by: Literal["model", "offline"] = "model",
@@ -75,9 +75,10 @@ def reply_of(
     latency_ms: int = 0,
     cost_usd: float | None = 0.0,
     cached: bool = False,
+    failure: str = "",
 ) -> ModelReply | ModelFailed:
-    """The reply to the handler for an answer."""
-    raw = kept.text or json.dumps([[call.name, call.arguments] for call in kept.tool_calls])
+    """The reply to the handler for an answer; ``failure`` says why there is no answer."""
+    raw = answer.text or json.dumps([[call.name, call.arguments] for call in answer.tool_calls])
     call = LlmCall(
         judged_by=judged_by,
         model=model,
@@ -85,16 +86,16 @@ def reply_of(
         temperature=need.temperature,
         attempts=attempts,
         latency_ms=latency_ms,
-        prompt_tokens=kept.prompt_tokens,
-        completion_tokens=kept.completion_tokens,
+        prompt_tokens=answer.prompt_tokens,
+        completion_tokens=answer.completion_tokens,
         cost_usd=cost_usd,
         cached=cached,
-        outcome=kept.outcome,
-        raw=raw.replace("\x00", "")[:RAW_CHARACTERS] if kept.text or kept.tool_calls else None,
+        outcome=answer.outcome,
+        raw=raw.replace("\x00", "")[:RAW_CHARACTERS] if answer.text or answer.tool_calls else None,
     )
-    if kept.outcome is not CallOutcome.OK:
-        return ModelFailed(call, f"the reply was {kept.outcome}")
-    return ModelReply(kept.text, tuple(ToolCall(c.id, c.name, c.arguments) for c in kept.tool_calls), call)
+    if answer.outcome is not CallOutcome.OK:
+        return ModelFailed(call, failure or f"the reply was {answer.outcome}")
+    return ModelReply(answer.text, tuple(ToolCall(c.id, c.name, c.arguments) for c in answer.tool_calls), call)
 
 
 class JournalError(Exception):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from typing_extensions import override
 
 from streams.llm.journal import AnswerJournal, Experience, JournalError, Usage, Used
@@ -30,7 +33,7 @@ class RedisJournal(AnswerJournal):
         except ImportError as error:
             raise JournalError("llm.redis_url needs the extra `redis`: pip install 'assay[redis]'") from error
         # Another application may have written values that are not text under our keys.
-        self._trouble: tuple[type[Exception], ...] = (RedisError, OSError, ValueError)
+        self._errors: tuple[type[Exception], ...] = (RedisError, OSError, ValueError)
         try:
             self._redis = redis.asyncio.Redis.from_url(url, decode_responses=True, socket_timeout=_SECONDS)
         except ValueError as error:
@@ -39,17 +42,15 @@ class RedisJournal(AnswerJournal):
 
     @override
     async def get(self, key: str, now: float) -> str | None:  # the server expires keys by its own clock
-        try:
+        with self._journal_errors():
             answer = await self._redis.get(f"{PREFIX}answer:{key}")
-        except self._trouble as error:
-            raise JournalError(f"redis: {type(error).__name__}") from error
         return None if answer is None else str(answer)
 
     @override
     async def keep(
         self, key: str, answer: str, now: float, seconds: float, day: str, usd: float, used: Used | None = None
     ) -> float:
-        try:
+        with self._journal_errors():
             async with self._redis.pipeline(transaction=True) as both:
                 if seconds >= 1:
                     both.set(f"{PREFIX}answer:{key}", answer, ex=int(seconds))
@@ -59,29 +60,30 @@ class RedisJournal(AnswerJournal):
                 both.incrbyfloat(f"{PREFIX}costs:{day}", usd)
                 both.expire(f"{PREFIX}costs:{day}", _kept_for(day))
                 *_, total, _ = await both.execute()
-        except self._trouble as error:
-            raise JournalError(f"redis: {type(error).__name__}") from error
         return float(total)
 
     @override
     async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
         name = f"{PREFIX}costs:{day}"
-        try:
+        with self._journal_errors():
             total = float(await self._redis.incrbyfloat(name, usd))
             await self._redis.expire(name, _kept_for(day))
             if most is None or usd <= 0 or total <= most:
                 return True, total
             # Until the reversal other replicas may be refused, but none may exceed the budget.
             return False, float(await self._redis.incrbyfloat(name, -usd))
-        except self._trouble as error:
-            raise JournalError(f"redis: {type(error).__name__}") from error
 
     @override
     async def experience(self, task: str, model: str) -> Experience:
-        try:
+        with self._journal_errors():
             rows = [await self._redis.hgetall(_usage_name(task, model, opening)) for opening in (True, False)]
             return Experience(*(Usage(*(int(row.get(field, 0)) for field in Usage._fields)) for row in rows))
-        except self._trouble as error:
+
+    @contextmanager
+    def _journal_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
             raise JournalError(f"redis: {type(error).__name__}") from error
 
     @override

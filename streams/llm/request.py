@@ -161,6 +161,11 @@ class Question:
         return max(0.0, self.policy.deadline_seconds - self.spent)
 
     @property
+    def latency_ms(self) -> int:
+        """``latency`` in whole milliseconds."""
+        return round(self.latency * 1000)
+
+    @property
     def most_reply_tokens(self) -> int:
         """The longest reply, including hidden thinking tokens."""
         return self.need.max_tokens + self.limits.thinking_tokens

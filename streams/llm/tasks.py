@@ -18,7 +18,7 @@ from handlers.offline import judges
 from handlers.ranking.judge import read_ranking_reply
 from handlers.reasoning.replies import read_findings, read_sentences, read_verdicts
 from schemas.event import MAX_ITEMS
-from schemas.llm import CallOutcome, LlmCall
+from schemas.llm import CallOutcome
 from schemas.needs import AskModel, Message
 from schemas.relevance import RelevanceOutcome
 from schemas.replies import ModelFailed, ModelReply
@@ -52,18 +52,11 @@ def answer_offline(need: AskModel, judges: Mapping[str, Judge] = OFFLINE_JUDGES)
     except Exception as error:
         # A bug in a heuristic must not look like an outage, which would pause intake.
         return _failed(need, f"the offline judge failed: {type(error).__name__}: {error}"[:300])
-    return reply_of(StoredAnswer(text=text, outcome=CallOutcome.OK), need, NAME, judged_by="offline")
+    return reply_of(StoredAnswer(text=text, outcome=CallOutcome.OK), need, NAME, "offline")
 
 
-def _failed(need: AskModel, detail: str) -> ModelFailed:
-    call = LlmCall(
-        judged_by="offline",
-        model=NAME,
-        prompt_version=need.prompt_version,
-        temperature=need.temperature,
-        outcome=CallOutcome.ERROR,
-    )
-    return ModelFailed(call, detail)
+def _failed(need: AskModel, detail: str) -> ModelReply | ModelFailed:
+    return reply_of(StoredAnswer(text="", outcome=CallOutcome.ERROR), need, NAME, "offline", failure=detail)
 
 
 def _is_retrieval_reply(need: AskModel, completion: Completion) -> bool:
