@@ -14,11 +14,11 @@ import asyncio
 import contextlib
 import sqlite3
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -67,7 +67,13 @@ STEPS: Steps = (
 """The schema. A step may drop pages, which are then fetched again."""
 _BUSY_SECONDS = 2.0
 """How long to wait for another process's lock, which blocks all calls of the cache."""
-_PAGE = "final_url, status, content_type, fetched_at, body"
+_FRESH = """
+SELECT final_url, status, content_type, fetched_at, body, reason, detail FROM fetches WHERE key = ? AND expires > ?
+"""
+_VERSIONED = """
+SELECT final_url, status, content_type, fetched_at, body, etag, last_modified FROM fetches
+WHERE final_url = ? AND kept_until > ? AND (etag <> '' OR last_modified <> '') ORDER BY fetched_at DESC LIMIT 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,44 +108,25 @@ class FetchCache:
 
     async def get(self, query: str, canonical: str) -> FetchedPage | FetchRefused | None:
         """The result of an earlier fetch for the query, with the address as its ``url``, or None."""
-        now = self._clock.now().timestamp()
-        key = _key(query, canonical)
+        values = _key(query, canonical), self._clock.now().timestamp()
 
-        def read(database: sqlite3.Connection) -> FetchedPage | FetchRefused | None:
-            row = database.execute(
-                f"SELECT {_PAGE}, reason, detail FROM fetches WHERE key = ? AND expires > ?",  # noqa: S608 - no input
-                (key, now),
-            ).fetchone()
-            if row is None:
-                return None
+        def parse(row: Sequence[Any]) -> FetchedPage | FetchRefused:
             *page, reason, detail = row
-            with contextlib.suppress(*_UNREADABLE):
-                if reason is not None:
-                    return FetchRefused(canonical, FetchFailure(reason), str(detail))
-                return _page(canonical, *page)
-            return None
+            if reason is not None:
+                return FetchRefused(canonical, FetchFailure(reason), str(detail))
+            return _page(canonical, *page)
 
-        return await self._thread.run(self._run, read)
+        return await self._thread.run(self._run, lambda database: _first(database, _FRESH, values, parse))
 
     async def version_of(self, url: str) -> Versioned | None:
         """The latest page with a version from a URL after redirects, for any query."""
-        now = self._clock.now().timestamp()
+        values = url, self._clock.now().timestamp()
 
-        def read(database: sqlite3.Connection) -> Versioned | None:
-            row = database.execute(
-                f"SELECT {_PAGE}, etag, last_modified FROM fetches "  # noqa: S608 - no input
-                "WHERE final_url = ? AND kept_until > ? AND (etag <> '' OR last_modified <> '') "
-                "ORDER BY fetched_at DESC LIMIT 1",
-                (url, now),
-            ).fetchone()
-            if row is None:
-                return None
+        def parse(row: Sequence[Any]) -> Versioned:
             *page, etag, last_modified = row
-            with contextlib.suppress(*_UNREADABLE):
-                return Versioned(_page(url, *page), Version(etag, last_modified))
-            return None
+            return Versioned(_page(url, *page), Version(etag, last_modified))
 
-        return await self._thread.run(self._run, read)
+        return await self._thread.run(self._run, lambda database: _first(database, _VERSIONED, values, parse))
 
     async def put(
         self, query: str, canonical: str, result: FetchedPage | FetchRefused, version: Version | None = None
@@ -223,6 +210,16 @@ class FetchCache:
 
 def _opened(path: Path | None) -> sqlite3.Connection:
     return open_database(path, STEPS, VARIABLE, "NORMAL", _BUSY_SECONDS)
+
+
+def _first(
+    database: sqlite3.Connection, query: str, values: tuple[str, float], parse: Callable[[Sequence[Any]], T]
+) -> T | None:
+    """The first row of a query, parsed; None without a row or with an unreadable one."""
+    row = database.execute(query, values).fetchone()
+    with contextlib.suppress(*_UNREADABLE):
+        return None if row is None else parse(row)
+    return None
 
 
 def _page(url: str, final_url: str, status: int, content_type: str, fetched_at: str, body: bytes) -> FetchedPage:

@@ -19,8 +19,9 @@ import asyncio
 import contextlib
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from streams.clock import Clock
 from streams.llm.settings import ModelLimits
@@ -171,29 +172,11 @@ def _spacing_of(queues: Sequence[TaskQueue]) -> float:
 class Limiter:
     """Decides when a task may call one model. Headers and refusals of the server lower the limits."""
 
-    def __init__(
-        self,
-        limits: ModelLimits,
-        share: Callable[[str], float],
-        margin: float,
-        clock: Clock,
-        at_once: bool = False,
-        beside: Callable[[str], Sequence[str]] = lambda _: (),
-    ) -> None:
-        """Starts without any share.
-
-        Args:
-            limits: The model's, for the whole fleet.
-            share: Returns a task's share of them in this process.
-            margin: As in ``RateWindow``.
-            clock: Time.
-            at_once: Whether a task's first question starts without the pause.
-            beside: Returns the other tasks of this process that ask the same model and may lend their share.
-        """
-        self._at_once = at_once
-        self._beside = beside
-        self._limits = limits
-        self._share = share
+    def __init__(self, limits: ModelLimits, shares: Shares, margin: float, clock: Clock) -> None:
+        """``limits`` are those of the whole fleet; ``margin`` is as in ``RateWindow``."""
+        self._configured = {"requests": limits.requests_per_minute, "tokens": limits.tokens_per_minute}
+        self._in_flight = limits.in_flight
+        self._shares = shares
         self._margin = margin
         self._clock = clock
         self._queues: dict[str, TaskQueue] = {}
@@ -258,14 +241,14 @@ class Limiter:
 
     def allowed(self, task: str) -> float:
         """Requests a minute of a task in this process now."""
-        return self._minute(self._limits.requests_per_minute, "requests", self._share(task), self._clock.monotonic())
+        return self._minute("requests", self._shares.of(task), self._clock.monotonic())
 
     def _adjust(self, task: str, queue: TaskQueue, now: float) -> None:
-        share = self._share(task)
-        alone = queue.share < 0 and (share >= 1 or self._at_once)
+        share = self._shares.of(task)
+        alone = queue.share < 0 and (share >= 1 or self._shares.at_once)
         fresh = share > queue.share and not alone
-        queue.requests.limit(self._minute(self._limits.requests_per_minute, "requests", share, now), now, fresh)
-        queue.tokens.limit(self._minute(self._limits.tokens_per_minute, "tokens", share, now), now)
+        queue.requests.limit(self._minute("requests", share, now), now, fresh)
+        queue.tokens.limit(self._minute("tokens", share, now), now)
         queue.share = share
 
     def _queue(self, task: str) -> TaskQueue:
@@ -280,18 +263,19 @@ class Limiter:
         if own.share <= 0:
             return []
         queues = [own]
-        for other in self._beside(task):
+        for other in self._shares.beside(task):
             queues.append(lender := self._queue(other))
             self._adjust(other, lender, now)
-        most = math.floor(self._limits.in_flight * sum(max(0.0, queue.share) for queue in queues) + 1e-9)
+        most = math.floor(self._in_flight * sum(max(0.0, queue.share) for queue in queues) + 1e-9)
         if sum(queue.in_flight for queue in queues) >= most:
             return []
         return [lender for lender in queues[1:] if not lender.waiting and lender.tokens.holds(tokens)]
 
     def _most_in_flight(self, queue: TaskQueue) -> int:
-        return max(1, math.floor(self._limits.in_flight * queue.share))
+        return max(1, math.floor(self._in_flight * queue.share))
 
-    def _minute(self, configured: int, name: str, share: float, now: float) -> float:
+    def _minute(self, name: Literal["requests", "tokens"], share: float, now: float) -> float:
+        configured = self._configured[name]
         amount = min(configured, self._server_limits.get(name, configured)) * self._factor_at(now) * share
         # Whole requests: fractions would add up to one too many over the fleet.
         return float(math.floor(amount + 1e-9)) if amount >= 1 else amount

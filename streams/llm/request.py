@@ -72,7 +72,7 @@ class ModelAccess:
         clock: Clock,
         observer: LlmObserver,
     ) -> None:
-        self.limiter = Limiter(limits, shares.of, llm.window_margin, clock, shares.at_once, shares.beside)
+        self.limiter = Limiter(limits, shares, llm.window_margin, clock)
         self.breaker = CircuitBreaker(
             llm.breaker_failures,
             llm.breaker_first_seconds,

@@ -136,8 +136,6 @@ class DecisionMetrics:
                     _log_claim(event)
                 case RankingCompleted():
                     self._queries[lane].answered(event, seconds)
-                case _:
-                    pass
 
     def _scored(self, page: ScoredPage, lane: Lane) -> None:
         metrics = self._metrics
