@@ -13,7 +13,6 @@ import ssl
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 from urllib.parse import urljoin
 
@@ -109,9 +108,7 @@ class FetchClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -132,9 +129,9 @@ class FetchClient:
                     async with asyncio.timeout(self._settings.total_seconds):
                         return await self._exchange(admitted.target, place, wanted)
                 except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                    refused = FetchRefused(url, _failure_of(error), _describe(error))
+                    refused = _refused(url, error)
                 except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError, zlib.error) as error:
-                    return FetchRefused(url, _failure_of(error), _describe(error))
+                    return _refused(url, error)
         return refused
 
     async def _exchange(self, target: Target, place: tuple[str, int], wanted: Accepts) -> Response | FetchRefused:
@@ -253,10 +250,7 @@ class _Unpack:
         return zlib.MAX_WBITS if data[0] & 0x0F == 8 else -zlib.MAX_WBITS
 
 
-def _failure_of(error: Exception) -> FetchFailure:
+def _refused(url: str, error: Exception) -> FetchRefused:
     late = isinstance(error, httpx.TimeoutException | TimeoutError)
-    return FetchFailure.TIMEOUT if late else FetchFailure.UNREACHABLE
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:200].rstrip(": ")
+    reason = FetchFailure.TIMEOUT if late else FetchFailure.UNREACHABLE
+    return FetchRefused(url, reason, f"{type(error).__name__}: {error}"[:200].rstrip(": "))

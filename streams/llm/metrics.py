@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 from schemas.llm import CallOutcome
 from schemas.needs import AskModel
-from streams.llm.replies import Usage
+from streams.llm.replies import TokenUsage
 from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import CallSpan, NoTracer, Tracer
@@ -35,7 +35,7 @@ class LlmObserver:
             },
         )
 
-    def responded(self, span: CallSpan, outcome: CallOutcome, usage: Usage | None) -> None:
+    def responded(self, span: CallSpan, outcome: CallOutcome, usage: TokenUsage | None) -> None:
         """Adds the outcome of a request to its span."""
         if usage is not None:
             used = {"input": usage.prompt_tokens, "output": usage.completion_tokens}

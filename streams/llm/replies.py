@@ -21,7 +21,7 @@ _HIDDEN_TOKENS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Tokens, as the server counted them.
 
     Attributes:
@@ -49,7 +49,7 @@ class Completion:
     text: str
     tool_calls: tuple[ToolCall, ...]
     outcome: CallOutcome
-    usage: Usage | None
+    usage: TokenUsage | None
 
 
 def read_completion(body: bytes, sent_bytes: int, most_reply_tokens: int) -> Completion | None:
@@ -57,7 +57,7 @@ def read_completion(body: bytes, sent_bytes: int, most_reply_tokens: int) -> Com
 
     Args:
         body: The response.
-        sent_bytes: Size of the request. Usage with more prompt tokens than it can have is ignored, because it would
+        sent_bytes: Size of the request. A count of more prompt tokens than it can have is ignored, because it would
             block the limits and the budget for days.
         most_reply_tokens: Allowed tokens of the reply. A larger number is reduced to this one, which was booked: it
             could otherwise block a model for minutes or use up a day's budget.
@@ -107,13 +107,13 @@ def _tool_call(value: Any) -> ToolCall | None:
     return ToolCall(str(value.get("id") or ""), name, arguments)
 
 
-def _usage(value: Any, most_prompt_tokens: int, most_reply_tokens: int) -> Usage | None:
+def _usage(value: Any, most_prompt_tokens: int, most_reply_tokens: int) -> TokenUsage | None:
     if not isinstance(value, dict):
         return None
     prompt, completion = value.get("prompt_tokens"), value.get("completion_tokens")
     if not _is_count(prompt) or not _is_count(completion) or prompt > most_prompt_tokens:
         return None
-    return Usage(prompt, min(completion, most_reply_tokens), completion > most_reply_tokens)
+    return TokenUsage(prompt, min(completion, most_reply_tokens), completion > most_reply_tokens)
 
 
 def _is_count(value: Any) -> TypeGuard[int]:
@@ -165,7 +165,7 @@ class Failure:
         return _OUTCOMES.get(self.kind, CallOutcome.ERROR)
 
     @property
-    def usage(self) -> Usage | None:
+    def usage(self) -> TokenUsage | None:
         """None: the server counted no tokens."""
         return None
 
@@ -184,6 +184,6 @@ class Answer:
         return self.completion.outcome
 
     @property
-    def usage(self) -> Usage | None:
+    def usage(self) -> TokenUsage | None:
         """Tokens, as the server counted them; None if it didn't."""
         return self.completion.usage
