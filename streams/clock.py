@@ -7,11 +7,9 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
-from typing_extensions import override
-
 
 class Clock(Protocol):
-    """The source of time of the shell."""
+    """What the shell reads time from."""
 
     def now(self) -> datetime:
         """The current instant, UTC."""
@@ -26,17 +24,17 @@ class Clock(Protocol):
         ...
 
 
-class SystemClock(Clock):
+class SystemClock:
     """The machine's own clocks."""
 
-    @override
     def now(self) -> datetime:
+        """The current instant, UTC."""
         return datetime.now(UTC)
 
-    @override
     def monotonic(self) -> float:
+        """Seconds since some point in the past."""
         return time.monotonic()
 
-    @override
     async def sleep(self, seconds: float) -> None:
+        """Pauses."""
         await asyncio.sleep(seconds)

@@ -27,7 +27,7 @@ class KeyedLocks:
     """Locks by key, first come, first served. Not safe across event loops."""
 
     def __init__(self, holders: int = 1) -> None:
-        """``holders`` may hold a key at once."""
+        """``holders`` is the number of tasks that may hold a key at the same time."""
         self._holders = holders
         self._locks: dict[str, tuple[asyncio.Semaphore, int]] = {}
 
@@ -55,7 +55,7 @@ _PRIVATE_FILE = 0o600
 
 
 def make_private_file(file: Path) -> None:
-    """Creates an empty file and its folder for their owner only. An existing file keeps its content and mode.
+    """Creates an empty file, and its folder, with access for the owner only. Existing files keep content and mode.
 
     SQLite gives its ``-wal`` and ``-shm`` files the mode of the database.
     """
@@ -64,7 +64,7 @@ def make_private_file(file: Path) -> None:
 
 
 Steps = Sequence[Sequence[str]]
-"""The statements of each version."""
+"""The SQL statements of each version."""
 _OPENING_PAUSE_SECONDS = 0.05
 """Pause between attempts to open a file that another process is just creating."""
 Arguments = ParamSpec("Arguments")
@@ -72,7 +72,7 @@ T = TypeVar("T")
 
 
 class NewerFileError(sqlite3.DatabaseError):
-    """A newer Assay wrote the file. This version would misread it and does not change it."""
+    """A newer Assay wrote the file; this one would misread it and leaves it unchanged."""
 
 
 @contextlib.contextmanager
@@ -155,7 +155,7 @@ def open_database(
 
 
 def upgrade(database: sqlite3.Connection, steps: Steps, variable: str, path: object = None) -> None:
-    """Upgrades an open file to the schema of this Assay, all or nothing, and logs the upgrade of an older file.
+    """Upgrades a file to the schema of this Assay in one transaction, and logs the upgrade of an older file.
 
     Raises:
         NewerFileError: The file is of a later version; it was not changed.

@@ -1,4 +1,4 @@
-"""The HTTP server of the application: /metrics, /healthz, /readyz, /query."""
+"""The application's HTTP answers on a port of their own: /metrics, /healthz, /readyz, /query."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ log = structlog.get_logger(__name__)
 
 
 class PortTakenError(Exception):
-    """The configured address can't be listened on, mostly because the port is taken."""
+    """The configured address can't be listened on; usually another process has the port."""
 
 
 class _Uvicorn(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Does nothing: the application handles signals, and uvicorn would exit 143 after a clean stop."""
+        """Leaves the signals to the application: uvicorn would exit 143 after a clean stop."""
         yield
 
 
 class _Config(uvicorn.Config):
-    """uvicorn's configuration with the bounds for which it has no fields."""
+    """uvicorn's configuration with limits that it has no fields for."""
 
     def __init__(self, asgi: Any, settings: HttpSettings) -> None:
         # The address of a client is that of its connection, whatever a header says.
@@ -52,10 +52,10 @@ class _Config(uvicorn.Config):
 
 
 class _Connection(H11Protocol):
-    """A connection with a deadline for the client's part.
+    """A connection with a deadline for the client.
 
     The time runs while a request is incomplete, while the client does not read, and while a closed connection still has
-    data to send. Arriving data does not extend it. It does not run while the application computes a response.
+    bytes to send; bytes that arrive do not extend it. It does not run while an answer is computed.
     """
 
     config: _Config
@@ -65,7 +65,7 @@ class _Connection(H11Protocol):
         super().connection_made(transport)
         self._watch()
         if len(self.connections) > self.config.settings.connections:
-            # Closes the oldest waiting one: the newest may be the container's health probe.
+            # The newest connection may be a health probe, so an older one is closed.
             waited_for = [one for one in self.connections if isinstance(one, _Connection) and one._deadline]
             min(waited_for, key=lambda one: one._deadline.when() if one._deadline else 0)._end()
 
@@ -90,7 +90,7 @@ class _Connection(H11Protocol):
         self._watch()
 
     def _watch(self) -> None:
-        """Lets the time run where the client's turn begins, and stops it where that ends."""
+        """Starts the deadline when the server waits for the client, and stops it otherwise."""
         incomplete = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
         if not (incomplete or self.flow.write_paused or self.transport.is_closing()):
             self._stop_timer()
@@ -111,23 +111,20 @@ class _Connection(H11Protocol):
 class HttpServer:
     """Serves an ASGI application while the block runs.
 
-    If the default port is taken, the server uses a free one; a configured port must be free. A request for another host
-    than the server's own is refused on every path (``refuse_host``).
+    If the default port is taken, a free one is used; a configured port is not replaced. A request for another host than
+    the server's own is refused on every path (``refuse_host``).
     """
 
     def __init__(self, asgi: Any, settings: HttpSettings) -> None:
+        """Opens nothing."""
         self._asgi = asgi
         self._settings = settings
         self._open: tuple[socket.socket, _Uvicorn, asyncio.Task[None]] | None = None
         self.address = ""
-        """``host:port`` after it listens; "" if HTTP is off."""
+        """``host:port`` once it listens; "" if HTTP is off."""
 
     async def __aenter__(self) -> Self:
-        """Starts to listen.
-
-        Raises:
-            PortTakenError: The message says what to do.
-        """
+        """Listens. Raises PortTakenError, which says what to do."""
         if self._settings.enabled:
             listener = self._listen()
             host, port = listener.getsockname()[:2]
@@ -137,7 +134,7 @@ class HttpServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stops listening and waits for open responses."""
+        """Stops to listen, and waits for the answers in progress."""
         if self._open is None:
             return
         listener, server, task = self._open
@@ -145,7 +142,7 @@ class HttpServer:
         try:
             await task
         finally:
-            # uvicorn has closed its servers unless the wait was cancelled; before it started it has no list of them.
+            # uvicorn has closed them, unless the wait was cancelled; a server that did not start has none.
             for listening in getattr(server, "servers", ()):
                 listening.close()
             listener.close()

@@ -11,15 +11,16 @@ import socket
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 from handlers.ranking.model import ModelMismatchError
 from streams.fetch.cache import STEPS, VARIABLE
 from streams.fetch.settings import FetchSettings
 from streams.files import refuse_newer
-from streams.llm.checks import Check, CheckState
 from streams.local_kafka.install import KAFKA_VERSION, BrokerUnavailable, are_cached, find_java
 from streams.settings import HttpSettings, Settings
 
@@ -28,115 +29,129 @@ _DISTRIBUTION = "assay"
 FREE_BYTES = 1024**3
 """Room below which a folder is worth a warning."""
 
+State = Literal["ok", "warn", "fail"]
 
-def check_folder(name: str, folder: Path, variable: str) -> Check:
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was looked at, how it stands, what was found, and what to do where it is not well."""
+
+    what: str
+    state: State
+    detail: str
+    todo: str = ""
+
+
+def check_folder(name: str, folder: Path, variable: str) -> Finding:
     """Whether a folder can be written, or made, and has room. Makes nothing."""
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        return Check(name, "fail", f"{folder} can't be written", f"name another place with {variable}")
+        return Finding(name, "fail", f"{folder} can't be written", f"name another place with {variable}")
     free = shutil.disk_usage(there).free
     found = f"{folder}, {free / 1024**3:.1f} GiB free"
     if free < FREE_BYTES:
-        return Check(name, "warn", found, f"make room, or name another place with {variable}")
-    return Check(name, "ok", found)
+        return Finding(name, "warn", found, f"make room, or name another place with {variable}")
+    return Finding(name, "ok", found)
 
 
-def check_python(version: tuple[int, ...]) -> Check:
+def check_python(version: tuple[int, ...]) -> Finding:
     """Whether this Python is new enough."""
     text, oldest = (".".join(str(part) for part in parts) for parts in (version, OLDEST_PYTHON))
     if version >= OLDEST_PYTHON:
-        return Check("Python", "ok", text)
-    return Check("Python", "fail", text, f"install Python {oldest} or newer and make the environment again")
+        return Finding("Python", "ok", text)
+    return Finding("Python", "fail", text, f"install Python {oldest} or newer and make the environment again")
 
 
-def check_packages() -> Check:
+def check_packages() -> Finding:
     """Whether all packages that Assay needs can be imported, in the versions it was tested with."""
     fix = "run `make setup`, or install assay again with its constraints.txt"
     try:
         required = [text for text in metadata.requires(_DISTRIBUTION) or () if "extra ==" not in text]
     except metadata.PackageNotFoundError:
-        return Check("packages", "fail", "assay is not installed", fix)
+        return Finding("packages", "fail", "assay is not installed", fix)
     names = [re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0] for text in required]
     modules = _modules()
     problems = [problem for name in names for problem in _import_problems(name, modules.get(_normal(name), ()))]
     if problems:
-        return Check("packages", "fail", "; ".join(problems), fix)
+        return Finding("packages", "fail", "; ".join(problems), fix)
     others = [f"{name} {has} (tested with {pin})" for name, pin, has in _other_versions(names)]
     if others:
-        return Check("packages", "warn", ", ".join(others), "tested versions are in constraints.txt")
-    return Check("packages", "ok", f"all {len(names)} can be imported")
+        return Finding("packages", "warn", ", ".join(others), "tested versions are in constraints.txt")
+    return Finding("packages", "ok", f"all {len(names)} can be imported")
 
 
-def check_java(needed: bool) -> Check:
+def check_java(needed: bool) -> Finding:
     """Whether there is a Java for the local Kafka, which is needed where no cluster is named."""
     try:
-        return Check("Java", "ok", find_java())
+        return Finding("Java", "ok", find_java())
     except BrokerUnavailable as error:
-        return Check("Java", "fail" if needed else "warn", str(error))
+        return Finding("Java", "fail" if needed else "warn", str(error))
 
 
-def check_jars(cache: Path, needed: bool) -> Check:
+def check_jars(cache: Path, needed: bool) -> Finding:
     """Whether the local Kafka's jars are in the cache, or could be fetched."""
     if are_cached(cache):
-        return Check("local Kafka", "ok", f"{KAFKA_VERSION} in {cache}")
+        return Finding("local Kafka", "ok", f"{KAFKA_VERSION} in {cache}")
     if find_spec("jgo") is not None:
-        return Check("local Kafka", "warn", f"not in {cache} yet", "the first start fetches it (45 MB)")
-    state: CheckState = "fail" if needed else "warn"
-    return Check("local Kafka", state, f"not in {cache}, nothing to fetch it with", "pip install 'assay[local]'")
+        return Finding("local Kafka", "warn", f"not in {cache} yet", "the first start fetches it (45 MB)")
+    state: State = "fail" if needed else "warn"
+    return Finding("local Kafka", state, f"not in {cache}, nothing to fetch it with", "pip install 'assay[local]'")
 
 
-def check_trees(settings: Settings) -> Iterator[Check]:
+def check_trees(settings: Settings) -> Iterator[Finding]:
     """Whether the trees that re-rank can be asked, where there are any, and see the numbers they were trained on."""
     if (model := settings.ranking_model) is None:
         return
     try:
         model.ready()
     except ModelMismatchError as error:
-        yield Check("ranking trees", "fail", str(error))
+        yield Finding("ranking trees", "fail", str(error))
         return
     if warning := model.other_config(settings.ranking):
-        yield Check("ranking trees", "warn", warning)
+        yield Finding("ranking trees", "warn", warning)
     else:
-        yield Check("ranking trees", "ok", f"{model.manifest.name} {model.manifest.version} fits the features of today")
+        yield Finding(
+            "ranking trees", "ok", f"{model.manifest.name} {model.manifest.version} fits the features of today"
+        )
 
 
-def check_port(http: HttpSettings) -> Check:
+def check_port(http: HttpSettings) -> Finding:
     """Whether the application could listen where the settings say."""
     where = f"{http.host}:{http.port}"
     if not http.enabled:
-        return Check("HTTP port", "ok", "off")
+        return Finding("HTTP port", "ok", "off")
     try:
         family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
         socket.create_server((http.host, http.port), family=family).close()
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            return Check("HTTP port", "fail", f"{where}: {error.strerror}", "set ASSAY_HTTP__HOST, ASSAY_HTTP__PORT")
+            return Finding("HTTP port", "fail", f"{where}: {error.strerror}", "set ASSAY_HTTP__HOST, ASSAY_HTTP__PORT")
         if "port" in http.model_fields_set:
-            return Check("HTTP port", "warn", f"{where} is taken, maybe by `assay run`", "else set ASSAY_HTTP__PORT")
-        return Check("HTTP port", "ok", f"{where} is taken, `assay run` would take a free port")
-    return Check("HTTP port", "ok", f"{where} is free")
+            return Finding("HTTP port", "warn", f"{where} is taken, maybe by `assay run`", "else set ASSAY_HTTP__PORT")
+        return Finding("HTTP port", "ok", f"{where} is taken, `assay run` would take a free port")
+    return Finding("HTTP port", "ok", f"{where} is free")
 
 
-def check_fetching(fetch: FetchSettings) -> Iterator[Check]:
+def check_fetching(fetch: FetchSettings) -> Iterator[Finding]:
     """What of the limits on fetching was opened, and whether pages can be kept."""
     if fetch.allow_private:
         todo = "unset fetch.allow_private, and permit single hosts with fetch.resolve"
-        yield Check("fetching", "warn", "strangers' pages can have any address of your network fetched", todo)
+        yield Finding("fetching", "warn", "strangers' pages can have any address of your network fetched", todo)
     if not fetch.robots:
-        yield Check("fetching", "warn", "robots.txt is not obeyed", "unset fetch.robots=false unless the sites agree")
+        yield Finding("fetching", "warn", "robots.txt is not obeyed", "unset fetch.robots=false unless the sites agree")
     if fetch.user_agent == FetchSettings().user_agent:
         todo = "say who you are with ASSAY_FETCH__USER_AGENT before you fetch other people's sites"
-        yield Check("fetching", "ok", f"as {fetch.user_agent}", todo)
+        yield Finding("fetching", "ok", f"as {fetch.user_agent}", todo)
     else:
-        yield Check("fetching", "ok", f"as {fetch.user_agent}")
+        yield Finding("fetching", "ok", f"as {fetch.user_agent}")
     for host, place in fetch.resolve.items():
-        yield Check("fetching", "ok", f"{host} is reached at {place}, as fetch.resolve permits")
+        yield Finding("fetching", "ok", f"{host} is reached at {place}, as fetch.resolve permits")
     if fetch.cache_path is None:
         todo = f"name a file with {VARIABLE}"
-        yield Check("fetched pages", "warn", "in memory: a restart fetches them again", todo)
+        yield Finding("fetched pages", "warn", "in memory: a restart fetches them again", todo)
     elif problem := _refused(fetch.cache_path):
         todo = f"pages are kept in memory until {VARIABLE} names another file"
-        yield Check("fetched pages", "warn", f"{fetch.cache_path}: {problem}", todo)
+        yield Finding("fetched pages", "warn", f"{fetch.cache_path}: {problem}", todo)
     else:
         yield check_folder("fetched pages", fetch.cache_path.absolute().parent, VARIABLE)
 

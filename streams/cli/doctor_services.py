@@ -10,20 +10,19 @@ import asyncio
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from importlib.util import find_spec
 
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.cli.doctor_checks import check_folder
+from streams.cli.doctor_checks import Finding, State, check_folder
 from streams.cli.output import in_money
 from streams.clock import SystemClock
 from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDamagedError, IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
 from streams.index.qdrant import QdrantStore
 from streams.index.settings import IndexSettings
-from streams.llm.checks import Check, checks_of_models
+from streams.llm.checks import checks_of_models
 from streams.llm.client import OPENAI
 from streams.llm.journal import JournalError
 from streams.llm.settings import LlmSettings
@@ -36,7 +35,7 @@ from streams.topology import HANDLERS
 _SECONDS = 4.0
 
 
-def check_index(index: IndexSettings, http: HttpSettings) -> Check:
+def check_index(index: IndexSettings, http: HttpSettings) -> Finding:
     """Whether the index could be used as it is configured: the server answers, or the files are free or asked for.
 
     Args:
@@ -49,7 +48,7 @@ def check_index(index: IndexSettings, http: HttpSettings) -> Check:
     if not index.path.exists():
         if (folder := check_folder("index", index.path.absolute().parent, "ASSAY_INDEX__PATH")).state != "ok":
             return folder
-        return Check("index", "ok", f"embedded, will be made in {index.path}; {index.embedder.kind} vectors")
+        return Finding("index", "ok", f"embedded, will be made in {index.path}; {index.embedder.kind} vectors")
     room = check_folder("index", index.path.absolute(), "ASSAY_INDEX__PATH")
     if room.state == "fail":
         return room
@@ -58,18 +57,18 @@ def check_index(index: IndexSettings, http: HttpSettings) -> Check:
     return room if found.state == "ok" and room.state != "ok" else found
 
 
-def _examined(index: IndexSettings, http: HttpSettings, where: str) -> Check:
+def _examined(index: IndexSettings, http: HttpSettings, where: str) -> Finding:
     try:
         counts = asyncio.run(_counted(index))
     except IndexOwnedError as error:
         return _of_owner(where, application_url(http), str(error))
     except IndexDamagedError as error:
-        return Check("index", "fail", str(error))
+        return Finding("index", "fail", str(error))
     except IndexSettingsError as error:
-        return Check("index", "warn", str(error))
+        return Finding("index", "warn", str(error))
     except IndexDownError as error:
-        return Check("index", "fail", f"{where}: {error}", "start it, or name another with ASSAY_INDEX__URL")
-    return Check("index", "ok", f"{where}; {index.embedder.kind} vectors; {_content(counts)}")
+        return Finding("index", "fail", f"{where}: {error}", "start it, or name another with ASSAY_INDEX__URL")
+    return Finding("index", "ok", f"{where}; {index.embedder.kind} vectors; {_content(counts)}")
 
 
 async def _counted(index: IndexSettings) -> StoreCounts | None:
@@ -82,7 +81,7 @@ async def _counted(index: IndexSettings) -> StoreCounts | None:
         await embedder.aclose()
 
 
-def _of_owner(where: str, url: str, otherwise: str) -> Check:
+def _of_owner(where: str, url: str, otherwise: str) -> Finding:
     """Of files that another process has, which may be the application or may not."""
     try:
         response = httpx2.get(f"{url}/metrics", timeout=_SECONDS, trust_env=False)
@@ -91,11 +90,11 @@ def _of_owner(where: str, url: str, otherwise: str) -> Check:
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError, OverflowError) as error:
         why = str(error) or type(error).__name__
         asked = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {url} does not answer ({why})"
-        return Check("index", "warn", otherwise, asked)
+        return Finding("index", "warn", otherwise, asked)
     if counts is None:
         asked = f"or name the application's port with ASSAY_HTTP__PORT: what answers at {url} tells of no index"
-        return Check("index", "warn", otherwise, asked)
-    return Check("index", "ok", f"{where}; in the hands of the application at {url}; {_content(counts)}")
+        return Finding("index", "warn", otherwise, asked)
+    return Finding("index", "ok", f"{where}; in the hands of the application at {url}; {_content(counts)}")
 
 
 def _told(text: str) -> StoreCounts | None:
@@ -129,7 +128,7 @@ _LITTLE = 0.1
 """Share of the day's budget whose rest is worth a warning."""
 
 
-def check_models(settings: Settings, ask: bool) -> Iterator[Check]:
+def check_models(settings: Settings, ask: bool) -> Iterator[Finding]:
     """The findings in order: what ``assay run`` remarks on too, whether paid answers can be kept, what was spent.
 
     Args:
@@ -138,7 +137,8 @@ def check_models(settings: Settings, ask: bool) -> Iterator[Check]:
     """
     names = {handler.name: settings.model_of(handler.name) for handler in HANDLERS if handler.asks_models}
     for check in checks_of_models(settings.llm, settings.models, names):
-        yield replace(check, state="ok") if check.state == "note" else check
+        state: State = "ok" if check.state == "note" else check.state
+        yield Finding(check.what, state, check.detail, check.todo)
     if settings.llm.offline:
         return
     yield from _journal(settings.llm)
@@ -146,17 +146,17 @@ def check_models(settings: Settings, ask: bool) -> Iterator[Check]:
         yield asyncio.run(_listed(settings.llm, dict.fromkeys(names.values())))
 
 
-def _journal(llm: LlmSettings) -> Iterator[Check]:
+def _journal(llm: LlmSettings) -> Iterator[Finding]:
     """Whether paid answers can be kept where the settings say, and what of today's budget is left."""
     what, path, redis = "paid answers", llm.cache_path, llm.redis_url.get_secret_value()
     if redis:
         if find_spec("redis") is None:
             return
-        kept = Check(what, "ok", "kept in Redis")
+        kept = Finding(what, "ok", "kept in Redis")
     elif path is None:
         return
     elif path.exists() and not os.access(path, os.W_OK):
-        yield Check(what, "fail", f"{path} can't be written", "name another file with ASSAY_LLM__CACHE_PATH")
+        yield Finding(what, "fail", f"{path} can't be written", "name another file with ASSAY_LLM__CACHE_PATH")
         return
     else:
         kept = check_folder(what, path.absolute().parent, "ASSAY_LLM__CACHE_PATH")
@@ -166,15 +166,15 @@ def _journal(llm: LlmSettings) -> Iterator[Check]:
             spent = asyncio.run(_spent_today(llm))
         except JournalError as error:
             todo = f"mend it, or see ASSAY_LLM__{'REDIS_URL' if redis else 'CACHE_PATH'}; without it nobody is asked"
-            yield Check(what, "fail", str(error), todo)
+            yield Finding(what, "fail", str(error), todo)
             return
     yield kept
     if (budget := llm.budget_usd_per_day) is not None:
         found = f"{in_money(spent)} of {in_money(budget)} are spent today"
         if spent >= (1 - _LITTLE) * budget:
-            yield Check("spent", "warn", found, "raise ASSAY_LLM__BUDGET_USD_PER_DAY, or wait for midnight UTC")
+            yield Finding("spent", "warn", found, "raise ASSAY_LLM__BUDGET_USD_PER_DAY, or wait for midnight UTC")
         else:
-            yield Check("spent", "ok", found)
+            yield Finding("spent", "ok", found)
 
 
 async def _spent_today(llm: LlmSettings) -> float:
@@ -190,7 +190,7 @@ async def _spent_today(llm: LlmSettings) -> float:
         await journal.aclose()
 
 
-async def _listed(llm: LlmSettings, models: Collection[str]) -> Check:
+async def _listed(llm: LlmSettings, models: Collection[str]) -> Finding:
     """Whether the server answers and has the models; what it says beyond their names is not shown."""
     where = llm.base_url or OPENAI
     key = llm.api_key.get_secret_value()
@@ -206,25 +206,25 @@ async def _listed(llm: LlmSettings, models: Collection[str]) -> Check:
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > _LIST_BYTES:
-                    return Check("model server", "warn", f"{where}: its list of models is too long to be read")
+                    return Finding("model server", "warn", f"{where}: its list of models is too long to be read")
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, ValueError) as error:
-        return Check("model server", "fail", f"{where}: {type(error).__name__}", "see ASSAY_LLM__BASE_URL")
+        return Finding("model server", "fail", f"{where}: {type(error).__name__}", "see ASSAY_LLM__BASE_URL")
     return _answered(where, response.status_code, bytes(body), [model for model in models if model])
 
 
-def _answered(where: str, status: int, body: bytes, wanted: list[str]) -> Check:
+def _answered(where: str, status: int, body: bytes, wanted: list[str]) -> Finding:
     if status in (401, 403):
-        return Check("model server", "fail", f"{where} refuses the key ({status})", "see ASSAY_LLM__API_KEY")
+        return Finding("model server", "fail", f"{where} refuses the key ({status})", "see ASSAY_LLM__API_KEY")
     if status != 200:
-        return Check("model server", "warn", f"{where} answers {status} and lists no models")
+        return Finding("model server", "warn", f"{where} answers {status} and lists no models")
     try:
         listed = json.loads(body)["data"]
         names = [str(model["id"]) for model in listed]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return Check("model server", "warn", f"{where} answers, but lists no models")
+        return Finding("model server", "warn", f"{where} answers, but lists no models")
     missing = [model for model in wanted if model not in names]
     if missing:
         others = ", ".join(name[:60] for name in names[:_NAMES])
         found = f"{where} has no model {', '.join(missing)}; it has {len(names)}, such as {others}"
-        return Check("model server", "fail", found, "see ASSAY_LLM__MODEL")
-    return Check("model server", "ok", f"{where} answers and has the model")
+        return Finding("model server", "fail", found, "see ASSAY_LLM__MODEL")
+    return Finding("model server", "ok", f"{where} answers and has the model")

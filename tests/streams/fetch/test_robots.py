@@ -30,7 +30,7 @@ def refused(reason: FetchFailure) -> FetchRefused:
 
 
 class Site:
-    """Returns the given answers and counts requests."""
+    """Answers with what it is told to, and counts."""
 
     def __init__(self, *answers: Answer, **settings: object) -> None:
         self.answers = list(answers)

@@ -522,7 +522,7 @@ async def test_only_what_was_served_speeds_up(web: Web, status: int, pause: floa
 
 
 class Versions:
-    """Serves a page with a version, and answers 304 to a client that has that version."""
+    """Serves a page under a version, and says that it has not changed to whoever has that one."""
 
     def __init__(self, web: Web, *marks: tuple[str, str, str]) -> None:
         self.web, self.marks = web, marks

@@ -1,4 +1,4 @@
-"""Time that passes only during sleeps."""
+"""Time that passes only when somebody sleeps."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

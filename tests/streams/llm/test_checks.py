@@ -1,4 +1,4 @@
-"""The checks of the models' configuration before the first question."""
+"""What is said before the first question: who answers, and what nobody could mean."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Single-flight: identical questions share one call, also after an error or a cancellation."""
+"""One call for all who ask the same: whatever comes of it, and whoever is cancelled."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ CALL = LlmCall(
     outcome=CallOutcome.OK,
 )
 _TURNS = 20
-"""Turns of the event loop, more than the next caller needs to ask."""
+"""Of the loop, not of time: more than it takes until whoever is next has asked."""
 
 
 class Asked:

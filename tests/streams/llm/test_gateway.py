@@ -153,7 +153,7 @@ async def test_a_wish_is_granted() -> None:
 
 
 async def test_a_wish_longer_than_the_patience() -> None:
-    """No question is sent before it is over, and each reply states how long that is."""
+    """Nobody asks before it is over, and everybody is told how long that is."""
     async with served(status(429, retry_after="3600")) as (server, gateway):
         first = await gateway.answer(question("one"))
         second = await gateway.answer(question("two"))

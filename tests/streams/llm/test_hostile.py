@@ -235,7 +235,7 @@ async def test_a_server_that_swallows_connections_is_nobody_and_no_timeout() -> 
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)
         for _ in range(4):
-            # Fills the queue of connections that the server has not accepted; later ones get no response.
+            # The queue of those that nobody accepts; whoever comes after them hears nothing.
             waiting = full.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(listening.getsockname())
@@ -301,7 +301,7 @@ async def test_calls_that_brought_nothing_are_counted_as_paid() -> None:
 
 
 async def test_calls_that_hang_are_charged_with_their_longest_reply_and_keep_the_budget() -> None:
-    """A call without an answer may still be billed for its reply, so each attempt is booked."""
+    """Who hears nothing may still have to pay for a reply that was written to nobody; each try is booked."""
     store, policy = SqliteJournal(None), TaskPolicy(deadline_seconds=0.1, patience_seconds=1.0, attempts=3)
     limits = ModelLimits(**{**FREE.model_dump(), "price_out": 1000.0})
     async with served(hangs(), policy, limits, journal=store, budget_usd_per_day=2.0, breaker_failures=1000) as (

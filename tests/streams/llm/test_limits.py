@@ -152,7 +152,7 @@ def test_pace_is_not_corrected_without_a_taking_or_a_limit() -> None:
 
 @virtually
 async def test_a_command_s_first_question_goes_at_once_and_all_others_keep_to_the_pace() -> None:
-    """The first question of each task does not wait for an unused share."""
+    """Of each task: what somebody waits for is not held back by a share of which nothing is used yet."""
     times: dict[bool, list[float]] = {}
     for at_once in (False, True):
         asked = Limiter(LIMITS, GivenShares(lambda _: 0.01, at_once=at_once), MARGIN, LoopClock())

@@ -1,7 +1,7 @@
 """Every task under every fault, through the real gateway: what becomes of the input, as a table.
 
 A gate that lets nothing through but the very word, numbers that are counted where a judge fails, a claim without a
-score rather than with an invented one, an order that is valid without the judge, and no decision while no model can be
+score rather than with an invented one, an order that stands without the judge, and nothing decided while nobody can be
 asked.
 """
 
@@ -42,7 +42,7 @@ def test_the_table_has_every_task_and_every_fault() -> None:
     [pytest.param(*cell, marks=() if cell[0] in ONE_OF_EACH_KIND else pytest.mark.slow) for cell in cells()],
 )
 async def test_under_a_fault(fault: str, task: str, expected: str, tmp_path: Path) -> None:
-    """After a restart with a working server: paid answers are reused, all other questions are asked again."""
+    """And after a restart, at a server that behaves: what was paid stands, all else is asked anew."""
     kept, event = tmp_path / "llm.sqlite", input_of(task)
     async with model_server(FAULTS[fault]) as server:
         policy = HASTY if fault in ENDLESS else PATIENT

@@ -1,4 +1,4 @@
-"""The reply while a breaker is open contains our own text and none of the server's."""
+"""What is told of a model that is left alone: our own words whole, and none of the server's."""
 
 import pytest
 from structlog.testing import capture_logs
@@ -14,7 +14,7 @@ PATIENT = TaskPolicy(deadline_seconds=5.0, patience_seconds=5.0, attempts=2)
 
 
 async def asked_twice(base_url: str) -> tuple[str, str, ModelUnavailable]:
-    """The log when a breaker opens, and the replies to the first and the second question."""
+    """What the log says when a model is left alone, and what the first and the second question are told."""
     with capture_logs() as logs:
         async with gateway_at(base_url, policy=PATIENT, breaker_failures=1, breaker_first_seconds=600) as gateway:
             first = await gateway.answer(question(OWN_QUESTION))

@@ -1,4 +1,4 @@
-"""Unusable addresses and keys are refused at start, and not shown in the refusal."""
+"""Addresses and keys that nobody could be asked with are refused at start, and not shown in the refusal."""
 
 import pytest
 

@@ -141,7 +141,7 @@ def test_a_full_disk_refuses_what_is_new_and_is_gone_on_with_when_there_is_room(
 
 
 def test_a_file_that_is_damaged_in_the_middle_is_told(path: Path) -> None:
-    """It is an error, so no model is asked, and not a missing answer."""
+    """As a refusal, so that nobody is asked, and not as an answer."""
     store = SqliteJournal(path)
     with asyncio.Runner() as runner:
         for number in range(200):
