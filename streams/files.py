@@ -65,10 +65,6 @@ def make_private_file(file: Path) -> None:
 
 Steps = Sequence[Sequence[str]]
 """The SQL statements of each version."""
-_OPENING_PAUSE_SECONDS = 0.05
-"""Pause between attempts to open a file that another process is just creating."""
-Arguments = ParamSpec("Arguments")
-T = TypeVar("T")
 
 
 class NewerFileError(sqlite3.DatabaseError):
@@ -77,7 +73,7 @@ class NewerFileError(sqlite3.DatabaseError):
 
 @contextlib.contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """A write transaction: all of the block or nothing. The connection must not begin transactions by itself.
+    """A write transaction: all of the block or nothing.
 
     Raises:
         sqlite3.OperationalError: Another process writes for longer than the connection waits, or the disk is full.
@@ -91,6 +87,54 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
             database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")
+
+
+def upgrade(database: sqlite3.Connection, steps: Steps, variable: str, path: object = None) -> None:
+    """Upgrades a file to the schema of this Assay in one transaction, and logs the upgrade of an older file.
+
+    Args:
+        database: The open file, without a transaction.
+        steps: The schema.
+        variable: The environment variable that names the file.
+        path: The file's name in the log.
+
+    Raises:
+        NewerFileError: The file is of a later version; it was not changed.
+        sqlite3.Error: The file can't be read or written.
+    """
+    if refuse_newer(database, steps, variable) == len(steps):
+        return
+    with transaction(database):
+        # Another process may have upgraded the file while this one waited for the lock.
+        version = refuse_newer(database, steps, variable)
+        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        for step in steps[version:]:
+            for statement in step:
+                database.execute(statement)
+        database.execute(f"PRAGMA user_version = {len(steps)}")
+    if tables and version < len(steps):
+        log.info("file upgraded to this version's schema", path=str(path), before=version, now=len(steps))
+
+
+def refuse_newer(database: sqlite3.Connection, steps: Steps, variable: str) -> int:
+    """Returns the version of a file that this Assay can read or upgrade.
+
+    Raises:
+        NewerFileError: The file is of a later version. The message says what to do.
+    """
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version > len(steps):
+        raise NewerFileError(
+            f"a newer Assay wrote this file (schema {version}, this one knows {len(steps)}): "
+            f"install that version again, or name another file with {variable}"
+        )
+    return int(version)
+
+
+_OPENING_PAUSE_SECONDS = 0.05
+"""Pause between attempts to open a file that another process is just creating."""
+Arguments = ParamSpec("Arguments")
+T = TypeVar("T")
 
 
 class SqliteThread:
@@ -152,39 +196,3 @@ def open_database(
     except sqlite3.Error:
         database.close()
         raise
-
-
-def upgrade(database: sqlite3.Connection, steps: Steps, variable: str, path: object = None) -> None:
-    """Upgrades a file to the schema of this Assay in one transaction, and logs the upgrade of an older file.
-
-    Raises:
-        NewerFileError: The file is of a later version; it was not changed.
-        sqlite3.Error: The file can't be read or written.
-    """
-    if refuse_newer(database, steps, variable) == len(steps):
-        return
-    with transaction(database):
-        # Another process may have upgraded the file while this one waited for the lock.
-        version = refuse_newer(database, steps, variable)
-        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        for step in steps[version:]:
-            for statement in step:
-                database.execute(statement)
-        database.execute(f"PRAGMA user_version = {len(steps)}")
-    if tables and version < len(steps):
-        log.info("file upgraded to this version's schema", path=str(path), before=version, now=len(steps))
-
-
-def refuse_newer(database: sqlite3.Connection, steps: Steps, variable: str) -> int:
-    """Returns the version of a file that this Assay can read or upgrade.
-
-    Raises:
-        NewerFileError: The file is of a later version. The message says what to do.
-    """
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version > len(steps):
-        raise NewerFileError(
-            f"a newer Assay wrote this file (schema {version}, this one knows {len(steps)}): "
-            f"install that version again, or name another file with {variable}"
-        )
-    return int(version)
