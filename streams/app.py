@@ -24,7 +24,7 @@ from streams.kafka.clients import group_of
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.drain import DrainDetector, high_watermarks
 from streams.pipeline.group import ConsumerGroup, StageFactory, Subscription, subscriptions
-from streams.pipeline.handler_runner import Chance, HandlerRunner, Services, retry_of
+from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
 from streams.pipeline.health import Health, HealthReport
 from streams.pipeline.intake import IntakeBroker, stages
 from streams.pipeline.metrics import PipelineMetrics
@@ -32,6 +32,7 @@ from streams.pipeline.processor import RecordProcessor
 from streams.process import installed_version
 from streams.query.engine import RANKING_HANDLER, QueryEngine
 from streams.query.route import QueryRoute
+from streams.resilience.backoff import Chance
 from streams.services import LiveServices
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
@@ -216,7 +217,7 @@ class Application:
                 self._clock,
                 observer,
                 breaker,
-                lambda its, held, of: self.shares.told(its.handler.name, its.topic, held, of),
+                lambda its, held, of: self.shares.on_assignment(its.handler.name, its.topic, held, of),
             )
             for subscription in subscriptions(handler)
         ]

@@ -1,4 +1,4 @@
-"""Files and locks of one machine: locks by key, private files, and versioned SQLite files.
+"""Files and locks of one machine: locks by key, private files, and versioned SQLite files in a thread of their own.
 
 A SQLite schema is a list of steps. Step n turns a file of version n - 1 (``user_version``) into one of version n, and a
 new file goes through all steps. A released step never changes. Files from before versions were counted have version 0
@@ -11,9 +11,12 @@ import asyncio
 import contextlib
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal, ParamSpec, TypeVar
 
 import structlog
 
@@ -24,7 +27,7 @@ class KeyedLocks:
     """Locks by key, first come, first served. Not safe across event loops."""
 
     def __init__(self, holders: int = 1) -> None:
-        """So many may hold a key at once."""
+        """``holders`` is the number of tasks that may hold a key at the same time."""
         self._holders = holders
         self._locks: dict[str, tuple[asyncio.Semaphore, int]] = {}
 
@@ -52,7 +55,7 @@ _PRIVATE_FILE = 0o600
 
 
 def make_private_file(file: Path) -> None:
-    """Makes an empty file, and its folder, for their owner only. What is there already keeps its content and mode.
+    """Creates an empty file, and its folder, with access for the owner only. Existing files keep content and mode.
 
     SQLite gives its ``-wal`` and ``-shm`` files the mode of the database.
     """
@@ -61,11 +64,11 @@ def make_private_file(file: Path) -> None:
 
 
 Steps = Sequence[Sequence[str]]
-"""For each version the statements that make it."""
+"""The SQL statements of each version."""
 
 
 class NewerFileError(sqlite3.DatabaseError):
-    """A newer Assay wrote the file. This one would misread it, so it does not touch it."""
+    """A newer Assay wrote the file; this one would misread it and leaves it unchanged."""
 
 
 @contextlib.contextmanager
@@ -87,7 +90,7 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
 
 
 def upgrade(database: sqlite3.Connection, steps: Steps, variable: str, path: object = None) -> None:
-    """Brings a file to the schema of this Assay, all or nothing, and logs it where the file was an older one.
+    """Upgrades a file to the schema of this Assay in one transaction, and logs the upgrade of an older file.
 
     Args:
         database: The open file, without a transaction.
@@ -126,3 +129,70 @@ def refuse_newer(database: sqlite3.Connection, steps: Steps, variable: str) -> i
             f"install that version again, or name another file with {variable}"
         )
     return int(version)
+
+
+_OPENING_PAUSE_SECONDS = 0.05
+"""Pause between attempts to open a file that another process is just creating."""
+Arguments = ParamSpec("Arguments")
+T = TypeVar("T")
+
+
+class SqliteThread:
+    """One thread that does all work on a database, in the order of the calls."""
+
+    def __init__(self, name: str) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+
+    async def run(self, work: Callable[Arguments, T], *args: Arguments.args, **kwargs: Arguments.kwargs) -> T:
+        """Does the work in the thread. Work that was handed over is finished even if the caller is cancelled."""
+        running = asyncio.get_running_loop().run_in_executor(self._executor, lambda: work(*args, **kwargs))
+        return await asyncio.shield(running)
+
+    async def aclose(self, close: Callable[[], None]) -> None:
+        """Calls ``close`` after all work that was handed over, then ends the thread."""
+        await self.run(close)
+        self._executor.shutdown(wait=False)
+
+
+def open_database(
+    path: Path | None, steps: Steps, variable: str, synchronous: Literal["FULL", "NORMAL"], locked_seconds: float
+) -> sqlite3.Connection:
+    """Opens a private file in WAL mode with the schema of this Assay, creating or upgrading it.
+
+    Processes that open a new file at the same time wait for each other. SQLite itself does not wait while a file gets
+    its write-ahead log, whatever its timeout is.
+
+    Args:
+        path: The file; None for a database in memory.
+        steps: The schema.
+        variable: The environment variable that names the file.
+        synchronous: FULL if a commit must survive a power cut.
+        locked_seconds: How long to wait for another process's lock.
+
+    Raises:
+        OSError, sqlite3.Error: The file can't be created, read or written.
+        NewerFileError: The file is of a later version; it was not changed.
+    """
+    if path is not None:
+        make_private_file(path)
+    # Without an isolation level sqlite3 begins no transactions by itself; ``transaction`` does.
+    database = sqlite3.connect(
+        path or ":memory:", check_same_thread=False, timeout=locked_seconds, isolation_level=None
+    )
+    until = time.monotonic() + locked_seconds
+    try:
+        while True:
+            try:
+                refuse_newer(database, steps, variable)
+                database.execute("PRAGMA journal_mode = WAL")
+                database.execute(f"PRAGMA synchronous = {synchronous}")
+                upgrade(database, steps, variable, path)
+            except sqlite3.OperationalError as error:
+                if time.monotonic() >= until or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                time.sleep(_OPENING_PAUSE_SECONDS)
+            else:
+                return database
+    except sqlite3.Error:
+        database.close()
+        raise

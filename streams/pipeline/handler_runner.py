@@ -19,11 +19,9 @@ from schemas.rules import Rules
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL
 from streams.pipeline.breaker import Breaker
+from streams.resilience.backoff import Chance, full_jitter
 from streams.settings import RetrySettings
 from streams.topology import Handler
-
-Chance = Callable[[], float]
-"""A number in [0, 1), for jitter."""
 
 
 class Services(Protocol):
@@ -203,10 +201,9 @@ class HandlerRunner:
 
         A wish is never cut short: a record that may wait in a retry topic goes there, any other has come to its end.
         """
-        ceiling: float = min(self.retry.max_seconds, self.retry.first_seconds * 2 ** (attempt - 1))
         wish = wanted.after_seconds
         if wish is None or not wish >= 0:
-            return self._chance() * ceiling
+            return full_jitter(attempt, self.retry.first_seconds, self.retry.max_seconds, self._chance)
         longest = self.retry.max_seconds if self.handler.tiers else self.retry.in_place_wish_seconds
         return wish if wish <= longest else None
 
