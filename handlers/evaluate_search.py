@@ -188,7 +188,7 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
             max_text=section.max_text_characters,
         )
         titles = (found.title or "", page.title if page else "")
-        if rules.refusals.why_no_content(titles, found.content) is None:
+        if rules.refusals.why_no_content(titles, found.content, found.url) is None:
             read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
 from handlers.html.hints import BESIDE, BYLINE, DATE, EVENT, OTHERS
-from handlers.html.outline import NAME_OF, TEXT, Mark, Outline
+from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Mark, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.walk import MARK_CHARACTERS, short_text
@@ -41,6 +42,7 @@ _MAX_OTHERS_HEADINGS = 400
 _HEAD_TEXTS = 14
 _MAX_LABEL = 40
 _MAX_INSIDE = 6
+_LEAST_TEXT = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +137,22 @@ def times(story: Story) -> list[Mark]:
 
 
 def _heading(outline: Outline, first: int) -> int:
-    """The first text of the heading that the title repeats, or of the first h1; -1 without one."""
+    """The first text of the heading that the title repeats, else of the first h1 outside boilerplate; -1 for none."""
     titles = [title.casefold() for title in (outline.title, *outline.meta.get("og:title", ())[:1]) if title]
     repeated = (
         text
         for _, text in outline.headings[:_MAX_HEADINGS]
         if len(text) > _MIN_HEADING and any(text.casefold() in title for title in titles)
     )
-    text = max(repeated, key=len, default="") or next((text for level, text in outline.headings if level == 1), "")
+    longest = max(repeated, key=len, default="")
+    texts = [longest] if longest else [text for level, text in outline.headings[:_MAX_HEADINGS] if level == 1]
+    places = [place for text in texts if (place := _place_of(outline, text, first)) >= 0]
+    shown = (place for place in places if not outline.regions.hides(outline.element_of(place)))
+    return next(shown, places[0] if places else -1)
+
+
+def _place_of(outline: Outline, text: str, first: int) -> int:
+    """Where a heading is; -1 if it is not among the texts."""
     word = text.partition(" ")[0]
     if not word:
         return -1
@@ -274,6 +284,12 @@ class Story:
         self._known: dict[int, bool] = {-1: False}
         self._sections = _sections(outline, begin, words)
 
+    @property
+    def heading(self) -> str:
+        """The text of the page's heading; "" without one outside of boilerplate, such as a banner."""
+        line = self.outline.line_at(self.near.heading) if self.near.heading >= 0 else None
+        return "" if line is None or self.outline.regions.hides(line.element) else line.text
+
     def holds(self, element: int, index: int = -1) -> bool:
         """Whether a block element, or the text ``index`` in it, is in a part of others."""
         return (
@@ -281,6 +297,16 @@ class Story:
             or (index > self.begin and bool(self._said_by_line(index) & OTHERS))
             or (bool(self._sections) and any(index in section for section in self._sections))
         )
+
+    @cached_property
+    def end(self) -> int:
+        """The first heading below text of the story. Credits below it, as in "More from the web", are of others."""
+        has_text, first = False, max(self.begin, self.near.first)
+        for block in self.outline.blocks(self.begin + 1):
+            if has_text and block.start > first and block.tag in HEADING_NAMES:
+                return block.start
+            has_text = has_text or (len(block.text) >= _LEAST_TEXT and block.tag not in HEADING_NAMES)
+        return len(self.outline.texts)
 
     def is_own(self, element: int, index: int) -> bool:
         """Whether a text is the author's: not in a part of others, and not hidden unless it is below the heading."""

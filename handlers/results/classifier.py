@@ -152,7 +152,7 @@ class ResultClassifier:
             title_plural=plural_of(read.name, languages, patterns),
             address_plural=plural_of(name, languages, patterns),
             offers=find_offers(read, shown, words, patterns),
-            refusal=self._refusals.why_no_content((title, page.title if page else ""), text),
+            refusal=self._refusals.why_no_content((title, page.title if page else ""), text, url),
         )
 
 
