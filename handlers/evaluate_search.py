@@ -20,7 +20,7 @@ from handlers.listings.page_shape import with_page
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, object_schema, read_reply
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, cleaned, one_line
-from handlers.relevance.sections import RelevanceGateSection
+from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import distinct_results
 from handlers.retrieval.facets import QueryReader
 from handlers.retrieval.search_rubric import (

@@ -35,7 +35,7 @@ from handlers.prompts.template import ModelTasks, Prompts
 from handlers.ranking.config import RankingSection
 from handlers.ranking.model import ModelMismatchError, RankingModel
 from handlers.reasoning.context import ReasoningSection
-from handlers.relevance.sections import Domains, RelevanceGateSection
+from handlers.relevance.progress import Domains, RelevanceGateSection
 from handlers.results.batch import ExtractionSection, RetrievalEvaluationSection
 from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
