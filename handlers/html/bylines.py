@@ -344,9 +344,10 @@ def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditR
         if len(text) <= _MAX_MARK_CHARACTERS:
             yield reader.credited((text,), seen_in)
     for place in near.places:
-        for block in story.outline.blocks(place.start, min(place.stop, story.end))[:_MAX_LINES]:
+        for block in story.outline.blocks(place.start, place.stop)[:_MAX_LINES]:
             # A heading such as "Interview: Ada Lovelace" is not a credit.
-            if block.start != near.heading and story.is_own(block.element, block.start):
+            is_credit = block.start != near.heading and not story.is_teased(block.start)
+            if is_credit and story.is_own(block.element, block.start):
                 yield reader.ranked(words.names.line_names(block.text), "text")
     for text in _linked(story, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
         yield reader.credited((text,), "member's link")
@@ -368,7 +369,7 @@ def _linked(story: Story, path: re.Pattern[str], end: int | None = None) -> Iter
     """Texts of links to a person's page, from the heading on, before the text ``end``."""
     outline, near = story.outline, story.near
     for place in near.places:
-        for index in range(max(place.start, near.heading), min(place.stop, story.end if end is None else end)):
+        for index in range(max(place.start, near.heading), place.stop if end is None else min(place.stop, end)):
             node = outline.nodes[index].parent if outline.links[index] else None
             for _ in range(_MAX_ABOVE):
                 if node is None or node.tag_id == A:
@@ -376,7 +377,7 @@ def _linked(story: Story, path: re.Pattern[str], end: int | None = None) -> Iter
                 node = node.parent
             if node is None or node.tag_id != A or not path.search(node.attributes.get("href") or ""):
                 continue
-            if story.is_own(outline.element_of(index), index):
+            if story.is_own(outline.element_of(index), index) and not story.is_teased(index):
                 yield short_text(node)
 
 

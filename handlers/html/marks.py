@@ -298,15 +298,22 @@ class Story:
             or (bool(self._sections) and any(index in section for section in self._sections))
         )
 
+    def is_teased(self, index: int) -> bool:
+        """Whether a text is below a further heading, such as "More from the web", without running text between."""
+        return any(index in teaser for teaser in self._teasers)
+
     @cached_property
-    def end(self) -> int:
-        """The first heading below text of the story. Credits below it, as in "More from the web", are of others."""
-        has_text, first = False, max(self.begin, self.near.first)
+    def _teasers(self) -> tuple[range, ...]:
+        found, opened, has_text, first = [], -1, False, max(self.begin, self.near.first)
         for block in self.outline.blocks(self.begin + 1):
-            if has_text and block.start > first and block.tag in HEADING_NAMES:
-                return block.start
-            has_text = has_text or (len(block.text) >= _LEAST_TEXT and block.tag not in HEADING_NAMES)
-        return len(self.outline.texts)
+            is_heading = block.tag in HEADING_NAMES
+            if is_heading and has_text and opened < 0 and block.start > first:
+                opened = block.start
+            elif not is_heading and len(block.text) >= _LEAST_TEXT:
+                has_text = True
+                found += [range(opened, block.start)] if opened >= 0 else []
+                opened = -1
+        return (*found, range(opened, len(self.outline.texts))) if opened >= 0 else tuple(found)
 
     def is_own(self, element: int, index: int) -> bool:
         """Whether a text is the author's: not in a part of others, and not hidden unless it is below the heading."""

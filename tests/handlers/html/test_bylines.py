@@ -66,6 +66,12 @@ def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
         (f"<h1>雨</h1><p>{STORY}</p><h2>更多新聞</h2><p>記者王小明／台北報導</p>", (), False, False),
         (f"<h1>Rain</h1><h2>It rains</h2><p>By Ada Lovelace</p><p>{STORY}</p>", ("Ada Lovelace",), False, True),
         (f"<h1>Rain</h1><p>{STORY}</p><p>By Ada Lovelace</p>", ("Ada Lovelace",), False, True),
+        (
+            f"<h1>Rain</h1><p>{STORY}</p><h2>Now</h2><p>{STORY}</p><p>By Ada Lovelace</p>",
+            ("Ada Lovelace",),
+            False,
+            True,
+        ),
         ("<p>記者王小明／台北報導</p>", ("王小明",), False, True),
         ("<p>〔記者王小明、陳大文／台北報導〕豪雨</p>", ("王小明", "陳大文"), False, True),
         ("<p>（中央社記者王小明台北3日電）豪雨</p>", ("王小明",), False, True),
