@@ -154,8 +154,6 @@ def _heading(outline: Outline, first: int) -> int:
 def _place_of(outline: Outline, text: str, first: int) -> int:
     """Where a heading is; -1 if it is not among the texts."""
     word = text.partition(" ")[0]
-    if not word:
-        return -1
     # Menus and breadcrumbs may repeat it. The nearest to the text is the heading.
     near = range(max(0, first - _TEXTS_TO_HEADING), min(first + _TEXTS_TO_HEADING, len(outline.texts)))
     found = _find(outline.texts, near, text, word, first)

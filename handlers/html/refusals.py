@@ -73,11 +73,12 @@ class Refusals:
         if not counted or not said.isdisjoint(self._mentions):
             return None
         refusal = max(counted, key=lambda one: one.sureness)
-        is_sure, is_doubtful = (refusal.sureness == one for one in (_SURE, _DOUBTFUL))
+        is_sure = any(line in told and told[line].sureness == _SURE for line in lines)
+        is_doubtful = refusal.sureness == _DOUBTFUL
         # A doubtful statement that is a part of a longer sentence may be about something else.
         left = [line for line in lines if line not in told or (is_doubtful and not told[line].is_whole)]
         left = left if is_short else [text]
-        if not (is_sure and is_short) and self._has_content("\n".join(left), text):
+        if not is_sure and self._has_content("\n".join(left), text):
             return None
         if is_doubtful and said.isdisjoint(self._signs) and sum(map(_words_in, left)) >= section.other_words:
             return None
