@@ -21,10 +21,11 @@ from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import in_money, plain_table, tell
 from streams.cli.replay_run import held_topics, own_topics, refused
 from streams.clock import SystemClock
-from streams.replay.admin import PlanStatus, accounts, cancel, drop, known
-from streams.replay.ledger import Ledger, NoLedgerError
+from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest
+from streams.replay.plan_store import NoPlanTopicError, PlanStore
 from streams.replay.ranges import count
+from streams.replay.transitions import existing
 from streams.settings import Settings
 
 _RUN = "run"
@@ -229,7 +230,7 @@ def run_list(settings: Settings, everything: bool, as_json: bool) -> int:
     """Tells of every plan; of those that were dropped only where everything is asked for.
 
     Returns:
-        0, also where the cluster has no ledger; 1 for trouble with Kafka.
+        0, also if the cluster has no topic of plans; 1 for trouble with Kafka.
     """
 
     def shown(found: list[PlanStatus]) -> int:
@@ -241,11 +242,11 @@ def run_list(settings: Settings, everything: bool, as_json: bool) -> int:
             _print_table(found)
         return 0
 
-    async def listed(ledger: Ledger) -> int:
-        plans = [its for its in ledger.plans.values() if everything or its.state is not ReplayState.DROPPED]
-        return shown(await accounts(settings, sorted(plans, key=lambda its: its.created_at)))
+    async def listed(store: PlanStore) -> int:
+        plans = [its for its in store.plans.values() if everything or its.state is not ReplayState.DROPPED]
+        return shown(await plan_status(settings, sorted(plans, key=lambda its: its.created_at)))
 
-    return _with_ledger("replay list", settings, listed, lambda: shown([]))
+    return _with_store("replay list", settings, listed, lambda: shown([]))
 
 
 def run_show(settings: Settings, name: str, as_json: bool) -> int:
@@ -255,15 +256,15 @@ def run_show(settings: Settings, name: str, as_json: bool) -> int:
         0; 1 for trouble with Kafka; 2 for a plan that is none.
     """
 
-    async def shown(ledger: Ledger) -> int:
-        [account] = await accounts(settings, [known(ledger.plans.get(name), name)])
+    async def shown(store: PlanStore) -> int:
+        [account] = await plan_status(settings, [existing(store.plans.get(name), name)])
         if as_json:
             print(json.dumps(_described(account) | {"entry": account.plan.to_wire()}))
         else:
             _print_plan(account)
         return 0
 
-    return _with_ledger("replay show", settings, shown)
+    return _with_store("replay show", settings, shown)
 
 
 def run_cancel(settings: Settings, name: str, as_json: bool) -> int:
@@ -273,8 +274,8 @@ def run_cancel(settings: Settings, name: str, as_json: bool) -> int:
         0; 1 for trouble with Kafka, or where a process has not noticed yet; 2 for a plan that is none, or is over.
     """
 
-    async def cancelled(ledger: Ledger) -> int:
-        account = await cancel(settings, ledger, name, SystemClock())
+    async def cancelled(store: PlanStore) -> int:
+        account = await cancel(settings, store, name, SystemClock())
         if as_json:
             print(json.dumps(_described(account)))
         else:
@@ -284,7 +285,7 @@ def run_cancel(settings: Settings, name: str, as_json: bool) -> int:
             tell("replay cancel", f"{account.members} still at it: finishing what is in hand, or killed just now")
         return 1 if account.members else 0
 
-    return _with_ledger("replay cancel", settings, cancelled)
+    return _with_store("replay cancel", settings, cancelled)
 
 
 def run_drop(settings: Settings, name: str, force: bool, as_json: bool) -> int:
@@ -294,28 +295,28 @@ def run_drop(settings: Settings, name: str, force: bool, as_json: bool) -> int:
         0; 1 for trouble with Kafka; 2 for a plan that is none, or is worked on.
     """
 
-    async def dropped(ledger: Ledger) -> int:
-        gone = await drop(settings, ledger, name, force=force)
+    async def dropped(store: PlanStore) -> int:
+        gone = await drop(settings, store, name, force=force)
         if as_json:
             print(json.dumps({"plan": name, "deleted": gone}))
         else:
             print(f"{name} is dropped; deleted: {', '.join(gone) or 'nothing, for nothing was there'}")
         return 0
 
-    return _with_ledger("replay drop", settings, dropped)
+    return _with_store("replay drop", settings, dropped)
 
 
-def _with_ledger(
+def _with_store(
     command: str,
     settings: Settings,
-    work: Callable[[Ledger], Awaitable[int]],
+    work: Callable[[PlanStore], Awaitable[int]],
     without: Callable[[], int] | None = None,
 ) -> int:
     async def opened() -> int:
         try:
-            async with Ledger(settings, SystemClock()) as ledger:
-                return await work(ledger)
-        except NoLedgerError as error:
+            async with PlanStore(settings, SystemClock()) as store:
+                return await work(store)
+        except NoPlanTopicError as error:
             if without is not None:
                 return without()
             return refused(command, error)

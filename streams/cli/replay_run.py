@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -30,7 +29,6 @@ from streams.kafka.topics import create_topics
 from streams.llm.journal import JournalError
 from streams.process import freeze_gc
 from streams.replay.admission import begin, resolved
-from streams.replay.ledger import Ledger
 from streams.replay.plan import (
     ReplayError,
     ReplayRequest,
@@ -41,10 +39,12 @@ from streams.replay.plan import (
     replay_dead_letters,
     shadow_topic,
 )
-from streams.replay.processor import ReplayProgress
-from streams.replay.promote import held_back, promote
+from streams.replay.plan_store import PlanStore
+from streams.replay.promote import promote
 from streams.replay.ranges import Bound, bounds_of, count
 from streams.replay.run import ReplayRun
+from streams.replay.session import PlanSession, ReplayProgress
+from streams.replay.transitions import held_back
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import configure_logs
@@ -154,7 +154,7 @@ def tail_of(standing: ReplayProgress, speed: Speed) -> str:
 _POLITE = 10
 """How much of its priority the process gives up: on one machine live traffic goes first."""
 
-Carried = Callable[[Ledger, Metrics, asyncio.Event, ReplayScreen], Awaitable[ReplayPlan]]
+Carried = Callable[[PlanSession], Awaitable[ReplayPlan]]
 """Carries a plan out, or promotes it."""
 
 
@@ -200,10 +200,10 @@ def run_replay(
     except ReplayError as error:
         return refused("replay", error)
 
-    async def carried(ledger: Ledger, metrics: Metrics, stop: asyncio.Event, screen: ReplayScreen) -> ReplayPlan:
-        plan = await begin(settings, ledger, wishes, bounds, now)
+    async def carried(session: PlanSession) -> ReplayPlan:
+        plan = await begin(settings, session.store, wishes, bounds, now)
         _warn_of_nothing(plan)
-        return await ReplayRun(settings, ledger, plan.plan, SystemClock(), metrics, stop, screen).run()
+        return await ReplayRun(session).run()
 
     return _carry("replay", settings, wishes.plan, carried, http, as_json)
 
@@ -227,8 +227,8 @@ def run_resume(
     wanted = {"max_cost_usd": max_cost_usd, "rate": rate}
     terms = {name: value for name, value in wanted.items() if value is not None}
 
-    async def carried(ledger: Ledger, metrics: Metrics, stop: asyncio.Event, screen: ReplayScreen) -> ReplayPlan:
-        return await ReplayRun(settings, ledger, name, SystemClock(), metrics, stop, screen, terms).run()
+    async def carried(session: PlanSession) -> ReplayPlan:
+        return await ReplayRun(session, terms).run()
 
     return _carry("replay resume", settings, name, carried, http, as_json)
 
@@ -240,18 +240,8 @@ def run_promote(settings: Settings, name: str, readers_dedupe: bool, fetch: bool
         0 when all are; 1 for trouble; 2 for a plan that can't be promoted; 130 after Ctrl-C.
     """
 
-    async def carried(ledger: Ledger, metrics: Metrics, stop: asyncio.Event, screen: ReplayScreen) -> ReplayPlan:
-        return await promote(
-            settings,
-            ledger,
-            name,
-            SystemClock(),
-            metrics,
-            stop,
-            readers_dedupe=readers_dedupe,
-            fetch=fetch,
-            tell=screen,
-        )
+    async def carried(session: PlanSession) -> ReplayPlan:
+        return await promote(session, readers_dedupe=readers_dedupe, fetch=fetch)
 
     return _carry("replay promote", settings, name, carried, False, as_json)
 
@@ -303,13 +293,13 @@ async def _carried(command: str, settings: Settings, name: str, carried: Carried
                 served = settings.http.model_copy(update={"enabled": True})
                 server = await open_now.enter_async_context(HttpServer(make_asgi_app(metrics.registry), served))
                 tell(command, f"metrics at http://{server.address}/metrics")
-            ledger = await open_now.enter_async_context(Ledger(settings, SystemClock()))
+            store = await open_now.enter_async_context(PlanStore(settings, SystemClock()))
             freeze_gc()
             open_now.enter_context(screen)
             try:
-                plan = await carried(ledger, metrics, stop, screen)
+                plan = await carried(PlanSession(settings, store, name, SystemClock(), metrics, stop, screen))
             finally:
-                if plan is None and (last := ledger.plans.get(name)) is not None and not _is_refused(sys.exception()):
+                if plan is None and (last := store.plans.get(name)) is not None and not _is_refused(sys.exception()):
                     # Whatever went wrong, there is a plan by now: its name, and how far it has come.
                     _summarize(last, screen.last, time.monotonic() - began, as_json)
     except ReplayError as error:

@@ -25,9 +25,9 @@ _PAUSE_SECONDS = 0.1
 
 
 def routes(plan: ReplayPlan, handler: Handler, rewritten: tuple[str, ...]) -> dict[str, str]:
-    """For each topic that a handler writes the one that its results go to; both before the prefix.
+    """The topic of a handler's results, for each topic that it writes; both before the prefix.
 
-    Dead letters always go to a topic of the plan: nobody should be woken by those of a backfill.
+    Dead letters always go to a topic of the plan, so a backfill raises no alert.
     """
     live = plan.target is ReplayTarget.LIVE
     places = {topic: topic if live else shadow_topic(topic, plan.plan) for topic in rewritten}
@@ -35,7 +35,7 @@ def routes(plan: ReplayPlan, handler: Handler, rewritten: tuple[str, ...]) -> di
 
 
 async def make_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
-    """Makes the topics that a plan writes and that are missing. Returns their names.
+    """Creates the missing topics of a plan. Returns their names.
 
     Raises:
         TopicsError: The cluster refused one.
@@ -54,11 +54,7 @@ async def make_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
 
 
 async def drop_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
-    """Deletes a plan's topics and collections. Returns the names of those that were there.
-
-    Raises:
-        KafkaError: The cluster can't be reached, or refuses.
-    """
+    """Deletes a plan's topics and collections. Returns the names of those that existed. Raises KafkaError."""
     names = {settings.kafka.topic_prefix + own for _, own in _places(plan)}
     async with opened(make_admin(settings.kafka)) as admin:
         there = sorted(names & set(await admin.list_topics()))
@@ -72,9 +68,9 @@ async def drop_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
 
 
 def with_own_index(settings: Settings, plan: ReplayPlan) -> Settings:
-    """The settings with collections of the plan, and, embedded, a folder of its own: one process owns a folder.
+    """The settings with collections of the plan; an embedded index gets its own folder, which one process owns.
 
-    A plan that ranks and indexes nothing searches what is there: in collections of its own it would find nothing.
+    A plan that ranks and does not index searches the live collections: its own would be empty.
     """
     lanes = {handler_of(stage).lane for stage in plan.stages}
     if plan.target is ReplayTarget.LIVE or ("query" in lanes and "index" not in lanes):
@@ -94,7 +90,7 @@ def _own_index(index: IndexSettings, plan: str) -> IndexSettings:
 
 
 def _places(plan: ReplayPlan) -> Iterator[tuple[str, str]]:
-    """For each topic of a plan's own the live one that it stands beside; the dead letters' are among them."""
+    """Each live topic with the plan's topic in its place, dead letter topics included."""
     for stage in plan.stages:
         handler = handler_of(stage)
         for live, own in routes(plan, handler, stage.rewritten).items():

@@ -19,9 +19,9 @@ from streams.kafka.clients import make_producer, opened
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.decisions import decision_ranges
 from streams.replay.plan import ReplayError
-from streams.replay.processor import ReplayProgress
 from streams.replay.ranges import resolve_ranges
 from streams.replay.selection import make_selector
+from streams.replay.session import ReplayProgress
 from streams.settings import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
 from streams.topology import REPLAYS, Handler
@@ -151,7 +151,7 @@ async def test_a_stop_is_heard_while_earlier_decisions_are_read(judged: Installa
         watched(progress)
         stop.set()
 
-    plan = await carried_out(offline, stop=stop, tell=tell)
+    plan = await carried_out(offline, stop=stop, report=tell)
     assert (plan.state, plan.detail) == (ReplayState.PAUSED, "stopped")
     assert len(watched.notes) == 1
     assert re.fullmatch(r"reads earlier decisions: 0 of \d+", watched.notes.pop())

@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from streams.cli.replay_run import ReplayScreen, Speed
-from streams.replay.processor import ReplayProgress
+from streams.replay.session import ReplayProgress
 
 
 class Hands:

@@ -47,7 +47,7 @@ class Desk:
             clock,
             observer,
             run=RUN,
-            means=means,
+            selects=means,
             route=Route(places, LETTERS),
             pace=self.pace,
             metrics=self.metrics,
