@@ -1,7 +1,6 @@
-"""Everything that is generated, and whether what stands in a checkout is still the same.
+"""Generates all generated files, and compares them with a checkout.
 
-The topology, the metrics, the schemas and the shipped configuration go in; files come out, by their path in the
-checkout. The content depends on nothing else, so a difference means that somebody changed one side only.
+The content depends only on the topology, the metrics, the schemas and the shipped configuration.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from streams.settings_files import read_document
 from streams.topology import HANDLERS
 
 OWNED = ("schemas/json", "config/generated", "docs/handlers")
-"""Folders in which nothing stands that is not generated."""
+"""Folders with generated files only."""
 
 _PICTURE = re.compile(r"(<!-- topology:start -->\n).*?(<!-- topology:end -->)", re.DOTALL)
 

@@ -71,8 +71,8 @@ def paragraphs(text: str) -> str:
 def attributes(text: str) -> dict[str, str]:
     r"""The entries of a Google style Attributes section by name, each as one line.
 
-    >>> attributes("A page.\n\nAttributes:\n    url: Where it\n        stands.\n    html: What it is.")
-    {'url': 'Where it stands.', 'html': 'What it is.'}
+    >>> attributes("A page.\n\nAttributes:\n    url: Where it\n        is.\n    html: What it is.")
+    {'url': 'Where it is.', 'html': 'What it is.'}
     """
     found: dict[str, str] = {}
     inside, name = False, ""

@@ -36,7 +36,7 @@ log = structlog.get_logger("assay.query")
 RANKING_HANDLER = "rank_results"
 _TRIES = 2
 _BUSY_SECONDS = 1.0
-"""After which somebody who was turned away may come again."""
+"""When a refused client may try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class Refusal:
     """A query that was not answered.
 
     Attributes:
-        reason: Why.
-        detail: The same for people, with what to do.
-        after_seconds: When it may be worth asking again; None where nobody knows, or never.
-        no_model: Where it is a model that can't be asked, why, without its server's words; else "".
+        reason: The category, for programs and metrics.
+        detail: The reason for people, with what to do.
+        after_seconds: When another attempt may succeed; None if unknown, or never.
+        no_model: Why a model is unavailable, without text from its server; "" for other reasons.
     """
 
     reason: RefusalReason
@@ -57,10 +57,10 @@ class Refusal:
 
 
 class Queries(Protocol):
-    """Whoever answers queries: this process, or an application that is asked over HTTP."""
+    """Answers queries: this process, or an application over HTTP."""
 
     async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
-        """The results, or why there are none; expected trouble is a value."""
+        """The results, or a refusal; expected failures don't raise."""
         ...
 
 
@@ -82,11 +82,11 @@ class QueryEngine:
 
         Args:
             settings: The configuration to rank under.
-            services: Answers what the handler asks for; whoever made it closes it.
+            services: Answers the requests of the handler; the caller closes them.
             clock: Time; the system's by default.
             chance: Jitter.
             metrics: Count queries; nothing does by default.
-            via: Who asks, for the metrics and the log.
+            via: The kind of client, for the metrics and the log.
             handler: The one of the topology that ranks, by default.
             hindrance: Why this process can't answer now, "" where it can; asked before each query.
 
@@ -113,16 +113,12 @@ class QueryEngine:
         )
 
     async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
-        """The results of a query, or why there are none.
-
-        Args:
-            request: Without ``requested_at`` it was asked now.
-        """
+        """The results of a query, or a refusal. A request without ``requested_at`` is of now."""
         began = self._clock.monotonic()
         answer = await self._bounded(request)
         seconds = self._clock.monotonic() - began
         if isinstance(answer, Refusal):
-            # What a model's server says may repeat the query, which is not for the log.
+            # Text from a model's server may repeat the query, which must not be logged.
             self._telling.refused(request, answer.reason, answer.no_model or answer.detail, seconds)
         else:
             self._telling.answered(answer, seconds)
@@ -145,7 +141,7 @@ class QueryEngine:
     async def _decide(self, request: RankingRequested) -> RankingCompleted | Refusal:
         if request.requested_at is None:
             request = request.model_copy(update={"requested_at": self._clock.now()})
-        # Work that does not wait keeps the loop; others get a turn between two queries.
+        # Work without waits blocks the event loop, so other tasks run between two queries.
         await asyncio.sleep(0)
         first = self._runner.decide(request)
         if not isinstance(first, Ask | Retry | Generator):
@@ -166,13 +162,13 @@ class QueryEngine:
 
 
 def _answer(outcome: Outcome) -> RankingCompleted | Refusal:
-    """What whoever asked is told of a handler's outcome."""
+    """The answer to the client for a handler's outcome."""
     match outcome:
         case Emit(events):
             completed = next((event for event in events if isinstance(event, RankingCompleted)), None)
             if completed is None:
-                return Refusal("failed", "the query came to no event with results: a bug")
-            # A record's answer tells it in an event; who is here can be told that the request can't be meant.
+                return Refusal("failed", "the handler emitted no event with results: a bug")
+            # On Kafka the event states this. A waiting client gets a refusal, because the request is invalid.
             for note in completed.notes:
                 if note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.FAILED:
                     return Refusal("invalid", note.because)

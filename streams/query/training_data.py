@@ -37,7 +37,7 @@ Progress = Callable[[Topic, int], AbstractContextManager[Callable[[int], None]]]
 
 
 class TrainingRecord(NamedTuple):
-    """Something that was read: where it stands, its identity, and the event, or why it is none."""
+    """A record: its place, its identity, and the event, or why it can't be decoded."""
 
     place: str
     identity: str
