@@ -72,7 +72,7 @@ def application_url(http: HttpSettings) -> str:
 
 
 async def _owner(settings: Settings, services: LiveServices) -> str:
-    """ "" if this process has opened the index; otherwise what to do if its owner can't be reached."""
+    """Empty if this process has opened the index; otherwise what to do if its owner can't be reached."""
     index = settings.index
     otherwise = "; name its address with --app or ASSAY_HTTP__PORT, or a Qdrant server for both with ASSAY_INDEX__URL"
     if not index.url:

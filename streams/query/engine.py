@@ -78,17 +78,10 @@ class QueryEngine:
         handler: Handler | None = None,
         hindrance: Callable[[], str] = lambda: "",
     ) -> None:
-        """Opens nothing.
+        """Opens nothing; the caller closes the services.
 
-        Args:
-            settings: The configuration to rank under.
-            services: Answers the requests of the handler; the caller closes them.
-            clock: Time; the system's by default.
-            chance: Jitter.
-            metrics: Count queries; nothing does by default.
-            via: The kind of client, for the metrics and the log.
-            handler: The one of the topology that ranks, by default.
-            hindrance: Why this process can't answer now, "" where it can; asked before each query.
+        ``hindrance`` is called before each query and says why this process can't answer now; "" if it can. ``via`` is
+        the kind of client, for metrics and logs. The defaults are the system's clock and the topology's handler.
 
         Raises:
             SettingsError: Sections of the configuration don't go together, or its trees can't be asked.

@@ -40,9 +40,7 @@ def refuse_host(headers: Headers, allowed: Sequence[str]) -> Refused | None:
     then read the answers of this server, but its requests have that name in ``Host``. Addresses are safe. So are names
     without a dot, which services of a composition or a cluster use for each other.
 
-    Args:
-        headers: As ASGI has them, names in lower case. Browsers always send ``Host``, so requests without it are safe.
-        allowed: Other names; ``*`` matches any characters.
+    Browsers always send ``Host``, so requests without it are safe. In ``allowed`` names, ``*`` matches any characters.
     """
     for name, value in headers:
         if name == b"host" and not _is_own(host := _host(value), allowed):
@@ -54,10 +52,7 @@ def refuse_host(headers: Headers, allowed: Sequence[str]) -> Refused | None:
 def refuse(peer: str | None, headers: Headers, token: str) -> Refused | None:
     """Refuses a request without the token (401), or, if no token is set, one that is not local (403).
 
-    Args:
-        peer: The address of the client; None for a socket file.
-        headers: As ASGI has them, names in lower case.
-        token: The token; "" if only local clients may ask.
+    The names of headers are in lower case, as in ASGI. The peer is None for a socket file.
     """
     headers = list(headers)
     if token:

@@ -24,13 +24,9 @@ class RemoteQueries(Queries):
     """Queries that an application answers."""
 
     def __init__(self, url: str, token: str, seconds: float, hint: str = "") -> None:
-        """Opens nothing.
+        """Opens nothing. The URL may end in ``/query``. ``seconds`` is the application's own limit for a query.
 
-        Args:
-            url: Of the application, with or without ``/query``.
-            token: The application's token; "" if it has none.
-            seconds: The application's own limit for a query.
-            hint: What to do if the application can't be reached; appended to the error.
+        ``hint`` is appended to the error if the application can't be reached.
         """
         self.url = url.rstrip("/").removesuffix("/query") + "/query"
         self._headers = {"authorization": f"Bearer {token}"} if token else {}

@@ -112,13 +112,7 @@ class QueryRoute:
     """An ASGI application for one path."""
 
     def __init__(self, queries: Queries | None, settings: QuerySettings, token: str) -> None:
-        """Takes the queries, the limits and the token.
-
-        Args:
-            queries: None if this application answers no queries; the route then answers 404.
-            settings: The limits.
-            token: "" if only this machine may ask.
-        """
+        """Without queries the route answers 404; without a token only this machine may ask."""
         self._queries = queries
         self._settings = settings
         self._token = token

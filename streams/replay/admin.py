@@ -90,14 +90,8 @@ async def drop(settings: Settings, store: PlanStore, name: str, *, force: bool =
     2. Fence the plan's producers. A process that was suspended can't commit any more.
     3. Delete the topics.
 
-    Args:
-        settings: Where Kafka and the index are.
-        store: The open store.
-        name: The plan's name.
-        force: Also a plan that is promoted in part.
-
     Raises:
-        ReplayError: There is no such plan, processes work on it, or only a part of it is promoted.
+        ReplayError: There is no such plan, processes work on it, or it is promoted in part, without ``force``.
         KafkaError: The cluster can't be reached.
     """
     plan = existing(store.plans.get(name), name)

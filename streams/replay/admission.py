@@ -83,14 +83,7 @@ def _named(judge: str | None) -> str:
 async def begin(
     settings: Settings, store: PlanStore, request: ReplayRequest, bounds: tuple[Bound, Bound], now: datetime
 ) -> ReplayPlan:
-    """Makes a plan and writes it to the store; nothing else is changed.
-
-    Args:
-        settings: The configuration that the handlers decide under.
-        store: The open store.
-        request: What the operator asks for.
-        bounds: The start and the end of what is read from live topics.
-        now: UTC.
+    """Makes a plan and writes it to the store; nothing else is changed. ``bounds`` are those of live topics.
 
     Raises:
         ReplayError: The request needs another option or is impossible, or a plan of that name exists.
@@ -129,11 +122,6 @@ async def resolved(settings: Settings, plan: ReplayPlan, bounds: tuple[Bound, Bo
 
 async def check_conflicts(settings: Settings, plans: Mapping[str, ReplayPlan], name: str) -> None:
     """Checks that no process works on another plan that has one of the plan's remaining paid handlers.
-
-    Args:
-        settings: Where Kafka is, and whether models are asked.
-        plans: All plans, by name.
-        name: The plan that is to be run.
 
     Raises:
         ReplayError: There is such a plan.

@@ -11,13 +11,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from enum import Enum
 from hashlib import blake2b
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 from aiokafka import ConsumerRecord
-from pydantic import BaseModel
 
 from schemas.claims import ClaimEvaluated, UtteranceIndexed
 from schemas.dead import DeadLetter, dead_letter_topic, is_marker
@@ -53,47 +50,34 @@ def check_values(event: type[Event], path: str, values: Iterable[str], option: s
     Raises:
         ReplayError: There is such a value, or a field of the path does not exist.
     """
-    allowed = _values_of(event, path.split("."), path)
-    if allowed is None:
-        return
+    schema = event.model_json_schema(by_alias=True)
+    allowed: list[str] = []
+    for leaf in _leaves(schema, schema, path.split("."), path):
+        constant = [leaf["const"]] if "const" in leaf else None
+        known = leaf.get("enum") or constant or _VALUES_OF_TYPE.get(leaf.get("type", ""))
+        if known is None:
+            return
+        allowed += map(str, known)
     if wrong := sorted(set(values) - set(allowed)):
-        raise ReplayError(f"{option} {wrong[0]!r} is no {path}; there are {', '.join(allowed)}")
+        raise ReplayError(f"{option} {wrong[0]!r} is no {path}; there are {', '.join(dict.fromkeys(allowed))}")
 
 
-def _values_of(kind: Any, path: list[str], whole: str) -> list[str] | None:
-    """The values of a type at a path, in order; None if any value is allowed."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        return _values_of(arguments[0], path, whole)
-    if origin in (Union, UnionType):
-        found: list[str] = []
-        for one in arguments:
-            some = ["null"] if one is NoneType else _values_of(one, path, whole)
-            if some is None:
-                return None
-            found += some
-        return list(dict.fromkeys(found))
-    if origin in (tuple, list, frozenset):
-        return _values_of(arguments[0], path, whole)
-    if not path:
-        return _of_leaf(kind, arguments if origin is Literal else None)
-    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
-        return None
-    for known, its in kind.model_fields.items():
-        if path[0] == (its.alias or known):
-            return _values_of(its.annotation, path[1:], whole)
-    fields = ", ".join(sorted(its.alias or known for known, its in kind.model_fields.items()))
-    raise ReplayError(f"there is no field {path[0]!r} in {whole}; there are {fields}")
+_VALUES_OF_TYPE = {"boolean": ["true", "false"], "null": ["null"]}
 
 
-def _of_leaf(kind: Any, literals: tuple[Any, ...] | None) -> list[str] | None:
-    if literals is not None:
-        return [str(value) for value in literals]
-    if kind is bool:
-        return ["true", "false"]
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return [str(member.value) for member in kind]
-    return None
+def _leaves(schema: Mapping[str, Any], node: Mapping[str, Any], path: Sequence[str], whole: str) -> Iterator[Any]:
+    """The schemas at a path, of every alternative and of the items of lists."""
+    if "$ref" in node:
+        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+    for inner in (*node.get("anyOf", ()), *([node["items"]] if "items" in node else [])):
+        yield from _leaves(schema, inner, path, whole)
+    if path and "properties" in node:
+        fields = node["properties"]
+        if path[0] not in fields:
+            raise ReplayError(f"there is no field {path[0]!r} in {whole}; there are {', '.join(sorted(fields))}")
+        yield from _leaves(schema, fields[path[0]], path[1:], whole)
+    elif not {"anyOf", "items"} & node.keys():
+        yield node
 
 
 DECISION_FIELDS: Mapping[type[Event], str] = {

@@ -98,14 +98,9 @@ class Forecast:
     _asked: set[bytes] = field(default_factory=set)
 
     async def ask(self, need: AskModel, followed: int) -> ModelReply | ModelFailed | None:
-        """The kept answer; None if the question is to be paid, or has been asked before.
+        """The kept answer; None if the question is to be paid, or has been asked before. Raises JournalError.
 
-        Args:
-            need: The question.
-            followed: Questions of the conversation before this one, without the first.
-
-        Raises:
-            JournalError: The journal can't be read.
+        ``followed`` is the number of questions of the conversation before this one, without the first.
         """
         opening = is_opening(need)
         key = answer_key(need, self.model, self.server)
@@ -161,19 +156,12 @@ _ENVELOPE = Envelope("", "", "", datetime(1970, 1, 1, tzinfo=UTC), "")
 
 @dataclass(slots=True)
 class HandlerDryRun:
-    """What one handler would do.
+    """What one handler would do; the counts are those of ``HandlerEstimate``.
 
     Attributes:
-        handler: The handler.
-        rules: Its rules.
         forecast: Its questions to a model; None if it asks none, or only the offline judge.
-        records: Records that it reads.
-        size: Bytes of their keys and values.
         busy: Seconds of work, with decoding and encoding, without waits.
         outcomes: Records by outcome; ``open`` if the outcome depends on an unknown answer.
-        pages: Pages that it requests.
-        points: Points that it writes to the index.
-        offline: Questions that the offline judge has answered.
     """
 
     handler: Handler
@@ -199,15 +187,7 @@ class DryRun:
         journal: AnswerJournal,
         clock: Clock,
     ) -> None:
-        """Prepares the run.
-
-        Args:
-            settings: The rules of the handlers, and the models.
-            handlers: All handlers.
-            below: The handlers that get the records of a topic, by the topic's name.
-            journal: The journal of answers.
-            clock: Measures work, and decides which answers have expired.
-        """
+        """Prepares the run; ``below`` has those of the handlers that get the records of a topic, by its name."""
         self._settings = settings
         self._below = below
         self._journal = journal
@@ -327,13 +307,7 @@ async def compare(
 ) -> Compared:
     """Decides every selected record of a stage's ranges under both configurations, and feeds the comparison.
 
-    Args:
-        settings: The configuration in force.
-        other: The other one.
-        stage: A handler without requests, with the ranges of its topic.
-        selection: Selects records.
-        comparison: Compares outcomes of the handler.
-        advance: Called with 1 for each record that was read.
+    ``settings`` are in force, ``other`` are those of the comparison. ``advance`` is called for each record.
 
     Raises:
         ReplayError: The handler makes requests, or has nothing that the selection asks for.

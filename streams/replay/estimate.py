@@ -223,13 +223,7 @@ async def estimate(
     advance: Advance = lambda _: None,
     clock: Clock | None = None,
 ) -> Estimate:
-    """Estimates a replay.
-
-    Args:
-        settings: The configuration that the handlers decide under.
-        plan: A plan whose stages that read live topics have their ranges.
-        advance: Called with 1 for each record that was read.
-        clock: The system's by default.
+    """Estimates a replay whose stages that read live topics have their ranges.
 
     Raises:
         ReplayError: A handler has nothing that the selection asks for.
@@ -277,17 +271,9 @@ async def estimate_source(
     rate: float | None = None,
     clock: Clock | None = None,
 ) -> Estimate:
-    """Estimates the work of all handlers on records that are not on Kafka yet, within the limits of live traffic.
+    """Estimates the work of all handlers on records of a topic that are not on Kafka yet. Raises JournalError.
 
-    Args:
-        settings: The configuration that the handlers decide under.
-        topic: The topic of the records.
-        records: All records.
-        rate: Records a second at most.
-        clock: The system's by default.
-
-    Raises:
-        JournalError: The journal can't be read.
+    The limits are those of live traffic; ``rate`` is in records a second.
     """
     roots = [handler for handler in HANDLERS if handler.consumes == topic]
     handlers = closure(roots)
@@ -338,6 +324,6 @@ def _by_topic(handlers: Iterable[Handler]) -> dict[str, list[Handler]]:
 
 
 def _journal(settings: Settings) -> AnswerJournal:
-    """The journal; an empty one in memory if there is none yet, because an estimate must not create it."""
+    """The journal; an empty one in memory if its file is missing, because an estimate must not create it."""
     path, redis = settings.llm.cache_path, settings.llm.redis_url.get_secret_value()
     return make_store(path, redis) if redis or (path is not None and path.exists()) else SqliteJournal(None)

@@ -235,16 +235,7 @@ class StageReader:
         breaker: Breaker,
         shares: Shares | None = None,
     ) -> None:
-        """Wires the group; nothing is opened yet.
-
-        Args:
-            session: The plan's session, whose progress the reader updates.
-            group: What is read.
-            work: What is done with each record.
-            pace: When the next record may be started.
-            breaker: Pauses the work while a dependency is down.
-            shares: Gets the number of assigned partitions, for the limits of models.
-        """
+        """Wires the group; nothing is opened yet. ``pace`` and ``shares`` get the number of assigned partitions."""
         settings, subscription = session.settings, group.subscription
         self._session = session
         self._plan_group = group

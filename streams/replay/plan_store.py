@@ -123,10 +123,8 @@ class PlanStore:
     async def change(self, name: str, transition: Transition, starts: StartOffsets | None = None) -> ReplayPlan | None:
         """Applies a transition to a plan's newest state and writes the result. Returns the newest state after that.
 
-        Args:
-            name: The plan's name.
-            transition: Called again if another process has written meanwhile.
-            starts: Committed with the change in one transaction, if there is a change.
+        The transition is called again if another process has written meanwhile. ``starts`` are committed in the same
+        transaction, if there is a change.
 
         Raises:
             ReplayError: The transition refuses the newest state.

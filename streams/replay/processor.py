@@ -62,19 +62,7 @@ class ReplayProcessor(RecordProcessor):
         metrics: Metrics,
         spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
     ) -> None:
-        """Takes what ``RecordProcessor`` takes, and the plan's part.
-
-        Args:
-            runner: The handler under its configuration.
-            clock: For envelopes and durations.
-            observer: Counts outcomes.
-            run: The plan's run, which every result names.
-            selects: Whether a record is selected; never raises.
-            route: Where results go.
-            pace: Counts every record that is started.
-            metrics: Counts records that are handled or passed over.
-            spans: Begins the trace span of a record.
-        """
+        """Takes what ``RecordProcessor`` takes, and the plan's part; ``pace`` counts every record that is started."""
         super().__init__(runner, clock, observer, spans=spans)
         self._run = run.encode()
         self._selects = selects

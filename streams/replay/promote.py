@@ -19,15 +19,10 @@ from streams.replay.transitions import Copy, copies_of, promotable, promotion_fi
 
 
 async def promote(session: PlanSession, *, readers_dedupe: bool, fetch: bool) -> ReplayPlan:
-    """Copies a finished plan's results to the live topics; an earlier attempt is continued.
+    """Copies a finished plan's results to the live topics, or continues. Returns the plan; ``promoting`` if stopped.
 
-    Args:
-        session: The plan and what the work on it needs.
-        readers_dedupe: The operator confirms that readers of the live topics drop duplicate ids.
-        fetch: Also records that make the fetch worker fetch.
-
-    Returns:
-        The plan after the work; ``promoting`` if it was stopped.
+    With ``readers_dedupe`` the operator confirms that readers of the live topics drop duplicate ids. With ``fetch``
+    records are copied that cause requests to the web.
 
     Raises:
         ReplayError: The plan is not finished, can't be promoted, or needs another option.

@@ -120,13 +120,8 @@ def range_between(
 ) -> OffsetRange:
     """The part of a partition between two bounds.
 
-    Args:
-        log: What the partition contains.
-        start: The bound of the first record, and the offset of the first record at or after the bound's instant. The
-            offset is None if the bound has no instant, or if the partition has no such record.
-        end: The same for the first record that does not belong to the range.
-        whole: From offset 0, whatever ``start`` is. A plan's own topic begins at 0: a reader of the range reports what
-            was deleted from it.
+    Each bound comes with the offset of the first record at or after its instant; None if there is no such record or no
+    instant. With ``whole`` the range begins at offset 0, so a reader reports what was deleted from a plan's own topic.
     """
     first = 0 if whole else min(max(_offset(log, *start), log.begin), log.end)
     return OffsetRange(partition=log.partition, start=first, end=max(first, min(_offset(log, *end), log.end)))

@@ -46,12 +46,9 @@ class ReplayRun:
     """This process's work on one plan."""
 
     def __init__(self, session: PlanSession, terms: Mapping[str, float] | None = None) -> None:
-        """Prepares the run; nothing is opened yet.
+        """Prepares the run. ``terms`` are new values of the plan's fields ``max_cost_usd`` and ``rate``.
 
-        Args:
-            session: The plan and what the work on it needs.
-            terms: New values of the plan's fields ``max_cost_usd`` and ``rate``. They are written when the work begins,
-                so a process that is refused leaves the plan as it was.
+        The terms are written when the work begins, so a process that is refused leaves the plan as it was.
         """
         self._session = session
         self._terms = dict(terms or {})

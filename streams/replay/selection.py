@@ -37,12 +37,7 @@ async def make_selector(
 ) -> Selector:
     """A predicate that selects records and never raises. A record that can't be decoded has no domain and no tier.
 
-    Args:
-        settings: Where Kafka is.
-        handler: The handler that reads the records and made the earlier decisions.
-        selection: All of its conditions must be true.
-        until: The ends of the earlier decisions: ``decision_ranges`` at the start of the replay.
-        advance: Called for each earlier decision.
+    ``until`` has the ``decision_ranges`` of the start of the replay. ``advance`` is called for each earlier decision.
 
     Raises:
         ReplayError: The handler has nothing that the selection asks for.

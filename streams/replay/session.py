@@ -81,11 +81,7 @@ class PlanSession:
     async def change(
         self, transition: Callable[[ReplayPlan], ReplayPlan | None], starts: StartOffsets | None = None
     ) -> ReplayPlan:
-        """Applies a transition to the newest state, and returns the state after it.
-
-        Args:
-            transition: Called again if another process writes first. None changes nothing.
-            starts: Committed together with the change.
+        """Applies a transition to the newest state, and returns the state after it; otherwise as ``PlanStore.change``.
 
         Raises:
             ReplayError: There is no such plan, another plan has its name, or the transition refuses the state.

@@ -42,12 +42,9 @@ def created(newest: ReplayPlan | None, plan: ReplayPlan) -> ReplayPlan:
 
 
 def started(newest: ReplayPlan, terms: Mapping[str, float], *, shared: bool) -> ReplayPlan | None:
-    """The running plan.
+    """The running plan, with new values of the fields in ``terms``.
 
-    Args:
-        newest: The plan.
-        terms: New values of its fields.
-        shared: This process has seen the plan unfinished, so a finished plan was finished by other processes.
+    If ``shared``, this process has seen the plan unfinished, so other processes have finished a finished plan.
     """
     if newest.state is ReplayState.FINISHED and shared:
         return None
@@ -135,12 +132,7 @@ def promotable(plan: ReplayPlan | None, name: str, *, fetch: bool) -> ReplayPlan
 
 
 def copies_of(plan: ReplayPlan, *, fetch: bool) -> list[Copy]:
-    """The copies of a promotion: results of stages that read live topics.
-
-    Args:
-        plan: The plan.
-        fetch: Also topics whose records cause requests to the web.
-    """
+    """The copies of a promotion; without ``fetch`` no topics whose records cause requests to the web."""
     copies, back = list(_all_copies(plan)), held_back(plan)
     if plan.state is ReplayState.PROMOTED:
         return [copy for copy in copies if copy in back]
@@ -172,10 +164,7 @@ def promotion_started(newest: ReplayPlan, at: int, live: str) -> ReplayPlan | No
 def promotion_finished(newest: ReplayPlan, done: Iterable[Copy], deleted: int) -> ReplayPlan | None:
     """The promoted plan, unless other processes have started further copies or have finished it.
 
-    Args:
-        newest: The plan.
-        done: The finished copies.
-        deleted: Offsets that retention deleted before they were copied.
+    Retention has deleted ``deleted`` offsets before they were copied.
     """
     _check_not_dropped(newest)
     copies = {(at, live) for at, stage in enumerate(newest.stages) for live in stage.promoting}
