@@ -195,12 +195,7 @@ class QdrantStore(VectorStore):
     def _opened(self, *, make: bool) -> QdrantClient:
         settings = self._settings
         if settings.url:
-            client = QdrantClient(
-                url=settings.url,
-                api_key=settings.api_key.get_secret_value() or None,
-                timeout=max(1, round(settings.timeout_seconds)),
-                check_compatibility=False,
-            )
+            client = server_client(settings)
         elif settings.path is None:
             client = QdrantClient(":memory:")
         else:
@@ -262,6 +257,16 @@ class QdrantStore(VectorStore):
                 f"{self._embedder} with {self._dimensions}: name another collection (ASSAY_INDEX__COLLECTION=…) "
                 "and fill it again from pages.scored.v1"
             )
+
+
+def server_client(settings: IndexSettings) -> QdrantClient:
+    """A client of the server; connects at the first request."""
+    return QdrantClient(
+        url=settings.url,
+        api_key=settings.api_key.get_secret_value() or None,
+        timeout=max(1, round(settings.timeout_seconds)),
+        check_compatibility=False,
+    )
 
 
 def _is_locked(file: Path) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,20 +105,12 @@ def _drop_collections(settings: Settings, plan: ReplayPlan) -> list[str]:
     own = with_own_index(settings, plan).index
     if not own.url:
         return _drop_folder(own.path)
-    from qdrant_client import QdrantClient
+    from streams.index.qdrant import server_client
 
-    client = QdrantClient(
-        url=own.url,
-        api_key=own.api_key.get_secret_value() or None,
-        timeout=max(1, round(own.timeout_seconds)),
-        check_compatibility=False,
-    )
-    try:
+    with closing(server_client(own)) as client:
         there = [name for name in (own.collection, own.utterances) if client.collection_exists(name)]
         for name in there:
             client.delete_collection(name)
-    finally:
-        client.close()
     return there
 
 

@@ -106,7 +106,7 @@ async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_no
         found = await estimate(place.settings, plan)
         foreseen, asked = paid(found), len(server.asked)
         assert (found.records, foreseen.calls, foreseen.kept) == (ALL + 1, ALL - BEFORE, BEFORE + 1)
-        assert asked == BEFORE, "an estimate asks nobody"
+        assert asked == BEFORE, "an estimate makes no calls"
         assert foreseen.because == f"{BEFORE} earlier calls"
         assert (await carried_out(place.settings, "first")).state is ReplayState.FINISHED
         cost = await spent(place, plan)
@@ -268,7 +268,7 @@ async def test_a_plan_keeps_its_judge_and_so_its_bound(installing: Installing, t
 
 
 async def test_a_bound_holds_also_where_somebody_goes_on_elsewhere(installing: Installing, tmp_path: Path) -> None:
-    """Without the journal, or without prices, nobody knows what is left of it: then nobody is asked."""
+    """Without the journal, or without prices, the rest of the limit is unknown, so no model is asked."""
     async with model_server(judge) as server:
         place = await settled(installing, server, tmp_path)
         await place.feed([source(number) for number in range(ALL)], SOURCES)

@@ -56,7 +56,7 @@ async def promoted(
 
 
 def in_order(records: list[ConsumerRecord]) -> list[tuple[Any, ...]]:
-    """The records of each partition as they stand there."""
+    """The records of each partition, in order."""
     return [(r.partition, r.key, r.value, r.headers) for r in sorted(records, key=lambda r: (r.partition, r.offset))]
 
 

@@ -1,4 +1,4 @@
-"""Several processes on one plan, in the orders that hurt: none starts over, skips, or undoes what another has done."""
+"""Several processes on one plan, in unfavourable orders: none starts over, skips, or undoes another one's work."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -96,7 +96,7 @@ async def test_who_is_a_stage_behind_does_not_end_the_next_one(
 
 
 async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Installation) -> None:
-    """A transaction that somebody else has open on the shadow holds its readers up, and hides nothing."""
+    """An open transaction of another producer on the shadow delays its readers, and hides no record."""
     await assay.feed([page(n) for n in range(30)])
     plan = await planned(assay.settings, "score_page", "index_page")
     kafka, watched = assay.settings.kafka, Watched()

@@ -81,7 +81,7 @@ async def test_a_range_ends_before_what_is_not_committed(installing: Installing,
         await producer.abort_transaction()
         await producer.stop()
     ranges = await whole(place, CRAWLED)
-    assert sum(its.end for its in ranges) > 20, "aborted records and markers stand in them"
+    assert sum(its.end for its in ranges) > 20, "they contain aborted records and markers"
     assert len(await read(place, CRAWLED, ranges)) == 10
 
 
@@ -129,7 +129,7 @@ async def until_now(place: Installation, handler: Handler, **selection: object) 
 
 
 async def test_only_inputs_whose_last_decision_ended_so(judged: Installation) -> None:
-    """Foreign records have no id: their decisions name them by where they stand."""
+    """Records of other producers have no id: their decisions name topic, partition and offset."""
     failed = {"outcomes": ["error", "timeout"]}
     until = await until_now(judged, JUDGE, **failed)
     assert await chosen(judged, JUDGE, until, **failed) == [number for number in range(COUNT) if number % 4 == 2]
@@ -142,7 +142,7 @@ async def test_only_inputs_whose_last_decision_ended_so(judged: Installation) ->
 
 
 async def test_a_stop_is_heard_while_earlier_decisions_are_read(judged: Installation) -> None:
-    """Hundreds of thousands of them take a while; nobody has to wait for that, or to wonder what is going on."""
+    """Hundreds of thousands of them take a while, so the run shows progress and can be stopped."""
     offline = judged.settings.model_copy(update={"llm": load_settings().llm})
     await planned(offline, "judge_relevance", selection=ReplaySelection(outcomes=("relevant",)))
     stop, watched = asyncio.Event(), Watched()
