@@ -12,17 +12,29 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from schemas.event import Envelope, Event
+from schemas.event import Envelope, Event, in_utc
 from schemas.outcome import Dead, DeadReason
-from schemas.pages import CrawledPage, ScoredPage
-from schemas.queries import RankingRequested
+from schemas.pages import CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
 
 Headers = Sequence[tuple[str, bytes | None]]
 
 RAW_PAGE_TYPES = ("text/html", "application/xhtml+xml")
 UNREADABLE_HEADER = "assay_unreadable"
-"""Stands in the place of a record's contents that the Kafka client could not give out, and says why."""
+"""Says why the Kafka client could not read a record, which then has no value."""
+_VALUE_HEADERS = frozenset(
+    (
+        "content-type",
+        "assay_url",
+        "assay_fetched_at",
+        "assay_final_url",
+        "assay_status",
+        "assay_site_name",
+        "assay_context",
+        UNREADABLE_HEADER,
+    )
+)
+"""Names in lower case; their case does not matter."""
 MAX_DETAIL = 500
 """Characters of an error's detail that travel with a dead letter."""
 
@@ -53,30 +65,22 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
         topic: Where the record stands.
         value: The record's value; None is a tombstone, which no topic of Assay has a use for.
         headers: Raw headers; a page that travels raw has its address in ``assay_url``.
-        produced_at: The record's timestamp, which stands in for a page's missing ``fetched_at`` and for the time of a
-            query that does not say when it was asked.
+        produced_at: The record's timestamp, which stands in for a missing time of the event (``Event.time_field``).
     """
     if value is None:
         why = _texts(headers).get(UNREADABLE_HEADER)
-        told = f"the client can't read the record: {why}" if why else "the record has no value (a tombstone)"
-        return Dead(DeadReason.UNDECODABLE, told[:MAX_DETAIL])
+        detail = f"the client can't read the record: {why}" if why else "the record has no value (a tombstone)"
+        return Dead(DeadReason.UNDECODABLE, detail[:MAX_DETAIL])
     if len(value) > TOPIC_BYTES:
         return Dead(DeadReason.TOO_LARGE, f"{len(value)} bytes, {TOPIC_BYTES} at most")
     if topic.raw_pages and (page := _raw_page(value, headers, produced_at)) is not None:
         return page
     try:
-        event = topic.event.model_validate_json(value)
+        return topic.event.model_validate_json(value).arrived(produced_at)
     except ValidationError as error:
         return refusal(error)
     except (ValueError, RecursionError) as error:
         return Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL])
-    if isinstance(event, CrawledPage | ScoredPage):
-        fetched_at = _in_utc(event.fetched_at) or produced_at
-        return event if fetched_at is event.fetched_at else event.model_copy(update={"fetched_at": fetched_at})
-    if isinstance(event, RankingRequested):
-        asked_at = _in_utc(event.requested_at) or produced_at
-        return event if asked_at is event.requested_at else event.model_copy(update={"requested_at": asked_at})
-    return event
 
 
 def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:
@@ -134,21 +138,21 @@ def _page_headers(page: CrawledPage) -> list[tuple[str, bytes]]:
 
 
 def _texts(headers: Headers) -> dict[str, str]:
-    return {name.lower(): value.decode("utf-8", "replace") for name, value in headers if value is not None}
+    """The headers that belong to a record's value; ``Provenance`` and ``Origin`` read the others."""
+    return {
+        lower: value.decode("utf-8", "replace")
+        for name, value in headers
+        if value is not None and (lower := name.lower()) in _VALUE_HEADERS
+    }
 
 
 def _instant(text: str | None) -> datetime | None:
     if not text:
         return None
     try:
-        return _in_utc(datetime.fromisoformat(text))
+        return in_utc(datetime.fromisoformat(text))
     except ValueError:
         return None
-
-
-def _in_utc(instant: datetime | None) -> datetime | None:
-    """An instant without a zone is meant as UTC; with one it stands as it is."""
-    return instant.replace(tzinfo=UTC) if instant is not None and instant.tzinfo is None else instant
 
 
 def _whole_number(text: str | None) -> int | None:

@@ -238,9 +238,8 @@ class Settings(BaseSettings):
             raise SettingsError(explain(error)) from None
 
     def model_of(self, task: str) -> str:
-        """The model of a task: the one named for it, else that of all; "" where none is named."""
-        own = self.model.claimify.decontextualization if task == "decontextualize_claim" else ""
-        return own or self.model_tasks[task].model or self.llm.model
+        """The model of a task: the one named for it, otherwise that of all tasks; "" if none is named."""
+        return self.model.of_task(task) or self.model_tasks[task].model or self.llm.model
 
     def with_kafka(self) -> Settings:
         """These settings with a Kafka named: the usual local one where nobody named another."""

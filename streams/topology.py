@@ -27,7 +27,7 @@ from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, Utt
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
-from schemas.needs import Ask
+from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, SearchVectors
 from schemas.outcome import Outcome, Steps
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.queries import RankingRequested
@@ -126,7 +126,11 @@ class Handler:
         consumes: The topic it reads.
         emits: The topics it may write; writing another is a bug.
         rules: The configuration its decisions depend on.
-        lane: What it waits for; decides the worker it is deployed in.
+        lane: The worker deployment that runs it; nothing else depends on it.
+        asks: The requests that it may make; another one is a bug.
+        needs_index: Whether it cannot work without the index, which is then opened before the first record.
+        answers_queries: Whether queries over HTTP and of ``assay query`` run it; one handler of the topology does.
+        preload: Modules that are imported at the start of a worker, as the first record would wait for them.
         concurrency: Records of different keys in work at once in one process.
         retry: Its own short retries; None for those of the settings.
         retry_later: Delays in seconds, rising, of the topics in which a record waits whose short retries are used up.
@@ -154,21 +158,27 @@ class Handler:
     paced_by_key: bool = False
     replay: ReplayPolicy = "safe"
     rounds: int = 0
+    asks: frozenset[type[Need]] = frozenset()
+    needs_index: bool = False
+    answers_queries: bool = False
+    preload: tuple[str, ...] = ()
     version: int = 1
 
     def __post_init__(self) -> None:
-        """Refuses a declaration that promises an order and gives it up."""
+        """Refuses a declaration that contradicts itself."""
         if self.ordered_by_key and self.retry_later:
             raise ValueError(f"{self.name} is ordered by key, so its records can't be retried from another topic")
+        if len({bool(self.asks), self.read is not None, self.rounds > 0}) > 1:
+            raise ValueError(f"{self.name} needs all of asks, read and rounds, or none of them")
+        if self.needs_index and not self.asks & {IndexDocument, SearchVectors}:
+            raise ValueError(f"{self.name} needs the index and may not ask for it")
+        if self.asks_models and self.replay == "safe":
+            raise ValueError(f"{self.name} asks models, so a replay is not free of charge")
 
     def resume(self, event: Event, replies: tuple[Reply, ...], rules: Any, state: Any) -> Outcome | Ask | Steps:
-        """What ``read`` answers to the replies so far, with the state of the ask that the last one answers.
-
-        Raises:
-            TypeError: The handler never asks.
-        """
+        """The answer of ``read`` to the replies so far, with the state of the ask that the last one answers."""
         if self.read is None:
-            raise TypeError(f"{self.name} asks for nothing")
+            raise TypeError(f"{self.name} may not ask")
         return self.read(event, replies, rules) if state is None else self.read(event, replies, rules, state)
 
     @property
@@ -177,19 +187,19 @@ class Handler:
         return f"assay.{self.name}"
 
     @property
-    def lanes_by_key(self) -> bool:
-        """Whether at most one record of a key is in work at a time."""
+    def serialize_by_key(self) -> bool:
+        """Whether the records of a key are processed one after another."""
         return self.ordered_by_key or self.paced_by_key
 
     @property
     def asks_models(self) -> bool:
         """Whether it asks a language model, or the offline judge in its place."""
-        return self.lane in ("llm", "query")
+        return AskModel in self.asks
 
     @property
-    def needs_index(self) -> bool:
-        """Whether the index is part of its daily work, so that it is opened before the first record comes."""
-        return self.lane in ("index", "query")
+    def writes_index(self) -> bool:
+        """Whether it writes to the index."""
+        return IndexDocument in self.asks
 
     @property
     def tiers(self) -> tuple[RetryTopic, ...]:
@@ -431,6 +441,8 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(DOCUMENTS_INDEXED,),
         rules=IndexPageRules,
         lane="index",
+        asks=frozenset({IndexDocument}),
+        needs_index=True,
         concurrency=16,
         ordered_by_key=False,  # of two versions the newer one stays, in whatever order they come
         paced_by_key=True,
@@ -462,6 +474,7 @@ HANDLERS: tuple[Handler, ...] = (
         ),
         rules=FetchPageRules,
         lane="fetch",
+        asks=frozenset({FetchPages}),
         concurrency=32,
         ordered_by_key=False,  # extractions of a host have nothing to do with each other
         paced_by_key=True,
@@ -478,6 +491,7 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(RETRIEVAL_EVALUATED,),
         rules=EvaluateRetrievalRules,
         lane="llm",
+        asks=frozenset({AskModel}),
         concurrency=32,
         ordered_by_key=False,  # each batch has its own verdict
         retry_later=(60, 600),
@@ -493,6 +507,7 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(SEARCH_EVALUATED,),
         rules=EvaluateSearchRules,
         lane="llm",
+        asks=frozenset({AskModel}),
         concurrency=32,
         ordered_by_key=False,  # each batch has its own verdict
         retry_later=(60, 600),
@@ -517,6 +532,7 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(RELEVANCE_JUDGED, SNIPPETS_EXTRACTED, EXTRACTION_NEEDED, SNIPPETS_COMPLETED),
         rules=JudgeRelevanceRules,
         lane="llm",
+        asks=frozenset({AskModel}),
         concurrency=32,
         ordered_by_key=False,  # each source has its own verdict; a request's sources come one by one
         retry_later=(60, 600),
@@ -532,6 +548,7 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(CLAIMS_EVALUATED, UTTERANCES_RECORDED),
         rules=DecontextualizeClaimRules,
         lane="llm",
+        asks=frozenset({AskModel, SearchVectors}),
         concurrency=32,
         ordered_by_key=False,  # each claim has its own verdict
         retry_later=(60, 600),
@@ -547,6 +564,8 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(UTTERANCES_INDEXED,),
         rules=IndexUtteranceRules,
         lane="index",
+        asks=frozenset({IndexDocument}),
+        needs_index=True,
         concurrency=16,
         ordered_by_key=False,  # an utterance is said once; its id names it
         paced_by_key=True,
@@ -562,6 +581,10 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(RANKING_COMPLETED,),
         rules=RankResultsRules,
         lane="query",
+        asks=frozenset({SearchVectors, AskModel}),
+        needs_index=True,
+        answers_queries=True,
+        preload=("handlers.ranking.stages",),  # takes half a second
         concurrency=16,
         ordered_by_key=False,  # each query has its own answer
         retry_later=(10, 60),  # somebody waits: an answer that comes later still is of little use
@@ -582,6 +605,12 @@ def _duration(seconds: int) -> str:
         if seconds % size == 0:
             return f"{seconds // size}{unit}"
     return f"{seconds}s"
+
+
+def only_searches(handlers: Iterable[Handler]) -> bool:
+    """Whether handlers need the index and none of them writes to it."""
+    handlers = list(handlers)
+    return any(handler.needs_index for handler in handlers) and not any(handler.writes_index for handler in handlers)
 
 
 def topic_of(event: Event) -> Topic:

@@ -11,7 +11,7 @@ import logging
 from functools import partial
 from typing import Annotated, Any
 
-from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka import ConsumerRecord
 from faststream import AckPolicy
 from faststream.kafka import KafkaBroker, KafkaRouter
 from faststream.kafka.message import FAKE_CONSUMER, KafkaAckableMessage
@@ -21,11 +21,10 @@ from faststream.prometheus import ConsumeAttrs, MetricsSettingsProvider, Prometh
 from prometheus_client import CollectorRegistry
 from pydantic import SkipValidation
 
-from streams.kafka.clients import connection, group_of, make_producer, started
+from streams.kafka.clients import connection, group_of, started
 from streams.kafka.decompression import limit_unpacking
-from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.group import ConsumerGroup, StageFactory, Subscription
+from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.settings import Settings
 from streams.topology import DEAD_LETTER_BYTES, MIB
 
@@ -178,30 +177,3 @@ async def _as_they_came(records: tuple[ConsumerRecord, ...]) -> KafkaAckableMess
 
 async def _undecoded(message: KafkaAckableMessage) -> Any:
     return message.raw_message
-
-
-def stages(settings: Settings, subscription: Subscription) -> StageFactory:
-    """How partitions of a group commit, as the ``delivery`` setting says."""
-    kafka = settings.kafka
-    client_id = subscription.group
-
-    def exactly_once(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
-        return ExactlyOnce(
-            partition,
-            group_of(kafka, subscription),
-            kafka.topic_prefix,
-            consumer,
-            lambda transactional_id: make_producer(kafka, transactional_id, client_id),
-            kafka.transaction_timeout_seconds,
-        )
-
-    def at_least_once(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
-        return AtLeastOnce(
-            partition,
-            kafka.topic_prefix,
-            consumer,
-            lambda _: make_producer(kafka, None, client_id),
-            kafka.transaction_timeout_seconds,
-        )
-
-    return exactly_once if settings.delivery == "exactly_once" else at_least_once

@@ -44,11 +44,11 @@ class Entry(Generic[R, D]):
 class Window(Generic[R, D]):
     """Lanes by key over a bounded window, with the contiguous finished prefix."""
 
-    def __init__(self, max_records: int, max_bytes: int, lanes_by_key: bool) -> None:
+    def __init__(self, max_records: int, max_bytes: int, serialize_by_key: bool) -> None:
         """Makes an empty window."""
         self._max_records = max_records
         self._max_bytes = max_bytes
-        self._by_key = lanes_by_key
+        self._by_key = serialize_by_key
         self._entries: deque[Entry[R, D]] = deque()
         self._lanes: dict[Hashable, deque[Entry[R, D]] | None] = {}
         """The keys that have an entry started, with those that wait behind it; most keys have none."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import structlog
-from aiokafka import ConsumerRecord, TopicPartition
-from aiokafka.errors import KafkaError, KafkaTimeoutError, ProducerFenced
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from schemas.replays import OffsetRange
 from streams.clock import Clock
@@ -27,11 +27,10 @@ from streams.kafka.clients import group_of, make_admin, make_producer, opened
 from streams.kafka.groups import GroupState, read_groups
 from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.commit import CommitStage
-from streams.pipeline.consumer import CountingConsumer
+from streams.pipeline.commit import committers
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.health import Health
-from streams.pipeline.intake import IntakeBroker, stages
+from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordWork
 from streams.replay.ledger import Starts
@@ -54,20 +53,7 @@ class WatchedGroup(ConsumerGroup):
         """Takes what ``ConsumerGroup`` takes."""
         super().__init__(*arguments)
         self._gaps: list[Gap] = []
-
-    def intake(self, records: Sequence[ConsumerRecord]) -> None:
-        """Notes where the records of one poll leave a gap, and takes them in."""
-        consumer, seen = self.consumer, set()
-        for record in records:
-            place = TopicPartition(record.topic, record.partition)
-            if consumer is None or place in seen:
-                continue
-            wanted = consumer.wanted.get(place)
-            if wanted is not None and record.offset >= wanted:
-                seen.add(place)
-                if record.offset > wanted:
-                    self._gaps.append((place, wanted, record.offset))
-        super().intake(records)
+        self._on_gap = lambda place, start, end: self._gaps.append((place, start, end))
 
     async def deleted(self, ends: Mapping[TopicPartition, int]) -> list[OffsetRange]:
         """What was deleted since this was last asked, before it could be read here.
@@ -82,10 +68,10 @@ class WatchedGroup(ConsumerGroup):
         if consumer is None:
             return []
         # Where nothing is left there is no record that tells of the jump.
-        at_last = [
-            (place, consumer.wanted.get(place), consumer.delivered_to.get(place, 0)) for place in self.partitions
+        cursors = [(place, partition.cursor) for place, partition in self.partitions.items()]
+        gaps = self._gaps + [
+            (place, at.next_offset, at.position) for place, at in cursors if at.next_offset < at.position
         ]
-        gaps = self._gaps + [(place, start, end) for place, start, end in at_last if start is not None and start < end]
         if not gaps:
             return []
         with contextlib.suppress(KafkaError, OSError):
@@ -166,15 +152,12 @@ class StageReader:
                 shares.told(handler.name, its.topic, held, of)
 
         # Whatever live traffic does: nobody could tell afterwards what a replay has done twice.
-        make_stage = stages(settings.model_copy(update={"delivery": "exactly_once"}), subscription)
-
-        def owned(place: TopicPartition, consumer: CountingConsumer) -> CommitStage:
-            return _Owned(make_stage(place, consumer), is_ours)
+        exactly_once = settings.model_copy(update={"delivery": "exactly_once"})
 
         self._group = WatchedGroup(
             subscription,
             work,
-            owned,
+            committers(exactly_once, subscription, clock, observer, is_ours),
             settings.pipeline,
             clock,
             observer,
@@ -313,25 +296,3 @@ async def fence(settings: Settings, subscription: Subscription, ranges: Sequence
             await writer.stop()
 
     await asyncio.gather(*(one(place) for place in ends_of(settings, subscription.topic, ranges)))
-
-
-class _Owned:
-    """A commit stage that is opened only while the plan is still the one that was begun.
-
-    Who drops a plan writes so first, and fences its producers then; so whoever was fenced reads it here.
-    """
-
-    def __init__(self, stage: CommitStage, is_ours: Callable[[], Awaitable[bool]]) -> None:
-        self._stage = stage
-        self._is_ours = is_ours
-        self.commit, self.close = stage.commit, stage.close
-
-    async def open(self) -> int | None:
-        offset = await self._stage.open()
-        if not await self._is_ours():
-            raise ProducerFenced("the plan was dropped")
-        return offset
-
-    @property
-    def needs_renewal(self) -> bool:
-        return self._stage.needs_renewal

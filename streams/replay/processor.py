@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 from aiokafka import ConsumerRecord
 
-from schemas.event import RUN_HEADER, Provenance
+from schemas.event import RUN_HEADER
 from schemas.outcome import Dead, Stage
 from streams.clock import Clock
 from streams.codec import OutputRecord
-from streams.pipeline.failures import Origin, dead_letter
+from streams.pipeline.failures import Input, dead_letter
 from streams.pipeline.group import Subscription
 from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.metrics import PipelineMetrics
@@ -125,9 +125,9 @@ class ReplayProcessor(RecordProcessor):
         begun = super().begin(self._marked(record))
         return begun if isinstance(begun, Pending) else self._ended(begun)
 
-    async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
+    async def complete(self, pending: Pending) -> Done:
         """Goes on with a record that has to wait for a service."""
-        return self._ended(await super().complete(self._marked(record), pending))
+        return self._ended(await super().complete(pending))
 
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
         """The dead letter of a record whose results can't be written."""
@@ -159,10 +159,6 @@ class PromotionProcessor:
         self.copied = 0
         """Records copied in this process."""
 
-    def origin(self, record: ConsumerRecord) -> Origin:
-        """Where a record stands."""
-        return Origin.of(record, retried=False)
-
     def begin(self, record: ConsumerRecord) -> Done:
         """The record as it is, on the live topic."""
         if dict(record.headers).get("ce_source") != self._source:
@@ -170,24 +166,13 @@ class PromotionProcessor:
         self.copied += 1
         return Done.of(OutputRecord(self._live, record.key, record.value, tuple(record.headers)))
 
-    async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:  # noqa: ARG002 - the port's signature
+    async def complete(self, pending: Pending) -> Done:
         """A copy never waits for a service."""
-        return self.begin(record)
+        raise NotImplementedError
 
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
         """The dead letter of a record that the live topic does not take."""
-        origin = self.origin(record)
-        letter = dead_letter(
-            self._handler,
-            origin,
-            record.key,
-            record.value,
-            record.headers,
-            refusal,
-            Stage.ENCODE,
-            Provenance.of(record.headers, origin.identity),
-            self._clock.now(),
-        )
+        letter = dead_letter(self._handler, Input.of(record), refusal, Stage.ENCODE, self._clock.now())
         return Done.of(letter._replace(topic=self._letters))
 
 
