@@ -1,6 +1,6 @@
 """Builds the running application from settings: handlers as consumer groups, their pipeline, and the HTTP routes.
 
-``assay run`` adds signals and exit codes. ``faststream run streams.app:app`` and any ASGI server work too.
+``assay run`` adds handler names, a drain and exit codes. ``faststream run streams.app:app`` runs every handler.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -21,6 +22,7 @@ from streams.asyncapi.routes import asyncapi_routes
 from streams.clock import Clock, SystemClock
 from streams.index.ports import IndexDownError
 from streams.kafka.clients import group_of
+from streams.kafka.topics import create_topics
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitterFactory, committers
 from streams.pipeline.drain import DrainDetector, high_watermarks
@@ -45,6 +47,11 @@ log = structlog.get_logger("assay")
 
 class _Routes(AsgiFastStream):
     """The routes of an application; any other path is answered with a list of them."""
+
+    async def run(self, *arguments: Any, **options: Any) -> None:
+        # For `faststream run`: uvicorn raises SIGTERM again after a clean stop, and the process would exit 143.
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        await super().run(*arguments, **options)
 
     async def not_found(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -91,7 +98,7 @@ class Application:
                 ("/healthz", probe(self.health.alive)),
                 ("/readyz", probe(self.health.ready)),
                 ("/query", self._queries),
-                *asyncapi_routes(settings.kafka.topic_prefix),
+                *((path, page(headers, body)) for path, headers, body in asyncapi_routes(settings.kafka.topic_prefix)),
             ],
             logger=None,
             on_startup=[self._open_models, self._preload],
@@ -119,6 +126,12 @@ class Application:
                 await self._own_services.open_index()
             except IndexDownError as error:
                 log.warning("the index can't be reached; pages wait until it can", error=str(error))
+
+    async def prepare(self) -> None:
+        """Creates missing topics if the settings say so, and opens the index; called before the start."""
+        if self.settings.kafka.create_topics:
+            await create_topics(self.settings.kafka)
+        await self.open_index()
 
     async def start(self) -> None:
         """Connects and starts to process records."""
@@ -210,8 +223,20 @@ def probe(ask: Callable[[], HealthReport]) -> Any:
     return answer
 
 
+def page(headers: Mapping[str, str], body: Callable[[], Awaitable[bytes]]) -> Any:
+    """A route that answers 200 with a body that is made on request."""
+
+    @get(include_in_schema=False)
+    async def answer(scope: Any) -> AsgiResponse:  # noqa: ARG001 - the signature is FastStream's
+        return AsgiResponse(await body(), 200, headers)
+
+    return answer
+
+
 def __getattr__(name: str) -> Any:
-    """``streams.app:app`` for ASGI servers: made when it is asked for, so importing this module opens nothing."""
+    """``streams.app:app`` for ``faststream run``: made when it is first used, so an import opens nothing."""
     if name == "app":
-        return Application(load_settings().with_kafka()).asgi
+        application = Application(load_settings().with_kafka())
+        application.asgi.on_startup(application.prepare)
+        return application.asgi
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
