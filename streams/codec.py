@@ -1,7 +1,7 @@
-"""Events to Kafka records and back: JSON under the wire names, or a page as the bytes that were fetched.
+"""Encodes events as Kafka records and decodes them: JSON under the wire names, or a raw page as its bytes.
 
-Decoding is total: whatever the bytes are, the answer is an event or a reason. Encoding derives the record's identity
-from its input, so a replay writes the same ids.
+Decoding is total: every value gives an event or a reason. The identity of an output derives from its input, so a replay
+writes the same ids.
 """
 
 from __future__ import annotations
@@ -22,32 +22,21 @@ Headers = Sequence[tuple[str, bytes | None]]
 RAW_PAGE_TYPES = ("text/html", "application/xhtml+xml")
 UNREADABLE_HEADER = "assay_unreadable"
 """Says why the Kafka client could not read a record, which then has no value."""
-_VALUE_HEADERS = frozenset(
-    (
-        "content-type",
-        "assay_url",
-        "assay_fetched_at",
-        "assay_final_url",
-        "assay_status",
-        "assay_site_name",
-        "assay_context",
-        UNREADABLE_HEADER,
-    )
-)
-"""Names in lower case; their case does not matter."""
+_VALUE_HEADERS = ("content-type", "assay_")
+"""How the names of headers begin that belong to a record's value; their case does not matter."""
 MAX_DETAIL = 500
-"""Characters of an error's detail that travel with a dead letter."""
+"""Characters of an error in a dead letter."""
 
 
 class OutputRecord(NamedTuple):
-    """A record to write. ``topic`` is the logical name; the prefix is the writer's business."""
+    """A record to write; ``topic`` is without the prefix."""
 
     topic: str
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
     partition: int | None = None
-    """Where it has to go; None lets the key decide."""
+    """None: the key decides."""
 
     @property
     def size(self) -> int:
@@ -62,10 +51,10 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
     """The event of a raw record.
 
     Args:
-        topic: Where the record stands.
-        value: The record's value; None is a tombstone, which no topic of Assay has a use for.
-        headers: Raw headers; a page that travels raw has its address in ``assay_url``.
-        produced_at: The record's timestamp, which stands in for a missing time of the event (``Event.time_field``).
+        topic: The record's topic.
+        value: None is a tombstone, which no topic of Assay uses.
+        headers: Raw headers; a raw page has its address in ``assay_url``.
+        produced_at: The record's timestamp, for an event without a time of its own (``Event.time_field``).
     """
     if value is None:
         why = _texts(headers).get(UNREADABLE_HEADER)
@@ -84,7 +73,7 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
 
 
 def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:
-    """The record of an event. A page whose bytes are at hand travels raw, which spares JSON the escaping."""
+    """The record of an event. A page with its bytes is written raw, without the cost of JSON escapes."""
     key = topic.key(event).encode()
     if topic.raw_pages and isinstance(event, CrawledPage) and event.html_base64 is not None:
         headers = [*envelope.headers(event.content_type or "text/html"), *_page_headers(event)]
@@ -93,7 +82,7 @@ def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:
 
 
 def timestamp(milliseconds: int | None) -> datetime | None:
-    """A Kafka timestamp as UTC; None where the record has none, or one that no calendar holds."""
+    """A Kafka timestamp as UTC; None if the record has no timestamp, or one outside the calendar."""
     if milliseconds is None or milliseconds < 0:
         return None
     try:
@@ -142,7 +131,7 @@ def _texts(headers: Headers) -> dict[str, str]:
     return {
         lower: value.decode("utf-8", "replace")
         for name, value in headers
-        if value is not None and (lower := name.lower()) in _VALUE_HEADERS
+        if value is not None and (lower := name.lower()).startswith(_VALUE_HEADERS)
     }
 
 
@@ -160,9 +149,9 @@ def _whole_number(text: str | None) -> int | None:
 
 
 def refusal(error: ValidationError) -> Dead:
-    """Why a value does not fit its model: the first problems by field, without the value itself."""
+    """Why a value does not fit its model: the first problems by field, without the value."""
     errors = error.errors(include_url=False, include_input=False, include_context=False)
-    # A default that could not be made for want of another field is no problem of its own.
+    # A default that depends on an invalid field is not a problem of its own.
     problems: Iterable[str] = (
         f"{'.'.join(str(part) for part in item['loc']) or 'value'}: {item['msg'].removeprefix('Value error, ')}"
         for item in [item for item in errors if item["type"] != "default_factory_not_called"][:5]

@@ -133,7 +133,7 @@ class Committer:
         await self._writer.stop()
 
     async def _acquire(self) -> int:
-        """Fences, waits for the coordinator, then reads the committed offset; the first offset if there is none."""
+        """Fences, waits for the coordinator, then reads the committed offset, or else the first offset."""
         await self._writer.start()
         if self._transactional:
             await self._writer.settle(self._group, self._partition)

@@ -216,7 +216,7 @@ class Partition:
         self.state = State.RUNNING
 
     async def _commit_ready(self) -> None:
-        """Commits the finished prefix until there is none; lingers if more records are about to finish."""
+        """Commits until no finished prefix is left; lingers if more records are about to finish."""
         while self.opened:
             prefix = self._window.finished_prefix(self._limit(), self._settings.commit_bytes)
             if not prefix:

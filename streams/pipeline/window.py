@@ -51,7 +51,7 @@ class Window(Generic[R, D]):
         self._by_key = serialize_by_key
         self._entries: deque[Entry[R, D]] = deque()
         self._waiting_by_key: dict[Hashable, deque[Entry[R, D]] | None] = {}
-        """For each key with a started entry, the entries that wait; None if there are none, as usual."""
+        """For each key with a started entry, the entries that wait; usually None."""
         self._bytes = 0
         self.last_offset = -1
         """The highest offset admitted; -1 before the first."""
