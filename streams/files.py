@@ -24,7 +24,7 @@ class KeyedLocks:
     """Locks by key, first come, first served. Not safe across event loops."""
 
     def __init__(self, holders: int = 1) -> None:
-        """So many may hold a key at once."""
+        """``holders`` is the number of tasks that may hold a key at the same time."""
         self._holders = holders
         self._locks: dict[str, tuple[asyncio.Semaphore, int]] = {}
 
@@ -52,7 +52,7 @@ _PRIVATE_FILE = 0o600
 
 
 def make_private_file(file: Path) -> None:
-    """Makes an empty file, and its folder, for their owner only. What is there already keeps its content and mode.
+    """Creates an empty file, and its folder, with access for the owner only. Existing files keep content and mode.
 
     SQLite gives its ``-wal`` and ``-shm`` files the mode of the database.
     """
@@ -61,11 +61,11 @@ def make_private_file(file: Path) -> None:
 
 
 Steps = Sequence[Sequence[str]]
-"""For each version the statements that make it."""
+"""The SQL statements of each version."""
 
 
 class NewerFileError(sqlite3.DatabaseError):
-    """A newer Assay wrote the file. This one would misread it, so it does not touch it."""
+    """A newer Assay wrote the file; this one would misread it and leaves it unchanged."""
 
 
 @contextlib.contextmanager
@@ -87,7 +87,7 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
 
 
 def upgrade(database: sqlite3.Connection, steps: Steps, variable: str, path: object = None) -> None:
-    """Brings a file to the schema of this Assay, all or nothing, and logs it where the file was an older one.
+    """Upgrades a file to the schema of this Assay in one transaction, and logs the upgrade of an older file.
 
     Args:
         database: The open file, without a transaction.

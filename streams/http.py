@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 class PortTakenError(Exception):
-    """The address that the settings name can't be listened on; mostly somebody else has the port."""
+    """The configured address can't be listened on; usually another process has the port."""
 
 
 class _Uvicorn(uvicorn.Server):
@@ -34,7 +34,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 class _Config(uvicorn.Config):
-    """uvicorn's configuration with the bounds that it has no fields for."""
+    """uvicorn's configuration with limits that it has no fields for."""
 
     def __init__(self, asgi: Any, settings: HttpSettings) -> None:
         # The address of a client is that of its connection, whatever a header says.
@@ -52,10 +52,10 @@ class _Config(uvicorn.Config):
 
 
 class _Connection(H11Protocol):
-    """A connection with a deadline for everything that the client has to do.
+    """A connection with a deadline for the client.
 
-    The time runs while a request is incomplete, while the client does not read, and while a closed connection has
-    something left to send; what arrives meanwhile does not prolong it. It does not run while an answer is computed.
+    The time runs while a request is incomplete, while the client does not read, and while a closed connection still has
+    bytes to send; bytes that arrive do not extend it. It does not run while an answer is computed.
     """
 
     config: _Config
@@ -65,13 +65,13 @@ class _Connection(H11Protocol):
         super().connection_made(transport)
         self._watch()
         if len(self.connections) > self.config.settings.connections:
-            # The newest one may be a probe of the container's health, so it does not have to wait.
+            # The newest connection may be a health probe, so an older one is closed.
             waited_for = [one for one in self.connections if isinstance(one, _Connection) and one._deadline]
             min(waited_for, key=lambda one: one._deadline.when() if one._deadline else 0)._end()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._rest()
+        self._stop_timer()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -90,20 +90,20 @@ class _Connection(H11Protocol):
         self._watch()
 
     def _watch(self) -> None:
-        """Lets the time run where the client's turn begins, and stops it where that ends."""
+        """Starts the deadline when the server waits for the client, and stops it otherwise."""
         incomplete = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
         if not (incomplete or self.flow.write_paused or self.transport.is_closing()):
-            self._rest()
+            self._stop_timer()
         elif self._deadline is None:
             self._deadline = self.loop.call_later(self.config.settings.request_seconds, self._end)
 
-    def _rest(self) -> None:
+    def _stop_timer(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
     def _end(self) -> None:
-        self._rest()
+        self._stop_timer()
         self.connections.discard(self)
         self.transport.abort()
 
@@ -111,24 +111,20 @@ class _Connection(H11Protocol):
 class HttpServer:
     """Serves an ASGI application while the block runs.
 
-    A default port that is taken is replaced by a free one; a port that the settings name is not. A request for another
-    host than the server's own is refused whatever its path (``refuse_host``).
+    If the default port is taken, a free one is used; a configured port is not replaced. A request for another host than
+    the server's own is refused on every path (``refuse_host``).
     """
 
     def __init__(self, asgi: Any, settings: HttpSettings) -> None:
-        """Takes what to serve and where."""
+        """Opens nothing."""
         self._asgi = asgi
         self._settings = settings
         self._open: tuple[socket.socket, _Uvicorn, asyncio.Task[None]] | None = None
         self.address = ""
-        """``host:port`` once it listens; "" where HTTP is off."""
+        """``host:port`` once it listens; "" if HTTP is off."""
 
     async def __aenter__(self) -> Self:
-        """Listens.
-
-        Raises:
-            PortTakenError: With what to do.
-        """
+        """Listens. Raises PortTakenError, which says what to do."""
         if self._settings.enabled:
             listener = self._listen()
             host, port = listener.getsockname()[:2]
@@ -138,7 +134,7 @@ class HttpServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stops listening and waits for answers under way."""
+        """Stops to listen, and waits for the answers in progress."""
         if self._open is None:
             return
         listener, server, task = self._open
@@ -146,7 +142,7 @@ class HttpServer:
         try:
             await task
         finally:
-            # uvicorn has closed all of them, but where the wait was given up, and has none yet where it never began.
+            # uvicorn has closed them, unless the wait was cancelled; a server that did not start has none.
             for listening in getattr(server, "servers", ()):
                 listening.close()
             listener.close()

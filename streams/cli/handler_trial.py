@@ -30,7 +30,7 @@ from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.handler_runner import HandlerRunner, exhausted, retry_of
 from streams.ranking_model import make_ready
 from streams.settings import Settings
-from streams.topology import HANDLERS, TOPIC_BYTES, Handler, Topic, no_such
+from streams.topology import HANDLERS, TOPIC_BYTES, Handler, Topic, no_such, only_searches
 
 Step = Callable[[bytes], dict[str, Any] | Dead]
 """A line to its answer."""
@@ -88,7 +88,7 @@ class HandlerTrial:
         retry = retry_of(handler, settings.processing.retries)
         clock = SystemClock()
         self._loop = runner
-        self._services = _LazyServices(settings, reads_index=handler.lane == "query")
+        self._services = _LazyServices(settings, reads_index=only_searches([handler]))
         self._handler = handler
         self.rules = settings.rules(handler.rules)
         if (model := getattr(self.rules, "ranking_model", None)) is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from schemas.needs import FetchPages
 from streams.generate.text import to_yaml
 from streams.topology import HANDLERS, Handler
 
@@ -69,10 +70,10 @@ def _service(handler: Handler) -> dict[str, Any]:
         "mem_limit": MEMORY,
         "pids_limit": 256,
     }
-    if handler.lane == "fetch":
+    if FetchPages in handler.asks:
         service["environment"] = environment | {"ASSAY_FETCH__CACHE_PATH": f"{STATE}/fetched.sqlite"}
         service["volumes"] = [f"fetched:{STATE}"]
-    if handler.lane == "index":
+    if handler.writes_index:
         service["environment"] = environment | {"ASSAY_INDEX__PATH": f"{STATE}/{handler.name}"}
         service["volumes"] = [f"indexed:{STATE}"]
     if handler.asks_models:

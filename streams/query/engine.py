@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from streams.clock import Clock, SystemClock
+from streams.llm.limits import Shares
 from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.handler_runner import Chance, HandlerRunner, Services, retry_of
 from streams.ranking_model import make_ready
@@ -29,11 +30,10 @@ from streams.settings import Settings
 from streams.telemetry.decisions import QueryMetrics
 from streams.telemetry.labels import RefusalReason, Via
 from streams.telemetry.metrics import Metrics
-from streams.topology import Handler, handler_named
+from streams.topology import HANDLERS, Handler
 
 log = structlog.get_logger("assay.query")
 
-RANKING_HANDLER = "rank_results"
 _TRIES = 2
 _BUSY_SECONDS = 1.0
 """When a refused client may try again."""
@@ -76,19 +76,17 @@ class QueryEngine:
         metrics: Metrics | None = None,
         via: Via = "command",
         handler: Handler | None = None,
-        hindrance: Callable[[], str] = lambda: "",
+        shares: Shares | None = None,
     ) -> None:
         """Opens nothing; the caller closes the services.
 
-        ``hindrance`` is called before each query and says why this process can't answer now; "" if it can. ``via`` is
-        the kind of client, for metrics and logs. The defaults are the system's clock and the topology's handler.
+        Without ``shares`` this process has no limits by partition. ``via`` is the kind of client, for metrics and logs.
+        The defaults are the system's clock and the handler of the topology that answers queries.
 
         Raises:
             SettingsError: Sections of the configuration don't go together, or its trees can't be asked.
         """
-        handler = handler or handler_named(RANKING_HANDLER)
-        if handler is None:
-            raise LookupError(f"the topology has no handler {RANKING_HANDLER}")
+        handler = handler or next(handler for handler in HANDLERS if handler.answers_queries)
         if settings.ranking_model:
             make_ready(settings.ranking_model)
             if warning := settings.ranking_model.other_config(settings.ranking):
@@ -96,7 +94,9 @@ class QueryEngine:
         self._clock = clock or SystemClock()
         self._limits = settings.query
         self._telling = QueryMetrics(metrics, via)
-        self._hindrance = hindrance
+        self._handler = handler
+        self._shares = shares
+        self._asks_model = not settings.llm.offline and settings.ranking.model_ranking.enabled
         self._underway = 0
         self._numbers = count()
         retry = retry_of(handler, settings.processing.retries)
@@ -121,8 +121,8 @@ class QueryEngine:
         most = self._limits.parallel
         if self._underway >= most:
             return Refusal("busy", f"{most} queries are under way already; ask again later", _BUSY_SECONDS)
-        if detail := self._hindrance():
-            return Refusal("unavailable", detail, _BUSY_SECONDS)
+        if self._shares is not None and self._asks_model and self._shares.of(self._handler.name) <= 0:
+            return Refusal("unavailable", self._no_share(), _BUSY_SECONDS)
         with self._one_more():
             try:
                 async with asyncio.timeout(self._limits.seconds):
@@ -140,10 +140,15 @@ class QueryEngine:
         if not isinstance(first, Ask | Retry | Generator):
             return _answer(first)
         tried = await self._runner.finish(request, first, next(self._numbers), _TRIES)
-        answer = _answer(tried.outcome)
-        if isinstance(answer, Refusal) and tried.unavailable is not None:
-            return replace(answer, no_model=tried.unavailable.cause)
-        return answer
+        return _answer(tried.outcome)
+
+    def _no_share(self) -> str:
+        """Without partitions this process has no share of the model's limits, and a query would wait for a turn."""
+        topic, name = self._handler.consumes.name, self._handler.name
+        return (
+            f"this process has no part of the model's limits, for no partition of {topic} is its own (or the weight of "
+            f"{name} is 0); ask another replica, or again when its group has settled"
+        )
 
     @contextmanager
     def _one_more(self) -> Iterator[None]:
@@ -166,8 +171,9 @@ def _answer(outcome: Outcome) -> RankingCompleted | Refusal:
                 if note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.FAILED:
                     return Refusal("invalid", note.because)
             return completed
-        case Retry(_, detail, after_seconds):
-            return Refusal("unavailable", detail or "what the query needs can't be reached", after_seconds)
+        case Retry(_, detail, after_seconds, trouble):
+            no_model = "" if trouble is None else trouble.cause
+            return Refusal("unavailable", detail or "what the query needs can't be reached", after_seconds, no_model)
         case Dead(reason, detail):
             invalid = reason in (DeadReason.INVALID, DeadReason.UNDECODABLE, DeadReason.TOO_LARGE)
             return Refusal("invalid" if invalid else "failed", f"{reason}: {detail}")

@@ -19,7 +19,7 @@ from aiokafka import ConsumerRecord
 from schemas.claims import ClaimEvaluated, UtteranceIndexed
 from schemas.dead import DeadLetter, dead_letter_topic, is_marker
 from schemas.documents import DocumentIndexed
-from schemas.event import Event, Provenance
+from schemas.event import Event
 from schemas.extraction import ExtractionCompleted
 from schemas.pages import ScoredPage
 from schemas.ranking import RankingCompleted
@@ -28,7 +28,7 @@ from schemas.replays import ReplaySelection, TopicRanges
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from streams.kafka.log_reader import committed_ranges, read_log
-from streams.pipeline.failures import Origin
+from streams.pipeline.failures import Input
 from streams.replay.plan import ReplayError
 from streams.settings import Settings
 from streams.topology import Handler, Topic
@@ -244,7 +244,7 @@ async def read_decisions(
 
 def identity_of(record: ConsumerRecord) -> str:
     """The identity of an input, which its outputs carry as ``ce_causationid`` (R-007)."""
-    return Provenance.of(record.headers, Origin.of(record, retried=False).identity).identity
+    return Input.of(record).provenance.identity
 
 
 def _note_decision(previous: PreviousDecisions, record: ConsumerRecord, source: str) -> None:

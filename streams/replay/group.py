@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from aiokafka import ConsumerRecord, TopicPartition
-from aiokafka.errors import KafkaError, KafkaTimeoutError, ProducerFenced
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage
 from streams.clock import Clock
@@ -28,11 +28,10 @@ from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.llm.limits import Shares
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.commit import CommitStage
-from streams.pipeline.consumer import CountingConsumer
+from streams.pipeline.commit import committers
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.health import Health
-from streams.pipeline.intake import IntakeBroker, stages
+from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordWork
 from streams.replay.pace import ReplayRate
@@ -182,20 +181,7 @@ class WatchedGroup(ConsumerGroup):
         """Prepares the membership as ``ConsumerGroup`` does."""
         super().__init__(*arguments)
         self._gaps: list[Gap] = []
-
-    def intake(self, records: Sequence[ConsumerRecord]) -> None:
-        """Notes the gaps before the records of one poll, and takes the records."""
-        consumer, seen = self.consumer, set()
-        for record in records:
-            place = TopicPartition(record.topic, record.partition)
-            if consumer is None or place in seen:
-                continue
-            wanted = consumer.wanted.get(place)
-            if wanted is not None and record.offset >= wanted:
-                seen.add(place)
-                if record.offset > wanted:
-                    self._gaps.append((place, wanted, record.offset))
-        super().intake(records)
+        self._on_gap = lambda place, start, end: self._gaps.append((place, start, end))
 
     async def deleted(self, ends: Mapping[TopicPartition, int]) -> list[OffsetRange]:
         """The ranges up to ``ends`` that were deleted before they were read here, since the last call.
@@ -206,10 +192,10 @@ class WatchedGroup(ConsumerGroup):
         if consumer is None:
             return []
         # If retention has deleted every record of a partition, no record shows the gap.
-        at_last = [
-            (place, consumer.wanted.get(place), consumer.delivered_to.get(place, 0)) for place in self.partitions
+        cursors = [(place, partition.cursor) for place, partition in self.partitions.items()]
+        gaps = self._gaps + [
+            (place, at.next_offset, at.position) for place, at in cursors if at.next_offset < at.position
         ]
-        gaps = self._gaps + [(place, start, end) for place, start, end in at_last if start is not None and start < end]
         if not gaps:
             return []
         with contextlib.suppress(KafkaError, OSError):
@@ -249,18 +235,16 @@ class StageReader:
                 shares.told(handler.name, its.topic, held, of)
 
         # Even if live traffic is written at least once: duplicates of a replay could not be found afterwards.
-        make_stage = stages(settings.model_copy(update={"delivery": "exactly_once"}), subscription)
-
-        def owned(place: TopicPartition, consumer: CountingConsumer) -> CommitStage:
-            return _OwnedStage(make_stage(place, consumer), session.is_ours)
+        exactly_once = settings.model_copy(update={"delivery": "exactly_once"})
+        observer = PipelineMetrics(session.metrics, handler.name, "replay")
 
         self._group = WatchedGroup(
             subscription,
             work,
-            owned,
+            committers(exactly_once, subscription, session.clock, observer, session.is_ours),
             settings.pipeline,
             session.clock,
-            PipelineMetrics(session.metrics, handler.name, "replay"),
+            observer,
             breaker,
             on_held,
             group.ends,
@@ -333,25 +317,3 @@ class StageReader:
             if stable is not None and 0 <= stable <= partition.position() < self._plan_group.ends.get(place, 0):
                 return f"waits for a transaction that is open on {place.topic}"
         return ""
-
-
-class _OwnedStage:
-    """A commit stage that opens only while the plan exists.
-
-    A drop writes the plan's state first and then fences the plan's producers, so a fenced producer finds the state.
-    """
-
-    def __init__(self, stage: CommitStage, is_ours: Callable[[], Awaitable[bool]]) -> None:
-        self._stage = stage
-        self._is_ours = is_ours
-        self.commit, self.close = stage.commit, stage.close
-
-    async def open(self) -> int | None:
-        offset = await self._stage.open()
-        if not await self._is_ours():
-            raise ProducerFenced("the plan was dropped")
-        return offset
-
-    @property
-    def needs_renewal(self) -> bool:
-        return self._stage.needs_renewal

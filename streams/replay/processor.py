@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from aiokafka import ConsumerRecord
 from typing_extensions import override
 
-from schemas.event import RUN_HEADER, Provenance
+from schemas.event import RUN_HEADER
 from schemas.outcome import Dead, Stage
 from streams.clock import Clock
 from streams.codec import OutputRecord
-from streams.pipeline.failures import Origin, dead_letter
+from streams.pipeline.failures import Input, dead_letter
 from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import Done, Pending, RecordProcessor, RecordWork
@@ -88,8 +88,8 @@ class ReplayProcessor(RecordProcessor):
         return begun if isinstance(begun, Pending) else self._ended(begun)
 
     @override
-    async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
-        return self._ended(await super().complete(self._marked(record), pending))
+    async def complete(self, pending: Pending) -> Done:
+        return self._ended(await super().complete(pending))
 
     @override
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
@@ -122,10 +122,6 @@ class PromotionProcessor(RecordWork):
         """Records copied in this process."""
 
     @override
-    def origin(self, record: ConsumerRecord) -> Origin:
-        return Origin.of(record, retried=False)
-
-    @override
     def begin(self, record: ConsumerRecord) -> Done:
         if dict(record.headers).get("ce_source") != self._source:
             return Done.of()
@@ -133,21 +129,10 @@ class PromotionProcessor(RecordWork):
         return Done.of(OutputRecord(self._live, record.key, record.value, tuple(record.headers)))
 
     @override
-    async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
-        return self.begin(record)
+    async def complete(self, pending: Pending) -> Done:
+        raise NotImplementedError
 
     @override
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
-        origin = self.origin(record)
-        letter = dead_letter(
-            self._handler,
-            origin,
-            record.key,
-            record.value,
-            record.headers,
-            refusal,
-            Stage.ENCODE,
-            Provenance.of(record.headers, origin.identity),
-            self._clock.now(),
-        )
+        letter = dead_letter(self._handler, Input.of(record), refusal, Stage.ENCODE, self._clock.now())
         return Done.of(letter._replace(topic=self._dead_letters))

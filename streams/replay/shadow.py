@@ -19,7 +19,7 @@ from streams.kafka.clients import make_admin, opened
 from streams.kafka.topics import PlannedTopic, describe_topic, make_topics, plan_topics
 from streams.replay.plan import handler_of, replay_dead_letters, shadow_topic
 from streams.settings import Settings
-from streams.topology import Handler
+from streams.topology import Handler, only_searches
 
 _LOOKS = 100
 _PAUSE_SECONDS = 0.1
@@ -73,8 +73,7 @@ def with_own_index(settings: Settings, plan: ReplayPlan) -> Settings:
 
     A plan that ranks and does not index searches the live collections: its own would be empty.
     """
-    lanes = {handler_of(stage).lane for stage in plan.stages}
-    if plan.target is ReplayTarget.LIVE or ("query" in lanes and "index" not in lanes):
+    if plan.target is ReplayTarget.LIVE or only_searches(handler_of(stage) for stage in plan.stages):
         return settings
     return settings.model_copy(update={"index": _own_index(settings.index, plan.plan)})
 
@@ -100,7 +99,7 @@ def _places(plan: ReplayPlan) -> Iterator[tuple[str, str]]:
 
 
 def _drop_collections(settings: Settings, plan: ReplayPlan) -> list[str]:
-    if plan.target is ReplayTarget.LIVE or not any(handler_of(stage).lane == "index" for stage in plan.stages):
+    if plan.target is ReplayTarget.LIVE or not any(handler_of(stage).writes_index for stage in plan.stages):
         return []
     own = with_own_index(settings, plan).index
     if not own.url:

@@ -190,7 +190,7 @@ def _all_copies(plan: ReplayPlan) -> Iterator[Copy]:
     for at, stage in enumerate(plan.stages):
         if not is_root(stage):
             continue
-        if handler_of(stage).lane == "index":
+        if handler_of(stage).writes_index:
             raise ReplayError(
                 f"{stage.handler} writes to the index, and a copy of its topic would say what is not so; replay it "
                 "with --to-live, or promote what it reads"

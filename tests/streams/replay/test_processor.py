@@ -108,7 +108,7 @@ async def test_what_waits_for_the_world_ends_in_the_plan_s_topics_too() -> None:
     context = Bench(lambda _page, _rules: Retry(RetryReason.UNAVAILABLE, "down"))
     record = raw_record()
     pending = instance(Pending, context.replay.begin(record))
-    [letter] = (await context.replay.complete(record, pending)).outputs
+    [letter] = (await context.replay.complete(pending)).outputs
     assert letter.topic == LETTERS
     assert dict(letter.headers)["x-reason"] == b"retries_exhausted"
     assert dict(letter.headers)["x-run"] == RUN.encode()
