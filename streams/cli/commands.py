@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
 
+from streams.cli.options import HELP_OPTIONS
 from streams.process import gc_paused
 from streams.settings_files import SettingsError
 
@@ -20,14 +21,14 @@ COMMANDS = {
     "run": ("run:run", "Run handlers as consumer groups."),
     "broker": ("broker:broker", "Run a real Apache Kafka on this machine; no Docker needed."),
     "topics": ("topics:topics", "Create the topics, list them, or compare them with what is declared."),
-    "publish": ("publish:publish", "Publish events or pages, as live traffic or as a backfill that can be left alone."),
+    "publish": ("publish:publish", "Publish events or pages, as live traffic or as a backfill that can be resumed."),
     "tail": ("tail:tail", "Show the records of a topic as they come."),
     "export": ("export:export", "Write scored pages as TSV, for `assay publish` or other tools."),
     "try": ("try_:try_", "Run a handler on events from a file, without a broker."),
-    "query": ("query:query", "Search the index and say why each result is where it is."),
+    "query": ("query:query", "Search the index and explain the rank of each result."),
     "answer": ("answer:answer", "Answer a question from the index, with citations that carry their trust labels."),
     "train": ("train:train", "Train a ranking model of what people did with results, and say whether it is better."),
-    "replay": ("replay:replay", "Handle a part of a topic once more: `assay replay HANDLER…`."),
+    "replay": ("replay:replay", "Process a part of a topic again: `assay replay HANDLER…`."),
     "dlq": ("dlq:dlq", "Count dead letters, show one, send them again, or delete them."),
     "lag": ("lag:lag", "Tell how far each consumer group is behind, also one that is stopped."),
     "top": ("top:top", "Watch the handlers at work: rate, lag, age, dead letters, costs."),
@@ -56,18 +57,17 @@ def imported_command(name: str) -> Any:
     with gc_paused():
         command = getattr(import_module(f"streams.cli.{module}"), attribute)
     if not isinstance(command, typer.Typer):
-        function, command = command, typer.Typer(context_settings=_CONTEXT, add_completion=False)
+        function, command = command, typer.Typer(context_settings=HELP_OPTIONS, add_completion=False)
         command.command(name)(function)
     return get_command(command)
 
 
-_CONTEXT = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="assay",
     cls=_ImportOnCall,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings=_CONTEXT,
+    context_settings=HELP_OPTIONS,
 )
 for _name, (_, _line) in COMMANDS.items():
     app.command(_name, help=_line)(lambda: None)
@@ -94,7 +94,8 @@ def run_command_line(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        print(f"assay: {error}", file=sys.stderr)
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"assay: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     return int(status or 0)
 

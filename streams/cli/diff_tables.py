@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 from rich.text import Text
 
-from streams.cli.output import plain_table, table_console
+from streams.cli.output import plain_table, printable, table_console
 from streams.replay.diff import NO_DECISION, Comparison, DeadTally, FirstFew
 from streams.replay.diff_pages import PageDifferences, PageMove
 from streams.replay.diff_results import ExtractionChange, ResultFlip, ResultsDifferences
@@ -86,20 +86,20 @@ def _show_move(console: Console, move: PageMove) -> None:
             "  ",
             _change(move.label_now or "-", move.label_then or "-"),
             "  ",
-            (_printable(move.url), "bold"),
+            (_shown(move.url), "bold"),
         )
     )
     for component in move.components:
         console.print(
             Text.assemble(
                 f"  {component.component} {component.points_now} → {component.points_then}: ",
-                _printable(component.because_then or "no such component"),
+                _shown(component.because_then or "no such component"),
                 (_before(component.because_now, component.because_then), "dim"),
             )
         )
     for when, detail in (("now", move.detail_now), ("then", move.detail_then)):
         if detail:
-            console.print(Text(f"  {when} {_printable(detail)}", style="red"))
+            console.print(Text(f"  {when} {_shown(detail)}", style="red"))
     if move.other_thresholds:
         console.print("  by other thresholds")
 
@@ -136,24 +136,22 @@ def _show_flip(console: Console, flip: ResultFlip) -> None:
             "  ",
             _change(_or_dash(flip.score_now), _or_dash(flip.score_then)),
             "  ",
-            (_printable(flip.url) or "no address", "bold"),
-            (f"  in {_printable(flip.batch_id)}", "dim"),
+            (_shown(flip.url) or "no address", "bold"),
+            (f"  in {_shown(flip.batch_id)}", "dim"),
         )
     )
     now, then = "; ".join(flip.because_now[:3]), "; ".join(flip.because_then[:3])
-    console.print(Text.assemble(f"  {_printable(then or 'dead')}", (_before(now, then), "dim")))
+    console.print(Text.assemble(f"  {_shown(then or 'dead')}", (_before(now, then), "dim")))
 
 
 def _show_extractions(console: Console, change: ExtractionChange) -> None:
     console.print()
     console.print(
-        Text.assemble(
-            "extractions for ", (f"“{_printable(change.query)}”", "bold"), f" in {_printable(change.batch_id)}"
-        )
+        Text.assemble("extractions for ", (f"“{_shown(change.query)}”", "bold"), f" in {_shown(change.batch_id)}")
     )
     for sign, urls, style in (("+", change.more, "green"), ("-", change.fewer, "red")):
         for url in urls:
-            console.print(Text(f"  {sign} {_printable(url)}", style=style))
+            console.print(Text(f"  {sign} {_shown(url)}", style=style))
 
 
 def _way(now: str, then: str) -> str:
@@ -228,7 +226,7 @@ def _or_dash(score: float | None) -> str:
 
 
 def _before(now: str, then: str) -> str:
-    return f" (before: {_printable(now)})" if now and then and now != then else ""
+    return f" (before: {_shown(now)})" if now and then and now != then else ""
 
 
 def _count(count: int, noun: str, plural: str = "") -> str:
@@ -239,7 +237,5 @@ def _verb(count: int, verb: str) -> str:
     return f"{verb}s" if count == 1 else verb
 
 
-def _printable(text: str) -> str:
-    """The beginning of a text without what could steer a terminal: addresses and reasons come from the open web."""
-    shown = "".join(character if character.isprintable() else "\ufffd" for character in text[:_SHOWN_CHARACTERS])
-    return shown + ("…" if len(text) > _SHOWN_CHARACTERS else "")
+def _shown(text: str) -> str:
+    return printable(text, _SHOWN_CHARACTERS)

@@ -8,30 +8,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from rich.table import Table
 from rich.text import Text
 
-from schemas.outcome import Dead
 from schemas.pages import ScoredPage
-from streams.cli.handler_trial import read_lines
+from streams.cli.event_lines import open_lines, read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, table_console
-from streams.cli.progress import with_progress
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
 from streams.settings import Settings
+from streams.topology import PAGES_SCORED
 
 ASSUMED_ARTICLES = 10_000_000
 ASSUMED_MIX = "10/50/40"
-STANDARD_INPUT = Path("-")
 
 
 def estimate(
@@ -107,12 +102,12 @@ def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimen
     seen = SampledPages(settings.tiered_indexing, settings.index_points)
     passed_over = 0
     try:
-        with _opened(sample) as source, with_progress(source, sample) as watched:
-            for line in read_lines(watched):
-                pages = [] if isinstance(line, Dead) else list(_scored_pages(line))
-                passed_over += not pages
-                for page in pages:
-                    seen.add(page)
+        with open_lines("estimate", sample) as lines:
+            for found in read_events(str(sample), lines, PAGES_SCORED):
+                if isinstance(found.event, ScoredPage):
+                    seen.add(found.event)
+                else:
+                    passed_over += 1
     except OSError as error:
         print(f"assay estimate: {sample}: {error.strerror}", file=sys.stderr)
         return 1
@@ -124,27 +119,6 @@ def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimen
     return _tell(estimate, Basis(sampled_pages=count, passed_over=passed_over), dimensions, as_json)
 
 
-def _opened(sample: Path) -> AbstractContextManager[BinaryIO]:
-    return nullcontext(sys.stdin.buffer) if sample == STANDARD_INPUT else sample.open("rb")
-
-
-def _scored_pages(line: bytes) -> Iterator[ScoredPage]:
-    """The scored pages of a line, whichever of the three forms it has."""
-    try:
-        document = json.loads(line)
-    except (ValueError, RecursionError):
-        return
-    if not isinstance(document, dict):
-        return
-    events = document.get("events", [document])
-    for event in events if isinstance(events, list) else []:
-        value = event.get("value", event) if isinstance(event, dict) else None
-        try:
-            yield ScoredPage.model_validate(value)
-        except (ValidationError, RecursionError):
-            continue
-
-
 def _refused(problem: str) -> int:
     print(f"assay estimate: {problem}", file=sys.stderr)
     return 2
@@ -154,8 +128,6 @@ def _tell(estimate: IndexEstimate, basis: Basis, dimensions: int, as_json: bool)
     if as_json:
         print(json.dumps(_document(estimate, basis, dimensions)))
         return 0
-    from streams.cli.estimate import show_estimate  # --json has no use for rich
-
     show_estimate(estimate, _basis_in_words(basis), dimensions)
     return 0
 

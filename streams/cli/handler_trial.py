@@ -9,8 +9,8 @@ import asyncio
 import json
 import random
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
-from typing import IO, Any, TypeVar
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,7 +19,7 @@ from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.listings.listing import follow_listing
 from schemas.event import Event
 from schemas.needs import Ask, Need, SearchVectors
-from schemas.outcome import Dead, DeadReason, Drop, DropReason, Outcome, Retry
+from schemas.outcome import Dead, DeadReason, Outcome, Retry
 from schemas.pages import Body
 from schemas.relevance import SnippetFailure
 from schemas.replies import Reply, VectorsUnavailable
@@ -30,49 +30,10 @@ from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.handler_runner import HandlerRunner, exhausted, retry_of
 from streams.ranking_model import make_ready
 from streams.settings import Settings
-from streams.topology import HANDLERS, TOPIC_BYTES, Handler, Topic, no_such
+from streams.topology import HANDLERS, Handler, no_such
 
 Step = Callable[[bytes], dict[str, Any] | Dead]
 """A line to its answer."""
-_ANSWER = b'{"outcome":'
-"""How every answer of ``assay try`` begins."""
-
-
-def read_lines(source: IO[bytes]) -> Iterator[bytes | Dead]:
-    """Lines without their ends; a dead letter for one longer than any topic takes, which is never held as a whole."""
-    while line := source.readline(TOPIC_BYTES + 1):
-        if len(line) > TOPIC_BYTES and not line.endswith(b"\n"):
-            while line and not line.endswith(b"\n"):
-                line = source.readline(TOPIC_BYTES)
-            yield Dead(DeadReason.TOO_LARGE, f"the line is longer than {TOPIC_BYTES} bytes")
-        else:
-            yield line.rstrip(b"\r\n")
-
-
-def read_events(source: IO[bytes], topic: Topic) -> Iterator[bytes | Dead | Drop]:
-    """Lines as ``read_lines`` has them; where one is an answer of ``assay try``, its events of that topic.
-
-    So handlers can be tried one behind another in a pipe. An answer without such an event is nothing to do.
-    """
-    for line in read_lines(source):
-        events = None if isinstance(line, Dead) else _answered(line, topic)
-        if events is None:
-            yield line
-        else:
-            yield from events or (Drop(DropReason.NOTHING_TO_DO),)
-
-
-def _answered(line: bytes, topic: Topic) -> list[bytes] | None:
-    """The events of a topic in an answer of ``assay try``; None for a line that is none."""
-    if not line.startswith(_ANSWER):
-        return None
-    try:
-        answer = json.loads(line)
-        if not {"outcome", "reason", "events"} <= answer.keys() <= {"outcome", "reason", "detail", "events"}:
-            return None
-        return [json.dumps(event["value"]).encode() for event in answer["events"] if event["topic"] == topic.name]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
 
 
 class HandlerTrial:

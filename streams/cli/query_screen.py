@@ -12,7 +12,7 @@ from rich.text import Text
 
 from handlers.html.links import host_of
 from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutcome
-from streams.cli.output import text_console
+from streams.cli.output import printable, text_console
 
 LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
 _SHOWN_CHARACTERS = 300
@@ -42,15 +42,6 @@ def print_results(answer: RankingCompleted, seconds: float, place: str) -> None:
         _advise(console, answer)
     console.print()
     console.print(Text(_summary(answer, seconds, place)))
-
-
-def printable(text: str) -> str:
-    """Text without control and format characters, lines left as they are.
-
-    >>> printable("a" + chr(27) + "[31mb" + chr(0x202E))
-    'a�[31mb�'
-    """
-    return "".join(sign if sign.isprintable() or sign == "\n" else "\ufffd" for sign in text)
 
 
 def _table(results: tuple[RankedResult, ...]) -> Table:
@@ -130,5 +121,5 @@ def _summary(answer: RankingCompleted, seconds: float, place: str) -> str:
 
 
 def _cut(text: str) -> str:
-    text = " ".join(printable(text).split())
+    text = " ".join(printable(text, keep="\n").split())
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"

@@ -18,18 +18,16 @@ from rich.text import Text
 
 from schemas.replays import ReplayPlan
 from streams.cli.estimate import size_in_words
-from streams.cli.handler_trial import dumped
 from streams.cli.output import in_money, in_time, plain_table, table_console, tell
-from streams.cli.progress import offsets_progress
-from streams.cli.try_diff import comparison_of
+from streams.cli.progress import ProgressLine
+from streams.cli.try_diff import comparison_of, not_comparable, print_comparison
 from streams.llm.journal import JournalError
 from streams.replay.budget import cost_problems
-from streams.replay.dry_run import Compared, compare
+from streams.replay.dry_run import compare
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
 from streams.replay.plan import ReplayError, handler_of
 from streams.replay.ranges import count
 from streams.settings import Settings
-from streams.topology import HANDLERS
 
 
 async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> int:
@@ -48,7 +46,7 @@ async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> 
         KafkaError: The cluster can't be read.
     """
     try:
-        with offsets_progress("replay", "estimating", offsets_read(settings, plan)) as advance:
+        with ProgressLine("replay", "estimating", offsets_read(settings, plan)) as advance:
             found = await estimate(settings, plan, advance=advance)
     except JournalError as error:
         raise ReplayError(f"the journal of answers can't be read: {error}") from error
@@ -161,25 +159,11 @@ async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit
     comparisons = []
     for stage in plan.stages:
         if (comparison := comparison_of(handler_of(stage), limit)) is None:
-            able = " and ".join(handler.name for handler in HANDLERS if comparison_of(handler, 0))
-            tell("replay", f"--diff compares decisions of {able}, not of {stage.handler}; name one of those")
+            tell("replay", not_comparable(stage.handler))
             return 2
         comparisons.append((stage, comparison))
     for stage, comparison in comparisons:
-        with offsets_progress("replay", f"comparing {stage.handler}", count(stage.ranges)) as advance:
+        with ProgressLine("replay", f"comparing {stage.handler}", count(stage.ranges)) as advance:
             compared = await compare(settings, other, stage, plan.selection, comparison, advance)
-        if as_json:
-            print(dumped({**_head(compared), **comparison.to_wire()}))
-            continue
-        from streams.cli.diff_tables import show_differences
-
-        show_differences(comparison, same_rules=compared.version_now == compared.version_then)
+        print_comparison(compared.handler, comparison, compared.version_now, compared.version_then, as_json=as_json)
     return 0
-
-
-def _head(compared: Compared) -> dict[str, str]:
-    return {
-        "handler": compared.handler,
-        "config_version_now": compared.version_now,
-        "config_version_then": compared.version_then,
-    }

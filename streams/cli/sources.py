@@ -15,16 +15,11 @@ from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, Source, SourceRules, host_suffixes, suffix_forms
-from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import plain_table, table_console
 from streams.settings import Settings
 
-sources = typer.Typer(
-    help="Show which kind and tier an address has, or import your own sources.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+sources = command_group("Show which kind and tier an address has, or import your own sources.")
 
 
 @sources.command("check")

@@ -17,7 +17,7 @@ from rich.text import Text
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import tell
+from streams.cli.output import printable, tell
 from streams.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.settings import KafkaSettings
@@ -156,16 +156,10 @@ def as_line(record: ConsumerRecord) -> Text:
     return Text.assemble(
         (f"{record.partition}/{record.offset}", "dim"),
         " ",
-        (_printable(key, _SHOWN_KEY), "bold"),
+        (printable(key, _SHOWN_KEY), "bold"),
         " ",
-        (_printable(text, _SHOWN_CHARACTERS), "red" if trouble else ""),
+        (printable(text, _SHOWN_CHARACTERS), "red" if trouble else ""),
     )
-
-
-def _printable(text: str, most: int) -> str:
-    """The beginning of a text, without what could steer a terminal: keys and values come from the open web."""
-    shown = "".join(character if character.isprintable() else "\ufffd" for character in text[:most])
-    return shown + ("…" if len(text) > most else "")
 
 
 def _dumped(value: Any) -> str:

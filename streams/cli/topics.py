@@ -8,11 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 from aiokafka import TopicPartition
-from rich.console import Console
-from rich.table import Table
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import print_rows
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.topics import create_topics, find_differences, plan_topics
 from streams.settings import Settings
@@ -66,18 +65,7 @@ async def _list(settings: Settings, as_json: bool, dry_run: bool) -> int:  # noq
         return 0
     cells = [(str(row["topic"]), str(row["partitions"]), str(row["records"])) for row in rows]
     cells += [(name, "-", "missing: assay topics create") for name in missing]
-    console = Console()
-    if not console.is_terminal:
-        for name, partitions, records in cells:
-            print(f"{name}\t{partitions}\t{records}")
-        return 0
-    table = Table(box=None, header_style="bold")
-    table.add_column("topic")
-    table.add_column("partitions", justify="right")
-    table.add_column("records", justify="right")
-    for line in cells:
-        table.add_row(*line)
-    console.print(table)
+    print_rows(("topic", "partitions", "records"), cells, right=("partitions", "records"))
     return 0
 
 

@@ -8,7 +8,6 @@ assay train --out models/november --completed completed.jsonl --feedback feedbac
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,23 +19,24 @@ from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
 from handlers.training.report import MEASURE_NAMES, figures, rows_of, told_of, write_card
 from handlers.training.train import Refusal, Trained, XgboostMissingError
 from handlers.training.train import train as train_model
+from schemas.outcome import Dead, Drop
 from streams.cli.errors import run_with_kafka
-from streams.cli.handler_trial import read_lines
+from streams.cli.event_lines import LineEvent, open_lines, read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, table_console, tell
-from streams.cli.progress import offsets_progress, with_progress
+from streams.cli.progress import ProgressLine
 from streams.query.training_data import (
     MANIFEST_FILE,
     EmptyTopicError,
+    TrainingRecord,
     TrainingRecords,
     is_free,
-    read_file,
     read_topics,
     write_model,
 )
 from streams.ranking_model import read_ranking_model
 from streams.settings import Settings
-from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, Topic
+from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
 
 _SHOWN = 10
 """Unreadable places, and features by importance, that people are shown."""
@@ -158,21 +158,27 @@ def _read(settings: Settings, options: TrainOptions, reading: TrainingRecords) -
         return run_with_kafka("train", settings, _read_kafka(settings, reading))
     try:
         for topic, path in ((RANKING_FEEDBACK, options.feedback), (RANKING_COMPLETED, options.completed)):
-            with path.open("rb") as opened, with_progress(opened, path) as watched:
-                for found in read_file(topic, path, read_lines(watched)):
-                    reading.add(found)
+            with open_lines("train", path) as lines:
+                for found in read_events(str(path), lines, topic):
+                    if (record := training_record(found)) is not None:
+                        reading.add(record)
     except OSError as error:
         tell("train", f"{error.filename}: {error.strerror or error}")
         return 1
     return 0
 
 
-async def _read_kafka(settings: Settings, reading: TrainingRecords) -> int:
-    def progress(topic: Topic, total: int) -> AbstractContextManager[Any]:
-        return offsets_progress("train", f"reading {topic.name}", total)
+def training_record(found: LineEvent) -> TrainingRecord | None:
+    """The record of a line; None for a line of ``assay try`` that has no event of the topic."""
+    if isinstance(found.event, Drop):
+        return None
+    identity = found.place if isinstance(found.event, Dead) else found.content_identity
+    return TrainingRecord(found.place, identity, None, found.event)
 
+
+async def _read_kafka(settings: Settings, reading: TrainingRecords) -> int:
     try:
-        await read_topics(settings, reading, progress)
+        await read_topics(settings, reading, lambda topic, total: ProgressLine("train", f"reading {topic.name}", total))
     except EmptyTopicError as error:
         tell("train", str(error))
         return 2

@@ -15,6 +15,7 @@ from typing import IO, Literal
 from schemas.outcome import Dead
 from streams.codec import OutputRecord, decode
 from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, explain, opened, record_of
+from streams.publish.lines import lines_of
 from streams.publish.page_folders import PAGE_LISTS, page_files, page_list, read_case, read_folder
 from streams.publish.tsv import BadRow, read_row
 from streams.topology import TOPIC_BYTES, Topic
@@ -152,15 +153,6 @@ def _position(file: IO[bytes]) -> int:
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None, bytes]]:
-    """Numbered lines and what tells them from others; None for one that is too long, which is never held."""
-    number = 0
-    while line := file.readline(LARGEST_LINE + 1):
-        number += 1
-        if len(line) <= LARGEST_LINE or line.endswith(b"\n"):
-            yield number, line, line
-            continue
-        size = 0
-        while line and not line.endswith(b"\n"):
-            size += len(line)
-            line = file.readline(LARGEST_LINE)
-        yield number, None, b"%d" % (size + len(line))
+    """Numbered lines and their traces; a line that is too long is None, and its trace is its size."""
+    for number, line in enumerate(lines_of(file, LARGEST_LINE), 1):
+        yield (number, None, b"%d" % line) if isinstance(line, int) else (number, line, line)

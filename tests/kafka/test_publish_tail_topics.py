@@ -12,6 +12,7 @@ import pytest
 from aiokafka.admin import NewPartitions
 
 from streams.cli.publish import run_publish
+from streams.cli.publish_input import Publication
 from streams.cli.tail import run_tail
 from streams.cli.topics import run_topics
 from streams.kafka.clients import make_admin, make_producer, opened
@@ -131,7 +132,9 @@ def test_large_pages_arrive_at_a_rate(
     body = os.urandom(4 * 1024 * 1024)
     for number in range(3):
         (tmp_path / f"{number}.html").write_bytes(b"<p>" + body + bytes([number]))
-    answer = ran(run_publish, PAGES, [tmp_path], ready, as_json=True, rate=20.0).document
+    answer = ran(
+        run_publish, ready, Publication(topic=PAGES_CRAWLED, paths=[tmp_path], as_json=True, rate=20.0)
+    ).document
     assert (answer["published"], answer["refused"]) == (3, 0)
     assert {value["bytes"] for value in tailed("earliest", 3)} == {len(body) + 4}
 
@@ -139,7 +142,11 @@ def test_large_pages_arrive_at_a_rate(
 def test_a_path_that_turns_out_unreadable_is_status_2_and_told(ran: Ran, ready: Settings, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "pages.jsonl").write_bytes(page(1))
-    done = ran(run_publish, PAGES, [tmp_path / "pages.jsonl", tmp_path / "empty"], ready, as_json=True)
+    done = ran(
+        run_publish,
+        ready,
+        Publication(topic=PAGES_CRAWLED, paths=[tmp_path / "pages.jsonl", tmp_path / "empty"], as_json=True),
+    )
     assert (done.status, done.document["published"], "no .html files" in done.err) == (2, 1, True)
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from streams.cli.progress import offsets_progress
 from streams.cli.replay_reports import show_estimate
 from streams.replay.estimate import Estimate, HandlerEstimate, PaidEstimate
 
@@ -48,18 +47,3 @@ def test_a_sample_and_handlers_that_ask_nobody(capsys: pytest.CaptureFixture[str
 
 def test_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, Estimate(0, 0, 0.0, 0.0, 0.0, None, ())) == ["0 records, 0 bytes, 0 s in one process"]
-
-
-def test_lines_now_and_then_where_there_is_no_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [100.0]
-    monkeypatch.setattr("streams.cli.progress.time.monotonic", lambda: now[0])
-    with offsets_progress("replay", "estimating", 3000) as advance:
-        for _ in range(20):
-            now[0] += 1.5
-            advance(100)
-    told = capsys.readouterr().err.splitlines()
-    assert [line.partition(": ")[2] for line in told] == [
-        f"estimating: {count:,} of 3,000 records" for count in (400, 800, 1200, 1600, 2000)
-    ]

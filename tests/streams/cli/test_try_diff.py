@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from streams.cli.main import _run
-from streams.cli.progress import with_progress
 from streams.cli.try_diff import comparison_of
 from streams.topology import HANDLERS
 from tests.samples import EXAMPLES, environment
@@ -27,6 +26,7 @@ def page(number: int = 1, headings: int = 1, depth: int = 0) -> str:
 def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Any:
     """Runs ``assay try --diff`` in this process; returns status, standard output and standard error."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("streams.cli.progress._LINE_SECONDS", 1e9)
 
     def run(lines: list[str], other: str, *options: str, handler: str = "score_page") -> tuple[int, str, str]:
         Path("in.jsonl").write_text("".join(line + "\n" for line in lines))
@@ -220,7 +220,8 @@ def test_a_comparison_imports_no_client_and_for_programs_no_tables(tmp_path: Pat
     program = (
         "import sys; from pathlib import Path; from streams.settings import load_settings;"
         "from streams.cli.try_diff import run_diff;"
-        "run_diff('score_page', None, load_settings(), load_settings(Path('other.yaml')), 50, False, True);"
+        "settings, other = load_settings(), load_settings(Path('other.yaml'));"
+        "run_diff('score_page', None, settings, other, limit=50, strict=False, as_json=True);"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run(
@@ -230,16 +231,3 @@ def test_a_comparison_imports_no_client_and_for_programs_no_tables(tmp_path: Pat
     answer, imported = done.stdout.splitlines()
     assert json.loads(answer)["moved_count"] == 1
     assert imported == b"[]"
-
-
-def test_a_bar_is_drawn_only_for_a_file_and_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "in.jsonl"
-    file.write_bytes(b"one\ntwo\n")
-    with file.open("rb") as source, with_progress(source, file) as watched:
-        assert watched is source
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with file.open("rb") as source, with_progress(source, None) as watched:
-        assert watched is source
-    with file.open("rb") as source, with_progress(source, file) as watched:
-        assert watched is not source
-        assert watched.readline() == b"one\n"
