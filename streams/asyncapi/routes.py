@@ -215,11 +215,7 @@ Render = Callable[[dict[str, Any]], str]
 
 
 def asyncapi_routes(prefix: str) -> list[tuple[str, Any]]:
-    """The routes of an application.
-
-    Args:
-        prefix: What stands before topics and groups.
-    """
+    """The routes of an application whose topics and groups have a prefix."""
     return [
         ("/asyncapi", _route(prefix, asyncapi_page, "text/html")),
         ("/asyncapi.yaml", _route(prefix, to_yaml, "application/yaml")),

@@ -89,7 +89,7 @@ def answer(
 
 
 def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> None:
-    """Prints an answer, or why there is none; without a configured model (``offline``), also how to configure one."""
+    """Prints an answer or why there is no answer, and how to configure a model if ``offline``."""
     console = text_console()
     if answer.outcome is AnswerOutcome.NO_SOURCES:
         console.print(Text(f"No answer: nothing was found{_why(ranked)}."))

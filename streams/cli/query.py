@@ -81,7 +81,9 @@ def query(
     if app and (without or no_model):
         raise typer.BadParameter("that application's configuration decides; leave it out", param_hint="'--without'")
     if unknown := set(without or ()) - set(_STAGES):
-        raise typer.BadParameter(f"{min(unknown)!r} is none of {', '.join(_STAGES)}", param_hint="'--without'")
+        raise typer.BadParameter(
+            f"{min(unknown)!r} is not a stage; there are {', '.join(_STAGES)}", param_hint="'--without'"
+        )
     options = QueryOptions(
         text=text,
         limit=limit,

@@ -56,7 +56,7 @@ async def _read(descriptor: int) -> bytes:
     ready = asyncio.Event()
     try:
         loop.add_reader(descriptor, ready.set)
-    except PermissionError:  # a file on a disk can't be waited for, and need not be
+    except PermissionError:  # a file on a disk is always ready
         return os.read(descriptor, _CHUNK_BYTES)
     try:
         await ready.wait()

@@ -54,7 +54,7 @@ def test_pages_go_from_a_folder_through_the_handler_to_the_reader(
     assert "outside of the folder" in err
     assert run_handlers(["score_page"], settings, drain=True, as_json=True) == 0
     assert last_line(capfd)["caught_up"] is True
-    assert run_tail("pages.scored.v1", settings, "earliest", None, True, follow=False) == 0
+    assert run_tail("pages.scored.v1", settings, "earliest", as_json=True, follow=False) == 0
     scored = {record["key"]: record["value"]["title"] for record in lines(capfd)}
     assert scored == {
         "https://site.example/zero": "Page 0",
@@ -76,7 +76,7 @@ def test_json_lines_are_checked_before_they_are_sent(
     assert json.loads(out.splitlines()[-1])["published"] == 2
     assert "batches.jsonl:2: undecodable" in err
     assert "batches.jsonl:3: invalid" in err
-    assert run_tail("retrieval.batches.v1", settings, "earliest", 2, True) == 0
+    assert run_tail("retrieval.batches.v1", settings, "earliest", max_records=2, as_json=True) == 0
     records = lines(capfd)
     assert {record["headers"]["assay_run"] for record in records} == {"backfill-1"}
     assert len({record["headers"]["ce_id"] for record in records}) == 1

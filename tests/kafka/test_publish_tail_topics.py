@@ -98,7 +98,7 @@ def tailed(ran: Ran, ready: Settings) -> Callable[..., list[Any]]:
     """The values that ``assay tail`` shows."""
 
     def tail(start: str, most: int | None = None, topic: str = PAGES) -> list[Any]:
-        done = ran(run_tail, topic, ready, start, most, as_json=True, follow=most is not None)
+        done = ran(run_tail, topic, ready, start, max_records=most, as_json=True, follow=most is not None)
         assert done.status == 0
         return [json.loads(line)["value"] for line in done.out.splitlines()]
 
@@ -120,8 +120,8 @@ def test_a_topic_is_known_by_both_its_names_and_dead_letters_are_topics_too(
 
 def test_a_topic_that_is_not_there_yet_is_told_from_one_that_is_none(ran: Ran, kafka: str, topic_prefix: str) -> None:
     settings = install(kafka, topic_prefix)
-    for topic, said in ((PAGES, "`assay topics create` makes it"), ("nope.v1", "`assay topics list`")):
-        done = ran(run_tail, topic, settings, "earliest", None, as_json=True)
+    for topic, said in ((PAGES, "`assay topics create` creates it"), ("nope.v1", "`assay topics list`")):
+        done = ran(run_tail, topic, settings, "earliest", as_json=True)
         assert (done.status, said in done.err) == (2, True)
     assert ran(run_topics, "list", settings, as_json=True).document["topics"] == []
 
@@ -191,6 +191,6 @@ def test_topics_are_listed_created_and_compared_for_people(
     monkeypatch.setenv("COLUMNS", "120")
     assert "\x1b[" in topics("list").out
     monkeypatch.setenv("NO_COLOR", "1")
-    without = ran(run_tail, PAGES, settings, "earliest", None, as_json=False, follow=False).out + topics("list").out
+    without = ran(run_tail, PAGES, settings, "earliest", follow=False).out + topics("list").out
     assert name in without
     assert "\x1b[3" not in without

@@ -99,7 +99,7 @@ def test_a_topic_that_is_not_there_is_told(
     kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_export(install(kafka, topic_prefix), ExportOptions(output=tmp_path / "pages.tsv")) == 2
-    assert "`assay topics create` makes it" in capsys.readouterr().err
+    assert "`assay topics create` creates it" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

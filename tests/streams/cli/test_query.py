@@ -311,7 +311,7 @@ def test_a_stage_that_failed_is_told_with_its_reason(capsys: pytest.CaptureFixtu
     print_results(completed(request, ranked(1), notes=(failed,), llm=call), 0.1, "")
     out = capsys.readouterr().out
     assert "ranking failed: time-out after 20 s" in out
-    assert out.endswith("; small failed, the order before it stands, cost unknown\n")
+    assert out.endswith("; small failed and changed no order, cost unknown\n")
     assert "judged" not in out
 
 
