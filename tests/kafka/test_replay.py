@@ -131,15 +131,15 @@ async def test_dead_letters_of_a_replay_are_counted_and_shown_by_its_name(
         out, err = capfd.readouterr()
         return status, out.strip() or err
 
-    status, live = await told(run_list, Selection(), False, False, True)
+    status, live = await told(run_list, Selection(), as_json=True)
     assert (status, json.loads(live)["waiting"]) == (0, 0)
-    status, line = await told(run_list, Selection(), True, False, True, plan="again")
+    status, line = await told(run_list, Selection(), each=True, as_json=True, plan="again")
     letter = json.loads(line)
     assert (status, letter["reason"]) == (0, "undecodable")
-    status, shown = await told(run_show, letter["id"], None, True, plan="again")
+    status, shown = await told(run_show, letter["id"], as_json=True, plan="again")
     assert (status, json.loads(shown)["from"]) == (0, letter["from"])
-    assert (await told(run_show, letter["id"], None, True))[0] == 1, "live traffic has no such letter"
-    status, trouble = await told(run_list, Selection(), False, False, False, plan="another")
+    assert (await told(run_show, letter["id"], as_json=True))[0] == 1, "live traffic has no such letter"
+    status, trouble = await told(run_list, Selection(), plan="another")
     assert (status, "no dead letters are kept of a replay 'another'" in trouble) == (1, True)
 
 

@@ -126,7 +126,7 @@ async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_no
     assert len(judged) == ALL + 1
     assert all(event.llm is not None and event.llm.cached for event in judged)
     show_estimate(found)
-    assert "it costs about 0; $" in capsys.readouterr().out
+    assert "costs: about 0; answers in the journal save $" in capsys.readouterr().out
 
 
 class Conversing:

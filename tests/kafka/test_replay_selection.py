@@ -14,7 +14,7 @@ from schemas.relevance import RelevanceJudged, RelevanceOutcome, RelevanceReques
 from schemas.replays import OffsetRange, ReplaySelection, ReplayState, TopicRanges
 from schemas.rules import Rules
 from streams.dlq.dead_letters import Selection
-from streams.dlq.redrive import redrive
+from streams.dlq.redrive import RedriveOptions, redrive
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.decisions import decision_ranges
@@ -204,7 +204,7 @@ async def test_inputs_without_a_decision_and_dead_ones(installing: Installing) -
     assert await chosen(place, SCORER, until, outcomes=["C"]) == list(range(0, 40, 2))
     assert await chosen(place, SCORER, until, outcomes=["A", "none"]) == list(range(40, 44))
     # What was sent again and decided on is dead no longer, and is still the input that it was.
-    await redrive(place.settings, Selection(reasons=("handler_bug",)), "again")
+    await redrive(place.settings, Selection(reasons=("handler_bug",)), RedriveOptions("again"))
     await place.drain(scorer())
     until = await until_now(place, SCORER, **both)
     again = await chosen(place, SCORER, until, outcomes=["dead"])

@@ -456,7 +456,7 @@ async def test_nothing_found_is_said(answer: Answers, server: ModelServer) -> No
 async def test_sources_that_hold_no_answer_are_said(answer: Answers) -> None:
     code, out, _ = await answer(replies={**GOOD, "analyst": cites("findings"), "writer": cites("sentences")})
     assert code == 0
-    assert out.startswith("No answer: 3 sources were read and none holds one.")
+    assert out.startswith("No answer: 3 sources were read and none has an answer.")
 
 
 async def test_a_model_that_gave_nothing_usable_is_not_called_the_writer(
@@ -466,8 +466,8 @@ async def test_a_model_that_gave_nothing_usable_is_not_called_the_writer(
     file = tmp_path / "candidates.jsonl"
     file.write_text('{"url": "https://a.example/1", "title": "Cats", "content": "Cats sleep all day."}')
     _, out, _ = await answer(candidates=file, replies=dict.fromkeys(GOOD, status(500)))
-    assert out.startswith("No answer: 1 source was read and none is quoted as an answer; what went wrong stands below.")
-    assert "Asked was model-1." in out
+    assert out.startswith("No answer: 1 source was read and none is quoted as an answer; see the errors below.")
+    assert "Asked model-1." in out
     assert "Written by" not in out
 
 

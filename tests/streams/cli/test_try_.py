@@ -332,7 +332,7 @@ def test_trying_imports_no_client_and_builds_only_the_events_that_it_meets() -> 
         "import io, sys; from pathlib import Path; from streams.settings import load_settings;"
         "from streams.cli.try_ import run_try;"
         "sys.stdin = io.TextIOWrapper(io.BytesIO(sys.argv[1].encode()));"
-        "run_try('classify_results', None, load_settings(), False);"
+        "run_try('classify_results', None, load_settings(), strict=False);"
         f"print([name for name in {heavy} if name in sys.modules]);"
         "from streams.topology import TOPICS;"
         "print(*(topic.name for topic in TOPICS if topic.event.__pydantic_complete__))"
