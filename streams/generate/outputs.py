@@ -46,14 +46,7 @@ class Drift:
 
 
 def generate(root: Path) -> dict[Path, str]:
-    """What the generated files should hold.
-
-    Args:
-        root: The checkout. Its configuration is read, and its README, whose picture is replaced.
-
-    Returns:
-        Content by path, relative to the root.
-    """
+    """The contents of all generated files, by path in the checkout. Its configuration and README are read."""
     document = read_document(root / "config")
     files = {
         **json_schemas(),
