@@ -77,11 +77,7 @@ def drift(root: Path, wanted: Mapping[Path, str] | None = None) -> Drift:
 
 
 def write(root: Path) -> Drift:
-    """Makes the checkout equal to what is generated.
-
-    Returns:
-        What had been different.
-    """
+    """Makes the checkout equal to what is generated. Returns the differences before that."""
     wanted = generate(root)
     before = drift(root, wanted)
     for path in (*before.drifted, *before.missing):
