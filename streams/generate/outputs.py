@@ -46,14 +46,7 @@ class Drift:
 
 
 def generate(root: Path) -> dict[Path, str]:
-    """What the generated files should hold.
-
-    Args:
-        root: The checkout. Its configuration is read, and its README, whose picture is replaced.
-
-    Returns:
-        Content by path, relative to the root.
-    """
+    """The contents of all generated files, by path in the checkout. Its configuration and README are read."""
     document = read_document(root / "config")
     files = {
         **json_schemas(),
@@ -84,11 +77,7 @@ def drift(root: Path, wanted: Mapping[Path, str] | None = None) -> Drift:
 
 
 def write(root: Path) -> Drift:
-    """Makes the checkout equal to what is generated.
-
-    Returns:
-        What had been different.
-    """
+    """Makes the checkout equal to what is generated. Returns the differences before that."""
     wanted = generate(root)
     before = drift(root, wanted)
     for path in (*before.drifted, *before.missing):

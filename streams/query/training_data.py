@@ -69,15 +69,10 @@ class TrainingRecords:
 
 
 async def read_topics(settings: Settings, reading: TrainingRecords, progress: Progress) -> None:
-    """Reads both topics to the end as it is now.
-
-    Args:
-        settings: Where Kafka is, and the prefix.
-        reading: Takes in what is read.
-        progress: Told how far it is.
+    """Reads both topics to their present end.
 
     Raises:
-        EmptyTopicError: One of them is not there, or holds nothing.
+        EmptyTopicError: A topic is missing or empty.
         KafkaError: The cluster can't be read.
     """
     topics = (RANKING_FEEDBACK, RANKING_COMPLETED)

@@ -9,8 +9,8 @@ bounds are used: the prompt as estimated, the longest reply, one call.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -20,12 +20,13 @@ from schemas.outcome import Dead, DeadReason, Emit, Outcome, Steps, finished
 from schemas.replays import ReplaySelection, ReplayStage
 from schemas.replies import ModelFailed, ModelReply, Reply
 from schemas.rules import Rules
-from streams.clock import Clock
+from streams.clock import Clock, SystemClock
 from streams.codec import Headers, decode, encode, timestamp
 from streams.kafka.log_reader import read_log
 from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
 from streams.llm.request import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits
+from streams.llm.sqlite_journal import SqliteJournal, make_store
 from streams.llm.tasks import answer_offline
 from streams.replay.diff import Comparison
 from streams.replay.plan import ReplayError, handler_of, is_paid
@@ -176,40 +177,44 @@ class HandlerDryRun:
     offline: int = 0
 
 
+@asynccontextmanager
+async def open_dry_run(
+    settings: Settings, handlers: Sequence[Handler], roots: Sequence[Handler]
+) -> AsyncIterator[DryRun]:
+    """A dry run of handlers; ``roots`` are those of them that read the added records. Raises JournalError."""
+    clock = SystemClock()
+    async with aclosing(_journal(settings)) as journal:
+        now = clock.now().timestamp()
+        forecasts = [await _forecast(settings, handler, journal, now) for handler in handlers]
+        parts = [
+            HandlerDryRun(handler, settings.rules(handler.rules), forecast)
+            for handler, forecast in zip(handlers, forecasts, strict=True)
+        ]
+        yield DryRun(parts, roots, clock)
+
+
+def _journal(settings: Settings) -> AnswerJournal:
+    """The journal; an empty one in memory if its file is missing, because a dry run must not create it."""
+    path, redis = settings.llm.cache_path, settings.llm.redis_url.get_secret_value()
+    return make_store(path, redis) if redis or (path is not None and path.exists()) else SqliteJournal(None)
+
+
+async def _forecast(settings: Settings, handler: Handler, journal: AnswerJournal, now: float) -> Forecast | None:
+    if not is_paid(handler, settings):
+        return None
+    name, model = handler.name, settings.model_of(handler.name)
+    limits, experience = settings.models.limits_of(model), await journal.experience(name, model)
+    return Forecast(name, model, settings.llm.base_url, limits, journal, experience, now)
+
+
 class DryRun:
-    """Runs some handlers on records, and on the results of each other."""
+    """Runs handlers on records, and the handlers that are no roots on the results."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        handlers: Sequence[Handler],
-        below: Mapping[str, Sequence[Handler]],
-        journal: AnswerJournal,
-        clock: Clock,
-    ) -> None:
-        """Prepares the run; ``below`` has those of the handlers that get the records of a topic, by its name."""
-        self._settings = settings
-        self._below = below
-        self._journal = journal
+    def __init__(self, parts: Sequence[HandlerDryRun], roots: Sequence[Handler], clock: Clock) -> None:
+        """Takes one part for each handler."""
+        self._below = [part for part in parts if part.handler not in roots]
         self._clock = clock
-        self.parts = {handler.name: HandlerDryRun(handler, settings.rules(handler.rules), None) for handler in handlers}
-
-    async def open(self) -> None:
-        """Reads the usage of earlier calls. Raises JournalError."""
-        settings = self._settings
-        for part in self.parts.values():
-            name = part.handler.name
-            if is_paid(part.handler, settings):
-                model = settings.model_of(name)
-                part.forecast = Forecast(
-                    name,
-                    model,
-                    settings.llm.base_url,
-                    settings.models.limits_of(model),
-                    self._journal,
-                    await self._journal.experience(name, model),
-                    self._clock.now().timestamp(),
-                )
+        self.parts = {part.handler.name: part for part in parts}
 
     async def add(
         self, handler: Handler, key: bytes | None, value: bytes | None, headers: Headers, produced: datetime | None
@@ -265,11 +270,11 @@ class DryRun:
         for event in events:
             with self._timed(part):
                 record = encode(topic_of(event), event, _ENVELOPE)
-            for handler in self._below.get(record.topic, ()):
-                below = self.parts[handler.name]
-                below.records += 1
-                below.size += len(record.key or b"") + len(record.value or b"")
-                await self._handle(below, event)
+            for below in self._below:
+                if below.handler.consumes.name == record.topic:
+                    below.records += 1
+                    below.size += len(record.key or b"") + len(record.value or b"")
+                    await self._handle(below, event)
 
     @contextmanager
     def _timed(self, part: HandlerDryRun) -> Iterator[None]:

@@ -13,18 +13,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayStage
-from streams.clock import Clock, SystemClock
 from streams.codec import OutputRecord, timestamp
 from streams.kafka.log_reader import read_log
-from streams.llm.journal import AnswerJournal
 from streams.llm.limits import Shares
-from streams.llm.sqlite_journal import SqliteJournal, make_store
-from streams.replay.dry_run import DryRun, Forecast, HandlerDryRun
+from streams.replay.dry_run import Forecast, HandlerDryRun, open_dry_run
 from streams.replay.plan import closure, handler_of, is_paid, is_root
 from streams.replay.ranges import count
 from streams.replay.selection import make_selector
 from streams.settings import Settings
-from streams.topology import HANDLERS, Handler, Topic
+from streams.topology import HANDLERS, Topic
 
 AROUND_SECONDS = 0.0004
 """The pipeline's own work on a record: reading, writing, its part of a transaction. A process that scores 770 pages a
@@ -221,7 +218,6 @@ async def estimate(
     plan: ReplayPlan,
     *,
     advance: Advance = lambda _: None,
-    clock: Clock | None = None,
 ) -> Estimate:
     """Estimates a replay whose stages that read live topics have their ranges.
 
@@ -232,11 +228,9 @@ async def estimate(
     """
     stages = [(stage, handler_of(stage)) for stage in plan.stages]
     roots = [(stage, handler) for stage, handler in stages if is_root(stage)]
-    below = _by_topic(handler for stage, handler in stages if not is_root(stage))
+    rooted = [handler for _, handler in roots]
     span = read = 0
-    async with aclosing(_journal(settings)) as journal:
-        dry_run = DryRun(settings, [handler for _, handler in stages], below, journal, clock or SystemClock())
-        await dry_run.open()
+    async with open_dry_run(settings, [handler for _, handler in stages], rooted) as dry_run:
         for stage, handler in roots:
             selects = await make_selector(settings, handler, plan.selection, stage.decisions)
             span += count(stage.ranges)
@@ -250,11 +244,11 @@ async def estimate(
                             await dry_run.add(handler, *its)
     scale = span / read if read else 1.0
     scaling = _Scaling.of(settings, replaying=True, rate=plan.rate, scale=scale)
-    handlers = [scaling.apply(part) for part in dry_run.parts.values()]
-    names = {handler.name for _, handler in roots}
-    rooted = [its for its in handlers if its.handler in names]
-    sampled = sum(dry_run.parts[name].records for name in names) if scale != 1.0 else None
-    return _summed(handlers, sum(its.records for its in rooted), sum(its.bytes for its in rooted), sampled)
+    found = {name: scaling.apply(part) for name, part in dry_run.parts.items()}
+    taken = sum(found[handler.name].records for handler in rooted)
+    size = sum(found[handler.name].bytes for handler in rooted)
+    sampled = sum(dry_run.parts[handler.name].records for handler in rooted) if scale != 1.0 else None
+    return _summed(found.values(), taken, size, sampled)
 
 
 def offsets_read(settings: Settings, plan: ReplayPlan) -> int:
@@ -269,19 +263,14 @@ async def estimate_source(
     records: AsyncIterable[OutputRecord],
     *,
     rate: float | None = None,
-    clock: Clock | None = None,
 ) -> Estimate:
     """Estimates the work of all handlers on records of a topic that are not on Kafka yet. Raises JournalError.
 
     The limits are those of live traffic; ``rate`` is in records a second.
     """
     roots = [handler for handler in HANDLERS if handler.consumes == topic]
-    handlers = closure(roots)
-    below = _by_topic(handler for handler in handlers if handler not in roots)
     taken = size = 0
-    async with aclosing(_journal(settings)) as journal:
-        dry_run = DryRun(settings, handlers, below, journal, clock or SystemClock())
-        await dry_run.open()
+    async with open_dry_run(settings, closure(roots), roots) as dry_run:
         async for record in records:
             taken, size = taken + 1, size + len(record.key or b"") + len(record.value or b"")
             for handler in roots:
@@ -314,16 +303,3 @@ def _read_of(settings: Settings, plan: ReplayPlan, stage: ReplayStage) -> list[t
     if plan.selection != ReplaySelection() or any(is_paid(handler, settings) for handler in handlers):
         return [tuple(stage.ranges)]
     return windows(stage.ranges, SAMPLE_RECORDS // sum(map(is_root, plan.stages)))
-
-
-def _by_topic(handlers: Iterable[Handler]) -> dict[str, list[Handler]]:
-    found: dict[str, list[Handler]] = {}
-    for handler in handlers:
-        found.setdefault(handler.consumes.name, []).append(handler)
-    return found
-
-
-def _journal(settings: Settings) -> AnswerJournal:
-    """The journal; an empty one in memory if its file is missing, because an estimate must not create it."""
-    path, redis = settings.llm.cache_path, settings.llm.redis_url.get_secret_value()
-    return make_store(path, redis) if redis or (path is not None and path.exists()) else SqliteJournal(None)
