@@ -1,4 +1,4 @@
-"""Who may read what is kept on disk: its owner."""
+"""Files on disk are readable by their owner only."""
 
 import os
 from collections.abc import Iterator
