@@ -49,7 +49,7 @@ async def test_a_group_that_has_caught_up_has_no_lag_although_markers_stand_behi
     async with assay.running(scorer()) as application:
         await until(application.caught_up)
         assert (await lag_of(assay)).members == 1
-    # Markers alone are nothing to read, also without a member that commits the offset after them.
+    # Markers alone are nothing to read, also where nobody is there to commit behind them.
     await assay.feed([], transactional=True)
     lag = await lag_of(assay, ahead=9 * DAY)
     assert (lag.records, lag.seconds, lag.retention_left_seconds, lag.members) == (0, 0.0, None, 0)

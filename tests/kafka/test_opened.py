@@ -89,7 +89,7 @@ async def test_a_stop_that_ends_half_way_is_cut_off(
 async def test_a_producer_that_can_not_send_what_it_holds_is_cut_off(
     kafka: str, topic_prefix: str, end: str, transactional: bool, connections: Connections
 ) -> None:
-    """aiokafka would retry for ever, and the stop would wait for it."""
+    """aiokafka would try for ever, and so would whoever stops it wait."""
     async with opened(make_admin(settings(kafka))) as admin:
         await admin.create_topics([NewTopic(topic_prefix, 1, 1)])
     producer = make_producer(settings(kafka), topic_prefix if transactional else None, "test")

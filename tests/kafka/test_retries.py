@@ -101,7 +101,7 @@ async def sum_of(assay: Installation, topic: str, wanted: int) -> bool:
 
 
 class Provider:
-    """A service that is down until ``works`` is set."""
+    """Something outside that is down until it is told to work."""
 
     def __init__(self) -> None:
         self.works = False
@@ -143,11 +143,11 @@ async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafk
         )
         asked = provider.asked
         await asyncio.sleep(4.0)
-        assert application.health.alive().well, "longer than work may take, and no reason for a restart"
+        assert application.health.alive().well, "longer than work may take, and nobody is to blame"
         assert application.health.ready().well
         assert provider.asked - asked < 20, "one probe at a time"
         group = application.groups[0]
-        assert all(group.consumer and key in group.consumer.paused() for key in group.partitions), "intake is paused"
+        assert all(group.consumer and key in group.consumer.paused() for key in group.partitions), "intake rests"
         provider.works = True
         await until(application.caught_up, times=2)
     finally:

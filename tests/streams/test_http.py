@@ -20,7 +20,7 @@ WELL: Answers = {"/healthz": HealthReport(())}
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port on which another process listens."""
+    """A port on which somebody else listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
 
@@ -86,7 +86,7 @@ async def test_whoever_does_not_wait_for_the_stop_leaves_nothing_open(begun: boo
             asking = asyncio.create_task(client.get(f"http://{addresses[0]}/"))
             await asked.wait()
             await asyncio.sleep(0)
-            # The server waits for its answers now; its stop is cancelled.
+            # The server waits for its answers by now, and is told to leave it.
             serving.cancel()
             with pytest.raises(httpx.HTTPError):
                 await asking
@@ -105,13 +105,13 @@ async def test_where_http_is_off_nothing_listens() -> None:
 async def test_a_named_port_that_is_taken_is_an_error_that_says_what_to_do(taken: int) -> None:
     with pytest.raises(PortTakenError) as raised:
         async with HttpServer(asgi_of({}), HttpSettings(port=taken)):
-            pytest.fail("another process listens there")
+            pytest.fail("somebody else listens there")
     assert f"127.0.0.1:{taken}" in str(raised.value)
     assert "ASSAY_HTTP__PORT" in str(raised.value)
 
 
 def by_default(port: int) -> HttpSettings:
-    """Settings with the default port."""
+    """Settings in which nobody named the port."""
     settings = HttpSettings.model_construct(_fields_set=set(), enabled=True, host="127.0.0.1", port=port)
     assert "port" not in settings.model_fields_set
     return settings

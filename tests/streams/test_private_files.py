@@ -1,4 +1,4 @@
-"""Files on disk are readable by their owner only."""
+"""Who may read what is kept on disk: its owner."""
 
 import os
 from collections.abc import Iterator

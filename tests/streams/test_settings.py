@@ -20,7 +20,7 @@ from tests.rules import CONFIG, shipped_rules
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variables of Assay in the environment."""
+    """Nothing of Assay's in the environment, whoever runs the tests."""
     for name in [name for name in os.environ if name.upper().startswith("ASSAY_")]:
         monkeypatch.delenv(name)
 
@@ -54,7 +54,7 @@ def test_what_is_nearer_wins(directory: Path, tmp_path: Path, monkeypatch: pytes
     assert load_settings(above).pipeline.poll_records == 33
     flagged = load_settings(above, pipeline={"poll_records": 44})
     assert flagged.pipeline.poll_records == 44
-    assert flagged.pipeline.commit_records == 12, "other keys are unchanged"
+    assert flagged.pipeline.commit_records == 12, "keys that nobody names above stay as they are"
 
 
 def test_every_kind_of_value_can_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

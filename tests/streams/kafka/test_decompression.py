@@ -33,7 +33,7 @@ from tests.samples import ROOT
 
 MIB = 1024 * 1024
 CRC, LAST_OFFSET_DELTA = 17, 23
-"""Their places in a batch's header."""
+"""Where they stand in a batch's header."""
 LIMIT = 16 * MIB
 PLACE = TopicPartition("topic", 3)
 SMALL: Record = (b"key", b"value", [("name", b"text")])
@@ -129,7 +129,7 @@ def test_what_stands_behind_a_record_that_cannot_be_parsed_is_unreadable(codec: 
 
 
 def test_a_record_whose_attributes_only_the_broker_can_read_is_unreadable() -> None:
-    """aiokafka takes the bytes after them for the offset."""
+    """aiokafka takes what stands behind them for the offset."""
     data = batch(SMALL, SMALL, SMALL, pack=lambda data: data[:1] + b"\x80" + data[2:])
     assert [value for _, value, _ in read(data)].count(b"value") == 0
 

@@ -23,7 +23,7 @@ def _quick() -> Iterator[None]:
 
 
 def some_work(seed: int) -> tuple[Cluster, dict[TopicPartition, int]]:
-    """Three partitions: an end in the midst of records, one behind a marker, and one without an end."""
+    """Three partitions: an end in the midst of records, one behind a marker, and one that nobody named."""
     cluster = Cluster(random.Random(seed))
     for partition in PARTITIONS:
         for number in range(COUNT):

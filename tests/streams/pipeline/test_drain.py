@@ -130,7 +130,7 @@ async def test_what_other_members_hold_is_done_when_it_is_committed() -> None:
     assert look.held_up == (0.0, "")
     standby.consumer.offset = 5
     assert await look.reached()
-    # Without a committed offset every record is either deleted or unread.
+    # Where nothing is committed, all there is stands before the beginning, or waits.
     standby.consumer.offset = None
     assert not await look.reached()
     topics.written[ONE] = topics.readable[ONE] = 3

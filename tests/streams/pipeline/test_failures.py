@@ -31,7 +31,7 @@ def letter(
 
 def notes(record: OutputRecord) -> dict[str, str]:
     names = [name for name, _ in record.headers]
-    assert len(names) == len(set(names)), "consumers read a duplicate name differently"
+    assert len(names) == len(set(names)), "a name that stands twice is read differently by every reader"
     return {name: value.decode() for name, value in record.headers if value is not None}
 
 

@@ -25,7 +25,7 @@ HELD, NEXT = TopicPartition("in", 0), TopicPartition("in", 1)
 
 @virtually
 async def test_work_that_comes_after_work_that_has_moved_away_is_begun_though_the_breaker_was_open() -> None:
-    """Intake is paused while the breaker is open, so no record would come to probe and close it."""
+    """Intake rests while it is open, so nothing would come that could find out and close it."""
     cluster = Cluster(random.Random(1))
     end = cluster.write(NEXT, b"a", 0.0) + 1
     process = Process(cluster, PipelineSettings(drain_seconds=2.0))

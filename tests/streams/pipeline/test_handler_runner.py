@@ -203,7 +203,7 @@ async def test_attempts_are_bounded_and_the_last_reason_is_told() -> None:
     outcome = await come_to_an_end(handler_of(never), clock=clock)
     assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "rate_limited after 4 tries: call 4")
     assert len(calls) == 4
-    assert len(clock.pauses) == 3, "no pause after the last attempt"
+    assert len(clock.pauses) == 3, "after the last try nobody waits"
 
 
 @given(st.floats(0, 1, exclude_max=True))
@@ -362,7 +362,7 @@ async def test_a_world_that_does_not_answer_in_time_is_asked_again() -> None:
 
 
 class Recorded(Breaker):
-    """Records its calls; its turns are the given ones, each a probe or not."""
+    """Records what it is told; its turns are the given ones, each a probe or not."""
 
     def __init__(self, clock: VirtualClock, *turns: bool) -> None:
         super().__init__(BreakerSettings(), clock)
@@ -390,7 +390,7 @@ class Recorded(Breaker):
 
 
 async def breaker_calls(breaker: Recorded, first: Ask | Retry, *replies: Reply) -> list[Any]:
-    """The calls of the breaker while a handler asks once for each attempt and gets these replies."""
+    """What the breaker is told while a handler asks once a try and gets these replies."""
     runner = decider_of(World(replies=list(replies)), VirtualClock(), breaker)
     await runner.finish(PAGE, first, record="one")
     return breaker.calls
@@ -436,7 +436,7 @@ async def test_a_wait_in_line_is_most_of_the_wish_or_of_the_longest_pause(wish: 
 class Forever(World):
     async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
         await asyncio.Event().wait()
-        raise AssertionError("the event is never set")
+        raise AssertionError("nobody sets it")
 
 
 @pytest.mark.parametrize("answer", [ask(), UNAVAILABLE], ids=["while the world answers", "between two tries"])
@@ -451,7 +451,7 @@ async def test_cancellation_passes(answer: Ask | Retry) -> None:
 
 async def test_where_no_model_can_be_asked_a_record_waits_and_uses_no_try_up() -> None:
     """One record is enough for intake to rest; it goes on when the model is back, after more tries than it has."""
-    clock, services = VirtualClock(), World(replies=[ModelUnavailable("no server")] * 19)
+    clock, services = VirtualClock(), World(replies=[ModelUnavailable("nobody there")] * 19)
     breaker, told = Breaker(BreakerSettings(), clock), list[bool]()
     breaker.listen(lambda: told.append(breaker.closed))
     assert await decider_of(services, clock, breaker).finish(PAGE, ask(), record=1) == AttemptResult(DROP, 1)
@@ -470,7 +470,7 @@ async def test_who_waits_for_an_answer_is_told_at_once_of_what_does_not_pass(las
 
 
 async def test_a_breaker_s_cause_has_no_words_of_a_model_s_server() -> None:
-    """They may repeat the request, and the cause is logged and shown by health probes."""
+    """They may repeat what was asked, and the cause is logged and shown to whoever asks for the process's health."""
     clock, causes = VirtualClock(), list[str]()
     services = World(replies=[ModelUnavailable("status 401: you asked 'is Ann ill?'", cause="status 401")] * 3)
 
@@ -482,12 +482,12 @@ async def test_a_breaker_s_cause_has_no_words_of_a_model_s_server() -> None:
     breaker = Listened(BreakerSettings(), clock)
     breaker.listen(lambda: causes.append(breaker.cause))
     await decider_of(services, clock, breaker).finish(PAGE, ask(), record=1)
-    assert len(causes) > 3, "opened, a failed probe, closed"
+    assert len(causes) > 3, "opened, probed in vain, closed"
     assert set(causes) == {"status 401"}
 
 
 async def test_who_gets_no_turn_waits_in_line_and_opens_no_breaker() -> None:
-    """A backlog at a model that works: it uses up no attempt, opens no breaker, and is no stalled work."""
+    """A backlog at a model that is well: no try is used up, and nobody speaks of an outage or of stalled work."""
     clock, told, retried = VirtualClock(), list[bool](), list[Retry]()
     services = World(replies=[ModelUnavailable("no turn", 60.0, busy=True)] * 19)
     breaker = Breaker(BreakerSettings(failures=1), clock)
@@ -496,4 +496,4 @@ async def test_who_gets_no_turn_waits_in_line_and_opens_no_breaker() -> None:
     assert await runner.finish(PAGE, ask(), record=1) == AttemptResult(DROP, 1)
     assert (told, retried) == ([], [])
     assert clock.pauses == [45.0] * 19
-    assert breaker.closed_at == 45.0 * 18, "the last time that the service was busy"
+    assert breaker.closed_at == 45.0 * 18, "the last time somebody was told to wait"

@@ -95,7 +95,7 @@ def test_every_problem_is_told(settings: Settings) -> None:
 def test_a_process_is_ready_when_every_group_has_its_partitions_open(settings: Settings) -> None:
     health = health_of(settings, Group(), Group(handler=HANDLERS[1], opened=False))
     assert health.ready().problems == (f"assay.{HANDLERS[1].name}: partitions not open yet",)
-    assert health.alive().well, "waiting is no reason for a restart"
+    assert health.alive().well, "nobody is restarted for waiting"
 
 
 class StumblingClock(VirtualClock):

@@ -240,7 +240,7 @@ def test_what_a_run_has_written_and_what_a_replay_reads_is_told_apart(group: Lan
     assert lanes.pop("handler_duration_seconds_sum") == lane
     assert lanes == dict.fromkeys(("transactions_total", "consumer_lag_records", "breaker_open"), group)
     ages = registry.get_sample_value("assay_event_age_seconds_count", {"handler": "toy"})
-    assert ages == (lane == "live"), "replayed records have no age"
+    assert ages == (lane == "live"), "what is done again is as old as it is, and late for nobody"
 
 
 def test_queries_are_counted_with_their_time_their_labels_and_their_stages() -> None:

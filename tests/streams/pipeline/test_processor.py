@@ -345,7 +345,7 @@ def test_every_outcome_is_counted_once_by_reason_and_lane() -> None:
     for lane in ("live", "replay"):
         labels = {"tier": "C", "trust_label": "LOW", "lane": lane}
         assert bench.registry.get_sample_value("assay_pages_scored_total", labels) == 1
-    assert bench.count("event_age_seconds_count") == 2, "records of a backfill have no age"
+    assert bench.count("event_age_seconds_count") == 2, "a backfill is late for nobody"
 
 
 @pytest.mark.parametrize("timestamp", [-1, 2**62])

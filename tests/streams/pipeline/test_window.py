@@ -93,7 +93,7 @@ def test_misuse_is_refused() -> None:
 
 
 class WindowMachine(RuleBasedStateMachine):
-    """Any order of admissions, completions and commits, compared with a plain list."""
+    """Any order of admissions, completions and commits, held against a plain list."""
 
     def __init__(self) -> None:
         super().__init__()

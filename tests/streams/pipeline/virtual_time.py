@@ -1,4 +1,4 @@
-"""An event loop whose time passes only while no task can run. It can be stopped between any two steps."""
+"""An event loop whose time passes only where nobody has anything to do. It can be stopped between any two steps."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _NoWaiting(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time passes only while no task can run."""
+    """An event loop whose time passes only while nobody has anything to do."""
 
     def __init__(self) -> None:
         self._time = _NoWaiting()
@@ -65,7 +65,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def virtually(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Runs a test, or a function of it, in a loop whose time passes only while no task can run."""
+    """Has a test, or what it calls, run in a loop whose time passes only while nobody has anything to do."""
 
     @wraps(work)
     def run(*given: P.args, **named: P.kwargs) -> T:
@@ -90,7 +90,7 @@ class LoopClock:
 
 
 async def complaints() -> list[str]:
-    """The problems of the loop at the end: errors that were not retrieved, and tasks that still run."""
+    """What the loop has to complain about at the end: errors that nobody looked at, and tasks left behind."""
     await asyncio.sleep(0)
     gc.collect()
     left = asyncio.all_tasks() - {asyncio.current_task()}
