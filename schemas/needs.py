@@ -1,7 +1,7 @@
-"""The requests that a handler may make before it decides: pages, a model's answer, and the index.
+"""What a handler may ask of the world before it decides: pages, a model, and the index.
 
-A request is a value; it does not say how it is executed. The handler returns it in an ``Ask``. The shell executes it
-and calls the handler's ``read`` with all replies so far (``schemas.replies``), until ``read`` returns an outcome.
+A need is a value that says what is wanted and nothing of how it is had. The handler returns it as an ``Ask``; the shell
+provides it and calls the handler's ``read`` with all replies so far (``schemas.replies``), until an outcome comes.
 """
 
 from __future__ import annotations
@@ -159,10 +159,10 @@ Need = FetchPages | IndexDocument | AskModel | SearchVectors
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The handler makes a request before it can decide.
+    """The handler needs something of the world before it can decide.
 
     Attributes:
-        need: The request.
+        need: What it needs.
         state: What it has computed so far. The shell passes it to the handler's ``read`` together with the reply. It
             follows from the event, the rules and the replies, so ``read`` can compute it again where it has none.
     """

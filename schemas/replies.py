@@ -1,7 +1,7 @@
-"""The replies to a handler's requests: the data, or why it is not available.
+"""What a handler is told when it has asked for something: what it wanted, or why that could not be had.
 
-A reply is what came from outside, unchanged: bytes of a page, text of a model, hits with their payloads. The handler
-judges it.
+A reply is what came from outside, unjudged: bytes of a page, text of a model, hits with their payloads. What is made of
+it is the handler's.
 """
 
 from __future__ import annotations

@@ -56,20 +56,24 @@ class TopicState:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstRecord:
-    """The first record that a group has not read: its offset, and its timestamp in seconds since 1970."""
-
-    offset: int
-    timestamp: float
-
-
-@dataclass(frozen=True, slots=True)
 class Extent:
-    """A partition from its first offset to its last stable one, and the first record that a group has not read."""
+    """A partition from its first offset to its last stable one.
+
+    ``first`` is the offset of the first record that a group has not read, and its timestamp in seconds since 1970.
+    """
 
     beginning: int
     end: int
-    first: FirstRecord | None = None
+    first: tuple[int, float] | None = None
+
+    @property
+    def unread(self) -> int:
+        """Offsets from the first unread record to the end."""
+        return 0 if self.first is None else self.end - self.first[0]
+
+    def age(self, now: float) -> float:
+        """Seconds since the first unread record was produced; 0 if its producer's clock is ahead of ours."""
+        return 0.0 if self.first is None else max(0.0, now - self.first[1])
 
 
 async def read_groups(admin: Any, groups: Sequence[str]) -> dict[str, GroupState]:
@@ -126,7 +130,7 @@ async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None])
 
 async def _first_records(
     reader: Any, behind: Collection[tuple[TopicPartition, int]], ends: Mapping[TopicPartition, int]
-) -> dict[tuple[TopicPartition, int], FirstRecord]:
+) -> dict[tuple[TopicPartition, int], tuple[int, float]]:
     """The first record at or after each offset and before the end; places without one are left out."""
     found = {}
     left = set(behind)
@@ -136,7 +140,7 @@ async def _first_records(
         spans = {partition: (start, ends[partition]) for partition, start in turn.items()}
         async for record in records_between(reader, spans, limit_seconds=_SECONDS, first_only=True):
             partition = TopicPartition(record.topic, record.partition)
-            found[partition, turn[partition]] = FirstRecord(record.offset, record.timestamp / 1000)
+            found[partition, turn[partition]] = record.offset, record.timestamp / 1000
         left -= set(turn.items())
     return found
 

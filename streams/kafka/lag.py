@@ -15,7 +15,7 @@ from aiokafka import TopicPartition
 from schemas.dead import dead_letter_topic
 from streams.clock import Clock
 from streams.kafka.clients import make_admin, opened
-from streams.kafka.groups import Extent, FirstRecord, GroupState, TopicState, read_extents, read_groups, read_topics
+from streams.kafka.groups import Extent, GroupState, TopicState, read_extents, read_groups, read_topics
 from streams.kafka.settings import KafkaSettings
 from streams.topology import Handler
 
@@ -161,10 +161,9 @@ async def read_dead_letters(
     found = []
     for handler, name in names.items():
         state = topics[prefix + name]
-        firsts = [extents["", TopicPartition(prefix + name, number)] for number in state.partitions]
+        own = [extents["", TopicPartition(prefix + name, number)] for number in state.partitions]
         if state.exists:
-            records = sum(_unread(extent) for extent in firsts)
-            oldest = max((_age(extent.first, now) for extent in firsts), default=0.0)
+            records, oldest = sum(its.unread for its in own), max((its.age(now) for its in own), default=0.0)
             found.append(DeadLettersStanding(handler, name, records, oldest))
     return found
 
@@ -206,7 +205,7 @@ def _lag(
         place = TopicPartition(reading.topic, number)
         extent, committed = extents[reading.group, place], group.offsets.get(place)
         lost = max(0, extent.beginning - committed) if committed is not None else 0
-        partitions.append(PartitionLag(number, committed, extent.end, _unread(extent), _age(extent.first, now), lost))
+        partitions.append(PartitionLag(number, committed, extent.end, extent.unread, extent.age(now), lost))
     seconds = max((partition.seconds for partition in partitions), default=0.0)
     records = sum(partition.records for partition in partitions)
     left = None if topic.retention_seconds is None or not records else max(0.0, topic.retention_seconds - seconds)
@@ -223,12 +222,3 @@ def _lag(
         plan=reading.plan,
         partitions=tuple(partitions),
     )
-
-
-def _unread(extent: Extent) -> int:
-    return 0 if extent.first is None else extent.end - extent.first.offset
-
-
-def _age(first: FirstRecord | None, now: float) -> float:
-    # A producer's clock may be ahead of ours.
-    return 0.0 if first is None else max(0.0, now - first.timestamp)

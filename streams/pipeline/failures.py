@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64encode
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple, Self
 
@@ -61,8 +60,7 @@ class Origin(NamedTuple):
         return cls(topic, number, at, _number(timestamp), _number(attempts) or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """A record with what its headers say, which are read once."""
 
     record: ConsumerRecord

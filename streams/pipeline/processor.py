@@ -6,7 +6,7 @@ Each input gives its output records, one dead letter, one retry record, or nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, assert_never
 
 import structlog
@@ -132,7 +132,7 @@ class RecordProcessor:
         at, span = self._clock.monotonic(), self._spans(record)
         input_ = Input.of(record, retried=self._tier is not None)
         if span.traceparent is not None:
-            input_ = replace(input_, provenance=input_.provenance._replace(traceparent=span.traceparent))
+            input_ = input_._replace(provenance=input_.provenance._replace(traceparent=span.traceparent))
         return Started(input_, at, span)
 
     def _fail(self, started: Started, error: Exception) -> Done:
@@ -160,7 +160,7 @@ class RecordProcessor:
                 return Done.of()
             case Retry():
                 origin = input_.origin._replace(attempts=input_.origin.attempts + attempts)
-                input_ = replace(input_, origin=origin)
+                input_ = input_._replace(origin=origin)
                 tier = next_tier(self._handler.tiers, self._tier, outcome.after_seconds)
                 if tier is not None:
                     self._note(started, "retry", outcome.reason)

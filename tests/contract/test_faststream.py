@@ -34,7 +34,7 @@ MIXED = (
 )
 TURNS = 200
 """Of the event loop, in which whatever follows from a poll has come about."""
-RAW: dict[str, Any] = {"parser": _parse, "decoder": _decode}
+AS_THEY_CAME: dict[str, Any] = {"parser": _parse, "decoder": _decode}
 
 
 class Consumer:
@@ -127,7 +127,7 @@ class Intake:
 
 
 async def test_with_parser_and_decoder_replaced_every_record_arrives_as_it_came() -> None:
-    intake = Intake(MIXED, **RAW)
+    intake = Intake(MIXED, **AS_THEY_CAME)
     async with intake.running():
         await intake.until_polled_out()
     assert len(intake.got) == len(MIXED)
@@ -145,7 +145,7 @@ async def test_without_one_bad_header_loses_the_whole_batch(options: dict[str, A
 
 async def test_the_next_poll_begins_when_intake_has_returned() -> None:
     """So at the start of a poll everything that was delivered before has been through intake."""
-    intake = Intake(MIXED[:1], MIXED[1:2], MIXED[2:3], **RAW)
+    intake = Intake(MIXED[:1], MIXED[1:2], MIXED[2:3], **AS_THEY_CAME)
     async with intake.running():
         await intake.until_polled_out()
     assert [what for what in intake.asked if what in {"poll", "intake"}] == ["poll", "intake"] * 3
@@ -160,7 +160,7 @@ async def test_an_error_in_intake_loses_its_batch_in_silence() -> None:
             failed.append(records)
             raise RuntimeError("a bug")
 
-    intake = Intake(MIXED[:1], MIXED[1:2], handle=fail_once, **RAW)
+    intake = Intake(MIXED[:1], MIXED[1:2], handle=fail_once, **AS_THEY_CAME)
     async with intake.running():
         await intake.until_polled_out()
     assert [record.offset for record in intake.got] == [1]
@@ -176,7 +176,7 @@ async def test_polling_goes_on_after_a_poll_that_failed(error: Exception, monkey
         await asyncio.sleep(0)
 
     monkeypatch.setattr(anyio, "sleep", at_once)
-    intake = Intake(error, MIXED[:1], **RAW)
+    intake = Intake(error, MIXED[:1], **AS_THEY_CAME)
     async with intake.running():
         await intake.until_polled_out()
     assert [record.offset for record in intake.got] == [0]
@@ -184,7 +184,7 @@ async def test_polling_goes_on_after_a_poll_that_failed(error: Exception, monkey
 
 
 async def test_the_consumer_is_made_by_the_builder_of_the_brokers_configuration() -> None:
-    intake = Intake(**RAW)
+    intake = Intake(**AS_THEY_CAME)
     async with intake.running() as consumer:
         assert intake.subscriber.consumer is consumer
         assert intake.asked[:2] == ["subscribe ['in']", "start"]
@@ -199,7 +199,7 @@ async def test_manual_acknowledgement_turns_auto_commit_off_and_options_reach_th
         heartbeat_interval_ms=3000,
         rebalance_timeout_ms=90_000,
         max_poll_interval_ms=3_600_000,
-        **RAW,
+        **AS_THEY_CAME,
     )
     async with intake.running() as consumer:
         options = consumer.options
@@ -213,7 +213,7 @@ async def test_manual_acknowledgement_turns_auto_commit_off_and_options_reach_th
 
 async def test_a_broker_that_only_consumes_connects_to_nothing_by_itself() -> None:
     """Nobody listens where this broker looks; a producer's connection would fail."""
-    intake = Intake(**RAW)
+    intake = Intake(**AS_THEY_CAME)
     async with asyncio.timeout(30):
         await intake.broker.connect()
         await intake.broker.stop()
@@ -232,7 +232,7 @@ async def test_a_listener_is_told_before_anybody_else_has_a_turn() -> None:
             self.told = ("revoked", revoked)
 
     listener = Listener()
-    intake = Intake(listener=listener, **RAW)
+    intake = Intake(listener=listener, **AS_THEY_CAME)
     async with intake.running() as consumer:
         for what in ("assigned", "revoked"):
             call = getattr(consumer.listener, f"on_partitions_{what}")({PARTITION})
@@ -242,7 +242,7 @@ async def test_a_listener_is_told_before_anybody_else_has_a_turn() -> None:
 
 
 async def test_a_stop_ends_polling_before_the_consumer_is_stopped() -> None:
-    intake = Intake(MIXED[:1], **RAW)
+    intake = Intake(MIXED[:1], **AS_THEY_CAME)
     async with intake.running() as consumer:
         await intake.until_polled_out()
     consumer.polls = [MIXED[1:]]
