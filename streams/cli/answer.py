@@ -64,7 +64,7 @@ def answer(
         Path | None, typer.Option(help="Answer from these instead of the index's: one a line, or an array.")
     ] = None,
     no_model: Annotated[bool, typer.Option("--no-model", help="Quote the sources instead of asking a model.")] = False,
-    app: Annotated[str, typer.Option(metavar="URL", help="The application that searches; detected by default.")] = "",
+    app: Annotated[str, typer.Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

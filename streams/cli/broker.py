@@ -20,10 +20,10 @@ def broker(
     as_json: AsJson = False,
 ) -> int:
     """Run a real Apache Kafka on this machine; no Docker needed."""
-    return run_broker(port or None, data, as_json)
+    return run_broker(port or None, data, as_json=as_json)
 
 
-def run_broker(port: int | None, data_dir: Path | None, as_json: bool) -> int:
+def run_broker(port: int | None, data_dir: Path | None, *, as_json: bool) -> int:
     """Runs Kafka on a port of 127.0.0.1, a free one where None; returns 1 if it cannot start, or ends by itself."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:

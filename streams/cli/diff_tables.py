@@ -29,7 +29,7 @@ _SHOWN_CHARACTERS = 300
 _WAYS = ("up", "down", "into the dead letters", "out of the dead letters")
 
 
-def show_differences(comparison: Comparison, same_rules: bool = False) -> None:
+def show_differences(comparison: Comparison, *, same_rules: bool = False) -> None:
     """Prints a comparison of pages or of results; with ``same_rules``, also that the configurations decide alike."""
     console = table_console()
     if same_rules:

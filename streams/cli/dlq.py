@@ -165,48 +165,45 @@ def run_list(
     plan: str = "",
 ) -> int:
     """Counts the dead letters of live traffic, or of a replay, or lists each; 1 if the replay has no topics."""
-    work = _list(settings, selection, each=each, everything=everything, as_json=as_json, plan=plan)
-    return run_with_kafka("dlq list", settings, work)
 
-
-async def _list(
-    settings: Settings, selection: Selection, *, each: bool, everything: bool, as_json: bool, plan: str
-) -> int:
-    counts: dict[tuple[str, str], _Count] = {}
-    async with DeadLetterReader(settings, selection, plan) as found:
-        if plan and not found.partitions:
-            tell("dlq list", f"no dead letters are kept of a replay {plan!r}; `assay replay list` shows the plans")
-            return 1
-        for handler, partition in found.partitions:
-            runs = await found.redriven(partition)
-            async for letter in found.read(handler, partition, runs):
-                if not selection.means(handler, letter.record.key, letter.note):
-                    continue
-                if each and (everything or letter.redriven_by is None):
-                    print(json.dumps(_described(letter)) if as_json else _line(letter), flush=True)
-                counts.setdefault((handler, letter.note.reason), _Count()).add(letter)
-    if each:
+    async def work() -> int:
+        counts: dict[tuple[str, str], _Count] = {}
+        async with DeadLetterReader(settings, selection, plan) as found:
+            if plan and not found.partitions:
+                tell("dlq list", f"no dead letters are kept of a replay {plan!r}; `assay replay list` shows the plans")
+                return 1
+            for handler, partition in found.partitions:
+                runs = await found.redriven(partition)
+                async for letter in found.read(handler, partition, runs):
+                    if not selection.means(handler, letter.record.key, letter.note):
+                        continue
+                    if each and (everything or letter.redriven_by is None):
+                        print(json.dumps(_described(letter)) if as_json else _line(letter), flush=True)
+                    counts.setdefault((handler, letter.note.reason), _Count()).add(letter)
+        if each:
+            return 0
+        rows = [
+            {
+                "handler": handler,
+                "reason": reason,
+                "waiting": count.waiting,
+                "redriven": count.redriven,
+                "bytes": count.size,
+                "oldest": count.oldest,
+                "newest": count.newest,
+            }
+            for (handler, reason), count in sorted(counts.items())
+            if everything or count.waiting
+        ]
+        if as_json:
+            print(json.dumps({"waiting": sum(count.waiting for count in counts.values()), "letters": rows}))
+        elif not rows:
+            print("no dead letters are waiting")
+        else:
+            _print_rows(rows)
         return 0
-    rows = [
-        {
-            "handler": handler,
-            "reason": reason,
-            "waiting": count.waiting,
-            "redriven": count.redriven,
-            "bytes": count.size,
-            "oldest": count.oldest,
-            "newest": count.newest,
-        }
-        for (handler, reason), count in sorted(counts.items())
-        if everything or count.waiting
-    ]
-    if as_json:
-        print(json.dumps({"waiting": sum(count.waiting for count in counts.values()), "letters": rows}))
-    elif not rows:
-        print("no dead letters")
-    else:
-        _print_rows(rows)
-    return 0
+
+    return run_with_kafka("dlq list", settings, work())
 
 
 def run_show(
@@ -219,55 +216,53 @@ def run_show(
         known = ", ".join(one.name for one in HANDLERS)
         tell("dlq show", f"name it HANDLER/PARTITION/OFFSET, as `assay dlq list --each` prints it; handlers: {known}")
         return 2
-    return run_with_kafka("dlq show", settings, _show(settings, name, value_to=value_to, as_json=as_json, plan=plan))
 
+    async def work() -> int:
+        letter = None
+        async with DeadLetterReader(settings, Selection((handler,)), plan) as found:
+            for _, at in found.partitions:
+                if at.partition == int(partition):
+                    letter = await anext(found.read(handler, at, await found.redriven(at), int(offset)), None)
+        if letter is None or letter.id != name:
+            of_plan = f" of the replay {plan!r}" if plan else ""
+            tell("dlq show", f"there is no dead letter {name}{of_plan}; it was purged, or its retention is over")
+            return 1
+        value = letter.record.value or b""
+        if value_to == "-":
+            sys.stdout.buffer.write(value)
+        elif value_to is not None:
+            await asyncio.to_thread(Path(value_to).write_bytes, value)
+            print(f"{len(value)} bytes written to {value_to}")
+        elif as_json:
+            print(json.dumps(_described(letter) | {"headers": _headers(letter), "value": _value(value, len(value))}))
+        else:
+            for what, text in (_described(letter) | _headers(letter)).items():
+                print(f"{printable(what):24} {printable(str(text))}")
+            print(f"{'value':24} {printable(str(_value(value, _SHOWN_BYTES)))}")
+        return 0
 
-async def _show(settings: Settings, name: str, *, value_to: str | None, as_json: bool, plan: str) -> int:
-    handler_name, number, offset = name.split("/")
-    letter = None
-    async with DeadLetterReader(settings, Selection((handler_name,)), plan) as found:
-        for _, partition in found.partitions:
-            if partition.partition == int(number):
-                runs = await found.redriven(partition)
-                letter = await anext(found.read(handler_name, partition, runs, int(offset)), None)
-    if letter is None or letter.id != name:
-        of_plan = f" of the replay {plan!r}" if plan else ""
-        tell("dlq show", f"there is no dead letter {name}{of_plan}; it may have been purged, or its retention is over")
-        return 1
-    value = letter.record.value or b""
-    if value_to == "-":
-        sys.stdout.buffer.write(value)
-    elif value_to is not None:
-        await asyncio.to_thread(Path(value_to).write_bytes, value)
-        print(f"{len(value)} bytes written to {value_to}")
-    elif as_json:
-        print(json.dumps(_described(letter) | {"headers": _headers(letter), "value": _value(value, len(value))}))
-    else:
-        for what, text in (_described(letter) | _headers(letter)).items():
-            print(f"{printable(what):24} {printable(str(text))}")
-        print(f"{'value':24} {printable(str(_value(value, _SHOWN_BYTES)))}")
-    return 0
+    return run_with_kafka("dlq show", settings, work())
 
 
 def run_redrive(settings: Settings, selection: Selection, options: RedriveOptions, *, as_json: bool = False) -> int:
     """Sends dead letters again; after trouble with Kafka, what was committed is not sent twice."""
-    return run_with_kafka("dlq redrive", settings, _redrive(settings, selection, options, as_json))
 
-
-async def _redrive(settings: Settings, selection: Selection, options: RedriveOptions, as_json: bool) -> int:
-    with ProgressLine("dlq redrive", "sending again") as advance:
-        done = await redrive(settings, selection, options, advance)
-    rows = [{"handler": h, "reason": r, "topic": t, "letters": n} for (h, r, t), n in sorted(done.targets.items())]
-    if as_json:
-        sent = 0 if options.dry_run else done.sent
-        counts = {"run": options.run_id, "dry_run": options.dry_run, "matched": done.matched, "redriven": sent}
-        print(json.dumps(counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows}))
+    async def work() -> int:
+        with ProgressLine("dlq redrive", "sending again") as advance:
+            done = await redrive(settings, selection, options, advance)
+        rows = [{"handler": h, "reason": r, "topic": t, "letters": n} for (h, r, t), n in sorted(done.targets.items())]
+        if as_json:
+            sent = 0 if options.dry_run else done.sent
+            counts = {"run": options.run_id, "dry_run": options.dry_run, "matched": done.matched, "redriven": sent}
+            print(json.dumps(counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows}))
+            return 0
+        for row in rows:
+            print(f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}")
+        skipped = "".join(f", {count} skipped ({why})" for why, count in sorted(done.skipped.items()))
+        print(f"{done.sent} {'would be sent' if options.dry_run else f'sent again as run {options.run_id}'}{skipped}")
         return 0
-    for row in rows:
-        print(f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}")
-    skipped = "".join(f", {count} skipped ({why})" for why, count in sorted(done.skipped.items()))
-    print(f"{done.sent} {'would be sent' if options.dry_run else f'sent again as run {options.run_id}'}{skipped}")
-    return 0
+
+    return run_with_kafka("dlq redrive", settings, work())
 
 
 def run_purge(
@@ -279,21 +274,24 @@ def run_purge(
     as_json: bool = False,
 ) -> int:
     """Deletes dead letters, oldest first."""
-    return run_with_kafka("dlq purge", settings, _purge(settings, selection, only_redriven, dry_run, as_json))
 
-
-async def _purge(settings: Settings, selection: Selection, only_redriven: bool, dry_run: bool, as_json: bool) -> int:
-    done = await purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run)
-    if as_json:
-        counts = {"deleted": 0 if dry_run else done.deleted, "would_delete": done.deleted, "held_back": done.held_back}
-        print(json.dumps(counts | {"not_sent_again": done.not_sent_again, "dry_run": dry_run}))
+    async def work() -> int:
+        done = await purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run)
+        if as_json:
+            counts = {
+                "deleted": 0 if dry_run else done.deleted,
+                "would_delete": done.deleted,
+                "held_back": done.held_back,
+            }
+            print(json.dumps(counts | {"not_sent_again": done.not_sent_again, "dry_run": dry_run}))
+            return 0
+        deleted = "would be deleted" if dry_run else "deleted"
+        print(f"{done.deleted} {deleted}, {done.not_sent_again} of them never sent again")
+        if done.held_back:
+            print(f"{done.held_back} more are behind dead letters that stay; Kafka can delete only the oldest records")
         return 0
-    print(
-        f"{done.deleted} {'would be deleted' if dry_run else 'deleted'}, {done.not_sent_again} of them never sent again"
-    )
-    if done.held_back:
-        print(f"{done.held_back} more are behind dead letters that stay; Kafka can delete only the oldest records")
-    return 0
+
+    return run_with_kafka("dlq purge", settings, work())
 
 
 def _described(letter: DeadLetterRecord) -> dict[str, Any]:

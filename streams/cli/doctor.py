@@ -78,7 +78,7 @@ def examine(settings: Settings, *, ask_models: bool) -> Iterator[Finding]:
     yield from check_trees(settings)
     yield check_port(settings.http)
     yield from check_fetching(settings.fetch)
-    yield from check_models(settings, ask_models)
+    yield from check_models(settings, ask=ask_models)
     yield check_folder("cache", cache_folder(), "ASSAY_CACHE_DIR")
     if not named:
         yield check_folder("local data", Path(tempfile.gettempdir()), "TMPDIR")

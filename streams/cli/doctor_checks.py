@@ -83,7 +83,7 @@ def check_packages() -> Finding:
     return Finding("packages", "ok", f"all {len(names)} are there")
 
 
-def check_java(needed: bool) -> Finding:
+def check_java(*, needed: bool) -> Finding:
     """Whether there is a Java for the local Kafka, which is needed if no cluster is configured."""
     try:
         return Finding("Java", "ok", find_java())
@@ -91,7 +91,7 @@ def check_java(needed: bool) -> Finding:
         return Finding("Java", "fail" if needed else "warn", str(error))
 
 
-def check_jars(cache: Path, needed: bool) -> Finding:
+def check_jars(cache: Path, *, needed: bool) -> Finding:
     """Whether the local Kafka's jars are in the cache, or could be fetched."""
     if are_cached(cache):
         return Finding("local Kafka", "ok", f"{KAFKA_VERSION} in {cache}")

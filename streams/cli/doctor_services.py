@@ -123,7 +123,7 @@ _LITTLE = 0.1
 """The share of the day's budget below which the rest gets a warning."""
 
 
-def check_models(settings: Settings, ask: bool) -> Iterator[Finding]:
+def check_models(settings: Settings, *, ask: bool) -> Iterator[Finding]:
     """Whether the models can be used and paid answers be kept, and what was spent; ``ask`` also lists the models."""
     names = {handler.name: settings.model_of(handler.name) for handler in HANDLERS if handler.asks_models}
     for remark in remarks_on(settings.llm, settings.models, names):

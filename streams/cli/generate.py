@@ -45,7 +45,7 @@ def generate(
     if prometheus is not None:
         if check or release:
             raise typer.BadParameter("it cannot be used with --check or --release", param_hint="'--prometheus'")
-        return write_prometheus(load_settings(config), prometheus, as_json)
+        return write_prometheus(load_settings(config), prometheus, as_json=as_json)
     if config is not None:
         raise typer.BadParameter("the files of the checkout derive from its own config/", param_hint="'--config'")
     return run_generate(check=check, as_json=as_json, keep=release)
@@ -94,7 +94,7 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
     return 1 if (check and found) or gone or broken else 0
 
 
-def write_prometheus(settings: Settings, folder: Path, as_json: bool) -> int:
+def write_prometheus(settings: Settings, folder: Path, *, as_json: bool) -> int:
     """Writes Prometheus's scrape configuration and rules for the settings in force; needs no checkout.
 
     Returns:

@@ -68,7 +68,7 @@ def query(
     no_model: Annotated[bool, typer.Option("--no-model", help="Ask the offline judge instead of a model.")] = False,
     context: Annotated[bool, typer.Option("--context", help="Print the context that a model would get.")] = False,
     prompt: Annotated[Role | None, typer.Option(help="Print the prompt of this role.")] = None,
-    app: Annotated[str, typer.Option(metavar="URL", help="URL of the application to ask; detected by default.")] = "",
+    app: Annotated[str, typer.Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

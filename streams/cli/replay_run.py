@@ -147,13 +147,13 @@ def carry_out(command: str, settings: Settings, name: str, work: Work, *, http: 
     configure_logs("warning", settings.logs.format)
     os.nice(_POLITE)
     try:
-        return run_with_kafka(command, settings, _carry_out(command, settings, name, work, http, as_json))
+        return run_with_kafka(command, settings, _carry_out(command, settings, name, work, http=http, as_json=as_json))
     except (IndexSettingsError, PortTakenError, JournalError) as error:
         tell(command, str(error))
         return 1
 
 
-async def _carry_out(command: str, settings: Settings, name: str, work: Work, http: bool, as_json: bool) -> int:
+async def _carry_out(command: str, settings: Settings, name: str, work: Work, *, http: bool, as_json: bool) -> int:
     stop, began = stop_on_signals(), time.monotonic()
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)

@@ -64,35 +64,33 @@ def run_tail(
     if not is_start(start):
         tell("tail", f"--from takes earliest, latest or an offset, not {start!r}")
         return 2
-    return run_with_kafka("tail", settings, _tail(topic, settings, start, max_records, as_json, follow))
 
+    async def work() -> int:
+        partitions = await partitions_of(topic, settings.kafka)
+        if not partitions:
+            tell("tail", no_topic(topic, settings.kafka))
+            return 2
+        async with opened(make_reader(settings.kafka)) as reader:
+            reader.assign(partitions)
+            ends = await reader.end_offsets(partitions)
+            await seek_to(reader, partitions, ends, start)
+            console = Console(highlight=False, soft_wrap=True)
+            shown = 0
+            while max_records is None or shown < max_records:
+                room = None if max_records is None else max_records - shown
+                batch = await reader.getmany(timeout_ms=300, max_records=room)
+                records = [r for p, some in batch.items() for r in some if follow or r.offset < ends[p]]
+                for record in sorted(records, key=lambda r: r.timestamp):
+                    shown += 1
+                    if as_json:
+                        print(as_json_line(record), flush=True)
+                    else:
+                        console.print(as_line(record))
+                if not follow and all([await reader.position(p) >= ends[p] for p in partitions]):
+                    break
+        return 0
 
-async def _tail(
-    topic: str, settings: Settings, start: str, max_records: int | None, as_json: bool, follow: bool
-) -> int:
-    partitions = await partitions_of(topic, settings.kafka)
-    if not partitions:
-        tell("tail", no_topic(topic, settings.kafka))
-        return 2
-    async with opened(make_reader(settings.kafka)) as reader:
-        reader.assign(partitions)
-        ends = await reader.end_offsets(partitions)
-        await seek_to(reader, partitions, ends, start)
-        console = Console(highlight=False, soft_wrap=True)
-        shown = 0
-        while max_records is None or shown < max_records:
-            room = None if max_records is None else max_records - shown
-            batch = await reader.getmany(timeout_ms=300, max_records=room)
-            records = [r for p, some in batch.items() for r in some if follow or r.offset < ends[p]]
-            for record in sorted(records, key=lambda r: r.timestamp):
-                shown += 1
-                if as_json:
-                    print(as_json_line(record), flush=True)
-                else:
-                    console.print(as_line(record))
-            if not follow and all([await reader.position(p) >= ends[p] for p in partitions]):
-                break
-    return 0
+    return run_with_kafka("tail", settings, work())
 
 
 def is_start(text: str) -> bool:

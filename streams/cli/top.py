@@ -119,7 +119,7 @@ SORTS: Mapping[str, Callable[[Row], float]] = {
 """The orders of the rows by name; the first letter is the key on the screen."""
 
 
-def top_screen(view: View, sort: str, width: int, keys: bool = False) -> RenderableType:
+def top_screen(view: View, sort: str, width: int, *, keys: bool = False) -> RenderableType:
     """The screen, so many columns wide, sorted by a name of ``SORTS``; with ``keys`` it lists the keys."""
     parts: list[RenderableType] = [_head(view), _table(view, sort, width >= _WIDE), *_problems(view)]
     if keys:

@@ -46,7 +46,7 @@ def write_pages(path: Path, count: int, first: int = 0) -> None:
 
 
 async def numbers(installation: Installation) -> dict[bytes, list[int]]:
-    """The numbers of the pages that stand in the topic, by key, in their order."""
+    """The numbers of the pages in the topic, by key, in their order."""
     found = defaultdict(list)
     for record in await installation.read(PAGES):
         found[record.key].append(int(json.loads(record.value)["html"].split()[0][3:]))

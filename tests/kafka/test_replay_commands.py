@@ -134,5 +134,5 @@ async def test_where_nothing_stands_between_the_bounds_that_is_told(
     out_of_process, err_of_process = (text.decode() for text in await process.communicate())
     assert (status, process.returncode) == (0, 0)
     for told, summary in ((err, out), (err_of_process, out_of_process)):
-        assert f"warning: nothing stands on {CRAWLED} between --from and --to, for score_page" in told
+        assert f"warning: {CRAWLED} has no records between --from and --to for score_page" in told
         assert last_line(summary)["plan"] == "again"

@@ -1,4 +1,4 @@
-"""What ``assay lag`` tells of lags that are known, and to whom it answers."""
+"""What ``assay lag`` prints for known lags, and where it serves them."""
 
 import re
 from typing import Any

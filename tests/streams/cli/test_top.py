@@ -139,7 +139,7 @@ def test_a_view_has_what_workers_and_cluster_said() -> None:
 
 def drawn(width: int, sort: str = "topology", keys: bool = False, **console: Any) -> list[str]:
     out = io.StringIO()
-    Console(file=out, width=width, highlight=False, **console).print(top_screen(view(), sort, width, keys))
+    Console(file=out, width=width, highlight=False, **console).print(top_screen(view(), sort, width, keys=keys))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 

@@ -114,7 +114,7 @@ def test_answers_of_one_trial_are_the_input_of_the_next(assay: Any) -> None:
     scored = assay("try", "score_page", given=PAGE + b"\nnot json\n" + PAGE)
     assert outcomes(scored) == [("emit", None), ("dead", "undecodable"), ("emit", None)]
     indexed = assay("try", "index_page", given=scored.stdout)
-    # What died before has nothing for the next one, and stands where it stood.
+    # A line that died has no event for the next handler, and keeps its place.
     assert outcomes(indexed) == [("emit", None), ("drop", "nothing_to_do"), ("emit", None)]
     assert answers(indexed)[0]["events"][0]["topic"] == "documents.indexed.v1"
 
