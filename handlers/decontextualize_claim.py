@@ -34,7 +34,7 @@ from schemas.claims import (
 )
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel, Message, SearchVectors, ToolCall, ToolSpec
-from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Emit, Outcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, VectorHit, VectorsReply
 from schemas.rules import Rules, Section
 
@@ -70,6 +70,10 @@ class ModelSection(Section):
     """The ``model`` section (R-147)."""
 
     claimify: ClaimifySection = Field(default=ClaimifySection(), description="Models of the steps that make claims.")
+
+    def of_task(self, task: str) -> str:
+        """The model that this section names for a task; "" if it names none."""
+        return {"decontextualize_claim": self.claimify.decontextualization}.get(task, "")
 
 
 class ToolMapping(Section):
@@ -145,7 +149,7 @@ def read_judgment(claim: ExtractedClaim, replies: tuple[Reply, ...], rules: Deco
     """
     last = replies[-1]
     if isinstance(last, ModelUnavailable):
-        return Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds)
+        return last.retry()
     return _outcome(claim, replies, rules)
 
 

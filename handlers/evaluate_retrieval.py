@@ -35,7 +35,7 @@ from handlers.trust.sources import SourceRules
 from schemas.event import MAX_ITEMS, Score
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel
-from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Emit, Outcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.retrieval import (
     JudgeScores,
@@ -157,7 +157,7 @@ def read_retrieval(
     """Goes on with the judge's reply. An outage decides nothing; a failed reply leaves the fallback."""
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
-        return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
+        return reply.retry()
     shown = min(len(batch.retrieved_content), rules.retrievalEvaluation.maxSources)
     said = read_retrieval_reply(reply.text, shown) if isinstance(reply, ModelReply) else None
     if said is None:

@@ -35,7 +35,7 @@ from handlers.text.patterns import Patterns
 from schemas.event import MAX_ITEMS, Score
 from schemas.llm import LlmCall
 from schemas.needs import Ask
-from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Emit, Outcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.retrieval import RetrievalBatch
 from schemas.search import Recommendation, SearchEvaluated, SearchOutcome, SearchScoreSource
@@ -144,7 +144,7 @@ def read_search(
     """Goes on with the judge's reply. An outage decides nothing; a failed or malformed reply leaves the rubric."""
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
-        return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
+        return reply.retry()
     assessed = assessed or _assess(batch, rules)
     if isinstance(reply, ModelFailed):
         return _verdict(assessed, rules, SearchOutcome.FAILED, reply.call)

@@ -22,7 +22,7 @@ from handlers.text.scripts import is_ideographic
 from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, Message
-from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Emit, Outcome
 from schemas.relevance import (
     RelevanceJudged,
     RelevanceOutcome,
@@ -99,7 +99,7 @@ def read_relevance(
     """Goes on with the judge's word. A failed call keeps the source out (R-121); an outage decides nothing (C-20)."""
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
-        return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
+        return reply.retry()
     if isinstance(reply, ModelFailed):
         outcome = _FAILED.get(reply.call.outcome, RelevanceOutcome.ERROR)
         return _verdict(source, rules, outcome, reply.call, reply.detail)

@@ -105,7 +105,7 @@ def read_ranking(
     if isinstance(last, VectorsUnavailable):
         return Retry(RetryReason.UNAVAILABLE, last.detail)
     if isinstance(last, ModelUnavailable):
-        return Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds)
+        return last.retry()
     reply = last if isinstance(last, ModelReply | ModelFailed) else None
     found = next((reply for reply in replies if isinstance(reply, VectorsReply)), None)
     return _go_on(begun or _begin(request, found, rules), reply, rules)

@@ -8,7 +8,7 @@ so the same input under the same rules gives the same id for ever.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
 from uuid import UUID
@@ -30,7 +30,9 @@ def _no_nul(value: str) -> str:
 
 _SPECVERSION = ("ce_specversion", b"1.0")
 _MAX_NOTE = 1024
-"""Bytes of an envelope header that is believed: ids travel on into every output, and a longer one is none."""
+"""Bytes of an envelope header; a longer one is ignored, because every output carries the ids on."""
+_READ = frozenset(("x-root-id", "ce_id", "ce_correlationid", "traceparent", RUN_HEADER))
+"""The headers that ``Provenance`` reads."""
 
 T = TypeVar("T")
 MAX_ITEMS = 10_000
@@ -53,6 +55,16 @@ class Event(BaseModel):
 
     omit_none: ClassVar[bool] = False
     """Whether an absent optional field is left out on the wire (camelCase events) or written as null."""
+    time_field: ClassVar[str] = ""
+    """The optional field for which the timestamp of the record stands in."""
+
+    def arrived(self, produced_at: datetime | None) -> Self:
+        """The event as read from a record of that time (UTC): an absent time is filled in, and has a zone."""
+        if not self.time_field:
+            return self
+        own: datetime | None = getattr(self, self.time_field)
+        at = in_utc(own) or produced_at
+        return self if at is own else self.model_copy(update={self.time_field: at})
 
     def to_json(self) -> bytes:
         """The value as it travels: UTF-8 JSON under the wire names."""
@@ -69,6 +81,11 @@ class CamelEvent(Event):
     model_config = ConfigDict(alias_generator=to_camel)
 
     omit_none: ClassVar[bool] = True
+
+
+def in_utc(instant: datetime | None) -> datetime | None:
+    """An instant without a zone is in UTC; any other is unchanged."""
+    return instant.replace(tzinfo=UTC) if instant is not None and instant.tzinfo is None else instant
 
 
 def derive_id(*parts: object) -> str:
@@ -187,7 +204,11 @@ class Provenance(NamedTuple):
         """
         if not headers:
             return cls(fallback_identity, fallback_identity)
-        texts = {name: value.decode("utf-8", "replace") for name, value in headers if value and len(value) <= _MAX_NOTE}
+        texts = {
+            name: value.decode("utf-8", "replace")
+            for name, value in headers
+            if name in _READ and value and len(value) <= _MAX_NOTE
+        }
         identity = texts.get("x-root-id") or texts.get("ce_id") or fallback_identity
         return cls(
             identity=identity,

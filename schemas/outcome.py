@@ -65,12 +65,35 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceTrouble:
+    """The state of a service that answered no request at all, so that no other input fares better.
+
+    Attributes:
+        cause: For logs and probes. It contains no words of the service, which may repeat another user's request.
+        busy: The service works and all its turns are taken: a backlog, not a failure.
+        lasting: Waiting does not help, for example because a key is refused.
+    """
+
+    cause: str
+    busy: bool = False
+    lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Retry:
-    """The input could not be handled now. ``after_seconds`` is a provider's own wish, if it stated one."""
+    """The input could not be handled now.
+
+    Attributes:
+        reason: The metric label.
+        detail: For people.
+        after_seconds: The provider's Retry-After; None if it stated none.
+        trouble: None if only this input is known to have failed.
+    """
 
     reason: RetryReason
     detail: str = ""
     after_seconds: float | None = None
+    trouble: ServiceTrouble | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from datetime import date, datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -130,6 +130,8 @@ class CrawledPage(Event):
         context: Free text that the crawler wants to travel along.
     """
 
+    time_field: ClassVar[str] = "fetched_at"
+
     url: Text = Field(min_length=1, max_length=8192)
     html: str | None = None
     html_base64: Body | None = None
@@ -244,6 +246,8 @@ class ScoredPage(Event):
         label_source: What tier and label were read from: the score, or without one the tier of the source (C-41).
         config_version: The rules the score was computed under.
     """
+
+    time_field: ClassVar[str] = "fetched_at"
 
     url: Text = Field(min_length=1, max_length=8192)
     final_url: str | None = None

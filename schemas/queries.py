@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     AliasChoices,
@@ -155,6 +155,8 @@ class RankingRequested(Event):
         limit: Results wanted; null for the configuration's.
         requested_at: When it was asked, from which the age of a document is counted; the record's timestamp stands in.
     """
+
+    time_field: ClassVar[str] = "requested_at"
 
     request_id: Text = Field(min_length=1, max_length=MAX_ID_CHARACTERS)
     query: Text = Field(min_length=1, max_length=MAX_QUERY_CHARACTERS)

@@ -14,6 +14,7 @@ from typing import Any
 
 from schemas.llm import LlmCall
 from schemas.needs import ToolCall
+from schemas.outcome import Retry, RetryReason, ServiceTrouble
 
 
 class FetchFailure(StrEnum):
@@ -122,11 +123,11 @@ class ModelUnavailable:
     """Nothing was judged: the provider is down, over its limit for longer than the task waits, or over budget.
 
     Attributes:
-        detail: Why, for people.
-        after_seconds: How long it is not worth asking again, where that is known.
-        busy: The provider is well, and others have the turns of the next time: a backlog, and no outage.
-        lasting: It does not pass by itself, such as a key that is refused: who waits for an answer need not wait.
-        cause: ``detail`` without the server's own words, which may repeat somebody else's question: for the log.
+        detail: Why, for people; it may contain the server's own words.
+        after_seconds: How long another request is pointless; None if that is not known.
+        busy: As in ``ServiceTrouble``.
+        lasting: As in ``ServiceTrouble``.
+        cause: As in ``ServiceTrouble``.
     """
 
     detail: str
@@ -134,6 +135,11 @@ class ModelUnavailable:
     busy: bool = False
     lasting: bool = False
     cause: str = "no model can be asked"
+
+    def retry(self) -> Retry:
+        """The outcome of a handler that cannot decide without the model."""
+        trouble = ServiceTrouble(self.cause, self.busy, self.lasting)
+        return Retry(RetryReason.UNAVAILABLE, self.detail, self.after_seconds, trouble)
 
 
 @dataclass(frozen=True, slots=True)

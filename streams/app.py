@@ -1,6 +1,6 @@
 """Builds the running application from settings: handlers as consumer groups, their pipeline, and the HTTP routes.
 
-``assay run`` adds signals and exit codes. ``faststream run streams.app:app`` and any ASGI server work too.
+``assay run`` adds handler names, a drain and exit codes. ``faststream run streams.app:app`` runs every handler.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -21,16 +22,18 @@ from streams.asyncapi.routes import asyncapi_routes
 from streams.clock import Clock, SystemClock
 from streams.index.ports import IndexDownError
 from streams.kafka.clients import group_of
+from streams.kafka.topics import create_topics
 from streams.pipeline.breaker import Breaker
+from streams.pipeline.commit import CommitterFactory, committers
 from streams.pipeline.drain import DrainDetector, high_watermarks
-from streams.pipeline.group import ConsumerGroup, StageFactory, Subscription, subscriptions
+from streams.pipeline.group import ConsumerGroup, Subscription, subscriptions
 from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
 from streams.pipeline.health import Health, HealthReport
-from streams.pipeline.intake import IntakeBroker, stages
+from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordProcessor
 from streams.process import installed_version
-from streams.query.engine import RANKING_HANDLER, QueryEngine
+from streams.query.engine import QueryEngine
 from streams.query.route import QueryRoute
 from streams.resilience.backoff import Chance
 from streams.services import LiveServices
@@ -38,13 +41,18 @@ from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import make_tracer
 from streams.telemetry.tracing import Tracer
-from streams.topology import HANDLERS, Handler
+from streams.topology import HANDLERS, Handler, only_searches
 
 log = structlog.get_logger("assay")
 
 
 class _Routes(AsgiFastStream):
     """The routes of an application; any other path is answered with a list of them."""
+
+    async def run(self, *arguments: Any, **options: Any) -> None:
+        # For `faststream run`: uvicorn raises SIGTERM again after a clean stop, and the process would exit 143.
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        await super().run(*arguments, **options)
 
     async def not_found(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -64,22 +72,12 @@ class Application:
         clock: Clock | None = None,
         chance: Chance = random.random,
         services: Services | None = None,
-        commits: Callable[[Settings, Subscription], StageFactory] | None = None,
+        commits: Callable[[Settings, Subscription, Clock, PipelineMetrics], CommitterFactory] = committers,
         tracer: Tracer | None = None,
     ) -> None:
-        """Wires the handlers; nothing is opened yet.
-
-        Args:
-            settings: The whole configuration; a Kafka must be named in it.
-            handlers: Which handlers this process runs.
-            clock: Time; the system's by default.
-            chance: Jitter.
-            services: Answers the handlers' needs; the real thing by default.
-            commits: How a group's partitions commit; as the ``delivery`` setting says by default.
-            tracer: Writes traces; as the ``telemetry`` settings say by default.
-        """
+        """Wires the handlers; opens nothing. ``settings`` must name a Kafka cluster."""
         self.settings = settings
-        self._commits = commits or stages
+        self._commits = commits
         self.registry = CollectorRegistry()
         self.metrics = Metrics(self.registry)
         self.metrics.build_info.labels(installed_version()).set(1)
@@ -92,7 +90,7 @@ class Application:
         self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, services))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
         self.drain_detector = DrainDetector(self.groups, partial(high_watermarks, settings.kafka), self._clock)
-        self._queries = self._query_route(services, chance)
+        self._queries = self._query_route(handlers, services, chance)
         self.broker = IntakeBroker(settings, self.groups, self.registry)
         self.asgi = _Routes(
             self.broker,
@@ -101,10 +99,10 @@ class Application:
                 ("/healthz", probe(self.health.alive)),
                 ("/readyz", probe(self.health.ready)),
                 ("/query", self._queries),
-                *asyncapi_routes(settings.kafka.topic_prefix),
+                *((path, page(headers, body)) for path, headers, body in asyncapi_routes(settings.kafka.topic_prefix)),
             ],
             logger=None,
-            on_startup=[self._open_models, self._load_ranking],
+            on_startup=[self._open_models, self._preload],
             after_startup=[self.health.start],
             on_shutdown=[self.drain],
             after_shutdown=[self._own_services.aclose, self._tracer.aclose],
@@ -112,18 +110,15 @@ class Application:
         self.drained = False
 
     async def open_index(self) -> None:
-        """Opens the index, where a handler of this process needs it; only trouble that waiting can't mend is raised.
-
-        What only reads an embedded index is told that nobody fills it, for it belongs to this process.
+        """Opens the index if a handler of this process needs it. An unreachable index is logged, and waited for later.
 
         Raises:
             IndexSettingsError: It can't be used as it is configured, or belongs to another process.
         """
-        lanes = {group.handler.lane for group in self.groups}
-        if "query" in lanes and "index" not in lanes and not self.settings.index.url:
+        if not self.settings.index.url and only_searches(group.handler for group in self.groups):
             log.warning(
-                "nothing is added to the index that queries are put to: it is embedded, and no handler of this process "
-                "fills it; name a Qdrant server for all with ASSAY_INDEX__URL (QDRANT_URL in the composition), or run "
+                "the embedded index of this process stays as it is: no handler of this process writes to it; set "
+                "ASSAY_INDEX__URL (QDRANT_URL in the composition) to a Qdrant server that all workers share, or run "
                 "index_page in this process as well",
                 path=str(self.settings.index.path),
             )
@@ -133,58 +128,52 @@ class Application:
             except IndexDownError as error:
                 log.warning("the index can't be reached; pages wait until it can", error=str(error))
 
+    async def prepare(self) -> None:
+        """Creates missing topics if the settings say so, and opens the index; called before the start."""
+        if self.settings.kafka.create_topics:
+            await create_topics(self.settings.kafka)
+        await self.open_index()
+
     async def start(self) -> None:
-        """Connects and begins to work."""
+        """Connects and starts to process records."""
         await self.asgi.start()
 
     async def stop(self) -> None:
-        """Finishes what is in work within the budget, commits it, and closes everything."""
+        """Finishes and commits the work in progress within the drain budget, and closes everything."""
         await self.asgi.stop()
 
     async def drain(self) -> None:
-        """Lets every group finish; called before the consumers close, while commits still work."""
+        """Lets every group finish. Called before the consumers close, while commits still work."""
         await self.health.stop()
         budget = self.settings.pipeline.drain_seconds
         await asyncio.gather(self._queries.drain(budget), *(group.stop(budget) for group in self.groups))
         self.drained = True
 
     async def caught_up(self) -> bool:
-        """Whether nothing is left to do for any group, and nothing on its way to one (``DrainDetector.reached``)."""
+        """Whether every group has committed all records of its topics (``DrainDetector.reached``)."""
         return await self.drain_detector.reached()
 
     def _open_models(self) -> None:
         if not self.settings.llm.offline and any(group.handler.asks_models for group in self.groups):
             self._own_services.open_models()
 
-    def _load_ranking(self) -> None:
-        """Loads now what counts words: half a second that the first query would take from all handlers."""
-        if any(group.handler.name == RANKING_HANDLER for group in self.groups):
-            import_module("handlers.ranking.stages")
+    def _preload(self) -> None:
+        for module in {module for group in self.groups for module in group.handler.preload}:
+            import_module(module)
 
-    def _query_route(self, services: Services, chance: Chance) -> QueryRoute:
-        """Queries over HTTP, where this process ranks anyway, or is the only one that can read an embedded index."""
+    def _query_route(self, handlers: Sequence[Handler], services: Services, chance: Chance) -> QueryRoute:
+        """Queries over HTTP, if this process runs the handler that answers them or owns an embedded index."""
         settings = self.settings
-        owner = not settings.index.url and any(group.handler.needs_index for group in self.groups)
-        here = owner or any(group.handler.name == RANKING_HANDLER for group in self.groups)
-        engine = (
-            QueryEngine(settings, services, self._clock, chance, self.metrics, "http", hindrance=self._no_part)
-            if here
-            else None
-        )
+        owner = not settings.index.url and any(handler.needs_index for handler in handlers)
+        engine = None
+        if owner or any(handler.answers_queries for handler in handlers):
+            engine = QueryEngine(
+                settings, services, self._clock, chance, self.metrics, "http", shares=self._own_services.shares
+            )
         return QueryRoute(engine, settings.query, settings.http.token.get_secret_value())
 
-    def _no_part(self) -> str:
-        """Why a model can't rank here: who has no partition has no part of its limits, and would wait in vain."""
-        asks = not self.settings.llm.offline and self.settings.ranking.model_ranking.enabled
-        if not asks or self.shares.of(RANKING_HANDLER) > 0:
-            return ""
-        return (
-            "this process has no part of the model's limits, for no partition of ranking.requested.v1 is its own (or "
-            "the weight of rank_results is 0); ask another replica, or again when its group has settled"
-        )
-
     def _groups(self, handler: Handler, chance: Chance, services: Services) -> list[ConsumerGroup]:
-        """The handler's group and those of its retry topics, which share its circuit breaker."""
+        """The groups of the handler's topic and of its retry topics, which share a circuit breaker."""
         settings = self.settings
         observer = PipelineMetrics(self.metrics, handler.name)
         retry = retry_of(handler, settings.processing.retries)
@@ -212,7 +201,7 @@ class Application:
                     subscription.tier,
                     self._tracer.records(handler.name, group_of(settings.kafka, subscription)),
                 ),
-                self._commits(settings, subscription),
+                self._commits(settings, subscription, self._clock, observer),
                 settings.pipeline,
                 self._clock,
                 observer,
@@ -224,7 +213,7 @@ class Application:
 
 
 def probe(ask: Callable[[], HealthReport]) -> Any:
-    """A route that answers 200, or 503 with the problems."""
+    """A route that answers 200, or 503 and the problems."""
 
     @get(include_in_schema=False)
     async def answer(scope: Any) -> AsgiResponse:  # noqa: ARG001 - the signature is FastStream's
@@ -235,8 +224,20 @@ def probe(ask: Callable[[], HealthReport]) -> Any:
     return answer
 
 
+def page(headers: Mapping[str, str], body: Callable[[], Awaitable[bytes]]) -> Any:
+    """A route that answers 200 with a body that is made on request."""
+
+    @get(include_in_schema=False)
+    async def answer(scope: Any) -> AsgiResponse:  # noqa: ARG001 - the signature is FastStream's
+        return AsgiResponse(await body(), 200, headers)
+
+    return answer
+
+
 def __getattr__(name: str) -> Any:
-    """``streams.app:app`` for ASGI servers: made when it is asked for, so importing this module opens nothing."""
+    """``streams.app:app`` for ``faststream run``: made when it is first used, so an import opens nothing."""
     if name == "app":
-        return Application(load_settings().with_kafka()).asgi
+        application = Application(load_settings().with_kafka())
+        application.asgi.on_startup(application.prepare)
+        return application.asgi
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

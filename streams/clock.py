@@ -1,4 +1,4 @@
-"""Time as an argument: a wall clock, a monotonic clock and a pause. Tests pass their own."""
+"""Time as an argument: a wall clock, a monotonic clock and a pause. Tests use virtual time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the shell reads time from."""
+    """The source of time."""
 
     def now(self) -> datetime:
         """The current instant, UTC."""

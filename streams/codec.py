@@ -1,7 +1,7 @@
-"""Events to Kafka records and back: JSON under the wire names, or a page as the bytes that were fetched.
+"""Encodes events as Kafka records and decodes them: JSON under the wire names, or a raw page as its bytes.
 
-Decoding is total: whatever the bytes are, the answer is an event or a reason. Encoding derives the record's identity
-from its input, so a replay writes the same ids.
+Decoding is total: every value gives an event or a reason. The identity of an output derives from its input, so a replay
+writes the same ids.
 """
 
 from __future__ import annotations
@@ -12,30 +12,31 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from schemas.event import Envelope, Event
+from schemas.event import Envelope, Event, in_utc
 from schemas.outcome import Dead, DeadReason
-from schemas.pages import CrawledPage, ScoredPage
-from schemas.queries import RankingRequested
+from schemas.pages import CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
 
 Headers = Sequence[tuple[str, bytes | None]]
 
 RAW_PAGE_TYPES = ("text/html", "application/xhtml+xml")
 UNREADABLE_HEADER = "assay_unreadable"
-"""Stands in the place of a record's contents that the Kafka client could not give out, and says why."""
+"""Says why the Kafka client could not read a record, which then has no value."""
+_VALUE_HEADERS = ("content-type", "assay_")
+"""How the names of headers begin that belong to a record's value; their case does not matter."""
 MAX_DETAIL = 500
-"""Characters of an error's detail that travel with a dead letter."""
+"""Characters of an error in a dead letter."""
 
 
 class OutputRecord(NamedTuple):
-    """A record to write. ``topic`` is the logical name; the prefix is the writer's business."""
+    """A record to write; ``topic`` is without the prefix."""
 
     topic: str
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
     partition: int | None = None
-    """Where it has to go; None lets the key decide."""
+    """None: the key decides."""
 
     @property
     def size(self) -> int:
@@ -50,37 +51,29 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
     """The event of a raw record.
 
     Args:
-        topic: Where the record stands.
-        value: The record's value; None is a tombstone, which no topic of Assay has a use for.
-        headers: Raw headers; a page that travels raw has its address in ``assay_url``.
-        produced_at: The record's timestamp, which stands in for a page's missing ``fetched_at`` and for the time of a
-            query that does not say when it was asked.
+        topic: The record's topic.
+        value: None is a tombstone, which no topic of Assay uses.
+        headers: Raw headers; a raw page has its address in ``assay_url``.
+        produced_at: The record's timestamp, for an event without a time of its own (``Event.time_field``).
     """
     if value is None:
         why = _texts(headers).get(UNREADABLE_HEADER)
-        told = f"the client can't read the record: {why}" if why else "the record has no value (a tombstone)"
-        return Dead(DeadReason.UNDECODABLE, told[:MAX_DETAIL])
+        detail = f"the client can't read the record: {why}" if why else "the record has no value (a tombstone)"
+        return Dead(DeadReason.UNDECODABLE, detail[:MAX_DETAIL])
     if len(value) > TOPIC_BYTES:
         return Dead(DeadReason.TOO_LARGE, f"{len(value)} bytes, {TOPIC_BYTES} at most")
     if topic.raw_pages and (page := _raw_page(value, headers, produced_at)) is not None:
         return page
     try:
-        event = topic.event.model_validate_json(value)
+        return topic.event.model_validate_json(value).arrived(produced_at)
     except ValidationError as error:
         return refusal(error)
     except (ValueError, RecursionError) as error:
         return Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL])
-    if isinstance(event, CrawledPage | ScoredPage):
-        fetched_at = _in_utc(event.fetched_at) or produced_at
-        return event if fetched_at is event.fetched_at else event.model_copy(update={"fetched_at": fetched_at})
-    if isinstance(event, RankingRequested):
-        asked_at = _in_utc(event.requested_at) or produced_at
-        return event if asked_at is event.requested_at else event.model_copy(update={"requested_at": asked_at})
-    return event
 
 
 def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:
-    """The record of an event. A page whose bytes are at hand travels raw, which spares JSON the escaping."""
+    """The record of an event. A page with its bytes is written raw, without the cost of JSON escapes."""
     key = topic.key(event).encode()
     if topic.raw_pages and isinstance(event, CrawledPage) and event.html_base64 is not None:
         headers = [*envelope.headers(event.content_type or "text/html"), *_page_headers(event)]
@@ -89,7 +82,7 @@ def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:
 
 
 def timestamp(milliseconds: int | None) -> datetime | None:
-    """A Kafka timestamp as UTC; None where the record has none, or one that no calendar holds."""
+    """A Kafka timestamp as UTC; None if the record has no timestamp, or one outside the calendar."""
     if milliseconds is None or milliseconds < 0:
         return None
     try:
@@ -134,21 +127,21 @@ def _page_headers(page: CrawledPage) -> list[tuple[str, bytes]]:
 
 
 def _texts(headers: Headers) -> dict[str, str]:
-    return {name.lower(): value.decode("utf-8", "replace") for name, value in headers if value is not None}
+    """The headers that belong to a record's value; ``Provenance`` and ``Origin`` read the others."""
+    return {
+        lower: value.decode("utf-8", "replace")
+        for name, value in headers
+        if value is not None and (lower := name.lower()).startswith(_VALUE_HEADERS)
+    }
 
 
 def _instant(text: str | None) -> datetime | None:
     if not text:
         return None
     try:
-        return _in_utc(datetime.fromisoformat(text))
+        return in_utc(datetime.fromisoformat(text))
     except ValueError:
         return None
-
-
-def _in_utc(instant: datetime | None) -> datetime | None:
-    """An instant without a zone is meant as UTC; with one it stands as it is."""
-    return instant.replace(tzinfo=UTC) if instant is not None and instant.tzinfo is None else instant
 
 
 def _whole_number(text: str | None) -> int | None:
@@ -156,9 +149,9 @@ def _whole_number(text: str | None) -> int | None:
 
 
 def refusal(error: ValidationError) -> Dead:
-    """Why a value does not fit its model: the first problems by field, without the value itself."""
+    """Why a value does not fit its model: the first problems by field, without the value."""
     errors = error.errors(include_url=False, include_input=False, include_context=False)
-    # A default that could not be made for want of another field is no problem of its own.
+    # A default that depends on an invalid field is not a problem of its own.
     problems: Iterable[str] = (
         f"{'.'.join(str(part) for part in item['loc']) or 'value'}: {item['msg'].removeprefix('Value error, ')}"
         for item in [item for item in errors if item["type"] != "default_factory_not_called"][:5]

@@ -1,7 +1,4 @@
-"""Where the trees that re-rank lie: the name of a model goes in, the model, found to fit, comes out.
-
-A model is a folder with ``manifest.json`` and ``model.json``; the shipped one lies beside the code that asks it.
-"""
+"""Reads and checks the trees that re-rank: a folder with ``manifest.json`` and ``model.json``."""
 
 from __future__ import annotations
 
@@ -19,20 +16,13 @@ MODEL_FILE = "model.json"
 
 
 def manifest_path(name: str) -> Path:
-    """Where the manifest of a model is.
-
-    Args:
-        name: ``shipped``, or a path to a manifest or to the folder it lies in.
-    """
+    """The manifest of a model: ``shipped``, or a path to a manifest or to its folder."""
     path = SHIPPED_MANIFEST if name == SHIPPED else Path(name)
     return path / "manifest.json" if path.is_dir() else path
 
 
 def read_ranking_model(name: str) -> RankingModel:
-    """A model, read and checked.
-
-    Args:
-        name: As in ``ranking.trees.model``.
+    """The model that ``ranking.trees.model`` names.
 
     Raises:
         ModelMismatchError: It can't be read or does not fit, or XGBoost is not installed; the message says what to do.
@@ -59,10 +49,10 @@ def read_ranking_model(name: str) -> RankingModel:
 
 
 def make_ready(model: RankingModel) -> None:
-    """Has a model loaded and tried before the first query needs it.
+    """Loads and tries a model before the first query needs it.
 
     Raises:
-        SettingsError: XGBoost can't ask it; the message says what to do.
+        SettingsError: XGBoost can't use it; the message says what to do.
     """
     try:
         model.ready()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class LiveServices:
-    """Answers needs with the real thing. Made when the first need comes, so what nobody asks for costs nothing."""
+    """The production services. Fetcher, index and model gateway are created on first use."""
 
     def __init__(
         self,
@@ -36,15 +36,15 @@ class LiveServices:
         tracer: Tracer | None = None,
         at_once: bool = False,
     ) -> None:
-        """Opens nothing yet.
+        """Opens nothing.
 
         Args:
-            settings: Of what may be asked for.
-            metrics: Count it.
-            journal: Keeps answers and costs; as the settings say by default.
-            replaying: Whether the models' limits are those of replays instead of those of live traffic.
-            tracer: Traces fetches and calls of models; nothing does by default.
-            at_once: Whether the first question to a model waits for no turn: for a command that ends with its answer.
+            settings: The configuration.
+            metrics: None to count nothing.
+            journal: Of answers and costs; None for the journal of the settings.
+            replaying: Use the share of the models' limits that is reserved for replays, instead of the live share.
+            tracer: Of fetches and model calls; None to trace nothing.
+            at_once: The first model request waits for no turn, for a command that ends with its answer.
         """
         self._settings = settings
         self._journal = journal
@@ -59,10 +59,10 @@ class LiveServices:
         part = settings.models.replay_share if replaying else 1.0 - settings.models.replay_share
         weights = {name: settings.models.task(name).weight for name in self._models}
         self.shares = Shares(self._models, weights, part, at_once)
-        """This process's parts of the models' limits; told by the consumer groups."""
+        """This process's shares of the models' limits, from its assigned partitions."""
 
     async def answer(self, need: Need, run: str | None) -> Reply:
-        """What was asked for, or why it did not come."""
+        """The reply to a request; see ``Services``."""
         match need:
             case FetchPages():
                 if self._fetcher is None:
@@ -76,10 +76,10 @@ class LiveServices:
                 return await self._judge(need)
 
     async def open_index(self, *, make: bool = True) -> None:
-        """Opens the index now instead of with the first document.
+        """Opens the index now instead of at the first request.
 
         Args:
-            make: Without it an index that is not there yet is an error, for who only reads.
+            make: Create a missing index; without it, a missing index is an error.
 
         Raises:
             IndexSettingsError: It can't be used as it is configured.
@@ -88,14 +88,14 @@ class LiveServices:
         await self._index_worker().open(make=make)
 
     async def close_index(self) -> None:
-        """Gives the index back, for embedded files belong to one process; what wants it next opens it again."""
+        """Closes the index, because embedded files belong to one process; the next request opens it again."""
         self._utterances = None
         indexer, self._indexer = self._indexer, None
         if indexer is not None:
             await indexer.aclose()
 
     def open_models(self) -> None:
-        """Makes the gateway now: its first question would wait for libraries longer than a judge may take (C-18)."""
+        """Creates the gateway now: libraries load longer than the time limit of the first request (C-18)."""
         self._open_gateway()
 
     async def aclose(self) -> None:
@@ -109,7 +109,7 @@ class LiveServices:
             await gateway.aclose()
 
     async def _judge(self, need: AskModel) -> ModelReply | ModelFailed | ModelUnavailable:
-        """A model's answer, or the offline judge's where no model is configured."""
+        """A model's answer, or that of the offline judge if no model is configured."""
         settings = self._settings
         if settings.llm.offline:
             reply = answer_offline(need)
@@ -122,7 +122,7 @@ class LiveServices:
         return await gateway.answer(need)
 
     def _open_gateway(self) -> Gateway | str:
-        """The gateway, or why there can be none with these settings."""
+        """The gateway, or why these settings are not usable."""
         if self._gateway is None:
             from streams.llm.gateway import Gateway, GatewaySettingsError
 
@@ -149,7 +149,7 @@ class LiveServices:
             index = self._settings.index
             embedder = make_embedder(index.embedder)
             store = QdrantStore(index, embedder.name, embedder.dimensions)
-            # Counting a large index takes seconds, which nobody waits for who has nowhere to show it.
+            # Counting a large index takes seconds, so it is not done without metrics.
             show = None if self._metrics is None else self._show
             self._indexer = IndexWorker(store, embedder, SystemClock(), index.count_seconds, show)
             beside = store.beside(index.utterances)
@@ -161,7 +161,7 @@ class LiveServices:
         return pages if name == "documents" or self._utterances is None else self._utterances
 
     def _show(self, counts: StoreCounts) -> None:
-        """What is in the index, beside what the plan's arithmetic says of as many documents (C-35)."""
+        """Sets the gauges: points in the index, and the estimate for as many documents (C-35)."""
         metrics = self._metrics
         if metrics is None:
             return

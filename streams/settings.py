@@ -1,8 +1,7 @@
 """Settings: ``config/*.yaml``, then the environment (``ASSAY_KAFKA__BOOTSTRAP_SERVERS=…``), then flags.
 
-One document holds everything. The shell's sections are typed here; the sections that decisions depend on are typed by
-the handlers that use them, and a handler's rules are a view on the document (``Settings.rules``). An unknown key is an
-error that names the key.
+They form one document. The shell's sections are typed here; the sections that decisions depend on are typed by the
+handlers that use them, and a handler's rules are a view on the document (``Settings.rules``). Unknown keys are errors.
 """
 
 from __future__ import annotations
@@ -53,26 +52,26 @@ from streams.telemetry.settings import AlertSettings, TelemetrySettings
 
 
 class QuerySettings(Section):
-    """Bounds of `assay query` and of the application's ``/query``; those of Kafka are the pipeline's."""
+    """Limits of `assay query` and of ``/query``; requests over Kafka have the limits of the pipeline."""
 
-    seconds: float = Field(default=60.0, gt=0, description="For one query, its models' answers included.")
+    seconds: float = Field(default=60.0, gt=0, description="For one query, models' answers included.")
     answer_seconds: float = Field(
         default=120.0,
         gt=0,
-        description="For one `assay answer`, its query included; sentences of the sources are the answer then.",
+        description="For one `assay answer`, its query included; after it, the answer is sentences of the sources.",
     )
-    parallel: int = Field(default=16, ge=1, le=1000, description="Queries at once; what comes above is turned away.")
-    max_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Of a body that is posted to /query.")
+    parallel: int = Field(default=16, ge=1, le=1000, description="Queries at the same time; others are refused.")
+    max_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Of the body of a POST to /query.")
 
 
 R = TypeVar("R", bound=Rules)
 
 LOCAL_KAFKA = "127.0.0.1:9092"
-"""Where Kafka is looked for when none is named: its own default, and that of ``assay broker``."""
+"""The cluster if none is configured: Kafka's own default, and that of ``assay broker``."""
 
 
 class HttpSettings(Section):
-    """Where the application answers: /metrics, /healthz, /readyz, /query."""
+    """The HTTP server of the application: /metrics, /healthz, /readyz, /query."""
 
     enabled: bool = Field(default=True, description="Serve HTTP at all.")
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
@@ -85,14 +84,14 @@ class HttpSettings(Section):
     connections: int = Field(
         default=256,
         ge=1,
-        description="Connections open at once; one more ends the one that has kept the server waiting for longest.",
+        description="Open connections; one more closes the connection that has kept the server waiting for longest.",
     )
     request_seconds: float = Field(
         default=20.0, gt=0, description="Time for the head and body of a request, and for reading its answer."
     )
     token: SecretStr = Field(
         default=SecretStr(""),
-        description="Who asks /query shows it (Authorization: Bearer …); without one only this machine may ask.",
+        description="Required by /query (Authorization: Bearer …); without one, only this machine may ask.",
     )
 
     @field_validator("token")
@@ -105,43 +104,43 @@ class HttpSettings(Section):
 
 
 class LogSettings(Section):
-    """What is logged and how."""
+    """Level and format of the log."""
 
-    level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least level shown.")
+    level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Lowest level shown.")
     format: Literal["auto", "json", "console"] = Field(
         default="auto", description="auto: console on a terminal, else JSON lines."
     )
 
 
 class PipelineSettings(Section):
-    """How much the pipeline holds and when it commits. Sizes are per input partition unless said otherwise."""
+    """How much the pipeline holds and when it commits. Sizes are for each input partition."""
 
     window_records: int = Field(default=1000, ge=1, description="Records held and not yet committed.")
     window_bytes: int = Field(default=16 * 1024 * 1024, ge=1024, description="Bytes held and not yet committed.")
-    poll_records: int = Field(default=100, ge=1, description="Records taken from the consumer at once.")
+    poll_records: int = Field(default=100, ge=1, description="Records of one poll, at most.")
     fetch_max_bytes: int = Field(
-        default=8 * 1024 * 1024, ge=1024, description="Bytes of one fetch from a broker, compressed as they travel."
+        default=8 * 1024 * 1024, ge=1024, description="Bytes of one fetch from a broker, compressed."
     )
-    commit_records: int = Field(default=500, ge=1, description="Inputs of one transaction at most.")
-    commit_bytes: int = Field(default=16 * 1024 * 1024, ge=1024, description="Output bytes after which one is closed.")
+    commit_records: int = Field(default=500, ge=1, description="Inputs of one transaction, at most.")
+    commit_bytes: int = Field(default=16 * 1024 * 1024, ge=1024, description="Output bytes of one transaction, about.")
     commit_linger_seconds: float = Field(
-        default=0.05, ge=0, description="How long finished records may wait for company before they are committed."
+        default=0.05, ge=0, description="How long finished records may wait for others before they are committed."
     )
-    drain_seconds: float = Field(default=25.0, gt=0, description="Budget for finishing work in hand on SIGTERM.")
+    drain_seconds: float = Field(default=25.0, gt=0, description="Time to finish the work in progress on SIGTERM.")
     stalled_seconds: float = Field(
-        default=600.0, gt=0, description="Work on one record, or commits that fail, beyond this fail liveness."
+        default=600.0, gt=0, description="Liveness fails if work on a record, or failing commits, take longer."
     )
 
 
 class RetrySettings(Section):
-    """Short retries in place, before a record leaves its lane."""
+    """Short retries in place, before a record goes to a retry topic or a dead letter topic."""
 
-    max_attempts: int = Field(default=3, ge=1, le=20, description="Tries in all, the first included (C-25).")
+    max_attempts: int = Field(default=3, ge=1, le=20, description="Attempts, the first included (C-25).")
     first_seconds: float = Field(default=0.2, gt=0, description="Upper bound of the first back-off.")
     max_seconds: float = Field(default=5.0, gt=0, description="Upper bound of any back-off.")
-    attempt_seconds: float = Field(default=300.0, gt=0, description="After this an ask that has no answer has failed.")
+    attempt_seconds: float = Field(default=300.0, gt=0, description="Time limit of a request to a service.")
     in_place_wish_seconds: float = Field(
-        default=60.0, ge=0, description="Longest Retry-After waited for in place where there is no retry topic."
+        default=60.0, ge=0, description="Longest Retry-After that is waited for in place, without retry topics."
     )
     longest_wish_seconds: float = Field(
         default=3600.0, ge=0, description="Longest Retry-After obeyed in a retry topic."
@@ -149,23 +148,25 @@ class RetrySettings(Section):
 
 
 class BreakerSettings(Section):
-    """When attempts are held back and intake is paused, because what a handler needs is down."""
+    """When intake and attempts pause because a service that a handler needs is down."""
 
-    failures: int = Field(default=5, ge=1, description="Different records that fail one after another.")
-    first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles.")
+    failures: int = Field(
+        default=5, ge=1, description="Different records that fail one after another, before it opens."
+    )
+    first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles each time.")
     max_seconds: float = Field(default=300.0, gt=0, description="Longest pause before a probe.")
     drain_patience_seconds: float = Field(
         default=120.0,
         ge=0,
-        description="How long it may be open, with work waiting, before `assay run --drain` gives up.",
+        description="How long it may be open while work waits, before `assay run --drain` stops with an error.",
     )
 
 
 class ProcessingSettings(Section):
-    """How records are handled."""
+    """Retries and the circuit breaker."""
 
     retries: RetrySettings = Field(default=RetrySettings(), description="Short retries in place.")
-    breaker: BreakerSettings = Field(default=BreakerSettings(), description="Holding back while a provider is down.")
+    breaker: BreakerSettings = Field(default=BreakerSettings(), description="Pauses while a service is down.")
 
 
 class Settings(BaseSettings):
@@ -175,74 +176,67 @@ class Settings(BaseSettings):
         env_prefix="ASSAY_", env_nested_delimiter="__", extra="forbid", frozen=True, case_sensitive=False
     )
 
-    kafka: KafkaSettings = Field(default=KafkaSettings(), description="Where Kafka is.")
-    http: HttpSettings = Field(default=HttpSettings(), description="Where the application answers.")
-    logs: LogSettings = Field(default=LogSettings(), description="What is logged.")
+    kafka: KafkaSettings = Field(default=KafkaSettings(), description="The Kafka cluster.")
+    http: HttpSettings = Field(default=HttpSettings(), description="The HTTP server.")
+    logs: LogSettings = Field(default=LogSettings(), description="The log.")
     delivery: Literal["exactly_once", "at_least_once"] = Field(
-        default="exactly_once", description="Whether outputs and offsets share a transaction."
+        default="exactly_once", description="Whether outputs and offsets are in one transaction."
     )
-    telemetry: TelemetrySettings = Field(default=TelemetrySettings(), description="Whether traces are written.")
+    telemetry: TelemetrySettings = Field(default=TelemetrySettings(), description="Traces.")
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How much is held, when it commits.")
     processing: ProcessingSettings = Field(default=ProcessingSettings(), description="How records are handled.")
-    alerts: AlertSettings = Field(default=AlertSettings(), description="From which figures on somebody is told.")
+    alerts: AlertSettings = Field(default=AlertSettings(), description="Thresholds of the alerts.")
     fetch: FetchSettings = Field(default=FetchSettings(), description="Fetching from the open web.")
-    query: QuerySettings = Field(default=QuerySettings(), description="What queries outside of Kafka may take.")
-    index: IndexSettings = Field(default=IndexSettings(), description="Where the index is, and what makes its vectors.")
-    llm: LlmSettings = Field(default=LlmSettings(), description="Where language models are asked, and at what cost.")
-    models: ModelsSection = Field(description="How patiently models are asked, what they take, and their prices.")
-    model_tasks: ModelTasks = Field(description="Which model judges each task, and how it is asked.")
+    query: QuerySettings = Field(default=QuerySettings(), description="Limits of queries outside of Kafka.")
+    index: IndexSettings = Field(default=IndexSettings(), description="The index and its embeddings.")
+    llm: LlmSettings = Field(default=LlmSettings(), description="The language models' server, journal and budget.")
+    models: ModelsSection = Field(description="Time limits, rate limits and prices of models.")
+    model_tasks: ModelTasks = Field(description="The model of each task and its parameters.")
     model: ModelSection = Field(default=ModelSection(), description="Models of the steps that make claims.")
-    tools: ToolsSection = Field(description="Tools that judges may call, by the role of their user.")
-    threshold: ThresholdSection = Field(description="From which quality on a claim may be promoted.")
-    claims: ClaimsSection = Field(description="How claims are judged and utterances kept.")
-    prompts: Prompts = Field(default_factory=dict, description="What models are told, one template a task.")
+    tools: ToolsSection = Field(description="Tools that models may call, by role.")
+    threshold: ThresholdSection = Field(description="The quality that a claim needs to be promoted.")
+    claims: ClaimsSection = Field(description="Judging claims and indexing utterances.")
+    prompts: Prompts = Field(default_factory=dict, description="The prompt template of each task.")
     sources: SourcesSection = Field(description="Kinds of sources, the shipped lists, and the user's own entries.")
     source_tiers: SourceTiersSection = Field(description="The user's sources by tier; they precede the shipped lists.")
-    source_rules: SourceRulesSection = Field(description="Suffixes of hosts by kind, and what each tier is worth.")
-    trust_points: TrustPointsSection = Field(description="What citation and structure are worth.")
-    tiered_indexing: TieredIndexingSection = Field(description="From which score on a page is indexed how deep.")
-    index_points: IndexPointsSection = Field(description="What becomes of a page's text in the index.")
-    trust_labels: TrustLabelsSection = Field(description="From which score on a page has which label.")
-    page_reading: PageReadingSection = Field(description="How a page is read.")
-    listing: ListingSection = Field(description="How a listing's items are found.")
-    page_refusals: PageRefusalsSection = Field(description="Which pages that came are no content.")
-    extraction: ExtractionSection = Field(description="Following listings to their details.")
-    patterns: Patterns = Field(description="How details, addresses and titles are written, one pack a language.")
-    classification: ClassificationSection = Field(description="How results are told apart and scored.")
-    result_trees: ResultTrees = Field(
-        default=ResultTrees(), description="Trained trees that help in telling them apart."
-    )
-    relevance_gate: RelevanceGateSection = Field(description="Which sources are read for a query, and what is kept.")
+    source_rules: SourceRulesSection = Field(description="Suffixes of hosts by kind, and the points of each tier.")
+    trust_points: TrustPointsSection = Field(description="Points for citations and structure.")
+    tiered_indexing: TieredIndexingSection = Field(description="Scores of the indexing tiers.")
+    index_points: IndexPointsSection = Field(description="The points of a page in the index.")
+    trust_labels: TrustLabelsSection = Field(description="Scores of the trust labels.")
+    page_reading: PageReadingSection = Field(description="Reading pages.")
+    listing: ListingSection = Field(description="Finding the items of a listing.")
+    page_refusals: PageRefusalsSection = Field(description="Pages that are refused because they have no content.")
+    extraction: ExtractionSection = Field(description="Following listings to their detail pages.")
+    patterns: Patterns = Field(description="Patterns of details, addresses and titles, by language.")
+    classification: ClassificationSection = Field(description="Classifying and scoring results.")
+    result_trees: ResultTrees = Field(default=ResultTrees(), description="Trained trees that classify results.")
+    relevance_gate: RelevanceGateSection = Field(description="Relevance of sources to a query, and snippets.")
     domains: Domains = Field(description="Approved sources by field.")
     retrievalEvaluation: RetrievalEvaluationSection = Field(  # noqa: N815 - the key's name comes from the source document
-        description="When a batch of results passes."
+        description="Thresholds for a batch of results."
     )
-    search_evaluation: SearchEvaluationSection = Field(description="When a search is done, and how that is counted.")
-    ranking: RankingSection = Field(description="Which stages a query goes through, and by which numbers.")
+    search_evaluation: SearchEvaluationSection = Field(description="The rubric of a search.")
+    ranking: RankingSection = Field(description="The stages of a ranking and their parameters.")
     ranking_model: RankingModel | None = Field(
-        default=None, description="Trees that re-rank, read from where ranking.trees.model says unless the mode is off."
+        default=None, description="Trees that re-rank: the model of ranking.trees.model, unless the mode is off."
     )
-    reasoning: ReasoningSection = Field(description="What a model reads of a query's results.")
-    training: TrainingSection = Field(description="How `assay train` makes a model of feedback.")
+    reasoning: ReasoningSection = Field(description="The context that a model gets for a query.")
+    training: TrainingSection = Field(description="Training a ranking model from feedback (`assay train`).")
 
     def rules(self, kind: type[R]) -> R:
-        """The rules of a handler: its view on this document.
-
-        Raises:
-            SettingsError: Sections that are right by themselves don't go together.
-        """
+        """The rules of a handler: its view on this document. Raises SettingsError if sections contradict each other."""
         try:
             return kind.model_validate({name: getattr(self, name) for name in kind.model_fields})
         except ValidationError as error:
             raise SettingsError(explain(error)) from None
 
     def model_of(self, task: str) -> str:
-        """The model of a task: the one named for it, else that of all; "" where none is named."""
-        own = self.model.claimify.decontextualization if task == "decontextualize_claim" else ""
-        return own or self.model_tasks[task].model or self.llm.model
+        """The model of a task: the one named for it, otherwise that of all tasks; "" if none is named."""
+        return self.model.of_task(task) or self.model_tasks[task].model or self.llm.model
 
     def with_kafka(self) -> Settings:
-        """These settings with a Kafka named: the usual local one where nobody named another."""
+        """These settings with the local cluster, if none is configured."""
         if self.kafka.bootstrap_servers:
             return self
         return self.model_copy(update={"kafka": self.kafka.model_copy(update={"bootstrap_servers": LOCAL_KAFKA})})
@@ -264,7 +258,7 @@ class YamlDocument(PydanticBaseSettingsSource):
     """The YAML files of the configuration directory as one document."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002 - the signature is the library's
-        """Nothing field by field: the document is read as a whole."""
+        """No value: the document is read as a whole."""
         return None, field_name, False
 
     def __call__(self) -> dict[str, Any]:
@@ -276,11 +270,11 @@ def load_settings(overlay: Path | None = None, **flags: Any) -> Settings:
     """Reads and checks the whole configuration.
 
     Args:
-        overlay: A YAML file whose keys win over the shipped ones and the environment (``--config``).
+        overlay: A YAML file that overrides the shipped files and the environment (``--config``).
         flags: Sections or parts of sections from the command line, as nested dicts.
 
     Raises:
-        SettingsError: With every wrong key on a line of its own, and what to do.
+        SettingsError: The message names every wrong key and what to do.
     """
     above = merged(read_yaml(overlay) if overlay else {}, flags)
     if unknown := _unknown_variables(os.environ):
@@ -299,14 +293,14 @@ def load_settings(overlay: Path | None = None, **flags: Any) -> Settings:
 
 
 def _unknown_variables(environment: Iterable[str]) -> list[str]:
-    """Variables that look like ours and name no section: pydantic-settings would pass over them in silence."""
+    """Variables that begin with ASSAY_ and name no section; pydantic-settings would ignore them."""
     sections = {name.lower() for name in Settings.model_fields}
     ours = (name for name in environment if name.upper().startswith("ASSAY_") and "__" in name)
     return sorted(name for name in ours if name[len("ASSAY_") :].split("__")[0].lower() not in sections)
 
 
 def explain(error: ValidationError) -> str:
-    """A validation error for people: one line a key, with the way to set it."""
+    """A validation error for people: each key with its problem."""
     lines = []
     for item in error.errors(include_url=False):
         key = ".".join(str(part) for part in item["loc"])

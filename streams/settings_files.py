@@ -1,6 +1,6 @@
-"""Reads the files of the configuration into one document; ``streams.settings`` validates it.
+"""Reads the files of the configuration into one document, which ``streams.settings`` validates.
 
-The files are ``assay.yaml`` and its neighbours, and the prompts and trained models beside the handlers.
+The files are those of the configuration directory, and the prompts and trained models beside the handlers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import yaml
 
 
 class SettingsError(Exception):
-    """The configuration can't be used; the message says which key, why, and where it came from."""
+    """The configuration can't be used; the message names the key, the cause and the source."""
 
 
 OWN_SOURCES = "own_sources.yaml"
@@ -23,10 +23,10 @@ _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def config_dir() -> Path:
-    """Where the YAML is: ``ASSAY_CONFIG_DIR``, else ``config/`` of the checkout or image, else the wheel's copy.
+    """``ASSAY_CONFIG_DIR``, otherwise ``config/`` of the checkout or image, otherwise the copy in the wheel.
 
     Raises:
-        SettingsError: Where none of them exists.
+        SettingsError: The directory has no ``assay.yaml``.
     """
     named = os.environ.get("ASSAY_CONFIG_DIR")
     here = Path(__file__).parent
@@ -46,10 +46,10 @@ def read_document(directory: Path) -> dict[str, Any]:
 
 
 def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """Each file of a configuration directory with its part of the document, the one that wins last.
+    """Each file with its part of the document; a later file overrides an earlier one.
 
-    A file of patterns is a key below ``patterns``, a list of sources one below ``sources.lists``, a prompt one below
-    ``prompts``; trained trees are a section.
+    A file of patterns is a key below ``patterns``, a list of sources a key below ``sources.lists``, a prompt a key
+    below ``prompts``; trained trees are a section.
     """
     names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml", OWN_SOURCES)
     named = [path for name in names if (path := directory / name).is_file()]
@@ -68,7 +68,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML mapping. Raises SettingsError where the file is missing, broken or no mapping."""
+    """A YAML mapping. Raises SettingsError if the file is missing, invalid or not a mapping."""
     try:
         content = yaml.load(path.read_text("utf-8"), Loader=_LOADER)  # noqa: S506 - the C loader is a safe loader
     except OSError as error:
@@ -85,7 +85,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Two documents as one; where both name a key, mappings are merged and anything else is taken from ``above``."""
+    """Two documents as one: mappings are merged, any other value of ``above`` overrides that of ``below``."""
     result = dict(below)
     for key, value in above.items():
         inner = result.get(key)

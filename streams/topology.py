@@ -1,7 +1,7 @@
-"""The topology: every topic and every handler, declared once. The only place that names a topic.
+"""The topology: every topic and every handler, declared once. No other module names a topic.
 
 FastStream routers, topic creation, metric labels, dashboards, compose services, the graph picture and the handler docs
-all derive from ``TOPICS`` and ``HANDLERS``.
+derive from ``TOPICS`` and ``HANDLERS``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, Utt
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
-from schemas.needs import Ask
+from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, SearchVectors
 from schemas.outcome import Outcome, Steps
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.queries import RankingRequested
@@ -47,9 +47,9 @@ from schemas.search import SearchEvaluated
 
 MIB = 1024 * 1024
 TOPIC_BYTES = 12 * MIB
-"""What a topic takes: an 8 MB page, as base64 in JSON."""
+"""The largest record of a topic: an 8 MB page, as base64 in JSON."""
 DEAD_LETTER_BYTES = 13 * MIB
-"""What a dead letter topic takes: anything a topic took, and its headers."""
+"""The largest record of a dead letter topic: any record of a topic, and its headers."""
 
 Lane = Literal["cpu", "llm", "fetch", "index", "query"]
 ReplayPolicy = Literal["safe", "paid", "never"]
@@ -57,21 +57,21 @@ ReplayPolicy = Literal["safe", "paid", "never"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic and what travels on it.
+    """A topic and its events.
 
     Attributes:
-        name: Logical name; a prefix from the settings comes before it.
+        name: Before the prefix of the settings.
         event: The event type; every event type has exactly one topic.
         key: The record key of an event.
-        key_means: What the key is, for people.
+        key_means: The key, for people.
         meaning: One sentence for the documentation.
-        written_by: Writers from outside Assay; handlers that write are derived.
-        read_by: Readers from outside Assay.
+        written_by: Producers outside Assay; handlers that write are derived.
+        read_by: Consumers outside Assay.
         raw_pages: Whether a record may be a page's bytes instead of JSON.
         partitions: At creation.
-        compacted: Whether only the newest event of a key is kept, for good; else every event is, for a time.
-        readers_dedupe: Whether all who read it take a second copy of an event, under the same id, for the same: only
-            then may a replay write here without being told so.
+        compacted: Whether Kafka keeps the newest event of each key for ever, instead of all events for some days.
+        readers_dedupe: Whether all consumers ignore a second copy of an event with the same id. Otherwise a replay
+            writes here only if the operator confirms that they do.
     """
 
     name: str
@@ -89,10 +89,10 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InPlaceRetry:
-    """Short retries before the record leaves its lane: exponential back-off with full jitter.
+    """Short retries in place, with exponential back-off and full jitter.
 
     Attributes:
-        attempts: Tries in all, the first included.
+        attempts: Including the first one.
         first_seconds: Upper bound of the first pause.
         max_seconds: Upper bound of any pause.
     """
@@ -106,7 +106,7 @@ class InPlaceRetry:
 class RetryTopic:
     """A delayed retry topic of a handler, and the consumer group that reads it; both before the prefix.
 
-    A group of its own, so that a rebalance here leaves the handler's own topic alone.
+    It has its own group, so that a rebalance does not affect the handler's own topic.
     """
 
     topic: str
@@ -119,24 +119,28 @@ class Handler:
     """A handler and how it is run.
 
     Attributes:
-        name: The verb; file, test, docs page, consumer group and metric label share it.
-        fn: Decides on an event, or asks for a page, a document or a model's answer.
-        read: Goes on with the event, the replies so far, the rules and, if its ask carries one, the state; None where
-            ``fn`` never asks.
-        consumes: The topic it reads.
-        emits: The topics it may write; writing another is a bug.
-        rules: The configuration its decisions depend on.
-        lane: What it waits for; decides the worker it is deployed in.
-        concurrency: Records of different keys in work at once in one process.
+        name: A verb; file, test, docs page, consumer group and metric label share it.
+        fn: Decides on an event, or makes a request.
+        read: Continues with the event, the replies so far, the rules and, if the last ask has one, its state; None
+            for a handler that makes no requests.
+        consumes: The topic that it reads.
+        emits: The topics that it may write; another one is a bug.
+        rules: The configuration that its decisions depend on.
+        lane: The worker deployment that runs it; nothing else depends on it.
+        asks: The requests that it may make; another one is a bug.
+        needs_index: Whether it cannot work without the index, which is then opened before the first record.
+        answers_queries: Whether queries over HTTP and of ``assay query`` run it; one handler of the topology does.
+        preload: Modules that are imported at the start of a worker, as the first record would wait for them.
+        concurrency: Records in progress at the same time in one process.
         retry: Its own short retries; None for those of the settings.
-        retry_later: Delays in seconds, rising, of the topics in which a record waits whose short retries are used up.
-            Such a record leaves its place in its key's order, so a handler that is ordered by key has none.
-        ordered_by_key: Whether the order of one key's records has a meaning; they are handled one after another.
-        paced_by_key: Whether one key's records are handled one after another although their order means nothing.
+        retry_later: Delays of its retry topics in seconds, ascending. A record in a retry topic loses its place in the
+            order of its key, so a handler that is ordered by key has none.
+        ordered_by_key: Whether the records of a key must be handled in order.
+        paced_by_key: Whether the records of a key are handled one after another although their order does not matter.
         replay: Whether a replay is safe, costs money, or is refused.
-        rounds: Asks that one event may take at most.
-        slo_seconds: From produced to done, 99 in 100.
-        version: Raised when the handler's meaning changes; part of its outputs' ids.
+        rounds: The most requests for one event.
+        slo_seconds: From produced to done, for 99 of 100 events.
+        version: Raised when the meaning of the handler changes; part of its outputs' ids.
     """
 
     name: str
@@ -154,21 +158,27 @@ class Handler:
     paced_by_key: bool = False
     replay: ReplayPolicy = "safe"
     rounds: int = 0
+    asks: frozenset[type[Need]] = frozenset()
+    needs_index: bool = False
+    answers_queries: bool = False
+    preload: tuple[str, ...] = ()
     version: int = 1
 
     def __post_init__(self) -> None:
-        """Refuses a declaration that promises an order and gives it up."""
+        """Refuses a declaration that contradicts itself."""
         if self.ordered_by_key and self.retry_later:
             raise ValueError(f"{self.name} is ordered by key, so its records can't be retried from another topic")
+        if len({bool(self.asks), self.read is not None, self.rounds > 0}) > 1:
+            raise ValueError(f"{self.name} needs all of asks, read and rounds, or none of them")
+        if self.needs_index and not self.asks & {IndexDocument, SearchVectors}:
+            raise ValueError(f"{self.name} needs the index and may not ask for it")
+        if self.asks_models and self.replay == "safe":
+            raise ValueError(f"{self.name} asks models, so a replay is not free of charge")
 
     def resume(self, event: Event, replies: tuple[Reply, ...], rules: Any, state: Any) -> Outcome | Ask | Steps:
-        """What ``read`` answers to the replies so far, with the state of the ask that the last one answers.
-
-        Raises:
-            TypeError: The handler never asks.
-        """
+        """The answer of ``read`` to the replies so far, with the state of the ask that the last one answers."""
         if self.read is None:
-            raise TypeError(f"{self.name} asks for nothing")
+            raise TypeError(f"{self.name} may not ask")
         return self.read(event, replies, rules) if state is None else self.read(event, replies, rules, state)
 
     @property
@@ -177,23 +187,23 @@ class Handler:
         return f"assay.{self.name}"
 
     @property
-    def lanes_by_key(self) -> bool:
-        """Whether at most one record of a key is in work at a time."""
+    def serialize_by_key(self) -> bool:
+        """Whether the records of a key are processed one after another."""
         return self.ordered_by_key or self.paced_by_key
 
     @property
     def asks_models(self) -> bool:
         """Whether it asks a language model, or the offline judge in its place."""
-        return self.lane in ("llm", "query")
+        return AskModel in self.asks
 
     @property
-    def needs_index(self) -> bool:
-        """Whether the index is part of its daily work, so that it is opened before the first record comes."""
-        return self.lane in ("index", "query")
+    def writes_index(self) -> bool:
+        """Whether it writes to the index."""
+        return IndexDocument in self.asks
 
     @property
     def tiers(self) -> tuple[RetryTopic, ...]:
-        """Its retry topics, the shortest delay first: ``<topic>.<group>.retry.<delay>``."""
+        """Its retry topics, the shortest delay first."""
         return tuple(
             RetryTopic(
                 topic=f"{self.consumes.name}.{self.group}.retry.{_duration(delay)}",
@@ -209,7 +219,7 @@ PAGES_CRAWLED = Topic(
     event=CrawledPage,
     key=lambda page: str(page.url),
     key_means="url",
-    meaning="Pages as a crawler or the fetch worker brought them.",
+    meaning="Pages from a crawler or from `fetch_page`.",
     written_by=("your crawler",),
     raw_pages=True,
 )
@@ -219,23 +229,23 @@ PAGES_SCORED = Topic(
     key=lambda page: str(page.url),
     key_means="url",
     meaning="Pages with content trust score, tier and label.",
-    readers_dedupe=True,  # points of the index are named after their page, and the newest version stays
+    readers_dedupe=True,  # the ids of points derive from the page, and the newest version wins
 )
 DOCUMENTS_INDEXED = Topic(
     name="documents.indexed.v1",
     event=DocumentIndexed,
     key=lambda document: str(document.url),
     key_means="url",
-    meaning="What the index has of each page, and what changed there.",
+    meaning="The points of each page in the index, and what changed.",
     read_by=("dashboards",),
-    readers_dedupe=True,  # it states how things are, by document
+    readers_dedupe=True,  # the state of a document
 )
 RETRIEVAL_BATCHES = Topic(
     name="retrieval.batches.v1",
     event=RetrievalBatch,
     key=lambda batch: str(batch.batch_id),
     key_means="batchId",
-    meaning="What a search step brought home for one query.",
+    meaning="Results of a search step for one query.",
     written_by=("your orchestrator",),
 )
 RESULTS_CLASSIFIED = Topic(
@@ -243,14 +253,14 @@ RESULTS_CLASSIFIED = Topic(
     event=ResultsClassified,
     key=lambda batch: str(batch.batch_id),
     key_means="batchId",
-    meaning="Batches with every result told apart: the thing itself, a listing, or navigation.",
+    meaning="Batches with the type of every result: detail page, listing or navigation.",
 )
 RETRIEVAL_EVALUATED = Topic(
     name="retrieval.evaluated.v1",
     event=RetrievalEvaluated,
     key=lambda batch: str(batch.batch_id),
     key_means="batchId",
-    meaning="The verdict on a batch, with its four dimensions.",
+    meaning="The evaluation of a batch in four dimensions.",
     read_by=("your orchestrator",),
 )
 SEARCH_EVALUATED = Topic(
@@ -258,7 +268,7 @@ SEARCH_EVALUATED = Topic(
     event=SearchEvaluated,
     key=lambda search: str(search.batch_id),
     key_means="batch_id",
-    meaning="Whether a search is done or another query is needed.",
+    meaning="Whether a search is complete or another query is needed.",
     read_by=("your orchestrator",),
 )
 EXTRACTION_NEEDED = Topic(
@@ -266,7 +276,7 @@ EXTRACTION_NEEDED = Topic(
     event=ExtractionNeeded,
     key=lambda event: registrable_domain(host_of(event.target_url)),
     key_means="registrable domain of the target",
-    meaning="Listings whose details should be fetched, and sources to be judged.",
+    meaning="Listings whose detail pages should be fetched, and sources to be judged.",
     partitions=12,
 )
 EXTRACTION_COMPLETED = Topic(
@@ -274,7 +284,7 @@ EXTRACTION_COMPLETED = Topic(
     event=ExtractionCompleted,
     key=lambda event: str(event.batch_id or event.request_id or event.extraction_id),
     key_means="batch_id or request_id",
-    meaning="What became of each extraction.",
+    meaning="The result of each extraction.",
     read_by=("your orchestrator",),
 )
 SNIPPETS_REQUESTED = Topic(
@@ -282,7 +292,7 @@ SNIPPETS_REQUESTED = Topic(
     event=SnippetsRequested,
     key=lambda request: str(request.request_id),
     key_means="request_id",
-    meaning="Queries to which approved sources should speak.",
+    meaning="Queries for snippets from approved sources.",
     written_by=("your application",),
 )
 RELEVANCE_REQUESTED = Topic(
@@ -290,7 +300,7 @@ RELEVANCE_REQUESTED = Topic(
     event=RelevanceRequested,
     key=lambda source: str(source.request_id),
     key_means="request_id",
-    meaning="Sources that were brought home, to be judged for a query.",
+    meaning="Fetched sources, to be judged for a query.",
     written_by=("your application",),
 )
 RELEVANCE_JUDGED = Topic(
@@ -298,7 +308,7 @@ RELEVANCE_JUDGED = Topic(
     event=RelevanceJudged,
     key=lambda judged: str(judged.request_id),
     key_means="request_id",
-    meaning="Whether each source is relevant to its query, and how that was found.",
+    meaning="Whether each source is relevant to its query, and how that was judged.",
     read_by=("dashboards",),
 )
 SNIPPETS_EXTRACTED = Topic(
@@ -306,7 +316,7 @@ SNIPPETS_EXTRACTED = Topic(
     event=SnippetExtracted,
     key=lambda snippet: str(snippet.request_id),
     key_means="request_id",
-    meaning="What each relevant source says, or that it says nothing.",
+    meaning="The snippet of each relevant source, or why it has none.",
     read_by=("your application",),
 )
 SNIPPETS_COMPLETED = Topic(
@@ -314,7 +324,7 @@ SNIPPETS_COMPLETED = Topic(
     event=SnippetsCompleted,
     key=lambda completed: str(completed.request_id),
     key_means="request_id",
-    meaning="Requests that are done, with what became of each source.",
+    meaning="Completed requests, with the outcome of each source.",
     read_by=("your application",),
 )
 CLAIMS_EXTRACTED = Topic(
@@ -322,7 +332,7 @@ CLAIMS_EXTRACTED = Topic(
     event=ExtractedClaim,
     key=lambda claim: str(claim.claim_id),
     key_means="claim_id",
-    meaning="Factual statements, each with what it was taken from.",
+    meaning="Factual statements, each with its source text.",
     written_by=("your claim extractor",),
 )
 CLAIMS_EVALUATED = Topic(
@@ -330,7 +340,7 @@ CLAIMS_EVALUATED = Topic(
     event=ClaimEvaluated,
     key=lambda claim: str(claim.claim_id),
     key_means="claim_id",
-    meaning="How far each claim stands alone, and whether it may be promoted.",
+    meaning="Whether each claim can be understood without its context, and may be promoted.",
     read_by=("promotion", "concept linking"),
 )
 UTTERANCES_RECORDED = Topic(
@@ -338,7 +348,7 @@ UTTERANCES_RECORDED = Topic(
     event=UtteranceRecorded,
     key=lambda utterance: str(utterance.utterance_id),
     key_means="utterance_id",
-    meaning="Sentences that somebody said, for claims to be compared with.",
+    meaning="Sentences that claims are compared with.",
     written_by=("your application",),
 )
 UTTERANCES_INDEXED = Topic(
@@ -346,16 +356,16 @@ UTTERANCES_INDEXED = Topic(
     event=UtteranceIndexed,
     key=lambda utterance: str(utterance.utterance_id),
     key_means="utterance_id",
-    meaning="Which utterances claims are compared with by now.",
+    meaning="Utterances in the index.",
     read_by=("dashboards",),
-    readers_dedupe=True,  # it states how things are, by utterance
+    readers_dedupe=True,  # the state of an utterance
 )
 RANKING_REQUESTED = Topic(
     name="ranking.requested.v1",
     event=RankingRequested,
     key=lambda request: str(request.request_id),
     key_means="request_id",
-    meaning="Queries to be answered from the index, or from candidates that come along.",
+    meaning="Queries to be answered from the index, or from candidates in the request.",
     written_by=("your application",),
 )
 RANKING_COMPLETED = Topic(
@@ -363,7 +373,7 @@ RANKING_COMPLETED = Topic(
     event=RankingCompleted,
     key=lambda completed: str(completed.request_id),
     key_means="request_id",
-    meaning="Ranked results with trust labels, why each is where it is, and a context for a model.",
+    meaning="Ranked results with trust labels, the reasons for each rank, and a context for a model.",
     read_by=("your application", "assay train"),
 )
 RANKING_FEEDBACK = Topic(
@@ -371,7 +381,7 @@ RANKING_FEEDBACK = Topic(
     event=RankingFeedback,
     key=lambda feedback: str(feedback.request_id),
     key_means="request_id",
-    meaning="What people did with results: clicks, dwell times, grades.",
+    meaning="Feedback on results: clicks, dwell times, grades.",
     written_by=("your application",),
     read_by=("assay train",),
 )
@@ -380,7 +390,7 @@ REPLAYS = Topic(
     event=ReplayPlan,
     key=lambda plan: str(plan.plan),
     key_means="plan",
-    meaning="The ledger of replays: what each does, and where it stands.",
+    meaning="The plans of replays and their progress.",
     written_by=("assay replay",),
     read_by=("assay replay",),
     partitions=1,
@@ -431,8 +441,10 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(DOCUMENTS_INDEXED,),
         rules=IndexPageRules,
         lane="index",
+        asks=frozenset({IndexDocument}),
+        needs_index=True,
         concurrency=16,
-        ordered_by_key=False,  # of two versions the newer one stays, in whatever order they come
+        ordered_by_key=False,  # the newer version wins in any order
         paced_by_key=True,
         retry_later=(60, 600),
         rounds=1,
@@ -462,12 +474,13 @@ HANDLERS: tuple[Handler, ...] = (
         ),
         rules=FetchPageRules,
         lane="fetch",
+        asks=frozenset({FetchPages}),
         concurrency=32,
-        ordered_by_key=False,  # extractions of a host have nothing to do with each other
+        ordered_by_key=False,  # extractions of a host are independent
         paced_by_key=True,
         retry_later=(60, 600),
         replay="never",
-        rounds=11,  # as many listing pages as the configuration may allow, and their details
+        rounds=11,  # the most listing pages that the configuration may allow, and their detail pages
         slo_seconds=120,
     ),
     Handler(
@@ -478,8 +491,9 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(RETRIEVAL_EVALUATED,),
         rules=EvaluateRetrievalRules,
         lane="llm",
+        asks=frozenset({AskModel}),
         concurrency=32,
-        ordered_by_key=False,  # each batch has its own verdict
+        ordered_by_key=False,  # batches are independent
         retry_later=(60, 600),
         replay="paid",
         rounds=1,
@@ -493,8 +507,9 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(SEARCH_EVALUATED,),
         rules=EvaluateSearchRules,
         lane="llm",
+        asks=frozenset({AskModel}),
         concurrency=32,
-        ordered_by_key=False,  # each batch has its own verdict
+        ordered_by_key=False,  # batches are independent
         retry_later=(60, 600),
         replay="paid",
         rounds=1,
@@ -517,8 +532,9 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(RELEVANCE_JUDGED, SNIPPETS_EXTRACTED, EXTRACTION_NEEDED, SNIPPETS_COMPLETED),
         rules=JudgeRelevanceRules,
         lane="llm",
+        asks=frozenset({AskModel}),
         concurrency=32,
-        ordered_by_key=False,  # each source has its own verdict; a request's sources come one by one
+        ordered_by_key=False,  # sources are independent
         retry_later=(60, 600),
         replay="paid",
         rounds=1,
@@ -532,8 +548,9 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(CLAIMS_EVALUATED, UTTERANCES_RECORDED),
         rules=DecontextualizeClaimRules,
         lane="llm",
+        asks=frozenset({AskModel, SearchVectors}),
         concurrency=32,
-        ordered_by_key=False,  # each claim has its own verdict
+        ordered_by_key=False,  # claims are independent
         retry_later=(60, 600),
         replay="paid",
         rounds=MOST_ASKS,
@@ -547,8 +564,10 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(UTTERANCES_INDEXED,),
         rules=IndexUtteranceRules,
         lane="index",
+        asks=frozenset({IndexDocument}),
+        needs_index=True,
         concurrency=16,
-        ordered_by_key=False,  # an utterance is said once; its id names it
+        ordered_by_key=False,  # each utterance has its own id
         paced_by_key=True,
         retry_later=(60, 600),
         rounds=1,
@@ -562,9 +581,13 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(RANKING_COMPLETED,),
         rules=RankResultsRules,
         lane="query",
+        asks=frozenset({SearchVectors, AskModel}),
+        needs_index=True,
+        answers_queries=True,
+        preload=("handlers.ranking.stages",),  # takes half a second
         concurrency=16,
-        ordered_by_key=False,  # each query has its own answer
-        retry_later=(10, 60),  # somebody waits: an answer that comes later still is of little use
+        ordered_by_key=False,  # queries are independent
+        retry_later=(10, 60),  # a later answer is of little use
         replay="paid",
         rounds=2,  # the index, and a judge
         slo_seconds=10,
@@ -573,7 +596,7 @@ HANDLERS: tuple[Handler, ...] = (
 
 
 def _duration(seconds: int) -> str:
-    """A delay as topics name it.
+    """A delay in the name of a topic.
 
     >>> _duration(10), _duration(60), _duration(3600)
     ('10s', '1m', '1h')
@@ -584,8 +607,14 @@ def _duration(seconds: int) -> str:
     return f"{seconds}s"
 
 
+def only_searches(handlers: Iterable[Handler]) -> bool:
+    """Whether handlers need the index and none of them writes to it."""
+    handlers = list(handlers)
+    return any(handler.needs_index for handler in handlers) and not any(handler.writes_index for handler in handlers)
+
+
 def topic_of(event: Event) -> Topic:
-    """The topic an event travels on. Raises KeyError for a type that no topic carries, which is a bug."""
+    """The topic of an event. Raises KeyError for a type without a topic, which is a bug."""
     return _BY_EVENT[type(event)]
 
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Any
-
-from faststream.asgi import AsgiResponse, get
 
 from streams.generate.asyncapi import asyncapi_document
 from streams.generate.text import to_json, to_yaml
@@ -212,38 +210,37 @@ def _named(reference: Json) -> str:
 
 
 Render = Callable[[dict[str, Any]], str]
+Body = Callable[[], Awaitable[bytes]]
 
 
-def asyncapi_routes(prefix: str) -> list[tuple[str, Any]]:
-    """The routes of an application.
-
-    Args:
-        prefix: What stands before topics and groups.
-    """
+def asyncapi_routes(prefix: str) -> list[tuple[str, Mapping[str, str], Body]]:
+    """For each path its response headers and what makes its body; ``prefix`` is that of topics and groups."""
     return [
-        ("/asyncapi", _route(prefix, asyncapi_page, "text/html")),
-        ("/asyncapi.yaml", _route(prefix, to_yaml, "application/yaml")),
-        ("/asyncapi.json", _route(prefix, to_json, "application/json")),
+        ("/asyncapi", _headers("text/html"), _body(prefix, asyncapi_page)),
+        ("/asyncapi.yaml", _headers("application/yaml"), _body(prefix, to_yaml)),
+        ("/asyncapi.json", _headers("application/json"), _body(prefix, to_json)),
     ]
 
 
-def _route(prefix: str, render: Render, media_type: str) -> Any:
-    headers = {
+def _headers(media_type: str) -> dict[str, str]:
+    return {
         "content-type": f"{media_type}; charset=utf-8",
         "content-security-policy": content_security_policy(),
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
         "cache-control": "no-cache",
     }
+
+
+def _body(prefix: str, render: Render) -> Body:
     made: list[bytes] = []
 
-    @get(include_in_schema=False)
-    async def answer(scope: Any) -> AsgiResponse:  # noqa: ARG001 - the signature is FastStream's
+    async def body() -> bytes:
         if not made:
             made.append(await asyncio.to_thread(_render, prefix, render))
-        return AsgiResponse(made[0], 200, headers)
+        return made[0]
 
-    return answer
+    return body
 
 
 def _render(prefix: str, render: Render) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from schemas.needs import FetchPages
 from streams.generate.text import to_yaml
 from streams.topology import HANDLERS, Handler
 
@@ -69,14 +70,14 @@ def _service(handler: Handler) -> dict[str, Any]:
         "mem_limit": MEMORY,
         "pids_limit": 256,
     }
-    if handler.lane == "fetch":
+    if FetchPages in handler.asks:
         service["environment"] = environment | {"ASSAY_FETCH__CACHE_PATH": f"{STATE}/fetched.sqlite"}
         service["volumes"] = [f"fetched:{STATE}"]
-    if handler.lane == "index":
+    if handler.writes_index:
         service["environment"] = environment | {"ASSAY_INDEX__PATH": f"{STATE}/{handler.name}"}
         service["volumes"] = [f"indexed:{STATE}"]
     if handler.asks_models:
-        # Workers share no disk: paid answers and the day's costs stand in Redis, which is used only with a model.
+        # Workers share no disk, so Redis has the paid answers and the day's costs. It is used only with a model.
         service["environment"] = environment | {"ASSAY_LLM__REDIS_URL": "${REDIS_URL:-redis://redis:6379/0}"}
         service["depends_on"] = service["depends_on"] | {"redis": {"condition": "service_healthy"}}
     return service

@@ -22,31 +22,26 @@ from streams.topology import DEAD_LETTER_BYTES, MIB
 
 Client = TypeVar("Client", AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer)
 _END_SECONDS = 1.0
-"""How long a start or stop that nobody waits for any more may take to end by itself."""
+"""The longest time for a start or stop to end by itself after its caller was cancelled."""
 _NO_BROKER = "Did we not perform bootstrap?"
-"""What aiokafka asserts where the cluster names no broker."""
+"""The message of aiokafka's assertion if the cluster names no broker."""
 _POLL_RECORDS = 500
-"""A small batch may hold millions of records, which should not be in memory at the same time."""
+"""A small batch may contain millions of records, which must not be in memory at the same time."""
 
 MAX_REQUEST_BYTES = 64 * MIB
-"""What a producer takes; it counts bytes before compression."""
+"""The largest request of a producer; it counts bytes before compression."""
 
 
 class TlsFileError(OSError):
-    """A certificate or a key can't be used; the message names the file and the variable."""
+    """The file of the setting ``kafka.<name>`` can't be used; the message names the file and the variable."""
 
     def __init__(self, name: str, file: Path | None, error: OSError) -> None:
-        """Of the setting ``kafka.<name>``."""
         password = "" if name == "ssl_cafile" else ", __SSL_PASSWORD"
         super().__init__(f"{file} can't be used ({error.strerror or error}); see ASSAY_KAFKA__{name.upper()}{password}")
 
 
 def connection(settings: KafkaSettings) -> dict[str, Any]:
-    """The options that every client needs to reach the cluster.
-
-    Raises:
-        TlsFileError: A certificate or a key can't be used.
-    """
+    """The options that every client needs to reach the cluster. Raises TlsFileError."""
     options: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,
         "security_protocol": settings.security_protocol,
@@ -80,7 +75,7 @@ def _tls(settings: KafkaSettings) -> ssl.SSLContext:
 
 
 class Grouped(Protocol):
-    """What has a consumer group: a handler, or one of its retry topics."""
+    """A handler, a retry topic, or a subscription: anything with a consumer group."""
 
     @property
     def group(self) -> str:
@@ -94,12 +89,12 @@ def group_of(settings: KafkaSettings, reader: Grouped) -> str:
 
 
 def make_producer(settings: KafkaSettings, transactional_id: str | None, client_id: str) -> AIOKafkaProducer:
-    """An idempotent producer, not started; transactional where it has an id."""
+    """An idempotent producer, not started; transactional if it has an id."""
     return AIOKafkaProducer(**producer_options(settings, transactional_id, client_id))
 
 
 def producer_options(settings: KafkaSettings, transactional_id: str | None, client_id: str) -> dict[str, Any]:
-    """The options of every producer of ours."""
+    """The options of every producer of Assay."""
     return connection(settings) | {
         "client_id": client_id,
         "transactional_id": transactional_id,
@@ -121,15 +116,15 @@ def make_reader(
     fetch_wait_ms: int = 500,
     fetch_bytes: int = DEAD_LETTER_BYTES + MIB,
 ) -> AIOKafkaConsumer:
-    """A consumer without a group, not started; it reads committed records only, unless ``uncommitted`` is set.
+    """A consumer without a group, not started.
 
     Args:
-        settings: Where Kafka is, and how much one batch of records may take unpacked.
-        topics: What it subscribes to.
+        settings: The cluster, and the limit of an unpacked batch.
+        topics: Subscribed topics.
         client_id: Its name in the broker's log.
         uncommitted: Whether it also reads records of transactions that are open or aborted.
-        fetch_wait_ms: How long a broker may wait for new records. Other requests of the consumer wait as well.
-        fetch_bytes: What a broker sends of a partition at once; at least one whole batch, however large it is.
+        fetch_wait_ms: The longest time for which a broker waits for new records; other requests wait as well.
+        fetch_bytes: The most that a broker sends of a partition at once, but at least one whole batch.
     """
     limit_unpacking(settings.max_unpacked_bytes)
     return AIOKafkaConsumer(
@@ -152,9 +147,9 @@ def make_admin(settings: KafkaSettings) -> AIOKafkaAdminClient:
 
 @asynccontextmanager
 async def opened(client: Client) -> AsyncIterator[Client]:
-    """A client that is started, and closed however it goes: also where its start fails or is cancelled.
+    """Starts a client, and stops it at the end of the block; also if its start fails or is cancelled.
 
-    After an error nobody waits for long: a producer would try for ever to send what a silent cluster does not take.
+    After an error the stop is short, because a producer would retry for ever if the cluster is silent.
 
     Raises:
         KafkaError: The cluster can't be reached.
@@ -170,22 +165,15 @@ async def opened(client: Client) -> AsyncIterator[Client]:
 
 
 async def start(client: Client) -> None:
-    """Starts a client that whoever made it stops, also where this fails or is cancelled.
-
-    Raises:
-        KafkaError: The cluster can't be reached, or names no broker yet.
-    """
+    """Starts a client. The caller stops it, also if this fails or is cancelled. Raises KafkaError."""
     await started(client.start())
 
 
 async def started(start: Coroutine[Any, Any, None]) -> None:
-    """Waits for the start of a client, whoever has made it.
+    """Waits for the start of a client. Raises KafkaError if the cluster can't be reached, or names no broker yet.
 
-    One that nobody waits for any more may take a second to end by itself: where aiokafka's is cancelled while it asks
-    for the brokers, it forgets the connection that it asks by.
-
-    Raises:
-        KafkaError: The cluster can't be reached, or names no broker yet.
+    If this is cancelled, the start gets a second to end by itself: aiokafka, cancelled while it asks for the brokers,
+    forgets the connection that it uses.
     """
     starting = asyncio.ensure_future(start)
     try:
@@ -200,22 +188,21 @@ async def started(start: Coroutine[Any, Any, None]) -> None:
     except AssertionError as error:
         if str(error) != _NO_BROKER:
             raise
-        # A broker that has missed its own heartbeats answers that there is none: to aiokafka a mistake of ours.
+        # A broker that missed its own heartbeats names no broker; aiokafka takes that for a bug of its caller.
         raise KafkaConnectionError(f"the cluster names no broker now ({error})") from error
 
 
 async def stop(client: Client, seconds: float | None = None) -> None:
-    """Stops a client; one whose stop comes to no end in time, or that nobody waits for any more, is cut off.
+    """Stops a client. Closes its connections by force if the stop takes too long, fails or is cancelled.
 
-    So is one whose stop fails or cancels itself half-way. To be cut off is no error: what a producer still held has
-    failed then, which the futures of its records tell, and this returns as if all were well.
+    A forced stop is not an error here: the futures of the records that a producer still held report it.
 
     Args:
-        client: Started or not, or by half.
-        seconds: How long it may take to send what it holds and to take its leave; for ever by default.
+        client: Started, not started, or half started.
+        seconds: The longest time for a producer to send its records and leave; None for no limit.
 
     Raises:
-        KafkaError: What aiokafka's own stop raises.
+        KafkaError: From aiokafka's own stop.
     """
     stopping = asyncio.ensure_future(client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
     try:
@@ -228,7 +215,7 @@ async def stop(client: Client, seconds: float | None = None) -> None:
 
 
 async def _ended(task: asyncio.Task[None], seconds: float | None = None) -> None:
-    """Waits until it is done or the time is up; who is cancelled meanwhile, waits a second yet."""
+    """Waits until the task is done or the time is up; if this is cancelled, another second."""
     try:
         await asyncio.wait([task], timeout=seconds)
     except asyncio.CancelledError:
@@ -237,14 +224,14 @@ async def _ended(task: asyncio.Task[None], seconds: float | None = None) -> None
 
 
 async def _cut_off(client: Client, stopping: asyncio.Task[None]) -> None:
-    """Ends what a stop that is given up leaves: connections, and tasks that would try to send for ever."""
+    """Ends the connections of a client, and the tasks that would try to send for ever."""
     sends = isinstance(client, AIOKafkaProducer)
     network = client.client if sends else client._client
     sender = client._sender.sender_task if sends else None
     tasks = [task for task in (stopping, network._sync_task, sender) if task is not None]
     try:
         _end(network, tasks)
-        # The sender waits for its requests, which have failed just now.
+        # The sender waits for its requests, which have just failed.
         await asyncio.wait(tasks, timeout=_END_SECONDS)
     finally:
         _end(network, tasks)
@@ -258,15 +245,15 @@ def _end(network: AIOKafkaClient, tasks: Sequence[asyncio.Task[None]]) -> None:
         task.cancel()
     for connection in network._conns.values():
         if connection.connected():
-            connection._writer.transport.abort()  # what is not sent yet never will be
+            connection._writer.transport.abort()  # without sending what is buffered
         connection.close()
 
 
 def _fail_batches(accumulator: MessageAccumulator) -> None:
-    """What was not confirmed fails; asyncio complains about errors that nobody looks at, so they are looked at here."""
+    """Fails every record that was not confirmed, and retrieves the errors; asyncio warns about others."""
     batches = accumulator._pending_batches
     for again in accumulator._batches.values():
-        batches.update(again)  # where aiokafka looks for a batch that fails, also for one that was to be sent again
+        batches.update(again)  # aiokafka fails these only, and not batches that it was about to send again
     accumulator.fail_all(ProducerClosed())
     for batch in batches:
         for future in (batch.future, batch._drain_waiter, *(future for future, _ in batch._msg_futures)):

@@ -32,7 +32,7 @@ from aiokafka.record.legacy_records import LegacyRecordBatch
 from streams.codec import MAX_DETAIL, UNREADABLE_HEADER
 
 log = logging.getLogger(__name__)
-"""Not structlog's: in a command that has not configured it, that would write among the output."""
+"""Not structlog's, which writes to standard output in a command that has not configured it."""
 
 Buffer = bytearray | memoryview | mmap.mmap
 Unpack = Callable[[bytes, Buffer], int]
@@ -41,18 +41,14 @@ _USUAL_RATIO = 16
 """Pages become 5 to 8 times smaller."""
 _SMALL_BYTES = 4 * 1024 * 1024
 _MOST_RECORDS = 100_000
-"""Of one batch. Each time that intake sets the partition back, the batch is parsed from its beginning again."""
+"""Of one batch. It is parsed from its beginning again each time that intake sets the partition back."""
 _XERIAL_HEADER_BYTES = 16
 
 _PartitionRecords = fetcher.PartitionRecords
 
 
 def limit_unpacking(most: int) -> None:
-    """Limits what one batch may take unpacked, for all consumers of this process; the last call counts.
-
-    Args:
-        most: Bytes. What the compressed data says of its own size does not count.
-    """
+    """Limits one unpacked batch to ``most`` bytes, for all consumers of this process; the last call counts."""
     for batch in (DefaultRecordBatch, LegacyRecordBatch):
         for name, unpack in _CODECS.items():
             setattr(sys.modules[batch.__module__], f"{name}_decode", partial(_unpacked, unpack, most))
@@ -67,11 +63,11 @@ def _unpacked(unpack: Unpack, most: int, packed: bytes) -> memoryview:
     """
     usual = _USUAL_RATIO * len(packed)
     if usual <= min(_SMALL_BYTES, most):
-        # Memory that the process has already is faster than a new mapping.
+        # Faster than a new mapping.
         with contextlib.suppress(cramjam.DecompressionError):
             return _filled(unpack, packed, bytearray(usual))
     try:
-        # A page of a mapping takes memory when it is first written, so an unused rest costs nothing.
+        # A page of a mapping takes memory when it is first written, so unused pages cost nothing.
         return _filled(unpack, packed, mmap.mmap(-1, most, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
     except cramjam.DecompressionError as error:
         raise ValueError(
@@ -147,7 +143,7 @@ class _Batches:
 
 
 class _Batch:
-    """A batch of aiokafka's, in which a record that says why stands for each record that cannot be read."""
+    """A batch of aiokafka's; a record that cannot be read is replaced by one that says why."""
 
     def __init__(self, batch: Any, batches: _Batches) -> None:
         self._batch = batch
@@ -162,14 +158,14 @@ class _Batch:
     def __iter__(self) -> Iterator[Any]:
         try:
             yield from self._in_order()
-        except Exception as error:  # the checksum is right, so each later read would fail in the same way
+        except Exception as error:  # the checksum is right, so every read would fail in the same way
             yield from self._unreadable(error)
 
     def _in_order(self) -> Iterator[Any]:
         """The batch's own records, with offsets that increase within the batch.
 
-        aiokafka reads longer numbers than the broker, so a producer can make it see another offset than the broker.
-        Intake would pass over all records up to an offset that is too large.
+        aiokafka reads longer numbers than the broker, so a producer can make it see another offset than the broker
+        does. Intake would skip all records up to an offset that is too large.
         """
         # The format before Kafka 0.11 has no first offset.
         begin, end = getattr(self._batch, "base_offset", None), self._batch.next_offset
@@ -183,7 +179,7 @@ class _Batch:
             yield record
 
     def _unreadable(self, error: Exception) -> Iterator[DefaultRecord]:
-        # What was yielded has moved this offset; it may also be in the middle of the batch since before.
+        # The records that were yielded have moved this offset.
         first, end = self._batches.of().next_fetch_offset, self._batch.next_offset
         why = (str(error) or type(error).__name__)[:MAX_DETAIL]
         place = self._batches.partition

@@ -23,7 +23,7 @@ from streams.kafka.settings import KafkaSettings
 
 T = TypeVar("T")
 _SECONDS = 20.0
-"""How long the cluster may take over one of these questions."""
+"""The longest time for one of these requests."""
 _PAUSE_SECONDS = 0.2
 _WAIT_MS = 100
 _BUSY = (
@@ -32,7 +32,7 @@ _BUSY = (
     NodeNotReadyError,
     NotCoordinatorForGroupError,
 )
-"""What is answered by a broker that has just started, or for one that is down: ask again, maybe another one."""
+"""Errors while a broker starts, or another one takes over: the request is repeated."""
 
 Place = tuple[str, TopicPartition]
 """A group and a partition that it reads."""
@@ -40,7 +40,7 @@ Place = tuple[str, TopicPartition]
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """What a group has committed, and how many members it has. One that there is not has neither."""
+    """A group's members and committed offsets; a group that does not exist has none."""
 
     members: int = 0
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """A topic's partitions, and after how many seconds its records may be deleted; None where age deletes nothing."""
+    """A topic's partitions and its retention; None if records are not deleted by age."""
 
     exists: bool
     partitions: tuple[int, ...] = ()
@@ -56,37 +56,33 @@ class TopicState:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstRecord:
-    """The first record that a group has not read: its offset, and its timestamp in seconds since 1970."""
-
-    offset: int
-    timestamp: float
-
-
-@dataclass(frozen=True, slots=True)
 class Extent:
-    """A partition from its first offset to its last stable one, and the first record that a group has not read."""
+    """A partition from its first offset to its last stable one.
+
+    ``first`` is the offset of the first record that a group has not read, and its timestamp in seconds since 1970.
+    """
 
     beginning: int
     end: int
-    first: FirstRecord | None = None
+    first: tuple[int, float] | None = None
+
+    @property
+    def unread(self) -> int:
+        """Offsets from the first unread record to the end."""
+        return 0 if self.first is None else self.end - self.first[0]
+
+    def age(self, now: float) -> float:
+        """Seconds since the first unread record was produced; 0 if its producer's clock is ahead of ours."""
+        return 0.0 if self.first is None else max(0.0, now - self.first[1])
 
 
 async def read_groups(admin: Any, groups: Sequence[str]) -> dict[str, GroupState]:
-    """Offsets and members of each group; those of a group that nobody has used are empty.
-
-    Raises:
-        KafkaError: The cluster can't be reached, or refuses to tell.
-    """
+    """Offsets and members of each group. Raises KafkaError."""
     return dict(zip(groups, await asyncio.gather(*(_read_group(admin, group) for group in groups)), strict=True))
 
 
 async def read_topics(admin: Any, topics: Collection[str]) -> dict[str, TopicState]:
-    """Partitions and retention of each topic.
-
-    Raises:
-        KafkaError: The cluster can't be reached, or refuses to tell.
-    """
+    """Partitions and retention of each topic. Raises KafkaError."""
     there = sorted(set(topics) & set(await _patiently(lambda: admin.list_topics())))
     states = {topic: TopicState(exists=False) for topic in topics}
     if not there:
@@ -99,14 +95,14 @@ async def read_topics(admin: Any, topics: Collection[str]) -> dict[str, TopicSta
 
 
 async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None]) -> dict[Place, Extent]:
-    """For each place how far its partition reaches, and the first record at or behind the group's offset.
+    """For each place the range of its partition, and the first record at or after the group's offset.
 
-    Transaction markers and aborted records occupy offsets and are none to read: a group is caught up where nothing
-    else stands between its offset and the last stable one.
+    Transaction markers and aborted records occupy offsets and cannot be read: a group is caught up if nothing else is
+    between its offset and the last stable one.
 
     Args:
-        kafka: Where Kafka is.
-        starts: The group's offset; None for the first record there is.
+        kafka: The cluster.
+        starts: The group's offset; None for the partition's first offset.
 
     Raises:
         KafkaError: The cluster can't be reached, or does not answer in time.
@@ -134,17 +130,17 @@ async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None])
 
 async def _first_records(
     reader: Any, behind: Collection[tuple[TopicPartition, int]], ends: Mapping[TopicPartition, int]
-) -> dict[tuple[TopicPartition, int], FirstRecord]:
-    """The first record at or behind each offset and before the end; places that have none are left out."""
+) -> dict[tuple[TopicPartition, int], tuple[int, float]]:
+    """The first record at or after each offset and before the end; places without one are left out."""
     found = {}
     left = set(behind)
     while left:
-        # A reader stands at one place of a partition: groups that read the same topic take turns.
+        # A reader has one position in a partition, so the offsets of several groups are read one after another.
         turn = dict(left)
         spans = {partition: (start, ends[partition]) for partition, start in turn.items()}
         async for record in records_between(reader, spans, limit_seconds=_SECONDS, first_only=True):
             partition = TopicPartition(record.topic, record.partition)
-            found[partition, turn[partition]] = FirstRecord(record.offset, record.timestamp / 1000)
+            found[partition, turn[partition]] = record.offset, record.timestamp / 1000
         left -= set(turn.items())
     return found
 
@@ -167,7 +163,7 @@ async def _count_members(admin: Any, group: str, coordinator: int) -> int:
 
 
 async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:
-    """Seconds, for those topics whose records are deleted by their age."""
+    """Seconds, for each topic whose records are deleted by age."""
     wanted = {"cleanup.policy": "", "retention.ms": ""}
     resources = [ConfigResource(ConfigResourceType.TOPIC, topic, wanted) for topic in topics]
     found = {}
@@ -183,7 +179,7 @@ async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:
 
 
 async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """Asks again while a broker is only starting or gone."""
+    """Repeats a request while a broker starts or another one takes over."""
     loop = asyncio.get_running_loop()
     until = loop.time() + _SECONDS
     while True:

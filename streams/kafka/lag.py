@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from aiokafka import TopicPartition
 
 from schemas.dead import dead_letter_topic
 from streams.clock import Clock
 from streams.kafka.clients import make_admin, opened
-from streams.kafka.groups import Extent, FirstRecord, GroupState, TopicState, read_extents, read_groups
-from streams.kafka.groups import read_topics as read_topic_states
+from streams.kafka.groups import Extent, GroupState, TopicState, read_extents, read_groups, read_topics
 from streams.kafka.settings import KafkaSettings
 from streams.topology import Handler
 
@@ -24,16 +24,16 @@ _REPLAY = ".replay."
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """One partition of a group's topic.
+    """The lag of a group on one partition.
 
     Attributes:
         partition: Its number.
-        committed: The group's offset; None where it has none yet and will begin at the first record.
-        end: The offset behind the last committed record: the last stable one.
-        records: Offsets from the first unread record to the end. Markers of transactions and aborted records stand
-            among them, so it is a little more than there are to read; 0 where nothing is.
-        seconds: Age of the first unread record by its timestamp; 0 where there is none.
-        lost: Offsets that retention has deleted before the group came to them.
+        committed: The group's offset; None if it has none and will begin at the first record.
+        end: The last stable offset.
+        records: Offsets from the first unread record to the end. Transaction markers and aborted records occupy offsets
+            too, so there may be fewer records to read.
+        seconds: Age of the first unread record by its timestamp; 0 without one.
+        lost: Offsets that retention deleted before the group read them.
     """
 
     partition: int
@@ -46,21 +46,21 @@ class PartitionLag:
 
 @dataclass(frozen=True, slots=True)
 class GroupLag:
-    """How far one group is behind on one topic.
+    """The lag of a group on one topic.
 
     Attributes:
-        handler: Whose group it is.
+        handler: The handler that the group belongs to.
         topic: Before the prefix.
         group: The group's name on the cluster.
-        exists: Whether the topic has been made.
-        records: Of all partitions.
-        seconds: Of the partition that is furthest behind.
-        retention_left_seconds: Until the first unread record may be deleted, as the topic's ``retention.ms`` says; None
-            where nothing is unread or nothing is deleted by age. Kafka deletes whole segments, so it may stay longer.
-        members: Processes' subscriptions that are in the group.
-        delay_seconds: How long a record of this topic waits on purpose: of a retry topic its delay, else 0.
-        plan: The replay whose group it is; "" for the handler's own.
-        partitions: One by one, in order.
+        exists: Whether the topic exists.
+        records: The sum over all partitions.
+        seconds: Of the partition with the oldest unread record.
+        retention_left_seconds: Until Kafka may delete the first unread record by ``retention.ms``; None if there is no
+            such record, or records are not deleted by age. Kafka deletes whole segments, so it may stay longer.
+        members: Subscriptions in the group.
+        delay_seconds: Delay of a retry topic; 0 for other topics.
+        plan: The plan of a replay's group; "" for the handler's own.
+        partitions: By number.
     """
 
     handler: str
@@ -77,20 +77,19 @@ class GroupLag:
 
     @property
     def lost(self) -> int:
-        """Offsets that retention has deleted unread."""
+        """Offsets that retention deleted before the group read them."""
         return sum(partition.lost for partition in self.partitions)
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLettersStanding:
-    """What stands on a handler's dead letter topic.
+    """The content of a handler's dead letter topic.
 
     Attributes:
-        handler: Whose dead letters.
+        handler: The handler.
         topic: Before the prefix.
-        records: Offsets from the first letter to the end, so somewhat more than there are letters; 0 where none is.
-            ``assay dlq list`` counts them one by one.
-        oldest_seconds: Age of the first of them; 0 where there is none.
+        records: Offsets from the first dead letter to the end, markers included; ``assay dlq list`` counts exactly.
+        oldest_seconds: Age of the first dead letter; 0 without one.
     """
 
     handler: str
@@ -101,7 +100,7 @@ class DeadLettersStanding:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A group and a topic that it reads; both as they are on the cluster."""
+    """A group and a topic that it reads; both with the prefix."""
 
     handler: str
     group: str
@@ -116,13 +115,13 @@ async def read_lags(
     """The lag of each handler's group on its own topic and of its retry topics' groups, in the handlers' order.
 
     Args:
-        settings: Where Kafka is; its prefix stands before topics and groups.
-        handlers: Which handlers.
-        clock: What ages are reckoned by.
+        settings: The cluster and its prefix.
+        handlers: The handlers.
+        clock: For ages.
         replays: Also the groups of replays, each after its handler's, on the topics that it has committed offsets of.
 
     Raises:
-        KafkaError: The cluster can't be reached, or refuses to tell.
+        KafkaError: The cluster can't be reached, or refuses.
     """
     prefix = settings.topic_prefix
     readings = [reading for handler in handlers for reading in _readings(settings, handler)]
@@ -132,7 +131,7 @@ async def read_lags(
             found = await _replays(admin, prefix, handlers)
             groups |= {group: state for group, (_, state) in found.items()}
             readings += [reading for readings_of, _ in found.values() for reading in readings_of]
-        topics = await read_topic_states(admin, {reading.topic for reading in readings})
+        topics = await read_topics(admin, {reading.topic for reading in readings})
     places = {
         (reading.group, TopicPartition(reading.topic, number))
         for reading in readings
@@ -151,25 +150,20 @@ async def read_lags(
 async def read_dead_letters(
     settings: KafkaSettings, handlers: Sequence[Handler], clock: Clock
 ) -> list[DeadLettersStanding]:
-    """What stands on each handler's dead letter topic; those whose topic is not made yet are left out.
-
-    Raises:
-        KafkaError: The cluster can't be reached.
-    """
+    """The content of each handler's dead letter topic that exists. Raises KafkaError."""
     prefix = settings.topic_prefix
     names = {handler.name: dead_letter_topic(handler.consumes.name, handler.group) for handler in handlers}
     async with opened(make_admin(settings)) as admin:
-        topics = await read_topic_states(admin, {prefix + name for name in names.values()})
+        topics = await read_topics(admin, {prefix + name for name in names.values()})
     places = [("", TopicPartition(name, number)) for name, state in topics.items() for number in state.partitions]
     extents = await read_extents(settings, dict.fromkeys(places))
     now = clock.now().timestamp()
     found = []
     for handler, name in names.items():
         state = topics[prefix + name]
-        firsts = [extents["", TopicPartition(prefix + name, number)] for number in state.partitions]
+        own = [extents["", TopicPartition(prefix + name, number)] for number in state.partitions]
         if state.exists:
-            records = sum(_unread(extent) for extent in firsts)
-            oldest = max((_age(extent.first, now) for extent in firsts), default=0.0)
+            records, oldest = sum(its.unread for its in own), max((its.age(now) for its in own), default=0.0)
             found.append(DeadLettersStanding(handler, name, records, oldest))
     return found
 
@@ -182,27 +176,20 @@ def _readings(kafka: KafkaSettings, handler: Handler) -> Iterable[_Reading]:
 
 
 async def _replays(
-    admin: object, prefix: str, handlers: Sequence[Handler]
+    admin: Any, prefix: str, handlers: Sequence[Handler]
 ) -> dict[str, tuple[list[_Reading], GroupState]]:
-    """The groups of replays that the cluster knows, with the topics that each has offsets of."""
-    listed = sorted(group for group, *_ in await admin.list_consumer_groups())  # type: ignore[attr-defined]
-    plans = {
-        group: (handler.name, group.removeprefix(prefix + handler.group + _REPLAY))
-        for handler in handlers
-        for group in listed
-        if group.startswith(prefix + handler.group + _REPLAY)
+    """The groups of replays on the cluster, with the topics of their offsets."""
+    listed = sorted(group for group, *_ in await admin.list_consumer_groups())
+    handler_of = {
+        group: handler for handler in handlers for group in listed if group.startswith(prefix + handler.group + _REPLAY)
     }
-    states = await read_groups(admin, list(plans))
-    return {
-        group: (
-            [
-                _Reading(handler, group, topic, plan=plan)
-                for topic in sorted({partition.topic for partition in states[group].offsets})
-            ],
-            states[group],
-        )
-        for group, (handler, plan) in plans.items()
-    }
+    states = await read_groups(admin, list(handler_of))
+    found = {}
+    for group, handler in handler_of.items():
+        plan = group.removeprefix(prefix + handler.group + _REPLAY)
+        topics = sorted({partition.topic for partition in states[group].offsets})
+        found[group] = [_Reading(handler.name, group, topic, plan=plan) for topic in topics], states[group]
+    return found
 
 
 def _lag(
@@ -218,7 +205,7 @@ def _lag(
         place = TopicPartition(reading.topic, number)
         extent, committed = extents[reading.group, place], group.offsets.get(place)
         lost = max(0, extent.beginning - committed) if committed is not None else 0
-        partitions.append(PartitionLag(number, committed, extent.end, _unread(extent), _age(extent.first, now), lost))
+        partitions.append(PartitionLag(number, committed, extent.end, extent.unread, extent.age(now), lost))
     seconds = max((partition.seconds for partition in partitions), default=0.0)
     records = sum(partition.records for partition in partitions)
     left = None if topic.retention_seconds is None or not records else max(0.0, topic.retention_seconds - seconds)
@@ -235,12 +222,3 @@ def _lag(
         plan=reading.plan,
         partitions=tuple(partitions),
     )
-
-
-def _unread(extent: Extent) -> int:
-    return 0 if extent.first is None else extent.end - extent.first.offset
-
-
-def _age(first: FirstRecord | None, now: float) -> float:
-    # A writer's clock may be ahead of ours.
-    return 0.0 if first is None else max(0.0, now - first.timestamp)

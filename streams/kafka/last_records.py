@@ -24,17 +24,17 @@ from streams.kafka.settings import KafkaSettings
 from streams.topology import Handler
 
 _BACK = (2, 50, 500)
-"""So many offsets from a partition's end are looked at, further back only where nothing but replays was found."""
+"""Offsets from a partition's end that are read; the next number applies if all records found are of replays."""
 _SECONDS = 20.0
 _FURTHER_SECONDS = 3.0
-"""For looking further back: what is not found by then is not known."""
+"""The time limit for the second and third number."""
 _FETCH_BYTES = 65_536
 _WAIT_MS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """When a handler decided something last, by the record's timestamp, and under which rules."""
+    """The rules of a handler's last decision, and its record's timestamp."""
 
     config_version: str
     at: datetime
@@ -42,11 +42,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class LatestDecisions:
-    """What handlers decided last on live records.
+    """The last decisions on live records.
 
     Attributes:
         of: By the handler's name.
-        only_replayed: Handlers of which nothing but replays and backfills was found as far back as was read.
+        only_replayed: Handlers with records of replays and backfills only, in the offsets that were read.
     """
 
     of: Mapping[str, Decision]
@@ -54,13 +54,10 @@ class LatestDecisions:
 
 
 async def read_latest_decisions(settings: KafkaSettings, handlers: Sequence[Handler]) -> LatestDecisions:
-    """The newest decision of each handler among the last ones of its topics.
+    """The newest decision of each handler among the last records of its topics. Raises KafkaError.
 
-    What a replay or a backfill has written does not count: it may well be of other rules. Where it stands at the end
-    of a partition, what stands before it is looked at, up to 500 offsets.
-
-    Raises:
-        KafkaError: The cluster can't be reached, or does not answer in time.
+    Records of replays and backfills do not count, because they may be made under other rules. If they are at the end of
+    a partition, up to 500 offsets are read.
     """
     prefix = settings.topic_prefix
     topics = {prefix + topic.name for handler in handlers for topic in handler.emits}
@@ -84,15 +81,9 @@ async def read_latest_decisions(settings: KafkaSettings, handlers: Sequence[Hand
 
 
 async def read_dated_after(settings: KafkaSettings, topics: Collection[str], moment: datetime) -> dict[str, datetime]:
-    """Topics that have records dated after a moment, with the date of the first such record of a partition.
+    """Topics with records dated after a moment (UTC), and the date of such a record. Raises KafkaError.
 
-    Args:
-        settings: Where Kafka is.
-        topics: Names on the cluster; those that are not made are left out.
-        moment: UTC.
-
-    Raises:
-        KafkaError: The cluster can't be reached.
+    The names have the prefix; topics that do not exist are left out.
     """
     async with _reading(settings, topics) as (reader, partitions):
         if not partitions:
@@ -110,7 +101,7 @@ async def read_dated_after(settings: KafkaSettings, topics: Collection[str], mom
 async def _reading(
     kafka: KafkaSettings, topics: Collection[str]
 ) -> AsyncIterator[tuple[Any, Sequence[TopicPartition]]]:
-    """A reader that has all partitions of the topics and is paused on each; none where no topic is made."""
+    """A reader that is paused on all partitions of the topics; None if no topic exists."""
     async with opened(make_admin(kafka)) as admin:
         states = await read_topics(admin, topics)
     partitions = [TopicPartition(topic, number) for topic, state in states.items() for number in state.partitions]
@@ -125,7 +116,7 @@ async def _reading(
 
 
 async def _last_records(reader: Any, partitions: Sequence[TopicPartition]) -> AsyncIterator[ConsumerRecord]:
-    """The last records of each partition; of one where no live record is among them, earlier ones too."""
+    """The last records of each partition, and earlier ones if no live record is among them."""
     if not partitions:
         return
     begins, ends = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)

@@ -27,21 +27,20 @@ async def records_between(
     limit_seconds: float | None = None,
     first_only: bool = False,
 ) -> AsyncGenerator[ConsumerRecord, None]:
-    """The records of each partition from an offset on and before another one.
+    """The records of each partition from an offset up to another one.
 
-    Transaction markers occupy offsets, so a partition is at its end where the reader's position says so, and not after
-    so many records.
+    Transaction markers occupy offsets, so the reader's position says that a partition is at its end, not a number of
+    records.
 
     Args:
-        reader: It has all these partitions and is paused on them, as ``assign_paused`` leaves it. It is so again after
-            the last record.
+        reader: Has all these partitions and is paused on them, before and after (``assign_paused``).
         spans: The first offset and the end of each partition.
-        patience_seconds: It gives up if no partition gets further for so long; None waits as long as it takes.
-        limit_seconds: It gives up after so long in all, the caller's own time included; None for no limit.
+        patience_seconds: Raises if no partition advances for this time; None for no limit.
+        limit_seconds: Raises after this time in all, the caller's own included; None for no limit.
         first_only: Only the first record of each partition.
 
     Raises:
-        KafkaTimeoutError: A limit of time is over.
+        KafkaTimeoutError: A time limit is over.
     """
     waiting = {partition for partition, (start, end) in spans.items() if start < end}
     for partition in waiting:
@@ -62,7 +61,7 @@ async def records_between(
                         if first_only:
                             done.add(partition)
                             break
-            # What is fetched ahead comes without a wait, and Ctrl-C would not be heard.
+            # Records that were fetched ahead are returned without a wait, and Ctrl-C would have no effect.
             await asyncio.sleep(0)
             before, positions = positions, {at: await reader.position(at) for at in waiting}
             done |= {at for at, position in positions.items() if position >= spans[at][1]}
@@ -80,7 +79,7 @@ async def records_between(
 
 
 def assign_paused(reader: AIOKafkaConsumer, partitions: Collection[TopicPartition]) -> None:
-    """Gives a reader all its partitions at once: one that is assigned anew for each can come to a standstill."""
+    """Assigns all partitions at once: a reader that gets them one by one can stop to deliver records."""
     reader.assign(list(partitions))
     reader.pause(*partitions)
 
@@ -88,18 +87,10 @@ def assign_paused(reader: AIOKafkaConsumer, partitions: Collection[TopicPartitio
 async def read_log(
     kafka: KafkaSettings, topic: str, ranges: Sequence[OffsetRange]
 ) -> AsyncGenerator[ConsumerRecord, None]:
-    """The committed records of a topic in these ranges, those of each partition in their order.
+    """The committed records of a topic in these ranges, at most one for each partition. Raises KafkaError.
 
-    What retention has deleted is passed over, and so is what is not committed yet: a range that reaches beyond what
-    can be read now ends there.
-
-    Args:
-        kafka: The cluster's address and the prefix of topics.
-        topic: Name before the prefix; it exists.
-        ranges: At most one for each partition.
-
-    Raises:
-        KafkaError: The cluster can't be read.
+    Skips records that retention has deleted. A range ends at the last stable offset at the latest. The topic must
+    exist; its name is without the prefix.
     """
     wanted = {TopicPartition(kafka.topic_prefix + topic, its.partition): its for its in ranges}
     if not any(its.end > its.start for its in ranges):
@@ -114,38 +105,22 @@ async def read_log(
 
 
 async def committed_ranges(kafka: KafkaSettings, topics: Iterable[str]) -> tuple[TopicRanges, ...]:
-    """Everything that is committed to these topics by now; a topic that does not exist is left out.
+    """The committed records of these topics, named without the prefix, as of now. Raises KafkaError.
 
-    Args:
-        kafka: The cluster's address and the prefix of topics.
-        topics: Names before the prefix.
-
-    Raises:
-        KafkaError: The cluster can't be read.
+    A topic that does not exist is left out.
     """
     prefix = kafka.topic_prefix
-    found = await _partitions(kafka, [prefix + topic for topic in topics])
+    async with opened(make_admin(kafka)) as admin:
+        existing = set(await admin.list_topics())
+        known = [prefix + topic for topic in topics if prefix + topic in existing]
+        described = await admin.describe_topics(known) if known else []
+    found = sorted(TopicPartition(its["topic"], one["partition"]) for its in described for one in its["partitions"])
     if not found:
         return ()
     async with opened(make_reader(kafka, client_id="assay-replay")) as reader:
-        starts = await reader.beginning_offsets(found)
-        ends = await reader.end_offsets(found)
+        starts, ends = await reader.beginning_offsets(found), await reader.end_offsets(found)
     ranges: dict[str, list[OffsetRange]] = {}
-    for partition in found:
-        its = OffsetRange(
-            partition=partition.partition, start=starts[partition], end=max(starts[partition], ends[partition])
-        )
-        ranges.setdefault(partition.topic.removeprefix(prefix), []).append(its)
+    for place in found:
+        its = OffsetRange(partition=place.partition, start=starts[place], end=max(starts[place], ends[place]))
+        ranges.setdefault(place.topic.removeprefix(prefix), []).append(its)
     return tuple(TopicRanges(topic=topic, ranges=tuple(its)) for topic, its in ranges.items())
-
-
-async def _partitions(kafka: KafkaSettings, topics: Sequence[str]) -> list[TopicPartition]:
-    async with opened(make_admin(kafka)) as admin:
-        existing = set(await admin.list_topics())
-        known = [topic for topic in topics if topic in existing]
-        described = await admin.describe_topics(known) if known else []
-    return sorted(
-        TopicPartition(topic["topic"], partition["partition"])
-        for topic in described
-        for partition in topic["partitions"]
-    )

@@ -20,21 +20,21 @@ from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES, TOPICS, H
 
 _DAY_MS = 24 * 60 * 60 * 1000
 RETENTION_MS = 7 * _DAY_MS
-"""How long events are kept; a backfill can go back so far."""
+"""Of events; a replay can go back this far."""
 DEAD_LETTER_RETENTION_MS = 30 * _DAY_MS
-"""How long dead letters are kept: somebody has to look at them."""
+"""Longer than that of events: an operator has to look at dead letters."""
 _FOR_EVER = -1
 _LEADER_LOOKS = 50
 _LEADER_PAUSE_SECONDS = 0.1
 
 
 class TopicsError(Exception):
-    """The cluster refused to make a topic; the message says which and why."""
+    """The cluster refused to create a topic; the message says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedTopic:
-    """A topic as it should be. ``name`` bears the prefix."""
+    """A topic as it should be; ``name`` has the prefix."""
 
     name: str
     partitions: int
@@ -44,7 +44,7 @@ class PlannedTopic:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing about a topic that is not as planned; ``actual`` is "" where there is no such topic."""
+    """A difference between a topic and its plan; ``actual`` is "" if the topic does not exist."""
 
     topic: str
     what: str
@@ -77,7 +77,7 @@ def plan_topics(
         )
         for handler in handlers
     ]
-    # A record that waits is as large as a dead letter: what the topic took, and our notes.
+    # A retry record is as large as a dead letter: the original and our headers.
     retried = [
         planned(tier.topic, handler.consumes.partitions, DEAD_LETTER_BYTES, RETENTION_MS)
         for handler in handlers
@@ -89,22 +89,12 @@ def plan_topics(
 async def create_topics(
     kafka: KafkaSettings, topics: Sequence[Topic] = TOPICS, handlers: Sequence[Handler] = HANDLERS
 ) -> list[str]:
-    """Makes the topics that are missing. Returns their names.
-
-    Raises:
-        TopicsError: The cluster refused one.
-        KafkaError: The cluster can't be reached.
-    """
+    """Creates missing topics of the topology, as ``make_topics``."""
     return await make_topics(kafka, plan_topics(kafka, topics, handlers))
 
 
 async def make_topics(kafka: KafkaSettings, wanted: Sequence[PlannedTopic]) -> list[str]:
-    """Makes those of the planned topics that are missing. Returns their names.
-
-    Raises:
-        TopicsError: The cluster refused one.
-        KafkaError: The cluster can't be reached.
-    """
+    """Creates the topics that are missing, and returns their names. Raises TopicsError, KafkaError."""
     async with opened(make_admin(kafka)) as admin:
         existing = set(await admin.list_topics())
         missing = [topic for topic in wanted if topic.name not in existing]
@@ -116,14 +106,14 @@ async def make_topics(kafka: KafkaSettings, wanted: Sequence[PlannedTopic]) -> l
         await _until_led(admin, missing)
     for name, code, *message in answer.topic_errors:
         error = for_code(code)
-        # Another process may make the same topics at the same time.
+        # Another process may create the same topics at the same time.
         if code and error is not TopicAlreadyExistsError:
             raise TopicsError(f"topic {name}: {error.__name__} {message[0] if message and message[0] else ''}".rstrip())
     return [topic.name for topic in missing]
 
 
 async def _until_led(admin: AIOKafkaAdminClient, topics: Sequence[PlannedTopic]) -> None:
-    """Waits until every partition has a leader; before, the first records would be refused and sent again."""
+    """Waits until every partition has a leader; until then, records are refused and sent again."""
     wanted = sum(topic.partitions for topic in topics)
     for _ in range(_LEADER_LOOKS):
         described = await admin.describe_topics([topic.name for topic in topics])
@@ -134,7 +124,7 @@ async def _until_led(admin: AIOKafkaAdminClient, topics: Sequence[PlannedTopic])
 
 
 async def find_differences(kafka: KafkaSettings) -> list[Difference]:
-    """How the cluster's topics differ from the plan. Raises KafkaError where it can't be reached."""
+    """The differences between the cluster's topics and the plan. Raises KafkaError."""
     async with opened(make_admin(kafka)) as admin:
         existing = set(await admin.list_topics())
         differences: list[Difference] = []
@@ -160,7 +150,7 @@ async def _compare(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> list[Diff
 
 
 async def describe_topic(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> PlannedTopic:
-    """A topic that exists, as it is on the cluster; of its configuration what is planned."""
+    """An existing topic as it is on the cluster, with the configuration keys of the plan."""
     [described] = await admin.describe_topics([topic.name])
     [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic.name)])
     actual = {entry[0]: entry[1] for _, _, _, _, entries in response.resources for entry in entries}

@@ -24,17 +24,17 @@ from streams.codec import OutputRecord
 from streams.kafka.clients import start, stop
 
 RECORDS_OF_A_PRODUCER = 1_000_000_000
-"""After so many a producer is replaced: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
+"""A producer is replaced after this number: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
 FENCED = (ProducerFenced, InvalidProducerEpoch)
 """A later producer has the transactional id."""
 _ABORT_SECONDS = 1.0
 
 
 class RecordWriter:
-    """A producer between ``start`` and ``stop``."""
+    """A producer that can be replaced: each ``start`` makes a new one."""
 
     def __init__(self, make: Callable[[], AIOKafkaProducer], deadline_seconds: float) -> None:
-        """Prepares the writer; ``make`` makes a producer that is not started. The deadline bounds every step."""
+        """Starts nothing; ``make`` makes a producer that is not started. The deadline bounds every step."""
         self._make = make
         self._producer: AIOKafkaProducer | None = None
         self._sent = 0
@@ -42,12 +42,12 @@ class RecordWriter:
 
     @property
     def needs_renewal(self) -> bool:
-        """Whether the producer has sent about as many records as it can number."""
+        """Whether the producer has used up most of its sequence numbers."""
         return self._sent >= RECORDS_OF_A_PRODUCER
 
     @property
     def ended(self) -> BaseException | None:
-        """Why aiokafka's sender has ended: a producer that was fenced reports it only there. None while it runs."""
+        """Why aiokafka's sender has ended; None while it runs. Only there does a fenced producer report the fence."""
         task = getattr(getattr(self._producer, "_sender", None), "_sender_task", None)
         if task is None or not task.done():
             return None
@@ -63,10 +63,10 @@ class RecordWriter:
             await start(self._producer)
 
     async def settle(self, group: str, partition: TopicPartition) -> None:
-        """Writes an offset of the group and takes it back; when the broker has answered, older offsets can be read.
+        """Writes an offset of the group and aborts; when the broker has answered, the committed offset can be read.
 
-        A coordinator whose broker was killed answers reads before all it has stored is visible: an offset from seconds
-        ago, or no offset at all. It answers a write only when everything before it is stored.
+        A coordinator whose broker was killed answers reads before everything it has stored is visible: with an offset
+        from seconds ago, or none at all. It answers a write only after that.
         """
         producer = self._running()
         async with asyncio.timeout(self.deadline):
@@ -86,10 +86,10 @@ class RecordWriter:
 
         Args:
             prefix: Of the records' topics.
-            records: In the order of each partition.
-            group: Whose offsets move.
+            records: Sent in this order.
+            group: The group of the offsets.
             offsets: The next offset for each partition.
-            abort_on_error: Ends the transaction at once after an error, for a writer that is not started again: readers
+            abort_on_error: Aborts at once after an error, for a writer that is not started again. Otherwise readers
                 would wait until the broker's time limit.
 
         Raises:
@@ -152,11 +152,11 @@ async def send_all(producer: AIOKafkaProducer, prefix: str, outputs: Sequence[Ou
                     topic, value=record.value, key=record.key, partition=record.partition, headers=list(record.headers)
                 )
             )
-        # One after another: those of one batch are there at the same time, and a gather costs a callback for each.
+        # One after another: those of a batch arrive at the same time, and a gather costs a callback for each.
         for confirmation in confirmations:
             await confirmation
     except BaseException:
-        # The others' results are of no use now, but asyncio complains about errors that nobody looked at.
+        # The other results are of no use, but asyncio warns about errors that are not retrieved.
         for confirmation in confirmations:
             if not confirmation.cancel() and not confirmation.cancelled():
                 confirmation.exception()
@@ -164,14 +164,10 @@ async def send_all(producer: AIOKafkaProducer, prefix: str, outputs: Sequence[Ou
 
 
 async def stop_producer(producer: AIOKafkaProducer, deadline: float) -> None:
-    """Stops a producer whatever state it is in. A stop that hangs is given up: its epoch will be fenced."""
+    """Stops a producer in any state within the deadline; its epoch will be fenced anyway."""
     with contextlib.suppress(KafkaError, OSError, AssertionError):
         await stop(producer, deadline)
-    _look_at_errors(producer)
-
-
-def _look_at_errors(producer: AIOKafkaProducer) -> None:
-    """Looks at what a fence has left in futures of aiokafka's own: asyncio complains about errors that nobody sees."""
+    # A fence leaves errors in aiokafka's own futures; asyncio warns about errors that are not retrieved.
     waiters = [getattr(getattr(producer, "_txn_manager", None), "_transaction_waiter", None)]
     accumulator = getattr(producer, "_message_accumulator", None)
     batches = [*getattr(accumulator, "_batches", {}).values(), getattr(accumulator, "_pending_batches", ())]

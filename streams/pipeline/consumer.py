@@ -1,7 +1,7 @@
-"""The consumer under FastStream, and the flow of one partition: the position of intake, pauses and seeks.
+"""The consumer under FastStream, and a cursor for each of its partitions: the offset of intake, pauses and seeks.
 
 FastStream polls in a loop: ``getmany``, then our intake, then ``getmany`` again. At the *start* of a poll everything
-delivered before has been through intake, so ``position`` may be committed where nothing is in flight. Counting polls
+delivered before has been through intake, so ``position`` may be committed if nothing is in flight. Counting polls
 shows which records were requested before a partition was opened or set back.
 
 A poll that raises has moved positions past records that were not delivered: aiokafka drains one partition after another
@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
@@ -30,131 +29,130 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
     """An ``AIOKafkaConsumer`` that counts polls, notes positions at their start, and loses nothing when one fails."""
 
     def __init__(self, *topics: str, **options: Any) -> None:
-        """Takes what ``AIOKafkaConsumer`` takes."""
+        """Takes the arguments of ``AIOKafkaConsumer``."""
         super().__init__(*topics, **options)
         self.polls = 0
-        """Polls begun."""
+        """Number of polls, the present one included."""
         self.polled_at = time.monotonic()
-        """When the last one began."""
-        self.delivered_to: dict[TopicPartition, int] = {}
-        """For each open partition: every record below this offset has been through intake."""
-        self.wanted: dict[TopicPartition, int] = {}
-        """For each open partition: the first offset that intake has not taken in. Kept by the partitions."""
+        """Start of the last poll."""
+        self._cursors: dict[TopicPartition, PartitionCursor] = {}
+        """Of the partitions that take records in."""
+
+    def cursor(self, partition: TopicPartition) -> PartitionCursor:
+        """A cursor for a partition that was just assigned; it replaces an earlier one when it starts."""
+        return PartitionCursor(partition, self)
 
     async def getmany(self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None) -> Polled:
-        """Polls as the parent does, after noting the positions; where that fails, positions are as before."""
-        await self._note_positions(list(self.wanted))
+        """Polls as the parent does, after noting the positions. If the poll fails, the positions are as before."""
+        for cursor in list(self._cursors.values()):
+            await cursor.note_position()
         self.polls += 1
         self.polled_at = time.monotonic()
         try:
             polled: Polled = await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
         except BaseException:
-            self._set_back(list(self.wanted))
+            # Also those that were opened during the poll.
+            for cursor in self._cursors.values():
+                cursor.set_back()
             raise
         return polled
 
-    def _set_back(self, partitions: Iterable[TopicPartition]) -> None:
-        """What was polled and not handed over is asked for again, also of partitions that were opened meanwhile."""
-        for partition in partitions:
-            if (offset := self.wanted.get(partition)) is not None:
-                # A partition that was revoked meanwhile is its next owner's business.
-                with contextlib.suppress(IllegalStateError):
-                    self.seek(partition, offset)
 
-    async def _note_positions(self, partitions: Iterable[TopicPartition]) -> None:
-        for partition in partitions:
-            # A valid position is there at once; one that is being reset is not worth waiting for.
-            with contextlib.suppress(KafkaError, TimeoutError):
-                async with asyncio.timeout(0.05):
-                    self.delivered_to[partition] = await self.position(partition)
+class PartitionCursor:
+    """The intake of one partition for one assignment: its next offset, and why it is paused.
 
-
-class PartitionFlow:
-    """The flow of one input partition: seeks, and pauses for back pressure and for an open circuit breaker."""
+    It is paused until ``start_at``, while the window is full, and while the handler's circuit breaker is open.
+    """
 
     def __init__(self, partition: TopicPartition, consumer: CountingConsumer) -> None:
-        """Starts paused, as a partition is on its assignment."""
+        """The partition is paused on the consumer."""
         self._partition = partition
         self._consumer = consumer
-        self._next = 0
+        self.next_offset = 0
+        """The first offset that was not taken in."""
+        self._delivered_to = 0
+        """Every record below this offset has been through intake."""
         self._valid_from_poll = 0
         self._full = True
-        self._resting = False
-        self._ended = False
-
-    @property
-    def next_offset(self) -> int:
-        """The first offset that is not taken in."""
-        return self._next
+        self.breaker_open = False
+        self.closed = False
 
     @property
     def position(self) -> int:
-        """Every record below this offset is taken in, or there is none: transaction markers take offsets too."""
-        if self._ended:
-            # Records are still delivered and no longer taken in, so the consumer's position says nothing.
-            return self._next
-        return max(self._next, self._consumer.delivered_to.get(self._partition, 0))
+        """Every record below this offset is taken in. Transaction markers occupy offsets, so there may be none."""
+        # After ``close`` records are still delivered and no longer taken in.
+        return self.next_offset if self.closed else max(self.next_offset, self._delivered_to)
 
     @property
-    def shut(self) -> bool:
-        """Whether nothing more is to be taken in for now."""
-        return self._full or self._resting
+    def paused(self) -> bool:
+        """Whether no record may be taken in now."""
+        return self._full or self.breaker_open
 
-    def took(self, offset: int) -> None:
-        """The record at an offset is taken in; a poll that fails goes on behind it."""
-        self._want(offset + 1)
+    def start_at(self, offset: int) -> None:
+        """Seeks to an offset and resumes; records that were requested before are discarded."""
+        self.next_offset, self._delivered_to = offset, 0
+        if not self.closed:
+            self._consumer._cursors[self._partition] = self
+        self._seek(offset)
+        self._full = False
+        self._resume()
 
-    def start_over(self, offset: int, rest: bool) -> None:
-        """Begins anew at an offset; whatever was asked for before is not taken in."""
-        self._want(offset)
-        self._consumer.delivered_to.pop(self._partition, None)
-        self._consumer.seek(self._partition, offset)
-        self._valid_from_poll = self._consumer.polls + 1
-        self._full, self._resting = False, rest
-        if not rest and not self._ended:
-            self._consumer.resume(self._partition)
+    def advance(self, offset: int) -> None:
+        """The record at an offset is taken in; a poll that fails continues after it."""
+        self.next_offset = offset + 1
 
-    def outdated(self) -> bool:
-        """Whether the present poll was asked for before the last seek; then it is asked for again."""
+    def discards_poll(self) -> bool:
+        """Whether the present poll was requested before the last seek; then its records are requested again."""
         if self._consumer.polls >= self._valid_from_poll:
             return False
-        self._consumer.seek(self._partition, self._next)
-        self._valid_from_poll = self._consumer.polls + 1
+        self._seek(self.next_offset)
         return True
 
-    def refuse(self, offset: int) -> None:
-        """The record at an offset is not taken in now: the partition waits and goes on with it later."""
-        # While it rests nothing needs to be released before it goes on.
-        self._full = self._full or not self._resting
+    def pause_for_backpressure(self, offset: int) -> None:
+        """The record at an offset is not taken in now; intake continues with it later."""
+        # While the breaker is open, no room is made that would resume the partition.
+        self._full = self._full or not self.breaker_open
         self._consumer.pause(self._partition)
         self._consumer.seek(self._partition, offset)
 
-    def make_room(self) -> None:
-        """There is room again."""
+    def end_backpressure(self) -> None:
+        """The window has room again."""
         if self._full:
             self._full = False
             self._resume()
 
-    def rest(self, resting: bool) -> None:
-        """Takes nothing in while what the handler needs is down."""
-        if resting == self._resting:
+    def set_breaker(self, is_open: bool) -> None:
+        """Pauses while the handler's circuit breaker is open. Records in flight stay."""
+        if is_open == self.breaker_open:
             return
-        self._resting = resting
-        if resting:
+        self.breaker_open = is_open
+        if is_open and not self.closed:
             self._consumer.pause(self._partition)
         else:
             self._resume()
 
-    def end(self) -> None:
-        """Nothing more is taken in: what comes from now on is the next owner's."""
-        self._ended = True
-        self._consumer.wanted.pop(self._partition, None)
+    def close(self) -> None:
+        """Takes no further record in; the next owner of the partition does."""
+        self.closed = True
+        self._consumer._cursors.pop(self._partition, None)
+
+    async def note_position(self) -> None:
+        """Called at the start of a poll: everything that was delivered before has been through intake."""
+        # A valid position is there at once; one that is being reset is not worth waiting for.
+        with contextlib.suppress(KafkaError, TimeoutError):
+            async with asyncio.timeout(0.05):
+                self._delivered_to = await self._consumer.position(self._partition)
+
+    def set_back(self) -> None:
+        """Requests again what a failed poll has passed over."""
+        # A partition that was revoked during the poll belongs to its next owner.
+        with contextlib.suppress(IllegalStateError):
+            self._consumer.seek(self._partition, self.next_offset)
+
+    def _seek(self, offset: int) -> None:
+        self._consumer.seek(self._partition, offset)
+        self._valid_from_poll = self._consumer.polls + 1
 
     def _resume(self) -> None:
-        if not self.shut:
+        if not self.paused and not self.closed:
             self._consumer.resume(self._partition)
-
-    def _want(self, offset: int) -> None:
-        self._next = offset
-        if not self._ended:
-            self._consumer.wanted[self._partition] = offset

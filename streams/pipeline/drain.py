@@ -21,82 +21,81 @@ from streams.kafka.clients import make_reader, opened
 from streams.kafka.settings import KafkaSettings
 from streams.pipeline.group import ConsumerGroup
 
-_LOOK_SECONDS = 0.3
-_LOOKS_TO_TELL = 4
-"""A commit takes part of a second to become readable; what is met at more looks than that is worth a line."""
+_CHECK_SECONDS = 0.3
+_CHECKS_BEFORE_REPORT = 4
+"""A commit takes part of a second to become readable, so a reason is reported only after this number of checks."""
 _ANSWER_SECONDS = 20.0
-"""How long a group coordinator may take to tell an offset; aiokafka asks without an end."""
+"""The longest time for a group coordinator to return an offset; aiokafka asks without a limit."""
 
 HighWatermarks = Callable[[Collection[TopicPartition]], Awaitable[Mapping[TopicPartition, int]]]
 
 _WORK = ""
-"""Something is going on in this process, or Kafka is silent: no reason that anybody has to be told."""
+"""This process has work, or Kafka does not answer: not reported."""
 
 
 class DrainDetector:
-    """Looks at the groups of a process together, and remembers since when a transaction is open."""
+    """Checks all groups of a process together, and remembers since when a transaction is open."""
 
     def __init__(self, groups: Sequence[ConsumerGroup], ends: HighWatermarks, clock: Clock) -> None:
-        """Takes whom to look at, and who knows the ends of partitions (``high_watermarks``); nothing is opened."""
+        """Opens nothing; ``ends`` is ``high_watermarks``."""
         self._groups = groups
         self._ends = ends
         self._clock = clock
         self._open: dict[tuple[TopicPartition, int], float] = {}
-        """Where a transaction begins, and when it was first seen."""
-        self._seen = 0.0
+        """The position in front of each open transaction, and when it was first seen."""
+        self._checked_at = 0.0
 
     async def reached(self) -> bool:
-        """Whether all that is written to the topics of the groups is done and committed, by whichever member.
+        """Whether all records of the groups' topics are processed and committed, by this or another member.
 
-        A transaction that is open on one of them counts as work that is not done, whoever writes in it. False where
-        Kafka is silent.
+        An open transaction of any producer counts as work. False if Kafka does not answer.
         """
-        return await self._hindrance() is None
+        return await self._reason() is None
 
-    async def wait(self, tell: Callable[[str], None]) -> None:
-        """Waits until it is reached; ``tell`` is told once of each reason that keeps it waiting.
+    async def wait(self, report: Callable[[str], None]) -> None:
+        """Waits until it is reached; calls ``report`` once for each reason that holds it up.
 
-        Where others write without a pause, there is no such moment.
+        Never returns while other processes write without a pause.
         """
-        met = Counter[str]()
-        while (reason := await self._hindrance()) is not None:
-            met[reason] += 1
-            if reason != _WORK and met[reason] == _LOOKS_TO_TELL:
-                tell(reason)
-            await self._clock.sleep(_LOOK_SECONDS)
+        seen = Counter[str]()
+        while (reason := await self._reason()) is not None:
+            seen[reason] += 1
+            if reason != _WORK and seen[reason] == _CHECKS_BEFORE_REPORT:
+                report(reason)
+            await self._clock.sleep(_CHECK_SECONDS)
 
     @property
     def held_up(self) -> tuple[float, str]:
-        """For how long the oldest open transaction has been in the way, in seconds, and on which topic.
+        """Seconds for which the oldest open transaction has held up the drain, and its topic; (0, "") without one.
 
-        (0, "") where the last look at them found none. A look that does not come as far as transactions, for there is
-        other work, changes nothing about them.
+        As of the last check that came as far as transactions; a check ends earlier while there is other work.
         """
         if not self._open:
             return 0.0, ""
         (place, _), since = min(self._open.items(), key=lambda item: item[1])
-        return self._seen - since, _transaction_on({place})
+        return self._checked_at - since, _transaction_on({place})
 
-    async def _hindrance(self) -> str | None:
+    async def _reason(self) -> str | None:
+        """Why it is not reached; None if it is."""
         try:
-            return await self._look()
+            return await self._check()
         except (KafkaError, OSError):
             return _WORK
 
-    async def _look(self) -> str | None:
-        """Why it is not reached; None where it is."""
-        if unknown := [group for group in self._groups if group.consumer is not None and not _places_of(group)]:
-            return f"the cluster tells of no partitions of {', '.join(group.subscription.topic for group in unknown)}"
+    async def _check(self) -> str | None:
+        if unknown := [group for group in self._groups if group.consumer is not None and not _partitions_of(group)]:
+            topics = ", ".join(group.subscription.topic for group in unknown)
+            return f"the cluster does not report the partitions of {topics}"
         if not self._idle():
             return _WORK
-        held, places = self._held(), {place for group in self._groups for place in _places_of(group)}
+        held, places = self._held(), {place for group in self._groups for place in _partitions_of(group)}
         before = await self._ends(places)
-        # At the same time, for each consumer's question waits behind its own long fetch.
+        # At the same time, because each consumer's request waits behind its own long fetch.
         if not all(await asyncio.gather(*(group.caught_up() for group in self._groups))):
             return _WORK
-        elsewhere = await self._readable_elsewhere()
+        elsewhere = await self._other_members()
         if behind := {place for place, (committed, readable) in elsewhere.items() if committed < readable}:
-            return f"other members of the group are not done with {_topics_of(behind)}"
+            return f"other members of the group still process {_topics_of(behind)}"
         # No await in these lines: all groups are idle at the same moment, and that lies between the two readings.
         positions = self._positions() | {place: readable for place, (_, readable) in elsewhere.items()}
         if transactions := self._transactions(positions, before):
@@ -105,11 +104,11 @@ class DrainDetector:
             return _WORK
         after = await self._ends(places)
         grown = {place for place in places if after[place] != before[place]}
-        return f"records still come in on {_topics_of(grown)}" if grown else None
+        return f"producers still write to {_topics_of(grown)}" if grown else None
 
     def _idle(self) -> bool:
-        """Whether nothing is in hand, and every group knows what there is to read."""
-        return all(group.settled and not group.rebalancing and _places_of(group) for group in self._groups)
+        """Whether no record is held, and every group knows its partitions."""
+        return all(group.settled and not group.rebalancing and _partitions_of(group) for group in self._groups)
 
     def _held(self) -> list[set[TopicPartition]]:
         return [set(group.partitions) for group in self._groups]
@@ -120,39 +119,35 @@ class DrainDetector:
     def _transactions(
         self, positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> set[TopicPartition]:
-        """Where what is written can't be read yet; remembers since when."""
-        self._seen = self._clock.monotonic()
+        """The partitions with records that are written and not readable yet; notes since when."""
+        self._checked_at = self._clock.monotonic()
         found = [(place, position) for place, position in positions.items() if position < ends.get(place, 0)]
-        self._open = {one: self._open.get(one, self._seen) for one in found}
+        self._open = {one: self._open.get(one, self._checked_at) for one in found}
         return {place for place, _ in found}
 
-    async def _readable_elsewhere(self) -> dict[TopicPartition, tuple[int, int]]:
-        """Of the partitions that other members hold: what is committed, and the end of what can be read."""
-        told: dict[TopicPartition, tuple[int, int]] = {}
+    async def _other_members(self) -> dict[TopicPartition, tuple[int, int]]:
+        """For each partition that another member holds: the committed offset, and the end of what can be read."""
+        found: dict[TopicPartition, tuple[int, int]] = {}
         for group in self._groups:
-            others, consumer = _places_of(group) - group.partitions.keys(), group.consumer
+            others, consumer = _partitions_of(group) - group.partitions.keys(), group.consumer
             if others and consumer is not None:
                 async with asyncio.timeout(_ANSWER_SECONDS):
                     ends = await consumer.end_offsets(list(others))
-                    told |= {place: (await _committed(consumer, place), ends[place]) for place in others}
-        return told
+                    found |= {place: (await _committed(consumer, place), ends[place]) for place in others}
+        return found
 
 
 async def high_watermarks(kafka: KafkaSettings, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-    """The end of what is written to partitions, readable or not: records of open transactions and markers count.
-
-    Raises:
-        KafkaError: The cluster does not tell now.
-    """
+    """The ends of partitions, with transaction markers and the records of open transactions. Raises KafkaError."""
     async with opened(make_reader(kafka, client_id="assay-ends", uncommitted=True)) as reader:
-        # All topics are asked for at once: those that a consumer only meets cost it 0.1 s each.
+        # All at once: a consumer takes 0.1 s for each topic that it learns of one by one.
         reader.assign(list(places))
         reader.pause(*places)
         return dict(await reader.end_offsets(list(places)))
 
 
-def _places_of(group: ConsumerGroup) -> set[TopicPartition]:
-    """All partitions of what a group reads, as far as its consumer has been told of them."""
+def _partitions_of(group: ConsumerGroup) -> set[TopicPartition]:
+    """All partitions of the group's topic that its consumer knows."""
     consumer = group.consumer
     if consumer is None:
         return set()
@@ -161,7 +156,7 @@ def _places_of(group: ConsumerGroup) -> set[TopicPartition]:
 
 
 async def _committed(consumer: AIOKafkaConsumer, place: TopicPartition) -> int:
-    """The group's offset of a partition, the beginning where it has none."""
+    """The group's offset of a partition; the first offset if it has none."""
     committed = await consumer.committed(place)
     return int((await consumer.beginning_offsets([place]))[place] if committed is None else committed)
 

@@ -7,8 +7,8 @@ reason, the place and the time.
 A record on ``<topic>.<group>.retry.<delay>`` loses its place among the records of its key. A handler whose order
 matters therefore declares no retry topics (``Handler.retry_later``), and its records wait in place.
 
-``Origin`` carries identity, timestamp, topic, partition and offset of the original record in headers. Such headers on a
-record from any other topic are ignored.
+Headers of the record carry its ``Origin``: topic, partition, offset and timestamp of the original record, and the
+number of attempts. They are read from retry topics only, and ignored on a record of any other topic.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import hashlib
 import json
 from base64 import b64encode
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from aiokafka import ConsumerRecord
 
@@ -27,74 +27,80 @@ from schemas.outcome import Dead, Retry, Stage
 from streams.codec import MAX_DETAIL, Headers, OutputRecord
 from streams.topology import DEAD_LETTER_BYTES, MIB, Handler, RetryTopic
 
-NOTES = (
-    "x-id",
-    "x-root-id",
-    "x-orig-topic",
-    "x-orig-partition",
-    "x-orig-offset",
-    "x-orig-ts",
-    "x-handler",
-    "x-reason",
-    "x-error-message",
-    "x-run",
-    "x-attempt",
-    "x-not-before",
-)
-"""The notes that a retried record carries; an earlier record's notes are replaced by the next one's."""
+_DUE = "x-not-before"
+_ORIGIN = ("x-orig-topic", "x-orig-partition", "x-orig-offset", "x-orig-ts", "x-attempt")
+NOTES = ("x-id", "x-root-id", *_ORIGIN, "x-handler", "x-reason", "x-error-message", "x-run", _DUE)
+"""Headers that a retried record carries; those of an earlier attempt are replaced."""
 
 
 class Origin(NamedTuple):
-    """Where a record stood, and how often it has been tried before."""
+    """The place of a record before its first attempt, and the number of attempts until now."""
 
     topic: str
     partition: int
     offset: int
     timestamp_ms: int | None
     attempts: int = 0
-    not_before_ms: int = 0
 
     @property
     def identity(self) -> str:
-        """The record's identity where its writer gave it none."""
+        """The record's identity if its producer gave it none."""
         return f"{self.topic}/{self.partition}/{self.offset}"
 
     @classmethod
-    def of(cls, record: ConsumerRecord, retried: bool) -> Origin:
-        """The origin of a record as it was read; ``retried`` says that it comes from a retry topic of ours."""
+    def of(cls, record: ConsumerRecord, retried: bool) -> Self:
+        """The origin of a record; ``retried`` says that it was read from a retry topic."""
         here = cls(record.topic, record.partition, record.offset, record.timestamp)
         if not retried:
             return here
-        texts = {name: value.decode("utf-8", "replace") for name, value in record.headers if value is not None}
-        topic = texts.get("x-orig-topic")
-        partition, offset = _number(texts.get("x-orig-partition")), _number(texts.get("x-orig-offset"))
-        if not topic or partition is None or offset is None:
+        texts = {name: value.decode("utf-8", "replace") for name, value in record.headers if value and name in _ORIGIN}
+        topic, partition, offset, timestamp, attempts = (texts.get(name) for name in _ORIGIN)
+        if not topic or (number := _number(partition)) is None or (at := _number(offset)) is None:
             return here
-        return cls(
-            topic,
-            partition,
-            offset,
-            _number(texts.get("x-orig-ts")),
-            _number(texts.get("x-attempt")) or 0,
-            _number(texts.get("x-not-before")) or 0,
-        )
+        return cls(topic, number, at, _number(timestamp), _number(attempts) or 0)
 
-    def notes(self, handler: str, provenance: Provenance) -> dict[str, str]:
-        """The notes that carry the origin along."""
+
+class Input(NamedTuple):
+    """A record with what its headers say, which are read once."""
+
+    record: ConsumerRecord
+    origin: Origin
+    provenance: Provenance
+
+    @classmethod
+    def of(cls, record: ConsumerRecord, retried: bool = False) -> Self:
+        """Reads the headers; ``retried`` says that the record was read from a retry topic. Never raises."""
+        origin = Origin.of(record, retried)
+        return cls(record, origin, Provenance.of(record.headers, origin.identity))
+
+    @property
+    def replayed(self) -> bool:
+        """Whether a replay or a backfill wrote the record."""
+        return self.provenance.run is not None
+
+    def notes(self, handler: Handler) -> dict[str, str]:
+        """The headers that carry origin and identity of the record on."""
+        origin, provenance = self.origin, self.provenance
         return {
             "x-id": provenance.identity,
             "x-root-id": provenance.identity,
-            "x-orig-topic": self.topic,
-            "x-orig-partition": str(self.partition),
-            "x-orig-offset": str(self.offset),
-            "x-orig-ts": "" if self.timestamp_ms is None else str(self.timestamp_ms),
-            "x-handler": handler,
+            "x-orig-topic": origin.topic,
+            "x-orig-partition": str(origin.partition),
+            "x-orig-offset": str(origin.offset),
+            "x-orig-ts": "" if origin.timestamp_ms is None else str(origin.timestamp_ms),
+            "x-handler": handler.name,
             "x-run": provenance.run or "",
         }
 
 
+def due_at(record: ConsumerRecord) -> float:
+    """When a record of a retry topic may be tried, in seconds since 1970; 0 if its headers do not say."""
+    due = next((value for name, value in record.headers if name == _DUE and value), b"")
+    return (_number(due.decode("utf-8", "replace")) or 0) / 1000
+
+
 def without_notes(headers: Headers) -> list[tuple[str, bytes | None]]:
-    """Headers as they came first, without the notes of an earlier try."""
+    """The headers of the original record."""
     return [(name, value) for name, value in headers if name not in NOTES]
 
 
@@ -103,63 +109,41 @@ def _number(text: str | None) -> int | None:
 
 
 def next_tier(tiers: tuple[RetryTopic, ...], current: RetryTopic | None, wish: float | None) -> RetryTopic | None:
-    """The retry topic for a record that failed in ``current``, None where every one has had it.
+    """The retry topic for a record that failed in ``current``; None after the last one.
 
     Args:
         tiers: The handler's, the shortest delay first.
-        current: Where the record was tried now; None for the handler's own topic.
-        wish: Seconds that the provider wants to be left alone. A topic whose delay suffices is preferred, so that the
-            records of a topic are due in the order in which they stand there.
+        current: The topic of the last attempt; None for the handler's own topic.
+        wish: The provider's Retry-After in seconds. A topic with at least this delay is preferred, so that the records
+            of a topic become due in the order of their offsets.
     """
     later = [tier for tier in tiers if current is None or tier.delay_seconds > current.delay_seconds]
     return next((tier for tier in later if tier.delay_seconds >= (wish or 0.0)), later[-1] if later else None)
 
 
-def retry_record(
-    handler: Handler,
-    tier: RetryTopic,
-    origin: Origin,
-    key: bytes | None,
-    value: bytes | None,
-    headers: Headers,
-    retry: Retry,
-    attempts: int,
-    provenance: Provenance,
-    now: datetime,
-    longest_seconds: float,
-) -> OutputRecord:
-    """The record for a retry topic: the original, and in text headers why, how often, and not before when.
-
-    Args:
-        handler: Whose input it is.
-        tier: The retry topic.
-        origin: Where the record stood first.
-        key: As it came.
-        value: As it came.
-        headers: As they came; an earlier try's notes are replaced.
-        retry: Why it failed, and how long the provider wants to be left alone.
-        attempts: Tries so far.
-        provenance: Its identity, which it keeps.
-        now: The wall clock, UTC.
-        longest_seconds: The longest that a provider's wish is obeyed.
-    """
-    delay = max(float(tier.delay_seconds), min(retry.after_seconds or 0.0, longest_seconds))
-    due = now + timedelta(seconds=delay)
-    notes = origin.notes(handler.name, provenance) | {
+def retry_record(handler: Handler, tier: RetryTopic, input_: Input, retry: Retry, due: datetime) -> OutputRecord:
+    """The record for a retry topic: the original, with the reason, the attempts and the due time in text headers."""
+    record = input_.record
+    notes = input_.notes(handler) | {
         "x-reason": retry.reason.value,
         "x-error-message": retry.detail[:MAX_DETAIL],
-        "x-attempt": str(attempts),
-        "x-not-before": str(int(due.timestamp() * 1000)),
+        "x-attempt": str(input_.origin.attempts),
+        _DUE: str(int(due.timestamp() * 1000)),
     }
-    written = without_notes(headers)
+    written = without_notes(record.headers)
     written += [(name, text.encode("utf-8", "replace")) for name, text in notes.items()]
-    return OutputRecord(tier.topic, key, value, tuple(written))
+    return OutputRecord(tier.topic, record.key, record.value, tuple(written))
+
+
+def due_after(tier: RetryTopic, retry: Retry, now: datetime, longest_seconds: float) -> datetime:
+    """When a record of a retry topic may be tried: after the topic's delay, or a longer Retry-After up to a limit."""
+    return now + timedelta(seconds=max(float(tier.delay_seconds), min(retry.after_seconds or 0.0, longest_seconds)))
 
 
 _ROOM_FOR_HEADERS = MIB // 4
 _ROOM_FOR_VALUE = DEAD_LETTER_BYTES - MIB // 2
 _HEADER_OVERHEAD = 10
-"""Bytes that a header takes beside its name and value, at most."""
+"""Bytes that a header takes in addition to its name and value, at most."""
 _SOMETIMES = (
     "x-orig-headers-dropped",
     "x-orig-binary-headers",
@@ -168,35 +152,26 @@ _SOMETIMES = (
     "x-orig-size",
     "x-orig-sha256",
 )
-"""Notes that not every dead letter has."""
+"""Headers that only some dead letters have."""
 LETTER_NOTES = frozenset((*NOTES, *_SOMETIMES, "x-stage", "x-died-at"))
-"""Every header of a dead letter that is ours and not the record's own."""
+"""All headers that Assay adds to a dead letter."""
 
 
-def dead_letter(
-    handler: Handler,
-    origin: Origin,
-    key: bytes | None,
-    value: bytes | None,
-    headers: Headers,
-    refusal: Dead,
-    stage: Stage,
-    provenance: Provenance,
-    died_at: datetime,
-) -> OutputRecord:
+def dead_letter(handler: Handler, input_: Input, refusal: Dead, stage: Stage, died_at: datetime) -> OutputRecord:
     """The record for the handler's dead letter topic.
 
-    Key, value and headers are kept as they came. What no topic takes is cut to its first 64 KiB, with size and digest;
-    headers that are not UTF-8 text go as base64 into ``x-orig-binary-headers``, for many readers can't take them. The
-    whole is never larger than a dead letter topic takes, whatever came in.
+    Key, value and headers are unchanged. A value that no topic takes is cut to its first 64 KiB; its size and digest
+    are kept. Headers that are not UTF-8 text are encoded as base64 in ``x-orig-binary-headers``, because many consumers
+    cannot read them. The record always fits its topic.
     """
-    notes = origin.notes(handler.name, provenance) | {
+    key, value = input_.record.key, input_.record.value
+    notes = input_.notes(handler) | {
         "x-stage": stage.value,
         "x-reason": refusal.reason.value,
         "x-error-message": refusal.detail[:MAX_DETAIL],
         "x-died-at": died_at.isoformat(),
     }
-    kept, binary = _split_headers(headers)
+    kept, binary = _split_headers(input_.record.headers)
     as_json = json.dumps(binary) if binary else ""
     header_bytes = sum(len(name.encode()) + len(text) + _HEADER_OVERHEAD for name, text in kept) + len(as_json)
     if header_bytes > _ROOM_FOR_HEADERS:
@@ -220,7 +195,7 @@ def dead_letter(
 
 
 def _split_headers(headers: Headers) -> tuple[list[tuple[str, bytes]], dict[str, str | None]]:
-    """Headers that are text, and those that are not; an earlier dead letter's notes are not carried on."""
+    """Headers that are text, and others as base64; those of an earlier dead letter are left out."""
     kept: list[tuple[str, bytes]] = []
     binary: dict[str, str | None] = {}
     for name, value in headers:

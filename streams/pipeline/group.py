@@ -26,10 +26,11 @@ from aiokafka.errors import KafkaError
 
 from streams.clock import Clock
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.commit import CommitStage
+from streams.pipeline.commit import CommitterFactory
 from streams.pipeline.consumer import CountingConsumer
+from streams.pipeline.failures import due_at
 from streams.pipeline.metrics import PipelineMetrics
-from streams.pipeline.partition import Held, Partition
+from streams.pipeline.partition import GapListener, Held, Partition
 from streams.pipeline.processor import Pending, RecordWork
 from streams.settings import PipelineSettings
 from streams.topology import Handler, RetryTopic
@@ -60,12 +61,11 @@ def subscriptions(handler: Handler) -> tuple[Subscription, ...]:
     return (Subscription(handler), *(Subscription(handler, tier) for tier in handler.tiers))
 
 
-Told = Callable[[Subscription, int, int], None]
-StageFactory = Callable[[TopicPartition, CountingConsumer], CommitStage]
+AssignmentListener = Callable[[Subscription, int, int], None]
 _SLICE_SECONDS = 0.005
-"""Work done before the event loop gets a turn."""
+"""Work done before the event loop gets control."""
 _CLIENT_TASKS = {"_coordinator": "_coordination_task", "_fetcher": "_fetch_task", "_client": "_sync_task"}
-"""What aiokafka's consumer lives by: its part in the group, fetches, and what it knows of the cluster."""
+"""The background tasks of aiokafka's consumer: group membership, fetches, cluster metadata."""
 
 
 class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is not typed
@@ -75,19 +75,30 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self,
         subscription: Subscription,
         work: RecordWork,
-        stages: StageFactory,
+        committers: CommitterFactory,
         settings: PipelineSettings,
         clock: Clock,
         observer: PipelineMetrics,
         breaker: Breaker,
-        on_held: Told | None = None,
+        on_assignment: AssignmentListener | None = None,
         ends: Mapping[TopicPartition, int] | None = None,
         pause: Callable[[], float] | None = None,
+        on_gap: GapListener | None = None,
     ) -> None:
         """Prepares the membership; partitions come with the first rebalance.
 
-        ``on_held`` is told after each rebalance how many of the topic's partitions are here, and how many there are.
-        ``ends``, where given, says where reading ends; ``pause`` for how long no record may be started.
+        Args:
+            subscription: What is read.
+            work: What is done with each record.
+            committers: How partitions commit.
+            settings: How much is held, when it commits.
+            clock: Time.
+            observer: Counts records and commits.
+            breaker: Pauses intake while a dependency of the handler is down.
+            on_assignment: Called after each rebalance with the number of the topic's partitions held here, and in all.
+            ends: For each partition the first offset that is not read; None to read on for ever.
+            pause: Seconds for which no record may be started.
+            on_gap: As of ``Partition``.
         """
         self.subscription = subscription
         self.handler = subscription.handler
@@ -96,16 +107,17 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self.rebalancing = True
         self._rebalancing_since = clock.monotonic()
         self.lag = 0
-        """Records behind the end of what is committed to the topic, when it was last looked at."""
+        """Records up to the end of the topic that are not committed yet, as of the last ``measure_lag``."""
         self._work = work
-        self._stages = stages
+        self._committers = committers
         self._settings = settings
         self._clock = clock
         self._observer = observer
         self._breaker = breaker
-        self._on_held = on_held
+        self._on_assignment = on_assignment
         self._ends = ends
         self._pause = pause
+        self._on_gap = on_gap
         self._ready: deque[tuple[Partition, Held]] = deque()
         self._later: list[tuple[float, int, Partition, Held]] = []
         self._numbers = count()
@@ -114,7 +126,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._runner: asyncio.Task[None] | None = None
         self._closing = False
         self._starving: dict[TopicPartition, tuple[int, float]] = {}
-        """Position, and since when the partition stands there."""
+        """The position of each partition that gets no records, and since when."""
 
     def attach(self, consumer: Callable[[], CountingConsumer | None]) -> None:
         """Says where the consumer is found; FastStream makes it when the subscriber starts."""
@@ -122,11 +134,14 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     @property
     def consumer(self) -> CountingConsumer | None:
-        """The consumer, once there is one."""
+        """The consumer; None before the subscriber has started."""
         return self._consumer()
 
     def intake(self, records: Sequence[ConsumerRecord]) -> None:
-        """Takes the records of one poll, in their partitions' order. Total: what can't be taken is asked for again."""
+        """Takes in the records of one poll, in the order of their partitions. Records without room are requested again.
+
+        FastStream has put the records of all partitions into one sequence.
+        """
         by_partition: dict[tuple[str, int], list[ConsumerRecord]] = {}
         for record in records:
             by_partition.setdefault((record.topic, record.partition), []).append(record)
@@ -136,7 +151,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
                 partition.admit(some)
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Pauses what was assigned, then opens each partition in the background: fence, read committed, seek."""
+        """Pauses the assigned partitions, then opens each in the background: fence, read committed, seek."""
         consumer = self.consumer
         if consumer is None or self._closing:
             return
@@ -144,30 +159,30 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         consumer.pause(*mine)
         self._starving.clear()
         for key in mine:
-            partition = Partition(
+            cursor = consumer.cursor(key)
+            cursor.set_breaker(not self._breaker.closed)
+            partition = self.partitions[key] = Partition(
                 key,
-                consumer,
-                self._stages(key, consumer),
+                cursor,
+                self._committers(key, consumer),
                 self._work,
                 self._settings,
-                self.handler.lanes_by_key,
-                self._start,
                 self._clock,
-                self._observer,
-                None if self._ends is None else self._ends.get(key, 0),
+                self._start,
+                serialize_by_key=self.handler.serialize_by_key,
+                end=None if self._ends is None else self._ends.get(key, 0),
+                on_gap=self._on_gap,
             )
-            partition.rest(not self._breaker.closed)
-            self.partitions[key] = partition
             partition.open()
         self.rebalancing = False
-        self._tell_held(consumer)
+        self._report_assignment(consumer)
         self._observer.rebalanced()
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """Commits what is finished of what was revoked and lets go of it, within a share of the drain's budget."""
+        """Commits the finished records of the revoked partitions within half of the drain budget, and closes them."""
         self._rebalancing_since = self._clock.monotonic()
         self.rebalancing = True
-        await self._let_go(list(revoked), self._settings.drain_seconds / 2)
+        await self._close(list(revoked), self._settings.drain_seconds / 2)
         self._breaker.on_revoked()
 
     def start(self) -> None:
@@ -176,24 +191,24 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._runner = asyncio.create_task(self._run(), name=f"runner {self.handler.name}")
 
     async def stop(self, drain_seconds: float) -> None:
-        """Stops intake, finishes and commits what is in work within the budget, and lets go of every partition."""
+        """Stops intake, finishes and commits the work in progress within the budget, and closes every partition."""
         self._closing = True
         if self.consumer is not None and self.partitions:
             self.consumer.pause(*self.partitions)
-        await self._let_go(list(self.partitions), drain_seconds)
+        await self._close(list(self.partitions), drain_seconds)
         if self._runner is not None:
             self._runner.cancel()
             await asyncio.gather(self._runner, return_exceptions=True)
 
     async def caught_up(self) -> bool:
-        """Whether nothing is in hand and every partition stands at the end of what is committed to its topic."""
+        """Whether nothing is held and every partition has committed the end of its topic."""
         return self.settled and await self.measure_lag() and self.lag == 0 and self.settled
 
     async def measure_lag(self) -> bool:
         """Asks for the ends of the partitions; sets ``lag``, and notes which partitions starve.
 
         Returns:
-            False where the cluster does not answer now, or partitions are not open yet.
+            False if the cluster does not answer, or partitions are not open yet.
         """
         consumer = self.consumer
         if consumer is None or not self.opened:
@@ -219,7 +234,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     @property
     def opened(self) -> bool:
-        """Whether the group has dealt out its partitions and those held here are open."""
+        """Whether the group has assigned its partitions and those held here are open."""
         return not self.rebalancing and all(partition.opened for partition in self.partitions.values())
 
     @property
@@ -231,7 +246,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     @property
     def client_failed(self) -> str | None:
-        """Which of the consumer's own tasks ended, and why, if one did: none is begun anew, and nothing else tells."""
+        """Which of the consumer's own tasks has ended, and why. aiokafka neither restarts nor reports it."""
         for owner, name in _CLIENT_TASKS.items():
             task = getattr(getattr(self.consumer, owner, None), name, None)
             if task is not None and task.done() and not task.cancelled() and not self._closing:
@@ -240,9 +255,9 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     @property
     def oldest_seconds(self) -> float:
-        """For how long the oldest work has been going on, or commits have failed, in seconds; 0 where neither does.
+        """Seconds since the oldest work was started, or since commits fail; 0 if neither is so.
 
-        Work that waits for the circuit breaker is not ours to hurry.
+        Work that waits for the circuit breaker does not count.
         """
         partitions = self.partitions.values()
         since = [moment for p in partitions if (moment := p.failing_since) is not None]
@@ -252,24 +267,24 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     @property
     def kept_waiting(self) -> tuple[float, str]:
-        """For how long there has been work that what the handler needs is not there for, in seconds, and why."""
+        """Seconds for which there has been work and the handler's dependency has been down, and the cause."""
         if not self.lag and not any(partition.held for partition in self.partitions.values()):
             return 0.0, ""
         return self._breaker.open_seconds, self._breaker.cause
 
     @property
     def unjoined_seconds(self) -> float:
-        """For how long the group has not dealt its partitions out to this process, or they could not be opened."""
+        """Seconds for which the group has assigned no partitions, or the partitions held here do not open."""
         if self.opened or self._closing or self._runner is None:
             return 0.0
         return self._clock.monotonic() - self._rebalancing_since
 
     @property
     def starved(self) -> tuple[float, str]:
-        """For how long, in seconds, a partition has got no record although records wait for it, and which partition.
+        """Seconds for which a partition has got no record although its log has more, and which partition.
 
-        As of the last ``measure_lag``. A partition that has records in hand does not starve, however slow the handler
-        is; nor does one whose handler waits for what is down, nor one that a replay has read to the end of its range.
+        As of the last ``measure_lag``. A partition does not starve while it holds records, however slow the handler is;
+        while the handler's dependency is down; or once a replay has read it to the end of its range.
         """
         if not self._starving:
             return 0.0, ""
@@ -278,12 +293,12 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     @property
     def unpolled_seconds(self) -> float:
-        """Time since intake last asked for records; it asks many times a second, whatever the back pressure."""
+        """Seconds since the last poll. Intake polls many times a second, also under back pressure."""
         consumer = self.consumer
         return 0.0 if consumer is None or self._closing else time.monotonic() - consumer.polled_at
 
     def tick(self) -> None:
-        """Called about once a second: positions that moved past markers are committed, gauges are set."""
+        """Called about once a second: commits positions that moved past markers, and sets gauges."""
         for partition in self.partitions.values():
             partition.tick()
         held = sum(p.held for p in self.partitions.values())
@@ -291,7 +306,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._observer.holds(self.subscription.topic, held, size, self._in_flight, self.oldest_seconds)
 
     def _note_starving(self, empty: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> None:
-        """Notes the positions of partitions that have nothing in hand, and since when each stands there."""
+        """Takes the positions of the partitions that hold nothing; notes those that are not at their end."""
         now, before = self._clock.monotonic(), self._starving
         last = ends if self._ends is None else {key: min(end, self._ends.get(key, 0)) for key, end in ends.items()}
         self._starving = {
@@ -302,22 +317,21 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     def _start(self, partition: Partition, entry: Held) -> None:
         if self.subscription.tier is not None and entry.record is not None:
-            due = self._work.origin(entry.record).not_before_ms / 1000
-            heapq.heappush(self._later, (due, next(self._numbers), partition, entry))
+            heapq.heappush(self._later, (due_at(entry.record), next(self._numbers), partition, entry))
         else:
             self._ready.append((partition, entry))
         self._wake.set()
 
-    def _tell_held(self, consumer: CountingConsumer) -> None:
-        if self._on_held is None:
+    def _report_assignment(self, consumer: CountingConsumer) -> None:
+        if self._on_assignment is None:
             return
         topics = {key.topic for key in self.partitions}
         there = sum(len(consumer.partitions_for_topic(topic) or ()) for topic in topics)
-        self._on_held(self.subscription, len(self.partitions), max(there, len(self.partitions)))
+        self._on_assignment(self.subscription, len(self.partitions), max(there, len(self.partitions)))
 
     def _breaker_changed(self) -> None:
         for partition in self.partitions.values():
-            partition.rest(not self._breaker.closed)
+            partition.cursor.set_breaker(not self._breaker.closed)
         self._wake.set()
 
     async def _run(self) -> None:
@@ -340,7 +354,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
                 slice_began = self._clock.monotonic()
 
     def _move_due(self) -> float | None:
-        """Puts records that are due among those that may start; returns the seconds until the next one is."""
+        """Moves due records to those that may start; returns the seconds until the next one is due."""
         now = self._clock.now().timestamp()
         while self._later and self._later[0][0] <= now:
             _, _, partition, entry = heapq.heappop(self._later)
@@ -352,28 +366,28 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         if record is None or not partition.takes_work:
             return
         entry.started_at = self._clock.monotonic()
-        begun = self._work.begin(record)
-        if not isinstance(begun, Pending):
-            partition.finish(entry, begun)
+        result = self._work.begin(record)
+        if not isinstance(result, Pending):
+            partition.finish(entry, result)
             return
         self._in_flight += 1
-        task = asyncio.create_task(self._complete(partition, entry, record, begun))
+        task = asyncio.create_task(self._complete(partition, entry, result))
         partition.running.add(task)
         task.add_done_callback(partition.running.discard)
 
-    async def _complete(self, partition: Partition, entry: Held, record: ConsumerRecord, pending: Pending) -> None:
+    async def _complete(self, partition: Partition, entry: Held, pending: Pending) -> None:
         try:
-            partition.finish(entry, await self._work.complete(record, pending))
+            partition.finish(entry, await self._work.complete(pending))
         finally:
             self._in_flight -= 1
             self._wake.set()
 
-    async def _let_go(self, keys: Sequence[TopicPartition], drain_seconds: float) -> None:
+    async def _close(self, keys: Sequence[TopicPartition], drain_seconds: float) -> None:
         leaving = [partition for key in keys if (partition := self.partitions.pop(key, None)) is not None]
         await asyncio.gather(*(partition.close(drain_seconds) for partition in leaving))
-        # Only now: what was drained may have needed its share.
+        # Only now: records that were drained may have needed this process's share of a model's limit.
         if self.consumer is not None:
-            self._tell_held(self.consumer)
+            self._report_assignment(self.consumer)
         gone = set(map(id, leaving))
         self._ready = deque(item for item in self._ready if id(item[0]) not in gone)
         self._later = [item for item in self._later if id(item[2]) not in gone]

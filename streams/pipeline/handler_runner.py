@@ -1,7 +1,7 @@
 """Runs one input to its outcome: calls the handler, answers its requests, and retries in place.
 
-A handler that raises has a bug; the input becomes a dead letter with that reason. This module does not know Kafka, so
-``assay try`` runs handlers exactly as the pipeline does.
+A handler that raises has a bug; its input becomes a dead letter. This module does not know Kafka, so ``assay try`` runs
+handlers exactly as the pipeline does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Protocol
 from schemas.event import Event
 from schemas.needs import Ask, Need
 from schemas.outcome import Dead, DeadReason, Outcome, Retry, RetryReason, Steps
-from schemas.replies import ModelUnavailable, Reply
+from schemas.replies import Reply
 from schemas.rules import Rules
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL
@@ -25,33 +25,34 @@ from streams.topology import Handler
 
 
 class Services(Protocol):
-    """What handlers may ask for."""
+    """Answers the requests of handlers."""
 
     async def answer(self, need: Need, run: str | None) -> Reply:
-        """The reply to a need of a record that ``run`` has written, None for live traffic.
+        """The reply to a request. Expected trouble is part of the reply.
 
-        Expected trouble is part of the reply.
+        Args:
+            need: The request.
+            run: The replay or backfill that wrote the input; None for live traffic.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
-    """What the tries in place came to; a ``Retry`` has used them up. Tries in vain for everybody are not counted.
+    """The result of the attempts in place: a final outcome, or a ``Retry`` if the attempts are exhausted.
 
-    ``unavailable`` is why no model can be asked, where that is what the ``Retry`` is for.
+    An attempt that fails while the circuit breaker is open is not counted.
     """
 
     outcome: Outcome
     attempts: int
-    unavailable: ModelUnavailable | None = None
 
 
 class HandlerRunner:
     """Runs one handler under one configuration.
 
-    ``decide`` answers at once where the handler doesn't ask; ``finish`` goes on where it does, where it works in steps,
-    or where it wants to be tried again. The split spares the hot path an event loop round trip for each record.
+    ``decide`` returns the handler's first answer. If that is not final, ``finish`` continues with it. The split spares
+    the hot path an event loop round trip for each record.
     """
 
     def __init__(
@@ -65,18 +66,7 @@ class HandlerRunner:
         breaker: Breaker,
         on_retry: Callable[[Retry, bool], None] = lambda _, __: None,
     ) -> None:
-        """Takes everything the handler's run depends on.
-
-        Args:
-            handler: The declaration.
-            rules: The handler's configuration.
-            retry: How often and how patiently to retry in place.
-            services: Answers the handler's needs.
-            clock: For the pauses between tries.
-            chance: For their jitter.
-            breaker: Holds tries back while what the handler needs is down.
-            on_retry: Told of every retry in place, and whether a run has written its record, for the metrics.
-        """
+        """``on_retry`` is called before a retry in place; its flag says whether a run wrote the input."""
         self.handler = handler
         self.rules = rules
         self.retry = retry
@@ -98,53 +88,73 @@ class HandlerRunner:
         at_most: int | None = None,
         run: str | None = None,
     ) -> AttemptResult:
-        """Goes on from a first answer that was not final, until it is, or the tries in place are used up.
+        """Continues from a first answer to a final outcome, or until the attempts in place are exhausted.
 
         Args:
             event: The input.
-            first: What ``decide`` answered.
-            record: Tells records apart for the breaker.
-            at_most: Tries in place; the settings' number where None.
-            run: The replay that wrote the record; None for live traffic.
+            first: The answer of ``decide``.
+            record: Identifies the record for the circuit breaker, which counts different records.
+            at_most: Attempts in place; None for the number in the settings.
+            run: The replay or backfill that wrote the record; None for live traffic.
         """
         answer: Outcome | Ask | Steps = first
         if isinstance(answer, Generator):
-            answer = await self._stepped(answer)
+            answer = await self._run_steps(answer)
             if not isinstance(answer, Retry):
                 return AttemptResult(answer, 1)
         attempts = 0
         probe = isinstance(first, Ask) and await self._breaker.turn()
         while True:
             try:
-                outcome, down = await self._converse(event, answer, run)
+                outcome = await self._converse(event, answer, run)
+                trouble = outcome.trouble if isinstance(outcome, Retry) else None
+                if isinstance(outcome, Retry) and trouble is not None and not trouble.busy:
+                    # Other records would use up attempts to find out the same.
+                    self._breaker.open(outcome.after_seconds, trouble.cause)
             finally:
                 if probe:
                     self._breaker.probed()
             if not isinstance(outcome, Retry):
                 self._breaker.succeeded()
                 return AttemptResult(outcome, attempts + 1)
-            if down is not None and down.busy:
+            if trouble is not None and trouble.busy:
                 self._breaker.rate_limited()
-                await self._clock.sleep(self._in_line(outcome))
-                probe = await self._breaker.turn()
-                answer = self.decide(event)
-                continue
-            # What a model's server says may repeat what it was asked, and the breaker's cause is logged.
-            cause = outcome.detail if down is None else down.cause
-            self._breaker.failed(record, outcome.after_seconds, probe, cause)
-            if self._breaker.closed:
-                attempts += 1
-                pause = self._pause(attempts, outcome)
-                lasting = down is not None and down.lasting
-                if attempts >= (at_most or self.retry.max_attempts) or pause is None or lasting:
-                    return AttemptResult(outcome, attempts, down)
-                self._on_retry(outcome, run is not None)
-                await self._clock.sleep(pause)
+                await self._clock.sleep(self._busy_pause(outcome))
+            else:
+                self._breaker.failed(
+                    record, outcome.after_seconds, probe, outcome.detail if trouble is None else trouble.cause
+                )
+                if self._breaker.closed:
+                    attempts += 1
+                    pause = self._pause(attempts, outcome)
+                    lasting = trouble is not None and trouble.lasting
+                    if attempts >= (at_most or self.retry.max_attempts) or pause is None or lasting:
+                        return AttemptResult(outcome, attempts)
+                    self._on_retry(outcome, run is not None)
+                    await self._clock.sleep(pause)
             probe = await self._breaker.turn()
             answer = self.decide(event)
 
-    async def _stepped(self, steps: Steps) -> Outcome:
-        """The outcome of a handler that works in steps. Other tasks get a turn between two of them."""
+    async def _converse(self, event: Event, answer: Outcome | Ask | Steps, run: str | None) -> Outcome:
+        """Answers the handler's requests until it returns an outcome, or has made as many requests as it may."""
+        replies: tuple[Reply, ...] = ()
+        while isinstance(answer, Ask):
+            need, state = answer.need, answer.state
+            if type(need) not in self.handler.asks:
+                return Dead(DeadReason.HANDLER_BUG, f"its declaration does not permit {type(need).__name__}")
+            if len(replies) >= self.handler.rounds:
+                return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks")
+            try:
+                async with asyncio.timeout(self.retry.attempt_seconds):
+                    replies = (*replies, await self._services.answer(need, run))
+            except Exception as error:
+                # Expected trouble is part of a reply. Anything else (a full disk, a bug) must not block the partition.
+                return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
+            answer = self._guarded(lambda: self.handler.resume(event, replies, self.rules, state))  # noqa: B023
+        return await self._run_steps(answer) if isinstance(answer, Generator) else answer
+
+    async def _run_steps(self, steps: Steps) -> Outcome:
+        """The outcome of a handler that works in steps; other tasks run between two steps."""
         while True:
             try:
                 next(steps)
@@ -161,47 +171,18 @@ class HandlerRunner:
         except Exception as error:
             return _bug(error)
 
-    async def _converse(
-        self, event: Event, answer: Outcome | Ask | Steps, run: str | None
-    ) -> tuple[Outcome, ModelUnavailable | None]:
-        """Answers asks until an outcome comes or the declared bound of rounds is reached.
+    def _busy_pause(self, retry: Retry) -> float:
+        """Seconds until the next attempt on a busy service: jitter over the upper half of its Retry-After."""
+        seconds = retry.after_seconds if retry.after_seconds is not None else self.retry.max_seconds
+        return min(seconds, self.retry.in_place_wish_seconds) * (1 + self._chance()) / 2
 
-        Returns:
-            The outcome, and where it is to try again because no model can be asked, why that is.
+    def _pause(self, attempt: int, retry: Retry) -> float | None:
+        """Seconds until the next attempt: the provider's Retry-After, otherwise exponential back-off with full jitter.
+
+        A Retry-After is never shortened. None if it is too long to wait in place: the record then goes to a retry
+        topic, or has failed for good.
         """
-        replies: tuple[Reply, ...] = ()
-        while isinstance(answer, Ask):
-            state = answer.state
-            if self.handler.read is None or len(replies) >= self.handler.rounds:
-                return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks"), None
-            try:
-                async with asyncio.timeout(self.retry.attempt_seconds):
-                    replies = (*replies, await self._services.answer(answer.need, run))
-            except Exception as error:
-                # Expected trouble is part of a reply. What is left (a full disk, a bug) must not hold the partition up.
-                return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL]), None
-            answer = self._guarded(lambda: self.handler.resume(event, replies, self.rules, state))  # noqa: B023
-        if isinstance(answer, Generator):
-            answer = await self._stepped(answer)
-        last = replies[-1] if replies else None
-        if not isinstance(answer, Retry) or not isinstance(last, ModelUnavailable):
-            return answer, None
-        if not last.busy:
-            # The gateway knows of all questions; a record must not use its tries up to find out the same.
-            self._breaker.open(answer.after_seconds, last.cause)
-        return answer, last
-
-    def _in_line(self, wanted: Retry) -> float:
-        """Seconds before a record asks for a turn again: more than half of what is foreseen, not all at once."""
-        foreseen = wanted.after_seconds if wanted.after_seconds is not None else self.retry.max_seconds
-        return min(foreseen, self.retry.in_place_wish_seconds) * (1 + self._chance()) / 2
-
-    def _pause(self, attempt: int, wanted: Retry) -> float | None:
-        """Seconds before the next try: what the provider wishes, else full jitter; None where the wish is too long.
-
-        A wish is never cut short: a record that may wait in a retry topic goes there, any other has come to its end.
-        """
-        wish = wanted.after_seconds
+        wish = retry.after_seconds
         if wish is None or not wish >= 0:
             return full_jitter(attempt, self.retry.first_seconds, self.retry.max_seconds, self._chance)
         longest = self.retry.max_seconds if self.handler.tiers else self.retry.in_place_wish_seconds
@@ -213,7 +194,7 @@ def _bug(error: Exception) -> Dead:
 
 
 def retry_of(handler: Handler, settings: RetrySettings) -> RetrySettings:
-    """The settings with the handler's own short retries, where it has some."""
+    """The settings, with the handler's own short retries if it declares some."""
     if (own := handler.retry) is None:
         return settings
     return settings.model_copy(
@@ -222,6 +203,6 @@ def retry_of(handler: Handler, settings: RetrySettings) -> RetrySettings:
 
 
 def exhausted(retry: Retry, attempts: int) -> Dead:
-    """The end of a record that was tried as often as it may be."""
+    """The refusal of an input whose attempts are exhausted."""
     detail = f"{retry.reason} after {attempts} {'try' if attempts == 1 else 'tries'}: {retry.detail}"
     return Dead(DeadReason.RETRIES_EXHAUSTED, detail[:MAX_DETAIL])

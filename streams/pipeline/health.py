@@ -1,9 +1,13 @@
-"""Is the process alive, and is it ready? Liveness fails only where a restart would help.
+"""Liveness and readiness of the process. Liveness fails only if a restart would help.
 
-Alive: no runner or partition has died of a bug; no record has been in work, no commit has failed, and no partition has
-been without the records that wait for it, for longer than the stall limit; partitions are given out and open; intake
-asks for records; the Kafka clients' own tasks run; the event loop gets its turns. Ready: every group has its
-partitions, and they are open. A provider's or the web's outage shows in neither.
+The process is alive if
+
+- no bug has ended a runner or a partition, and the Kafka clients' own tasks run;
+- for no longer than the stall limit a record has been in work, commits have failed, a partition has got none of the
+  records in its log, or partitions are not assigned or not open;
+- intake polls, and the event loop runs.
+
+It is ready if every group has its partitions and they are open. An outage of a provider or of the web affects neither.
 """
 
 from __future__ import annotations
@@ -19,19 +23,19 @@ from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 
 _TICK_SECONDS = 0.5
-_LAG_EVERY = 10
-"""Ticks between two looks at the lag, which costs a request to the broker."""
+_TICKS_PER_LAG = 10
+"""Ticks between two measurements of the lag, which is a request to the broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthReport:
-    """An answer to a probe: ``problems`` is empty where all is well."""
+    """The answer to a probe; without problems the process is well."""
 
     problems: tuple[str, ...]
 
     @property
     def well(self) -> bool:
-        """Whether there is nothing to complain about."""
+        """Whether there are no problems."""
         return not self.problems
 
 
@@ -39,7 +43,7 @@ class Health:
     """Watches the groups and the event loop of a process."""
 
     def __init__(self, groups: Sequence[ConsumerGroup], settings: Settings, clock: Clock, metrics: Metrics) -> None:
-        """Takes who is watched and the limits."""
+        """Starts nothing."""
         self._groups = groups
         self._stalled = settings.pipeline.stalled_seconds
         self._loop_limit = settings.kafka.session_timeout_seconds
@@ -49,17 +53,17 @@ class Health:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Starts watching; needs the running event loop."""
+        """Starts to watch; needs the running event loop."""
         self._task = asyncio.create_task(self._watch(), name="health")
 
     async def stop(self) -> None:
-        """Stops watching."""
+        """Stops to watch."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     def alive(self) -> HealthReport:
-        """Whether the process should go on living."""
+        """Whether the process works, or a restart would help."""
         problems = []
         for group in self._groups:
             name = group.subscription.group
@@ -68,32 +72,32 @@ class Health:
             if group.oldest_seconds > self._stalled:
                 problems.append(f"{name}: a record has been in work for {group.oldest_seconds:.0f} s")
             if group.unpolled_seconds > self._stalled:
-                problems.append(f"{name}: no records were asked for during {group.unpolled_seconds:.0f} s")
+                problems.append(f"{name}: no poll for {group.unpolled_seconds:.0f} s")
             starved_seconds, place = group.starved
             if starved_seconds > self._stalled:
                 problems.append(f"{name}: {place} has got no record for {starved_seconds:.0f} s, although records wait")
             if group.unjoined_seconds > self._stalled:
                 seconds = f"{group.unjoined_seconds:.0f} s"
-                problems.append(f"{name}: the group has given out no partitions for {seconds}, or they don't open")
+                problems.append(f"{name}: no partitions were assigned for {seconds}, or they do not open")
             if (dead := group.client_failed) is not None:
                 problems.append(f"{name}: the Kafka client stopped: {dead}")
         if self._loop_lag > self._loop_limit:
-            problems.append(f"the event loop stood still for {self._loop_lag:.1f} s")
+            problems.append(f"the event loop was blocked for {self._loop_lag:.1f} s")
         return HealthReport(tuple(problems))
 
     def ready(self) -> HealthReport:
-        """Whether the process takes part in the work."""
+        """Whether every group has its partitions open."""
         return HealthReport(
             tuple(f"{g.subscription.group}: partitions not open yet" for g in self._groups if not g.opened)
         )
 
     def waiting(self, patience_seconds: float) -> HealthReport:
-        """Whether no group has waited longer than so for what is down, with work to do; a restart would not help."""
+        """Whether no group with work has waited longer for a dependency that is down; a restart would not help."""
         problems = []
         for group in self._groups:
             seconds, cause = group.kept_waiting
             if seconds > patience_seconds:
-                problems.append(f"{group.handler.name} has waited {seconds:.0f} s for what is down ({cause})")
+                problems.append(f"{group.handler.name} has waited {seconds:.0f} s for a service that is down ({cause})")
         return HealthReport(tuple(dict.fromkeys(problems)))
 
     async def _watch(self) -> None:
@@ -104,5 +108,5 @@ class Health:
             self._metrics.loop_lag_seconds.set(self._loop_lag)
             for group in self._groups:
                 group.tick()
-            if turn % _LAG_EVERY == 0:
+            if turn % _TICKS_PER_LAG == 0:
                 await asyncio.gather(*(group.measure_lag() for group in self._groups))

@@ -11,7 +11,7 @@ import logging
 from functools import partial
 from typing import Annotated, Any
 
-from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka import ConsumerRecord
 from faststream import AckPolicy
 from faststream.kafka import KafkaBroker, KafkaRouter
 from faststream.kafka.message import FAKE_CONSUMER, KafkaAckableMessage
@@ -21,17 +21,16 @@ from faststream.prometheus import ConsumeAttrs, MetricsSettingsProvider, Prometh
 from prometheus_client import CollectorRegistry
 from pydantic import SkipValidation
 
-from streams.kafka.clients import connection, group_of, make_producer, started
+from streams.kafka.clients import connection, group_of, started
 from streams.kafka.decompression import limit_unpacking
-from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.group import ConsumerGroup, StageFactory, Subscription
+from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.settings import Settings
 from streams.topology import DEAD_LETTER_BYTES, MIB
 
 _IDLE_POLL_MS = 50
 _NEVER_LEAVE_MS = 60 * 60 * 1000
-"""aiokafka's poll interval is a local timer that leaves the group; the pipeline has its own watch on stalled work."""
+"""aiokafka leaves the group after this time without a poll. The pipeline detects stalled work itself (``health``)."""
 
 
 class IntakeBroker(KafkaBroker):
@@ -41,7 +40,7 @@ class IntakeBroker(KafkaBroker):
     """
 
     def __init__(self, settings: Settings, groups: tuple[ConsumerGroup, ...], registry: CollectorRegistry) -> None:
-        """Wires every group to its topic."""
+        """Subscribes every group to its topic."""
         super().__init__(
             settings.kafka.bootstrap_servers,
             consumer_only=True,
@@ -53,7 +52,7 @@ class IntakeBroker(KafkaBroker):
         self._groups = tuple((group, self._subscribe(group, registry)) for group in groups)
 
     async def start(self) -> None:
-        """Connects, then starts every subscriber at once; where one fails, the others are given up."""
+        """Connects, then starts every subscriber at once; if one fails, the others are cancelled."""
         await self.connect()
         limit_unpacking(self._settings.kafka.max_unpacked_bytes)
         self.config.broker_config.builder = partial(CountingConsumer, **connection(self._settings.kafka))
@@ -61,7 +60,7 @@ class IntakeBroker(KafkaBroker):
         try:
             await asyncio.gather(*starts)
         finally:
-            # One that went on would join its group when everything has been stopped already.
+            # Otherwise one could join its group after everything was stopped.
             for start in starts:
                 start.cancel()
             await asyncio.gather(*starts, return_exceptions=True)
@@ -94,8 +93,8 @@ class IntakeBroker(KafkaBroker):
             rebalance_timeout_ms=int(kafka.rebalance_timeout_seconds * 1000),
             max_poll_interval_ms=_NEVER_LEAVE_MS,
             listener=group,
-            parser=_as_they_came,
-            decoder=_undecoded,
+            parser=_parse,
+            decoder=_decode,
         )
 
         async def intake(records: Annotated[Any, SkipValidation]) -> None:
@@ -107,7 +106,7 @@ class IntakeBroker(KafkaBroker):
 
 
 class _Intake(MetricsSettingsProvider[Any, Any]):
-    """What FastStream counts of a poll: the topic that the group reads, its records, and their bytes as they came."""
+    """What FastStream counts of a poll: the topic, the records and their bytes."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
@@ -122,9 +121,9 @@ class _Intake(MetricsSettingsProvider[Any, Any]):
 
 
 def _metrics(registry: CollectorRegistry, prefix: str, subscription: Subscription) -> PrometheusMiddleware[Any, Any]:
-    """FastStream's own metrics of a group. Their label ``handler`` is the topic; a router for each adds the group.
+    """FastStream's own metrics of a group. Their label ``handler`` is the topic; the router adds the group.
 
-    Neither has the name of a plan in it, which would be a label without bounds.
+    The name of a replay's plan is removed from both, because it would make the label unbounded.
     """
     topic, group = (prefix + without_plan(name) for name in (subscription.topic, subscription.group))
     counted = _Intake(topic)
@@ -137,7 +136,7 @@ def _metrics(registry: CollectorRegistry, prefix: str, subscription: Subscriptio
 
 
 def without_plan(name: str) -> str:
-    """The name of a replay's group or topic as a label has it.
+    """The name of a group or topic as a label.
 
     >>> without_plan("assay.score_page.replay.after-the-fix"), without_plan("assay.score_page")
     ('assay.score_page.replay', 'assay.score_page')
@@ -147,21 +146,18 @@ def without_plan(name: str) -> str:
 
 
 def _quiet_logger() -> logging.Logger:
-    """FastStream tells of every assignment; its warnings and errors are what is worth reading.
-
-    But one: it warns at each subscription that it makes no topics, which is as it should be.
-    """
+    """FastStream's logger without its line for every assignment, and its warning that it creates no topics."""
     logger = logging.getLogger("faststream")
     logger.setLevel(logging.WARNING)
-    logger.addFilter(_is_worth_reading)
+    logger.addFilter(_is_not_about_topics)
     return logger
 
 
-def _is_worth_reading(record: logging.LogRecord) -> bool:
+def _is_not_about_topics(record: logging.LogRecord) -> bool:
     return not record.getMessage().startswith("Auto create topics is disabled")
 
 
-async def _as_they_came(records: tuple[ConsumerRecord, ...]) -> KafkaAckableMessage:
+async def _parse(records: tuple[ConsumerRecord, ...]) -> KafkaAckableMessage:
     return KafkaAckableMessage(
         raw_message=records,
         body=[],
@@ -176,32 +172,5 @@ async def _as_they_came(records: tuple[ConsumerRecord, ...]) -> KafkaAckableMess
     )
 
 
-async def _undecoded(message: KafkaAckableMessage) -> Any:
+async def _decode(message: KafkaAckableMessage) -> Any:
     return message.raw_message
-
-
-def stages(settings: Settings, subscription: Subscription) -> StageFactory:
-    """How partitions of a group commit, as the ``delivery`` setting says."""
-    kafka = settings.kafka
-    client_id = subscription.group
-
-    def exactly_once(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
-        return ExactlyOnce(
-            partition,
-            group_of(kafka, subscription),
-            kafka.topic_prefix,
-            consumer,
-            lambda transactional_id: make_producer(kafka, transactional_id, client_id),
-            kafka.transaction_timeout_seconds,
-        )
-
-    def at_least_once(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
-        return AtLeastOnce(
-            partition,
-            kafka.topic_prefix,
-            consumer,
-            lambda _: make_producer(kafka, None, client_id),
-            kafka.transaction_timeout_seconds,
-        )
-
-    return exactly_once if settings.delivery == "exactly_once" else at_least_once

@@ -19,12 +19,12 @@ log = structlog.get_logger(__name__)
 class PipelineMetrics:
     """Counts one handler's records, outputs and transactions.
 
-    What the group of a replay does is told apart from live traffic, and so is a record that a run has written, whoever
-    reads it: nobody is woken by a backfill.
+    Replay traffic has its own label, so that it raises no alert: the work of a replay's group, and every record that a
+    replay or backfill wrote. ``replayed`` says so of a record.
     """
 
     def __init__(self, metrics: Metrics, handler: str, lane: Lane = "live") -> None:
-        """Binds the handler's label once, so the hot path doesn't look it up; ``lane`` is that of the group."""
+        """Binds the handler's label once, so the hot path does not look it up; ``lane`` is the group's traffic."""
         self._metrics = metrics
         self._handler = handler
         self._lane: Lane = lane
@@ -38,10 +38,7 @@ class PipelineMetrics:
         self._held: dict[str, tuple[int, int, int, float]] = {}
 
     def handled(self, outcome: str, reason: str, seconds: float, age: float | None, replayed: bool) -> None:
-        """A record came to its outcome, ``seconds`` after its work began and ``age`` seconds after it was produced.
-
-        ``replayed`` says here and below that a run has written the record: a replay or a backfill.
-        """
+        """A record has its outcome, ``seconds`` after its work started and ``age`` seconds after it was produced."""
         lane = self._lane_of(replayed)
         counter = self._outcomes.get((outcome, reason, lane))
         if counter is None:
@@ -53,7 +50,7 @@ class PipelineMetrics:
             self._age.observe(max(age, 0.0))
 
     def retried(self, reason: RetryReason, replayed: bool) -> None:
-        """A record is tried again, in place or from a retry topic."""
+        """A record is retried, in place or from a retry topic."""
         self._metrics.retries_total.labels(self._handler, reason, self._lane_of(replayed)).inc()
 
     def died(self, reason: DeadReason, stage: Stage, replayed: bool) -> None:
@@ -66,11 +63,11 @@ class PipelineMetrics:
         self._metrics.transaction_seconds.labels(self._handler).observe(seconds)
 
     def rebalanced(self) -> None:
-        """The group's partitions were dealt out anew."""
+        """The group's partitions were assigned anew."""
         self._metrics.rebalances_total.labels(self._handler).inc()
 
     def holds(self, topic: str, records: int, size: int, in_flight: int, oldest_seconds: float) -> None:
-        """What the handler has in hand of a topic now; shown is the sum over its own and its retry topics."""
+        """What the handler holds of a topic; the gauges are sums over its own and its retry topics."""
         self._held[topic] = (records, size, in_flight, oldest_seconds)
         all_records, all_sizes, all_in_flight, ages = zip(*self._held.values(), strict=True)
         self._metrics.records_held.labels(self._handler).set(sum(all_records))
@@ -79,7 +76,7 @@ class PipelineMetrics:
         self._metrics.oldest_unfinished_seconds.labels(self._handler, self._lane).set(max(ages))
 
     def breaker(self, closed: bool, cause: str = "") -> None:
-        """The handler's circuit breaker opened, because of ``cause``, or closed."""
+        """The handler's circuit breaker has opened, because of ``cause``, or closed."""
         self._metrics.breaker_open.labels(self._handler, self._lane).set(not closed)
         if closed:
             log.info("circuit breaker closed, intake resumed", handler=self._handler)
@@ -87,16 +84,13 @@ class PipelineMetrics:
             log.warning("circuit breaker open, intake paused", handler=self._handler, cause=cause or "unknown")
 
     def lags(self, topic: str, records: int) -> None:
-        """How far the handler is behind on the partitions it holds.
-
-        A replay reads the topic itself or a plan's copy of it; the plan's name is no label.
-        """
+        """The handler's lag on the partitions that it holds. The name of a replay's plan is removed from the topic."""
         if self._lane == "replay":
             topic = topic.partition(".replay.")[0]
         self._metrics.consumer_lag_records.labels(self._handler, topic, self._lane).set(records)
 
     def emitted(self, events: Sequence[Event], replayed: bool, seconds: float) -> None:
-        """Events that a record caused in so many seconds."""
+        """A record's output events, ``seconds`` after its work started."""
         self._decisions.emitted(events, self._lane_of(replayed), seconds)
 
     def _lane_of(self, replayed: bool) -> Lane:

@@ -24,9 +24,8 @@ from aiokafka import ConsumerRecord, TopicPartition
 from schemas.outcome import Dead, DeadReason
 from streams.clock import Clock
 from streams.codec import OutputRecord
-from streams.pipeline.commit import CommitStage, Committer
-from streams.pipeline.consumer import CountingConsumer, PartitionFlow
-from streams.pipeline.metrics import PipelineMetrics
+from streams.pipeline.commit import Committer
+from streams.pipeline.consumer import PartitionCursor
 from streams.pipeline.processor import Done, RecordWork
 from streams.pipeline.window import Entry, Window
 from streams.settings import PipelineSettings
@@ -34,10 +33,11 @@ from streams.settings import PipelineSettings
 log = structlog.get_logger(__name__)
 
 Held = Entry[ConsumerRecord, Done]
+GapListener = Callable[[TopicPartition, int, int], None]
 
 
 class State(Enum):
-    """Where a partition stands in its life."""
+    """Where a partition is in its life."""
 
     OPENING = "opening"
     RUNNING = "running"
@@ -50,52 +50,54 @@ class Partition:
     def __init__(
         self,
         partition: TopicPartition,
-        consumer: CountingConsumer,
-        stage: CommitStage,
+        cursor: PartitionCursor,
+        committer: Committer,
         work: RecordWork,
         settings: PipelineSettings,
-        lanes_by_key: bool,
-        start: Callable[[Partition, Held], None],
         clock: Clock,
-        observer: PipelineMetrics,
+        start: Callable[[Partition, Held], None],
+        *,
+        serialize_by_key: bool,
         end: int | None = None,
+        on_gap: GapListener | None = None,
     ) -> None:
-        """Prepares the partition; ``open`` brings it to life.
+        """Opens nothing.
 
         Args:
             partition: Topic (with prefix) and number.
-            consumer: The group's consumer; the partition is paused on it.
-            stage: Commits outputs and offset.
-            work: Makes the dead letter of outputs that are refused.
+            cursor: Its place in the group's consumer.
+            committer: Commits outputs and offset.
+            work: Makes the dead letter of outputs that the broker refuses.
             settings: How much is held, when it commits.
-            lanes_by_key: Whether one key's records wait for each other.
-            start: Told of every entry that may start now.
             clock: For lingering and ages.
-            observer: Told of commits.
-            end: The first offset that is not taken in, where reading has an end.
+            start: Called for every entry that may start now.
+            serialize_by_key: Whether the records of a key are processed one after another.
+            end: The first offset that is not taken in; None to read on for ever.
+            on_gap: Called if the records of a poll begin after the next offset, with both offsets.
         """
         self.partition = partition
+        self.cursor = cursor
         self.state = State.OPENING
         self.committed: int | None = None
         self.running: set[asyncio.Task[None]] = set()
-        self._commits = Committer(partition, consumer, stage, clock, observer)
+        self._committer = committer
         self._work = work
         self._settings = settings
-        self._lanes_by_key = lanes_by_key
-        self._start = start
         self._clock = clock
+        self._start = start
+        self._serialize_by_key = serialize_by_key
         self._end = end
+        self._on_gap = on_gap
         self._window: Window[ConsumerRecord, Done] = self._empty_window()
-        self._flow = PartitionFlow(partition, consumer)
-        self._resting = False
         self._progress = asyncio.Event()
-        self._careful = 0
+        self._single_commits = 0
+        """Commits of one record each that are left after a commit in doubt."""
         self._refused: dict[int, str] = {}
-        self._stopping = False
+        """Offsets whose outputs the broker refuses, with its error."""
         self._life: asyncio.Task[None] | None = None
 
     def open(self) -> None:
-        """Starts the partition's life in the background, so a rebalance doesn't wait for the fence."""
+        """Starts the partition's life in the background, so a rebalance does not wait for the fence."""
         self._life = asyncio.create_task(self._live(), name=f"partition {self.partition}")
 
     @property
@@ -104,66 +106,65 @@ class Partition:
         return self.state is State.RUNNING
 
     @property
+    def takes_work(self) -> bool:
+        """Whether a record may be started. After ``close`` has begun, the next owner processes the others."""
+        return self.opened and not self.cursor.closed
+
+    @property
     def held(self) -> int:
         """Records taken in and not committed."""
         return len(self._window)
 
     @property
     def bytes_held(self) -> int:
-        """Bytes of them."""
+        """Bytes of the records taken in and not committed."""
         return self._window.bytes_held
 
     @property
     def failed(self) -> BaseException | None:
-        """The error that ended the partition's life before its time; a bug, and a reason to restart."""
+        """The error that ended the partition's life before ``close``: a bug, and a reason to restart."""
         if self._life is None or not self._life.done() or self._life.cancelled():
             return None
         return self._life.exception()
 
     @property
     def busy_since(self) -> float | None:
-        """Since when the oldest work goes on; None where none does. What has not been started is not counted."""
+        """When the oldest work was started, in monotonic seconds; None if there is no work."""
         return self._window.started_since
 
     @property
     def failing_since(self) -> float | None:
-        """Since when commits fail; None where they don't."""
-        return self._commits.failing_since
+        """When commits began to fail, in monotonic seconds; None if the last one worked."""
+        return self._committer.failing_since
 
     def position(self) -> int:
-        """Every record below this offset is committed or in hand."""
-        return self._flow.position
-
-    def rest(self, resting: bool) -> None:
-        """Takes no records in while what the handler needs is down; what is in hand stays."""
-        self._resting = resting
-        if self.state is State.RUNNING and not self._stopping:
-            self._flow.rest(resting)
+        """Every record below this offset is committed or held."""
+        return self.cursor.position
 
     def admit(self, records: Sequence[ConsumerRecord]) -> None:
-        """Takes records of one poll in, until the window is full; the rest is asked for again later. Never raises."""
-        if self.state is not State.RUNNING or self._stopping:
+        """Takes in records of one poll until the window is full; the others are requested again later. Never raises."""
+        cursor = self.cursor
+        if not self.takes_work or cursor.discards_poll():
             return
-        if self._flow.outdated():
-            return
-        for record in records:
-            if record.offset < self._flow.next_offset:
-                continue
+        fresh = [record for record in records if record.offset >= cursor.next_offset]
+        if self._on_gap is not None and fresh and fresh[0].offset > cursor.next_offset:
+            self._on_gap(self.partition, cursor.next_offset, fresh[0].offset)
+        for record in fresh:
             if record.offset in self._refused:
-                self._bury(record)
+                self._dead_letter(record)
                 continue
             size = len(record.value or b"") + len(record.key or b"")
             beyond = self._end is not None and record.offset >= self._end
-            if beyond or self._flow.shut or not self._window.has_room(size):
-                self._flow.refuse(record.offset)
+            if beyond or cursor.paused or not self._window.has_room(size):
+                cursor.pause_for_backpressure(record.offset)
                 return
             entry = self._window.admit(record.offset, record.key, size, record)
-            self._flow.took(record.offset)
+            cursor.advance(record.offset)
             if entry is not None:
                 self._start(self, entry)
 
     def finish(self, entry: Held, done: Done) -> None:
-        """Puts a record's result in and lets the next of its key start."""
+        """Stores a record's result and lets the next record of its key start."""
         if self.state is State.CLOSED or not self._window.owns(entry):
             return
         following = self._window.finish(entry, done, done.size)
@@ -172,61 +173,54 @@ class Partition:
             self._start(self, following)
 
     async def close(self, drain_seconds: float) -> None:
-        """Finishes what is in work within the budget, commits it, and lets go. Never raises."""
-        self._stopping = True
-        self._flow.end()
-        if self.state is State.RUNNING and drain_seconds > 0:
+        """Finishes and commits the work in progress within the budget, and stops. Never raises."""
+        self.cursor.close()
+        if self.opened and drain_seconds > 0:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(drain_seconds):
                     await self._drain()
         self.state = State.CLOSED
-        for task in (*self.running, *([self._life] if self._life else [])):
+        tasks = [*self.running, *([self._life] if self._life else [])]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self.running, *([self._life] if self._life else []), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._window = self._empty_window()
-        await self._commits.close()
+        await self._committer.close()
 
     def tick(self) -> None:
-        """Looks whether the position moved on without records, past transaction markers; called now and then."""
-        if self.state is State.RUNNING and self._commit_position() is not None:
+        """Called at intervals: wakes the commit if the position moved past transaction markers without records."""
+        if self.opened and self._idle_position() is not None:
             self._progress.set()
 
-    @property
-    def takes_work(self) -> bool:
-        """Whether an entry may still be started; what isn't started at the close is done again by the next owner."""
-        return self.state is State.RUNNING and not self._stopping
-
     async def _drain(self) -> None:
-        """Waits until what was started is finished and committed; intake has stopped.
+        """Waits until the records that were started are finished and committed.
 
-        What waits for a provider that is down is not waited for: the next owner does it again.
+        Does not wait for records whose dependency is down; the next owner processes them.
         """
-        while self.state is State.RUNNING and (
-            (self.running and not self._resting) or self._window.finished_prefix(1, 1)
-        ):
+        while self.opened and ((self.running and not self.cursor.breaker_open) or self._window.finished_prefix(1, 1)):
             self._progress.set()
             await self._clock.sleep(0.01)
 
     async def _live(self) -> None:
-        self._resume_from(await self._commits.open())
-        while self.state is State.RUNNING:
+        self._resume_from(await self._committer.open())
+        while self.opened:
             await self._progress.wait()
             self._progress.clear()
             await self._commit_ready()
 
     def _resume_from(self, committed: int) -> None:
-        """Starts over from an offset: state of before is dropped, and what was asked for before is not taken."""
+        """Starts over at an offset: drops all records held, and discards those that were requested before."""
         self.committed = committed
         self._window = self._empty_window()
-        self._flow.start_over(committed, self._resting)
+        self.cursor.start_at(committed)
         self.state = State.RUNNING
 
     async def _commit_ready(self) -> None:
-        """Commits the finished prefix as long as there is one; waits a little for company where work goes on."""
-        while self.state is State.RUNNING:
+        """Commits until no finished prefix is left; lingers if more records are about to finish."""
+        while self.opened:
             prefix = self._window.finished_prefix(self._limit(), self._settings.commit_bytes)
             if not prefix:
-                if (position := self._commit_position()) is not None:
+                if (position := self._idle_position()) is not None:
                     await self._commit((), position, 0)
                 return
             if len(prefix) < self._limit() and len(prefix) < len(self._window) and self._settings.commit_linger_seconds:
@@ -238,10 +232,10 @@ class Partition:
             await self._commit(outputs, next_offset, len(prefix))
 
     async def _commit(self, outputs: Sequence[OutputRecord], next_offset: int, inputs: int) -> None:
-        """One commit; what the group has committed then decides how to go on."""
-        settled = await self._commits.commit(outputs, next_offset)
+        """Commits once; the group's committed offset then decides how to continue."""
+        settled = await self._committer.commit(outputs, next_offset)
         if settled.offset == next_offset:
-            self._careful = max(0, self._careful - 1)
+            self._single_commits = max(0, self._single_commits - 1)
             self._release(next_offset, inputs)
         elif settled.offset != self.committed:
             log.warning("another process moved the offset", partition=str(self.partition), committed=settled.offset)
@@ -250,35 +244,35 @@ class Partition:
             self._refused[self._window.finished_prefix(1, 1)[0].offset] = settled.refused
             self._resume_from(settled.offset)
         else:
-            self._careful = max(inputs, 1)
+            self._single_commits = max(inputs, 1)
 
     def _release(self, next_offset: int, inputs: int) -> None:
         self.committed = next_offset
         self._window.release(inputs)
         half_records, half_bytes = self._settings.window_records // 2, self._settings.window_bytes // 2
-        # Half of it, for each pause throws away what was fetched ahead.
-        if len(self._window) <= half_records and self._window.bytes_held <= half_bytes and not self._stopping:
-            self._flow.make_room()
+        # Only at half, because each pause discards what was fetched ahead.
+        if len(self._window) <= half_records and self._window.bytes_held <= half_bytes and not self.cursor.closed:
+            self.cursor.end_backpressure()
 
-    def _bury(self, record: ConsumerRecord) -> None:
-        """A record whose outputs no topic takes becomes a dead letter."""
+    def _dead_letter(self, record: ConsumerRecord) -> None:
+        """Admits a record whose outputs the broker refuses, and finishes it as a dead letter."""
         refusal = Dead(DeadReason.OUTPUT_TOO_LARGE, self._refused.pop(record.offset))
-        # Without a key it waits for nobody, and nobody waits for it.
+        # Without a key it does not wait for other records.
         entry = self._window.admit(record.offset, None, 0, record)
-        self._flow.took(record.offset)
+        self.cursor.advance(record.offset)
         if entry is not None:
             self.finish(entry, self._work.refuse(record, refusal))
 
-    def _commit_position(self) -> int | None:
-        """The offset to commit where nothing is in hand and the position moved on; None otherwise."""
+    def _idle_position(self) -> int | None:
+        """The offset to commit if nothing is held and the position has moved; None otherwise."""
         if self._window or self.committed is None:
             return None
         position = self.position()
         return position if position > self.committed else None
 
     def _empty_window(self) -> Window[ConsumerRecord, Done]:
-        return Window(self._settings.window_records, self._settings.window_bytes, self._lanes_by_key)
+        return Window(self._settings.window_records, self._settings.window_bytes, self._serialize_by_key)
 
     def _limit(self) -> int:
-        """Inputs of the next transaction: one at a time for a while after a doubt, to find out who is to blame."""
-        return 1 if self._careful else self._settings.commit_records
+        """Inputs of the next transaction: after a commit in doubt one at a time, to find the record at fault."""
+        return 1 if self._single_commits else self._settings.commit_records

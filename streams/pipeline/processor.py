@@ -1,4 +1,4 @@
-"""Turns one raw record into output records: decode, decide, encode. Every input gives a result.
+"""Turns one raw record into output records: decode, decide, encode.
 
 Each input gives its output records, one dead letter, one retry record, or nothing.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, assert_never
 
 import structlog
 from aiokafka import ConsumerRecord
 
-from schemas.event import Envelope, Event, OutputIds, Provenance
+from schemas.event import Envelope, Event, OutputIds
 from schemas.needs import Ask
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage, Steps
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL, OutputRecord, decode, encode, timestamp
-from streams.pipeline.failures import Origin, dead_letter, next_tier, retry_record
+from streams.pipeline.failures import Input, dead_letter, due_after, next_tier, retry_record
 from streams.pipeline.handler_runner import HandlerRunner, exhausted
 from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.tracing import RecordSpan, no_spans
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 
 class Done(NamedTuple):
-    """What a record caused."""
+    """The records to write for an input."""
 
     outputs: tuple[OutputRecord, ...]
     size: int
@@ -35,48 +35,45 @@ class Done(NamedTuple):
 
     @classmethod
     def of(cls, *outputs: OutputRecord) -> Done:
-        """Made of its outputs."""
+        """Adds up the size of the outputs."""
         return cls(outputs, sum([output.size for output in outputs]))
 
 
 class Started(NamedTuple):
-    """The work on a record, as it began."""
+    """An input whose processing has started: when, in monotonic seconds, and its trace span."""
 
+    input: Input
     at: float
     span: RecordSpan
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A record whose handler asked for something, works in steps, or wants to be tried again."""
+    """A record whose handler asked for something, works in steps, or has to be tried again."""
 
     event: Event
     first: Ask | Retry | Steps
-    begun: Started
+    started: Started
 
 
 class RecordWork(Protocol):
-    """What a consumer group does with each record: a handler's work, or anything else that comes to outputs."""
-
-    def origin(self, record: ConsumerRecord) -> Origin:
-        """Where a record stood first, and when it is due."""
-        ...
+    """What a consumer group does with each record."""
 
     def begin(self, record: ConsumerRecord) -> Done | Pending:
-        """Does a record's work as far as it goes without waiting; never raises."""
+        """Processes a record as far as possible without waiting; never raises."""
         ...
 
-    async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
-        """Goes on with a record that has to wait for a service; never raises."""
+    async def complete(self, pending: Pending) -> Done:
+        """Continues with a record that has to wait for a service; never raises."""
         ...
 
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
-        """What becomes of a record whose outputs can't be written."""
+        """The result for a record whose outputs the broker refuses."""
         ...
 
 
 class RecordProcessor:
-    """Does the work of one handler on raw records of its topic, or of one of its retry topics."""
+    """Processes the records of one handler's topic, or of one of its retry topics."""
 
     def __init__(
         self,
@@ -86,15 +83,7 @@ class RecordProcessor:
         tier: RetryTopic | None = None,
         spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
     ) -> None:
-        """Takes what the work is done with.
-
-        Args:
-            runner: The handler's.
-            clock: For envelopes and durations.
-            observer: Told of every outcome.
-            tier: The retry topic that the records come from; None for the handler's own.
-            spans: Begins the trace span of a record.
-        """
+        """``tier`` is the retry topic that the records come from; None for the handler's own topic."""
         self._runner = runner
         self._handler = runner.handler
         self._clock = clock
@@ -105,107 +94,92 @@ class RecordProcessor:
         self._source = f"assay/{runner.handler.name}"
         self._ids = OutputIds(runner.handler.name, runner.handler.version, runner.rules.config_version)
 
-    def origin(self, record: ConsumerRecord) -> Origin:
-        """Where a record stood first, and when it is due."""
-        return Origin.of(record, retried=self._tier is not None)
-
     def begin(self, record: ConsumerRecord) -> Done | Pending:
-        """Does a record's work as far as it goes without waiting."""
-        begun = Started(self._clock.monotonic(), self._spans(record))
+        """Processes a record as far as possible without waiting."""
+        started = self._start(record)
         try:
-            produced = timestamp(record.timestamp if self._tier is None else self.origin(record).timestamp_ms)
+            produced = timestamp(started.input.origin.timestamp_ms)
             event = decode(self._handler.consumes, record.value, record.headers, produced)
             if isinstance(event, Dead):
-                return self._close(record, event, Stage.DECODE, begun)
+                return self._close(started, event, Stage.DECODE)
             answer = self._runner.decide(event)
             if isinstance(answer, Ask | Retry | Generator):
-                return Pending(event, answer, begun)
-            return self._close(record, answer, Stage.HANDLE, begun)
+                return Pending(event, answer, started)
+            return self._close(started, answer, Stage.HANDLE)
         except Exception as error:
-            return self._bury(record, error, begun)
+            return self._fail(started, error)
 
-    async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
-        """Goes on with a record that has to wait for a service."""
+    async def complete(self, pending: Pending) -> Done:
+        """Continues with a record that has to wait for a service."""
+        started = pending.started
+        record = started.input.record
         try:
             identity = (record.topic, record.partition, record.offset)
             at_most = 1 if self._tier else None
-            run = Provenance.of(record.headers, "").run
-            with pending.begun.span.active():
-                tried = await self._runner.finish(pending.event, pending.first, identity, at_most, run)
-            return self._close(record, tried.outcome, Stage.HANDLE, pending.begun, tried.attempts)
+            with started.span.active():
+                tried = await self._runner.finish(
+                    pending.event, pending.first, identity, at_most, started.input.provenance.run
+                )
+            return self._close(started, tried.outcome, Stage.HANDLE, tried.attempts)
         except Exception as error:
-            return self._bury(record, error, pending.begun)
+            return self._fail(started, error)
 
-    def _bury(self, record: ConsumerRecord, error: Exception, begun: Started) -> Done:
-        """The dead letter of a record that a fault of ours has met: it must not stop the records behind it."""
+    def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
+        """The dead letter of a record whose outputs the broker refuses."""
+        return self._close(self._start(record), refusal, Stage.ENCODE)
+
+    def _start(self, record: ConsumerRecord) -> Started:
+        at, span = self._clock.monotonic(), self._spans(record)
+        input_ = Input.of(record, retried=self._tier is not None)
+        if span.traceparent is not None:
+            input_ = input_._replace(provenance=input_.provenance._replace(traceparent=span.traceparent))
+        return Started(input_, at, span)
+
+    def _fail(self, started: Started, error: Exception) -> Done:
+        """The dead letter of a record whose processing raised, so that it does not block its partition."""
+        record = started.input.record
         where = {"partition": record.partition, "offset": record.offset}
         log.error("processing failed", handler=self._handler.name, exc_info=error, **where)
         bug = Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
-        return self._close(record, bug, Stage.HANDLE, begun)
+        return self._close(started, bug, Stage.HANDLE)
 
-    def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
-        """The dead letter of a record whose outputs can't be written."""
-        return self._close(record, refusal, Stage.ENCODE, Started(self._clock.monotonic(), self._spans(record)))
-
-    def _close(self, record: ConsumerRecord, outcome: Outcome, stage: Stage, begun: Started, attempts: int = 1) -> Done:
-        origin = self.origin(record)
-        provenance = Provenance.of(record.headers, origin.identity)
-        if begun.span.traceparent is not None:
-            provenance = provenance._replace(traceparent=begun.span.traceparent)
+    def _close(self, started: Started, outcome: Outcome, stage: Stage, attempts: int = 1) -> Done:
+        """The records of an outcome; counts it."""
+        input_ = started.input
         if isinstance(outcome, Emit):
-            encoded = self._encode(outcome.events, provenance)
-            if isinstance(encoded, Dead):
-                outcome, stage = encoded, Stage.ENCODE
-            else:
-                seconds = self._clock.monotonic() - begun.at
-                self._observer.emitted(outcome.events, provenance.run is not None, seconds)
-                self._note(origin, provenance, "emit", "", begun)
+            encoded = self._encode(outcome.events, input_)
+            if isinstance(encoded, Done):
+                seconds = self._clock.monotonic() - started.at
+                self._observer.emitted(outcome.events, input_.replayed, seconds)
+                self._note(started, "emit", "")
                 return encoded
+            outcome, stage = encoded, Stage.ENCODE
         match outcome:
             case Drop(reason):
-                self._note(origin, provenance, "drop", reason, begun)
+                self._note(started, "drop", reason)
                 return Done.of()
             case Retry():
-                total = origin.attempts + attempts
+                origin = input_.origin._replace(attempts=input_.origin.attempts + attempts)
+                input_ = input_._replace(origin=origin)
                 tier = next_tier(self._handler.tiers, self._tier, outcome.after_seconds)
                 if tier is not None:
-                    self._note(origin, provenance, "retry", outcome.reason, begun)
-                    self._observer.retried(outcome.reason, provenance.run is not None)
+                    self._note(started, "retry", outcome.reason)
+                    self._observer.retried(outcome.reason, input_.replayed)
                     longest = self._runner.retry.longest_wish_seconds
-                    later = retry_record(
-                        self._handler,
-                        tier,
-                        origin,
-                        record.key,
-                        record.value,
-                        record.headers,
-                        outcome,
-                        total,
-                        provenance,
-                        self._clock.now(),
-                        longest,
-                    )
-                    return Done.of(later)
-                refusal = exhausted(outcome, total)
+                    due = due_after(tier, outcome, self._clock.now(), longest)
+                    return Done.of(retry_record(self._handler, tier, input_, outcome, due))
+                refusal = exhausted(outcome, origin.attempts)
             case Dead():
                 refusal = outcome
-        self._note(origin, provenance, "dead", refusal.reason, begun)
-        self._observer.died(refusal.reason, stage, provenance.run is not None)
-        letter = dead_letter(
-            self._handler,
-            origin,
-            record.key,
-            record.value,
-            record.headers,
-            refusal,
-            stage,
-            provenance,
-            self._clock.now(),
-        )
-        return Done.of(letter)
+            case _:
+                assert_never(outcome)
+        self._note(started, "dead", refusal.reason)
+        self._observer.died(refusal.reason, stage, input_.replayed)
+        return Done.of(dead_letter(self._handler, input_, refusal, stage, self._clock.now()))
 
-    def _encode(self, events: Sequence[Event], provenance: Provenance) -> Done | Dead:
-        """The output records of a handler's events, or why they can't be written."""
+    def _encode(self, events: Sequence[Event], input_: Input) -> Done | Dead:
+        """The output records of a handler's events, or why they cannot be written."""
+        provenance = input_.provenance
         records = []
         total = 0
         now = self._clock.now()
@@ -234,9 +208,8 @@ class RecordProcessor:
             total += size
         return Done(tuple(records), total)
 
-    def _note(self, origin: Origin, provenance: Provenance, outcome: str, reason: str, begun: Started) -> None:
-        produced = timestamp(origin.timestamp_ms)
+    def _note(self, started: Started, outcome: str, reason: str) -> None:
+        produced = timestamp(started.input.origin.timestamp_ms)
         age = (self._clock.now() - produced).total_seconds() if produced else None
-        replayed = provenance.run is not None
-        self._observer.handled(outcome, reason, self._clock.monotonic() - begun.at, age, replayed)
-        begun.span.ended(outcome, reason)
+        self._observer.handled(outcome, reason, self._clock.monotonic() - started.at, age, started.input.replayed)
+        started.span.ended(outcome, reason)

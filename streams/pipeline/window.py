@@ -1,12 +1,12 @@
-"""The window of one input partition: what was taken in and is not committed yet. Pure; no clock, no event loop.
+"""The window of one input partition: records that were taken in and are not committed yet. No clock, no event loop.
 
-Invariants, held by construction and by property tests:
+Invariants, tested as properties:
 
-1. Entries stand in offset order; an offset is admitted once.
-2. Where the handler has lanes by key, at most one entry of a key is started at a time, in offset order. A record
-   without a key has no order to keep.
-3. Only the contiguous finished prefix is ever offered for commit, so an offset is never committed while an earlier
-   record is unfinished. Transaction markers leave gaps between offsets; the prefix is contiguous in admission order.
+1. Entries are in offset order; an offset is admitted once.
+2. With ``serialize_by_key`` at most one entry of a key is started at a time, in offset order. Records without a key
+   have no order.
+3. Only the contiguous finished prefix is offered for commit, so an offset is never committed while an earlier record is
+   unfinished. Transaction markers leave gaps between offsets; the prefix is contiguous in the order of admission.
 4. Records and bytes held are bounded; a single record larger than the bound is admitted alone.
 """
 
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 R = TypeVar("R")
-"""What an input record is; the window looks at its arguments only."""
+"""An input record."""
 D = TypeVar("D")
-"""What a finished record is worth; the window looks at its size only."""
+"""The result of a finished record."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,21 +37,21 @@ class Entry(Generic[R, D]):
 
     @property
     def finished(self) -> bool:
-        """Whether its result is in."""
+        """Whether it has its result."""
         return self.done is not None
 
 
 class Window(Generic[R, D]):
-    """Lanes by key over a bounded window, with the contiguous finished prefix."""
+    """A bounded window with a queue for each key."""
 
-    def __init__(self, max_records: int, max_bytes: int, lanes_by_key: bool) -> None:
+    def __init__(self, max_records: int, max_bytes: int, serialize_by_key: bool) -> None:
         """Makes an empty window."""
         self._max_records = max_records
         self._max_bytes = max_bytes
-        self._by_key = lanes_by_key
+        self._by_key = serialize_by_key
         self._entries: deque[Entry[R, D]] = deque()
-        self._lanes: dict[Hashable, deque[Entry[R, D]] | None] = {}
-        """The keys that have an entry started, with those that wait behind it; most keys have none."""
+        self._waiting_by_key: dict[Hashable, deque[Entry[R, D]] | None] = {}
+        """For each key with a started entry, the entries that wait; usually None."""
         self._bytes = 0
         self.last_offset = -1
         """The highest offset admitted; -1 before the first."""
@@ -67,25 +67,25 @@ class Window(Generic[R, D]):
 
     @property
     def started_since(self) -> float | None:
-        """When the work began that has been going on for longest; None where none is going on."""
-        began = (entry.started_at for entry in self._entries if entry.started_at is not None and not entry.finished)
-        return min(began, default=None)
+        """When the oldest unfinished entry was started; None if none is."""
+        moments = (entry.started_at for entry in self._entries if entry.started_at is not None and not entry.finished)
+        return min(moments, default=None)
 
     def owns(self, entry: Entry[R, D]) -> bool:
         """Whether the entry was admitted here; a late result of an earlier window was not."""
         return entry.home is self
 
     def has_room(self, size: int) -> bool:
-        """Whether a record of that many bytes may be admitted now."""
+        """Whether a record of this size in bytes may be admitted."""
         if not self._entries:
             return True
         return len(self._entries) < self._max_records and self._bytes + size <= self._max_bytes
 
     def admit(self, offset: int, key: Hashable, size: int, record: R) -> Entry[R, D] | None:
-        """Takes a record in. Returns its entry if it may start at once, None if it waits for its key's turn.
+        """Admits a record. Returns its entry if it may start at once, None if it waits for another one of its key.
 
         Raises:
-            ValueError: If the offset isn't above all admitted before; the caller must look first.
+            ValueError: The offset is not above all admitted before.
         """
         if offset <= self.last_offset:
             raise ValueError(f"offset {offset} is not above {self.last_offset}")
@@ -95,33 +95,33 @@ class Window(Generic[R, D]):
         self._bytes += size
         if not self._by_key or key is None:
             return entry
-        if key not in self._lanes:
-            self._lanes[key] = None
+        if key not in self._waiting_by_key:
+            self._waiting_by_key[key] = None
             return entry
-        waiting = self._lanes[key]
+        waiting = self._waiting_by_key[key]
         if waiting is None:
-            waiting = self._lanes[key] = deque()
+            waiting = self._waiting_by_key[key] = deque()
         waiting.append(entry)
         return None
 
     def finish(self, entry: Entry[R, D], done: D, size: int) -> Entry[R, D] | None:
-        """Puts a result in. Returns the next entry of the same key, which may start now, if one waits."""
+        """Stores a result. Returns the next entry of the same key, which may start now; None if none waits."""
         self._bytes += size - entry.size
         entry.size = size
         entry.done = done
         entry.record = None
         if not self._by_key or entry.key is None:
             return None
-        waiting = self._lanes[entry.key]
+        waiting = self._waiting_by_key[entry.key]
         if waiting:
             return waiting.popleft()
-        del self._lanes[entry.key]
+        del self._waiting_by_key[entry.key]
         return None
 
     def finished_prefix(self, max_records: int, max_bytes: int) -> list[Entry[R, D]]:
-        """The entries that may be committed now: finished, from the first on without a gap, within the bounds.
+        """The entries that may be committed: finished, from the first one without a gap, within the bounds.
 
-        At least one is returned where the first is finished, however large it is.
+        A first entry that is finished is always among them, however large it is.
         """
         prefix: list[Entry[R, D]] = []
         total = 0
@@ -133,7 +133,7 @@ class Window(Generic[R, D]):
         return prefix
 
     def release(self, count: int) -> None:
-        """Forgets the first ``count`` entries, which must be finished: they are committed."""
+        """Removes the first ``count`` entries, which are committed. Raises ValueError if one is not finished."""
         for _ in range(count):
             entry = self._entries.popleft()
             if not entry.finished:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from streams.clock import Clock, SystemClock
+from streams.llm.limits import Shares
 from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
 from streams.ranking_model import make_ready
@@ -30,14 +31,13 @@ from streams.settings import Settings
 from streams.telemetry.decisions import QueryMetrics
 from streams.telemetry.labels import RefusalReason, Via
 from streams.telemetry.metrics import Metrics
-from streams.topology import Handler, handler_named
+from streams.topology import HANDLERS, Handler
 
 log = structlog.get_logger("assay.query")
 
-RANKING_HANDLER = "rank_results"
 _TRIES = 2
 _BUSY_SECONDS = 1.0
-"""After which somebody who was turned away may come again."""
+"""When a refused client may try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Refusal:
     """A query that was not answered.
 
     Attributes:
-        reason: Why.
-        detail: The same for people, with what to do.
-        after_seconds: When it may be worth asking again; None where nobody knows, or never.
-        no_model: Where it is a model that can't be asked, why, without its server's words; else "".
+        reason: The category, for programs and metrics.
+        detail: The reason for people, with what to do.
+        after_seconds: When another attempt may succeed; None if unknown, or never.
+        no_model: Why a model is unavailable, without text from its server; "" for other reasons.
     """
 
     reason: RefusalReason
@@ -58,10 +58,10 @@ class Refusal:
 
 
 class Queries(Protocol):
-    """Whoever answers queries: this process, or an application that is asked over HTTP."""
+    """Answers queries: this process, or an application over HTTP."""
 
     async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
-        """The results, or why there are none; expected trouble is a value."""
+        """The results, or a refusal; expected failures don't raise."""
         ...
 
 
@@ -77,26 +77,17 @@ class QueryEngine:
         metrics: Metrics | None = None,
         via: Via = "command",
         handler: Handler | None = None,
-        hindrance: Callable[[], str] = lambda: "",
+        shares: Shares | None = None,
     ) -> None:
-        """Opens nothing.
+        """Opens nothing; the caller closes the services.
 
-        Args:
-            settings: The configuration to rank under.
-            services: Answers what the handler asks for; whoever made it closes it.
-            clock: Time; the system's by default.
-            chance: Jitter.
-            metrics: Count queries; nothing does by default.
-            via: Who asks, for the metrics and the log.
-            handler: The one of the topology that ranks, by default.
-            hindrance: Why this process can't answer now, "" where it can; asked before each query.
+        Without ``shares`` this process has no limits by partition. ``via`` is the kind of client, for metrics and logs.
+        The defaults are the system's clock and the handler of the topology that answers queries.
 
         Raises:
             SettingsError: Sections of the configuration don't go together, or its trees can't be asked.
         """
-        handler = handler or handler_named(RANKING_HANDLER)
-        if handler is None:
-            raise LookupError(f"the topology has no handler {RANKING_HANDLER}")
+        handler = handler or next(handler for handler in HANDLERS if handler.answers_queries)
         if settings.ranking_model:
             make_ready(settings.ranking_model)
             if warning := settings.ranking_model.other_config(settings.ranking):
@@ -104,7 +95,9 @@ class QueryEngine:
         self._clock = clock or SystemClock()
         self._limits = settings.query
         self._telling = QueryMetrics(metrics, via)
-        self._hindrance = hindrance
+        self._handler = handler
+        self._shares = shares
+        self._asks_model = not settings.llm.offline and settings.ranking.model_ranking.enabled
         self._underway = 0
         self._numbers = count()
         retry = retry_of(handler, settings.processing.retries)
@@ -114,16 +107,12 @@ class QueryEngine:
         )
 
     async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
-        """The results of a query, or why there are none.
-
-        Args:
-            request: Without ``requested_at`` it was asked now.
-        """
+        """The results of a query, or a refusal. A request without ``requested_at`` is of now."""
         began = self._clock.monotonic()
         answer = await self._bounded(request)
         seconds = self._clock.monotonic() - began
         if isinstance(answer, Refusal):
-            # What a model's server says may repeat the query, which is not for the log.
+            # Text from a model's server may repeat the query, which must not be logged.
             self._telling.refused(request, answer.reason, answer.no_model or answer.detail, seconds)
         else:
             self._telling.answered(answer, seconds)
@@ -133,8 +122,8 @@ class QueryEngine:
         most = self._limits.parallel
         if self._underway >= most:
             return Refusal("busy", f"{most} queries are under way already; ask again later", _BUSY_SECONDS)
-        if detail := self._hindrance():
-            return Refusal("unavailable", detail, _BUSY_SECONDS)
+        if self._shares is not None and self._asks_model and self._shares.of(self._handler.name) <= 0:
+            return Refusal("unavailable", self._no_share(), _BUSY_SECONDS)
         with self._one_more():
             try:
                 async with asyncio.timeout(self._limits.seconds):
@@ -146,16 +135,21 @@ class QueryEngine:
     async def _decide(self, request: RankingRequested) -> RankingCompleted | Refusal:
         if request.requested_at is None:
             request = request.model_copy(update={"requested_at": self._clock.now()})
-        # Work that does not wait keeps the loop; others get a turn between two queries.
+        # Work without waits blocks the event loop, so other tasks run between two queries.
         await asyncio.sleep(0)
         first = self._runner.decide(request)
         if not isinstance(first, Ask | Retry | Generator):
             return _answer(first)
         tried = await self._runner.finish(request, first, next(self._numbers), _TRIES)
-        answer = _answer(tried.outcome)
-        if isinstance(answer, Refusal) and tried.unavailable is not None:
-            return replace(answer, no_model=tried.unavailable.cause)
-        return answer
+        return _answer(tried.outcome)
+
+    def _no_share(self) -> str:
+        """Without partitions this process has no share of the model's limits, and a query would wait for a turn."""
+        topic, name = self._handler.consumes.name, self._handler.name
+        return (
+            f"this process has no part of the model's limits, for no partition of {topic} is its own (or the weight of "
+            f"{name} is 0); ask another replica, or again when its group has settled"
+        )
 
     @contextmanager
     def _one_more(self) -> Iterator[None]:
@@ -167,19 +161,20 @@ class QueryEngine:
 
 
 def _answer(outcome: Outcome) -> RankingCompleted | Refusal:
-    """What whoever asked is told of a handler's outcome."""
+    """The answer to the client for a handler's outcome."""
     match outcome:
         case Emit(events):
             completed = next((event for event in events if isinstance(event, RankingCompleted)), None)
             if completed is None:
-                return Refusal("failed", "the query came to no event with results: a bug")
-            # A record's answer tells it in an event; who is here can be told that the request can't be meant.
+                return Refusal("failed", "the handler emitted no event with results: a bug")
+            # On Kafka the event states this. A waiting client gets a refusal, because the request is invalid.
             for note in completed.notes:
                 if note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.FAILED:
                     return Refusal("invalid", note.because)
             return completed
-        case Retry(_, detail, after_seconds):
-            return Refusal("unavailable", detail or "what the query needs can't be reached", after_seconds)
+        case Retry(_, detail, after_seconds, trouble):
+            no_model = "" if trouble is None else trouble.cause
+            return Refusal("unavailable", detail or "what the query needs can't be reached", after_seconds, no_model)
         case Dead(reason, detail):
             invalid = reason in (DeadReason.INVALID, DeadReason.UNDECODABLE, DeadReason.TOO_LARGE)
             return Refusal("invalid" if invalid else "failed", f"{reason}: {detail}")

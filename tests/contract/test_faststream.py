@@ -19,7 +19,7 @@ from faststream import AckPolicy
 from faststream.kafka import KafkaBroker
 from pydantic import SkipValidation
 
-from streams.pipeline.intake import _as_they_came, _undecoded
+from streams.pipeline.intake import _decode, _parse
 from tests.streams.doubles import raw_record
 
 PARTITION = TopicPartition("in", 0)
@@ -34,7 +34,7 @@ MIXED = (
 )
 TURNS = 200
 """Of the event loop, in which whatever follows from a poll has come about."""
-AS_THEY_CAME: dict[str, Any] = {"parser": _as_they_came, "decoder": _undecoded}
+AS_THEY_CAME: dict[str, Any] = {"parser": _parse, "decoder": _decode}
 
 
 class Consumer:
@@ -134,7 +134,7 @@ async def test_with_parser_and_decoder_replaced_every_record_arrives_as_it_came(
     assert all(got is sent for got, sent in zip(intake.got, MIXED, strict=True))
 
 
-@pytest.mark.parametrize("options", [{}, {"decoder": _undecoded}], ids=["neither", "only the decoder"])
+@pytest.mark.parametrize("options", [{}, {"decoder": _decode}], ids=["neither", "only the decoder"])
 async def test_without_one_bad_header_loses_the_whole_batch(options: dict[str, Any]) -> None:
     """Where this passes no more, the replaced parser may be spared."""
     intake = Intake(MIXED, **options)

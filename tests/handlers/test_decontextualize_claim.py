@@ -25,7 +25,7 @@ from schemas.claims import (
 )
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, Need, SearchVectors, ToolCall
-from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Emit, Outcome
 from schemas.replies import (
     ModelFailed,
     ModelReply,
@@ -239,8 +239,9 @@ def test_a_price_that_is_not_known_stays_unknown() -> None:
 
 
 def test_a_provider_that_is_down_says_nothing_of_the_claim() -> None:
-    outcome, _ = run([ModelUnavailable("over budget", 60.0)])
-    assert outcome == Retry(RetryReason.UNAVAILABLE, "over budget", 60.0)
+    unavailable = ModelUnavailable("over budget", 60.0)
+    outcome, _ = run([unavailable])
+    assert outcome == unavailable.retry()
 
 
 def test_the_judge_is_told_of_the_tool_and_may_search() -> None:

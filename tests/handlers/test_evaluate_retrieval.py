@@ -10,7 +10,7 @@ from handlers.classify_results import ClassifyResultsRules, classify_results
 from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval, read_retrieval
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
-from schemas.outcome import Emit, Retry, RetryReason
+from schemas.outcome import Emit
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.retrieval import (
     JudgeScores,
@@ -481,8 +481,8 @@ def test_a_failed_call_leaves_the_fallback_and_extraction_is_needed_all_the_same
 
 
 def test_an_outage_decides_nothing() -> None:
-    outcome = read_retrieval(classified(CONCERT), (ModelUnavailable("down", 3.0),), EVALUATE)
-    assert outcome == Retry(RetryReason.UNAVAILABLE, "down", 3.0)
+    unavailable = ModelUnavailable("down", 3.0)
+    assert read_retrieval(classified(CONCERT), (unavailable,), EVALUATE) == unavailable.retry()
 
 
 def test_the_offline_judge_is_the_fallback_and_is_called_so() -> None:

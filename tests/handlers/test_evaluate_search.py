@@ -15,7 +15,7 @@ from handlers.offline.judges import judge_search as answer
 from handlers.retrieval.search_rubric import Bands
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
-from schemas.outcome import Emit, Retry, RetryReason
+from schemas.outcome import Emit
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.search import Recommendation, SearchEvaluated, SearchOutcome, SearchScoreSource
@@ -267,8 +267,8 @@ def test_a_failed_call_leaves_the_rubric_and_is_named() -> None:
 
 
 def test_an_outage_decides_nothing() -> None:
-    outcome = read_search(worked("gaming_headset"), (ModelUnavailable("down", 7.0),), RULES)
-    assert outcome == Retry(RetryReason.UNAVAILABLE, "down", 7.0)
+    unavailable = ModelUnavailable("down", 7.0)
+    assert read_search(worked("gaming_headset"), (unavailable,), RULES) == unavailable.retry()
 
 
 def test_what_a_judge_says_can_travel() -> None:

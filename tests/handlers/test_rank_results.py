@@ -304,9 +304,8 @@ def test_a_judge_that_failed_is_noted_and_the_order_before_stands() -> None:
 
 
 def test_who_can_not_be_asked_now_is_asked_again() -> None:
-    assert run(request(), judge=ModelUnavailable("over budget", 30.0)) == Retry(
-        RetryReason.UNAVAILABLE, "over budget", 30.0
-    )
+    unavailable = ModelUnavailable("over budget", 30.0)
+    assert run(request(), judge=unavailable) == unavailable.retry()
     assert read_ranking(request(candidates=None), (VectorsUnavailable("down"),), RULES) == Retry(
         RetryReason.UNAVAILABLE, "down"
     )

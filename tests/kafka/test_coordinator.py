@@ -1,16 +1,20 @@
 """The group coordinator after its broker was killed: what it answers too early must not be believed."""
 
 import asyncio
-from functools import partial
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
+from prometheus_client import CollectorRegistry
 
+from streams.clock import SystemClock
 from streams.kafka.clients import connection, make_producer
 from streams.kafka.settings import KafkaSettings
+from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.local_kafka.broker import LocalKafka
-from streams.pipeline.commit import ExactlyOnce
+from streams.pipeline.commit import Committer
+from streams.pipeline.metrics import PipelineMetrics
+from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import CRAWLED, installed
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.slow]
@@ -21,23 +25,32 @@ RESTARTS = 4
 """Tries to see an answer that comes too early, for a broker may have read all it needs before it is asked."""
 
 
-def stage_of(settings: KafkaSettings, consumer: AIOKafkaConsumer, number: int) -> ExactlyOnce:
-    producers = partial(make_producer, settings, client_id="test")
+def committer_of(settings: KafkaSettings, consumer: AIOKafkaConsumer, number: int) -> Committer:
     partition = TopicPartition(settings.topic_prefix + CRAWLED, number)
-    return ExactlyOnce(partition, "group", settings.topic_prefix, consumer, producers, 20)
+    own_id = transactional_id("group", partition)
+    return Committer(
+        partition,
+        consumer,
+        RecordWriter(lambda: make_producer(settings, own_id, "test"), 20),
+        SystemClock(),
+        PipelineMetrics(Metrics(CollectorRegistry()), "toy"),
+        group="group",
+        topic_prefix=settings.topic_prefix,
+        transactional=True,
+    )
 
 
-async def opened(stage: ExactlyOnce) -> int | None:
-    """Opens a stage as soon as the broker lets it."""
+async def opened(committer: Committer) -> int:
+    """Opens a committer as soon as the broker lets it, without the pauses of ``open``."""
     while True:
         try:
-            return await stage.open()
+            return await committer._acquire()
         except (KafkaError, OSError, TimeoutError):
-            await stage.close()
+            await committer.close()
             await asyncio.sleep(0.01)
 
 
-async def hammered(consumer: AIOKafkaConsumer, stage: ExactlyOnce, seconds: float) -> set[int | None]:
+async def hammered(consumer: AIOKafkaConsumer, committer: Committer, seconds: float) -> set[int | None]:
     """What reads by themselves find, from the broker's first answer on."""
     loop = asyncio.get_running_loop()
     found: set[int | None] = set()
@@ -45,7 +58,7 @@ async def hammered(consumer: AIOKafkaConsumer, stage: ExactlyOnce, seconds: floa
     while until is None or loop.time() < until:
         try:
             async with asyncio.timeout(5):
-                found.add(await consumer.committed(stage._partition))
+                found.add(await consumer.committed(committer._partition))
             until = until or loop.time() + seconds
         except (KafkaError, OSError, TimeoutError):
             await asyncio.sleep(0.01)
@@ -58,31 +71,31 @@ async def test_a_partition_that_opens_right_after_a_restart_finds_its_offset() -
         settings = assay.settings.kafka
         consumer = AIOKafkaConsumer(**connection(settings), group_id="group", enable_auto_commit=False)
         await consumer.start()
-        stages = [stage_of(settings, consumer, number) for number in range(PARTITIONS)]
-        await asyncio.gather(*(stage.open() for stage in stages))
+        committers = [committer_of(settings, consumer, number) for number in range(PARTITIONS)]
+        await asyncio.gather(*(committer.open() for committer in committers))
         for offset in range(1, ROUNDS + 1):
-            await asyncio.gather(*(stage.commit((), offset) for stage in stages))
+            await asyncio.gather(*(committer.commit((), offset) for committer in committers))
         try:
             for _ in range(RESTARTS):
-                if await found_by_themselves(kafka, consumer, stages) - {ROUNDS}:
+                if await found_by_themselves(kafka, consumer, committers) - {ROUNDS}:
                     break
             else:
                 pytest.fail("reads by themselves are no longer too early: the wait can go")
         finally:
-            await asyncio.gather(*(stage.close() for stage in stages))
+            await asyncio.gather(*(committer.close() for committer in committers))
             await consumer.stop()
 
 
 async def found_by_themselves(
-    kafka: LocalKafka, consumer: AIOKafkaConsumer, stages: list[ExactlyOnce]
+    kafka: LocalKafka, consumer: AIOKafkaConsumer, committers: list[Committer]
 ) -> set[int | None]:
-    """Kills the broker and starts it anew: what stages find that open is held against; what reads find is returned."""
+    """Kills the broker and starts it anew: checks what committers find that open, and returns what reads find."""
     await asyncio.to_thread(kafka.kill)
-    await asyncio.gather(*(stage.close() for stage in stages))
-    hammering = asyncio.gather(*(hammered(consumer, stage, 1.5) for stage in stages))
+    await asyncio.gather(*(committer.close() for committer in committers))
+    hammering = asyncio.gather(*(hammered(consumer, committer, 1.5) for committer in committers))
     restarting = asyncio.ensure_future(asyncio.to_thread(kafka.restart))
     try:
-        assert await asyncio.gather(*(opened(stage) for stage in stages)) == [ROUNDS] * PARTITIONS
+        assert await asyncio.gather(*(opened(committer) for committer in committers)) == [ROUNDS] * PARTITIONS
         return set().union(*await hammering)
     finally:
         hammering.cancel()

@@ -4,19 +4,17 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 
 from streams.app import Application
 from streams.codec import OutputRecord
 from streams.kafka.clients import make_producer, opened
-from streams.pipeline.commit import CommitStage
-from streams.pipeline.group import _CLIENT_TASKS, StageFactory, Subscription
-from streams.pipeline.intake import stages
-from streams.settings import Settings
+from streams.pipeline.commit import Committer, CommitterFactory, committers
+from streams.pipeline.consumer import CountingConsumer
+from streams.pipeline.group import _CLIENT_TASKS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, process, scorer, until
 
 
@@ -25,28 +23,6 @@ async def assay(installing: Installing) -> Installation:
     place = await installing()
     await place.feed([page(1)])
     return place
-
-
-@dataclass
-class Kept:
-    """A commit stage that commits when it is let."""
-
-    stage: CommitStage
-    let: asyncio.Event
-
-    async def open(self) -> int | None:
-        return await self.stage.open()
-
-    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
-        await self.let.wait()
-        await self.stage.commit(outputs, next_offset)
-
-    @property
-    def needs_renewal(self) -> bool:
-        return self.stage.needs_renewal
-
-    async def close(self) -> None:
-        await self.stage.close()
 
 
 @asynccontextmanager
@@ -105,9 +81,21 @@ async def test_a_drain_ends_where_a_transaction_stays_open(assay: Installation) 
 async def test_it_is_not_caught_up_while_another_member_is_not(assay: Installation) -> None:
     let = asyncio.Event()
 
-    def kept(settings: Settings, subscription: Subscription) -> StageFactory:
-        make = stages(settings, subscription)
-        return lambda place, consumer: Kept(make(place, consumer), let)
+    def kept(*group: Any) -> CommitterFactory:
+        make = committers(*group)
+
+        def held_back(place: TopicPartition, consumer: CountingConsumer) -> Committer:
+            committer = make(place, consumer)
+            write = committer._write
+
+            async def wait_and_write(outputs: Sequence[OutputRecord], next_offset: int) -> None:
+                await let.wait()
+                await write(outputs, next_offset)
+
+            committer._write = wait_and_write  # type: ignore[method-assign]
+            return committer
+
+        return held_back
 
     slow = Application(assay.settings, [scorer()], commits=kept)
     async with assay.running(scorer()) as application:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.needs import Ask, AskModel, Message
-from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Emit, Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from schemas.rules import Rules
@@ -27,7 +27,7 @@ def conclude(event: CrawledPage, replies: tuple[Reply, ...], rules: Rules) -> Ou
     """The reply as the page's content; nothing is decided while nobody can be asked."""
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
-        return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
+        return reply.retry()
     answer = instance(Emit, scored(event, rules))
     [output] = answer.events
     text = reply.text if isinstance(reply, ModelReply) else str(isinstance(reply, ModelFailed))
@@ -35,8 +35,9 @@ def conclude(event: CrawledPage, replies: tuple[Reply, ...], rules: Rules) -> Ou
 
 
 def asker() -> Handler:
+    asks = frozenset({AskModel})
     return replace(
-        HANDLERS[0], fn=ask, read=conclude, rules=NoRules, rounds=1, concurrency=8, lane="llm", replay="paid"
+        HANDLERS[0], fn=ask, read=conclude, rules=NoRules, rounds=1, asks=asks, concurrency=8, lane="llm", replay="paid"
     )
 
 

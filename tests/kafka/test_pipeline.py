@@ -20,7 +20,7 @@ from schemas.rules import Rules
 from streams.codec import OutputRecord
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.transactions import send_all, stop_producer
-from streams.pipeline.commit import CommitDoubtError, ExactlyOnce
+from streams.pipeline.commit import Committer
 from tests.kafka.installation import (
     CRAWLED,
     DEAD,
@@ -218,18 +218,18 @@ async def test_a_doubt_is_settled_by_what_the_group_has_committed(
 ) -> None:
     """Answers get lost before and after the commit; either way every record is written once."""
     calls = 0
-    real = ExactlyOnce.commit
+    real = Committer._write
 
-    async def doubtful(self: ExactlyOnce, outputs: Any, next_offset: int) -> None:
+    async def doubtful(self: Committer, outputs: Any, next_offset: int) -> None:
         nonlocal calls
         calls += 1
         if calls % 5 == 1:
-            raise CommitDoubtError("lost before the commit")
+            raise KafkaError("lost before the commit")
         await real(self, outputs, next_offset)
         if calls % 3 == 1:
-            raise CommitDoubtError("lost after the commit")
+            raise KafkaError("lost after the commit")
 
-    monkeypatch.setattr(ExactlyOnce, "commit", doubtful)
+    monkeypatch.setattr(Committer, "_write", doubtful)
     await assay.feed([page(n) for n in range(300)], transactional=True)
     await assay.drain(scorer())
     assert calls > 6

@@ -122,7 +122,7 @@ async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafk
     def read(crawled: CrawledPage, replies: tuple[Reply, ...], rules: Rules) -> Outcome:
         return scored(crawled, rules) if replies else Drop(DropReason.NOTHING_TO_DO)
 
-    handler = patient(ask, read=read, rounds=1, concurrency=8)
+    handler = patient(ask, read=read, rounds=1, asks=frozenset({FetchPages}), concurrency=8)
     assay = await installed(
         kafka,
         topic_prefix,

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiokafka import ConsumerRecord
 
-from schemas.needs import Ask
+from schemas.needs import Ask, FetchPages, IndexDocument, SearchVectors
 from schemas.outcome import Outcome, Steps
 from schemas.pages import CrawledPage
 from schemas.rules import Rules
@@ -66,6 +66,7 @@ def handler_of(
         lane="cpu",
         slo_seconds=1,
         rounds=rounds,
+        asks=frozenset((FetchPages, IndexDocument, SearchVectors)) if rounds else frozenset(),
     )
 
 

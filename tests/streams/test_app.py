@@ -5,17 +5,20 @@ from typing import Any
 import httpx
 import pytest
 from aiokafka import TopicPartition
+from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from streams import app as module
 from streams.app import Application
 from streams.http import HttpServer
-from streams.pipeline.commit import AtLeastOnce, ExactlyOnce
+from streams.pipeline.commit import committers
 from streams.pipeline.group import Subscription, subscriptions
-from streams.pipeline.intake import stages
+from streams.pipeline.metrics import PipelineMetrics
 from streams.process import installed_version
 from streams.settings import LOCAL_KAFKA, HttpSettings, Settings, load_settings
+from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
+from tests.streams.doubles import VirtualClock
 from tests.streams.llm.questions import FREE
 
 ALL = [subscription for handler in HANDLERS for subscription in subscriptions(handler)]
@@ -105,11 +108,19 @@ async def test_no_path_is_answered_for_the_host_of_a_web_page(client: httpx.Asyn
         assert (await client.get("/metrics", headers={"host": host})).status_code == 200
 
 
-@pytest.mark.parametrize(("delivery", "kind"), [("exactly_once", ExactlyOnce), ("at_least_once", AtLeastOnce)])
-async def test_the_delivery_setting_decides_how_partitions_commit(delivery: str, kind: type) -> None:
-    make = stages(load_settings(delivery=delivery), Subscription(HANDLERS[0]))
+@pytest.mark.parametrize(
+    ("delivery", "own_id"), [("exactly_once", "shop.assay.score_page.shop.pages.crawled.v1.0"), ("at_least_once", None)]
+)
+async def test_the_delivery_setting_decides_how_partitions_commit(
+    settings: Settings, delivery: str, own_id: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.pipeline.commit.make_producer", lambda _, *names: names)
+    made: Any = settings.model_copy(update={"delivery": delivery})
+    observer = PipelineMetrics(Metrics(CollectorRegistry()), "score_page")
+    make = committers(made, Subscription(HANDLERS[0]), VirtualClock(), observer)
     consumer: Any = None
-    assert type(make(TopicPartition("pages.crawled.v1", 0), consumer)) is kind
+    writer: Any = make(TopicPartition("shop.pages.crawled.v1", 0), consumer)._writer
+    assert writer._make() == (own_id, "assay.score_page")
 
 
 async def test_an_asgi_server_finds_the_application_where_none_is_named_at_the_local_kafka(

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
+from schemas.needs import FetchPages, IndexDocument
 from streams.generate.compose_workers import GRACE, HTTP_PORT, service_name
 from streams.settings import PipelineSettings, Settings
 from streams.topology import HANDLERS, Handler
@@ -229,7 +230,7 @@ def test_what_a_worker_keeps_lies_on_a_volume(handler: Handler) -> None:
     service = WORKERS[service_name(handler)]
     kept = [service["environment"].get(name) for name in ("ASSAY_FETCH__CACHE_PATH", "ASSAY_INDEX__PATH")]
     folders = [volume.split(":")[1] for volume in service.get("volumes", ())]
-    assert bool(folders) is (handler.lane in {"fetch", "index"})
+    assert bool(folders) is bool(handler.asks & {FetchPages, IndexDocument})
     assert all(path.startswith(f"{folders[0]}/") for path in kept if path)
 
 

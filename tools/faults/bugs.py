@@ -1,46 +1,35 @@
-"""Commit stages with a bug each, to show that the faults find them. None of this is in the product."""
+"""Committers with a bug each, to show that the faults find them. None of this is in the product."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 from uuid import uuid4
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
 from streams.kafka.transactions import send_all
-from streams.pipeline.commit import AtLeastOnce, ExactlyOnce, ProducerFactory, _committed_offset
+from streams.pipeline.commit import Committer
 
 
-class OneIdForTheProcess(ExactlyOnce):
+class OneIdForTheProcess(Committer):
     """One transactional producer for all partitions of a process: nobody fences it when a partition is lost."""
 
     _shared: ClassVar[dict[str, AIOKafkaProducer]] = {}
     _turn: ClassVar[asyncio.Lock] = asyncio.Lock()
 
-    def __init__(
-        self,
-        partition: TopicPartition,
-        group: str,
-        topic_prefix: str,
-        consumer: Any,
-        producers: ProducerFactory,
-        deadline_seconds: float,
-    ) -> None:
-        super().__init__(partition, group, topic_prefix, consumer, producers, deadline_seconds)
-        self._producers = producers
-
-    async def open(self) -> int | None:
+    async def _acquire(self) -> int:
         async with self._turn:
             if "it" not in self._shared:
-                self._shared["it"] = self._producers(f"{self._prefix}{uuid4()}")
-                await self._shared["it"].start()
-        return await _committed_offset(self._consumer, self._partition, 8)
+                self._shared["it"] = producer = self._writer._make()
+                producer._txn_manager.transactional_id = f"{self._prefix}{uuid4()}"
+                await producer.start()
+        return await self._committed() or 0
 
-    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+    async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
         async with self._turn:
             producer = self._shared["it"]
             await producer.begin_transaction()
@@ -51,10 +40,10 @@ class OneIdForTheProcess(ExactlyOnce):
             await producer.commit_transaction()
 
 
-class SendsNotAwaited(ExactlyOnce):
+class SendsNotAwaited(Committer):
     """Commits without looking whether the records were taken."""
 
-    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+    async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
         producer = self._writer._running()
         await producer.begin_transaction()
         for record in outputs:
@@ -66,34 +55,34 @@ class SendsNotAwaited(ExactlyOnce):
         await producer.commit_transaction()
 
 
-class ReadBeforeTheFence(ExactlyOnce):
+class ReadBeforeTheFence(Committer):
     """Reads the committed offset while the previous owner may still commit."""
 
-    async def open(self) -> int | None:
-        committed = await _committed_offset(self._consumer, self._partition, 8)
+    async def _acquire(self) -> int:
+        committed = await self._committed() or 0
         print("read", flush=True)
         await asyncio.sleep(4)
         await self._writer.start()
         return committed
 
 
-class CommitOfPositions(ExactlyOnce):
+class CommitOfPositions(Committer):
     """Commits what was taken in, not what is finished."""
 
-    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
-        position = self._consumer.wanted.get(self._partition, next_offset)
-        await super().commit(outputs, max(position, next_offset))
+    async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+        cursor = self._consumer._cursors.get(self._partition)
+        await super()._write(outputs, next_offset if cursor is None else max(cursor.next_offset, next_offset))
 
 
-class OffsetBeforeOutputs(AtLeastOnce):
+class OffsetBeforeOutputs(Committer):
     """Commits the offset of inputs whose outputs are not sent yet."""
 
-    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+    async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
         await self._consumer.commit({self._partition: next_offset})
         await self._writer.send(self._prefix, outputs)
 
 
-BUGS: dict[str, type[ExactlyOnce | AtLeastOnce]] = {
+BUGS: dict[str, type[Committer]] = {
     "one_id": OneIdForTheProcess,
     "not_awaited": SendsNotAwaited,
     "read_before_fence": ReadBeforeTheFence,

@@ -107,7 +107,7 @@ def handlers(arm: Arm) -> tuple[Handler, ...]:
         return Emit((Audited(key=record.key, number=record.number, kind=record.kind),))
 
     shared: dict[str, Any] = {"rules": NoRules, "lane": "llm", "slo_seconds": 60}
-    asking = {**shared, "rounds": 1, "concurrency": 8}
+    asking = {**shared, "asks": frozenset({FetchPages}), "rounds": 1, "concurrency": 8}
     return (
         Handler(name="relay", fn=relay, read=relayed, consumes=ENTERED, emits=(PASSED,), **asking),
         Handler(name="settle", fn=settle, consumes=PASSED, emits=(ARRIVED,), **shared),

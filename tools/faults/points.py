@@ -64,12 +64,12 @@ class Arm:
 
 
 class MortalConsumer:
-    """The consumer of an at-least-once stage, with fail points around the commit of the offset."""
+    """The consumer of an at-least-once committer, with fail points around the commit of the offset."""
 
     def __init__(self, arm: Arm, consumer: CountingConsumer) -> None:
         """Takes the arm, and the consumer that commits."""
         self._arm = arm
-        self.committed = consumer.committed
+        self.committed, self.beginning_offsets = consumer.committed, consumer.beginning_offsets
         self._commit = consumer.commit
 
     async def commit(self, offsets: Any) -> None:

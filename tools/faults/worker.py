@@ -15,23 +15,23 @@ from aiokafka import TopicPartition
 
 from streams.app import Application
 from streams.cli.run import stop_on_signals
+from streams.clock import Clock
 from streams.codec import OutputRecord
 from streams.kafka.clients import group_of, producer_options
-from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
+from streams.kafka.transactions import RecordWriter, transactional_id
+from streams.pipeline.commit import Committer, CommitterFactory
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.group import StageFactory, Subscription
+from streams.pipeline.group import Subscription
+from streams.pipeline.metrics import PipelineMetrics
 from streams.settings import Settings
 from streams.telemetry.setup import configure_logs
 from tools.faults.bugs import BUGS
 from tools.faults.chain import Journal, handlers, settings_of
 from tools.faults.points import Arm, MortalConsumer, MortalProducer
 
-STAGES: dict[str, type[ExactlyOnce | AtLeastOnce]] = {
-    "exactly_once": ExactlyOnce,
-    "at_least_once": AtLeastOnce,
-    **BUGS,
-}
+MODES: dict[str, type[Committer]] = {"exactly_once": Committer, "at_least_once": Committer, **BUGS}
 """How the worker commits."""
+AT_LEAST_ONCE = ("at_least_once", "offset_before_outputs")
 
 
 def main() -> int:
@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("--prefix", required=True)
     parser.add_argument("--journal", type=Path, required=True)
     parser.add_argument("--fail", default="")
-    parser.add_argument("--stage", default="exactly_once", choices=sorted(STAGES))
+    parser.add_argument("--stage", default="exactly_once", choices=sorted(MODES))
     parser.add_argument("--through-port", type=int, default=0)
     parser.add_argument("--only-consumers", action="store_true")
     options = parser.parse_args()
@@ -58,10 +58,7 @@ async def work(options: argparse.Namespace) -> int:
     arm = Arm(options.fail)
     journal = Journal(options.journal, arm)
     settings = settings_of(options.bootstrap, options.prefix)
-    stage = STAGES[options.stage]
-    application = Application(
-        settings, handlers(arm), services=journal, commits=lambda s, subscription: _stages(s, subscription, stage, arm)
-    )
+    application = Application(settings, handlers(arm), services=journal, commits=_Commits(options.stage, arm))
     starting = asyncio.ensure_future(application.start())
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -90,31 +87,45 @@ async def work(options: argparse.Namespace) -> int:
     return 0
 
 
-def _stages(
-    settings: Settings, subscription: Subscription, stage: type[ExactlyOnce | AtLeastOnce], arm: Arm
-) -> StageFactory:
-    kafka = settings.kafka
+class _Commits:
+    """Makes committers of one mode, whose producers have fail points."""
 
-    class Armed(stage):  # type: ignore[misc, valid-type] # the class is an argument
-        """Tells the arm that a commit is under way."""
+    def __init__(self, mode: str, arm: Arm) -> None:
+        self._mode = mode
+        self._arm = arm
 
-        async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
-            arm.committing += 1
-            try:
-                await super().commit(outputs, next_offset)
-            finally:
-                arm.committing -= 1
+    def __call__(
+        self, settings: Settings, subscription: Subscription, clock: Clock, observer: PipelineMetrics
+    ) -> CommitterFactory:
+        kafka, arm, transactional = settings.kafka, self._arm, self._mode not in AT_LEAST_ONCE
+        group = group_of(kafka, subscription)
 
-    def producer(transactional_id: str | None) -> MortalProducer:
-        return MortalProducer(arm, **producer_options(kafka, transactional_id, subscription.group))
+        class Armed(MODES[self._mode]):  # type: ignore[misc, valid-type, name-defined] # the class is an argument
+            """Tells the arm that a commit is under way."""
 
-    def make(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
-        prefix, deadline = kafka.topic_prefix, kafka.transaction_timeout_seconds
-        if issubclass(stage, AtLeastOnce):
-            return Armed(partition, prefix, MortalConsumer(arm, consumer), producer, deadline)
-        return Armed(partition, group_of(kafka, subscription), prefix, consumer, producer, deadline)
+            async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+                arm.committing += 1
+                try:
+                    await super()._write(outputs, next_offset)
+                finally:
+                    arm.committing -= 1
 
-    return make
+        def make(partition: TopicPartition, consumer: CountingConsumer) -> Committer:
+            own_id = transactional_id(group, partition) if transactional else None
+            options = producer_options(kafka, own_id, subscription.group)
+            committer: Committer = Armed(
+                partition,
+                consumer if transactional else MortalConsumer(arm, consumer),
+                RecordWriter(lambda: MortalProducer(arm, **options), kafka.transaction_timeout_seconds),
+                clock,
+                observer,
+                group=group,
+                topic_prefix=kafka.topic_prefix,
+                transactional=transactional,
+            )
+            return committer
+
+        return make
 
 
 def connect_through(proxy_port: int, only_consumers: bool) -> None:

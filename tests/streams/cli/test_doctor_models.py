@@ -27,7 +27,7 @@ def _without_models_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def found(ask: bool = False, limits: dict[str, Any] | None = None, **llm: Any) -> dict[str, Finding]:
     settings = load_settings(llm=llm, models={"limits": limits or {}})
-    return {finding.what: finding for finding in check_models(settings, ask)}
+    return {finding.what: finding for finding in check_models(settings, ask=ask)}
 
 
 def test_without_a_model_the_offline_judge_answers() -> None:

@@ -26,6 +26,7 @@ async def test_a_writer_that_is_not_started_again_ends_its_transaction_after_an_
         await writer.write("t.", [ONE], abort_on_error=True)
     assert client.steps[-1] == "abort"
     client.calls.clear()
+    client.fails[step] = BROKEN
     with pytest.raises(KafkaError, match="not now"):
         await writer.write("t.", [ONE])
     assert "abort" not in client.steps

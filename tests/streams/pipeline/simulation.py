@@ -1,7 +1,7 @@
 """A cluster and its clients, small enough to be right: the pipeline runs on them without a broker.
 
-The consumer is the product's own over a
-model of aiokafka's; the commit stage is a model of transactions with a fence. What must never happen is noted in
+The consumer is the product's own over a model of aiokafka's, and the committer is the product's own over a model of
+transactions with a fence. What must never happen is noted in
 ``Cluster.faults`` when it happens, for an assertion raised inside the pipeline could be swallowed there.
 """
 
@@ -14,23 +14,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from aiokafka.errors import IllegalStateError, KafkaConnectionError
+from aiokafka.errors import IllegalStateError, KafkaConnectionError, KafkaError, MessageSizeTooLargeError
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from schemas.outcome import Drop, DropReason
 from streams.codec import UNREADABLE_HEADER, OutputRecord
+from streams.kafka.transactions import RecordWriter
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.commit import CommitDoubtError, OutputRefusedError
+from streams.pipeline.commit import Committer
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.metrics import PipelineMetrics
 from streams.settings import BreakerSettings, PipelineSettings
 from streams.telemetry.metrics import Metrics
 from streams.topology import RetryTopic
-from tests.streams.doubles import START, handler_of
+from tests.streams.doubles import handler_of
 from tests.streams.pipeline.model_work import DEAD, OUT, ModelWork
 from tests.streams.pipeline.virtual_time import LoopClock
 
@@ -64,6 +66,7 @@ class Cluster:
     failing_opens: int = 0
     failing_polls: int = 0
     wear: int = 0
+    headers: Sequence[tuple[str, bytes]] = ()
     faults: list[str] = field(default_factory=list)
 
     def write(self, partition: TopicPartition, key: bytes | None, delay: float, size: int = 0) -> int:
@@ -71,7 +74,9 @@ class Cluster:
         offset = self.ends[partition]
         self.ends[partition] += 1
         value = f"{delay} ".encode() + b"x" * size
-        record = ConsumerRecord(partition.topic, partition.partition, offset, 0, 0, key, value, None, 0, 0, ())
+        record = ConsumerRecord(
+            partition.topic, partition.partition, offset, 0, 0, key, value, None, 0, 0, self.headers
+        )
         self.logs[partition].append(record)
         return offset
 
@@ -111,59 +116,67 @@ class Cluster:
             await asyncio.sleep(0)
 
 
-class ModelStage:
-    """Transactions of one input partition, as the broker and a correct stage together make them."""
+class ModelWriter(RecordWriter):
+    """Transactions of one input partition, as the broker and a correct producer together make them."""
 
     def __init__(self, cluster: Cluster, partition: TopicPartition) -> None:
+        self.deadline = DEADLINE_SECONDS
         self._cluster = cluster
         self._partition = partition
         self._epoch: int | None = None
+        self._worn = False
         self.is_open = False
-        self.needs_renewal = False
 
-    async def open(self) -> int | None:
-        cluster = self._cluster
+    @property
+    def needs_renewal(self) -> bool:
+        return self._worn
+
+    async def start(self) -> None:
         if self.is_open:
-            cluster.faults.append(f"{self._partition}: opened twice")
-        self.is_open = True
-        for _ in range(2):  # refused before the fence, or between the fence and the committed offset
-            await cluster.pause()
-            if cluster.failing_opens:
-                cluster.failing_opens -= 1
-                raise KafkaConnectionError("not now")
-            if self._epoch is None:
-                self._epoch = cluster.fence(self._partition)
-        self.needs_renewal = False
-        return cluster.committed.get(self._partition)
+            self._cluster.faults.append(f"{self._partition}: opened twice")
+        self.is_open, self._worn = True, False
+        await self._refuse()
+        self._epoch = self._cluster.fence(self._partition)
 
-    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+    async def settle(self, *_: Any) -> None:
+        await self._refuse()
+
+    async def _refuse(self) -> None:
+        await self._cluster.pause()
+        if self._cluster.failing_opens:
+            self._cluster.failing_opens -= 1
+            raise KafkaConnectionError("not now")
+
+    async def write(self, *given: Any, **_: Any) -> None:
+        _prefix, records, _group, offsets = given
         cluster, partition = self._cluster, self._partition
+        next_offset = offsets[partition].offset
         epoch, self._epoch = self._epoch, None  # given back on success only: after a doubt it is of no use
-        if epoch is None or self.needs_renewal:
+        if epoch is None or self._worn:
             cluster.faults.append(f"{partition}: used after a doubt, or worn out")
-            raise CommitDoubtError("of no use")
+            raise KafkaError("of no use")
         outcome = cluster.outcomes.pop(0) if cluster.outcomes else "works"
         await cluster.pause()
-        if any(o.topic == OUT and (partition, int(o.value or b"")) in cluster.refused for o in outputs):
-            raise OutputRefusedError("too large")
+        if any(o.topic == OUT and (partition, int(o.value or b"")) in cluster.refused for o in records):
+            raise MessageSizeTooLargeError("too large")
         if outcome == "lost before" or epoch != cluster.epochs[partition]:
-            raise CommitDoubtError(outcome)
-        cluster.undecided[partition] = (outputs, next_offset)
+            raise KafkaError(outcome)
+        cluster.undecided[partition] = (records, next_offset)
         await cluster.pause()
         if outcome == "undecided":
             await asyncio.sleep(DEADLINE_SECONDS)
-            raise CommitDoubtError(outcome)
+            raise KafkaError(outcome)
         if epoch != cluster.epochs[partition]:
-            raise CommitDoubtError("fenced")
+            raise KafkaError("fenced")
         cluster.apply(partition, *cluster.undecided.pop(partition))
         await cluster.pause()
         if outcome == "lost after":
-            raise CommitDoubtError(outcome)
+            raise KafkaError(outcome)
         self._epoch = epoch
         if cluster.wear:
-            cluster.wear, self.needs_renewal = cluster.wear - 1, True
+            cluster.wear, self._worn = cluster.wear - 1, True
 
-    async def close(self) -> None:
+    async def stop(self, *_: Any) -> None:
         self._epoch, self.is_open = None, False
         await self._cluster.pause()
 
@@ -257,6 +270,10 @@ class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not 
                 return position
             await asyncio.sleep(0.01)
 
+    async def committed(self, partition: TopicPartition) -> int | None:
+        await self._cluster.pause()
+        return self._cluster.committed.get(partition)
+
     async def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         await self._cluster.pause()
         return dict.fromkeys(partitions, 0)
@@ -288,19 +305,31 @@ class Process:
     ) -> None:
         self.cluster = cluster
         self.consumer = ModelConsumer(cluster)
-        self._stages: list[ModelStage] = []
+        self._writers: list[ModelWriter] = []
+        if due is not None:
+            cluster.headers = (("x-not-before", str(int(1000 * due.timestamp())).encode()),)
         clock = LoopClock()
+        observer = PipelineMetrics(Metrics(CollectorRegistry()), "toy")
         self.breaker = Breaker(BreakerSettings(failures=1), clock)
         handler = replace(
             handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO)), ordered_by_key=lanes, concurrency=concurrency
         )
         self.group = ConsumerGroup(
             Subscription(handler, None if due is None else RetryTopic(topic="in", group="group", delay_seconds=60)),
-            ModelWork(due or START),
-            self._stage,
+            ModelWork(),
+            lambda partition, consumer: Committer(
+                partition,
+                consumer,
+                self._writer(partition),
+                clock,
+                observer,
+                group="group",
+                topic_prefix="",
+                transactional=True,
+            ),
             settings,
             clock,
-            PipelineMetrics(Metrics(CollectorRegistry()), "toy"),
+            observer,
             self.breaker,
             ends=ends,
             pause=pause,
@@ -326,12 +355,12 @@ class Process:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if any(stage.is_open for stage in self._stages):
-            self.cluster.faults.append("stopped, and a stage is open")
+        if any(writer.is_open for writer in self._writers):
+            self.cluster.faults.append("stopped, and a producer is open")
 
-    def _stage(self, partition: TopicPartition, _: CountingConsumer) -> ModelStage:
-        self._stages.append(ModelStage(self.cluster, partition))
-        return self._stages[-1]
+    def _writer(self, partition: TopicPartition) -> ModelWriter:
+        self._writers.append(ModelWriter(self.cluster, partition))
+        return self._writers[-1]
 
     async def crash(self) -> None:
         """The process ends wherever it stands; nothing of it is closed."""

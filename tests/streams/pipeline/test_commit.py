@@ -1,4 +1,4 @@
-"""The order of calls of both commit stages, on clients that record their calls.
+"""The order of calls of a committer in both delivery modes, on clients that record their calls; and commits in doubt.
 
 A broker shows a wrong order only in a crash at that moment. The rounds of ``make test-faults`` do that; these tests
 state the order itself.
@@ -13,17 +13,15 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.structs import OffsetAndMetadata
+from prometheus_client import CollectorRegistry
 
 from streams.codec import OutputRecord
 from streams.kafka import transactions
-from streams.kafka.transactions import send_all, stop_producer
-from streams.pipeline.commit import (
-    AtLeastOnce,
-    CommitDoubtError,
-    CommitStage,
-    ExactlyOnce,
-    OutputRefusedError,
-)
+from streams.kafka.transactions import RecordWriter, send_all, stop_producer, transactional_id
+from streams.pipeline.commit import Committer, Settled
+from streams.pipeline.metrics import PipelineMetrics
+from streams.telemetry.metrics import Metrics
+from tests.streams.doubles import VirtualClock
 
 PARTITION = TopicPartition("t.in", 3)
 ONE, TWO = (OutputRecord(f"{name}.v1", name.encode(), b"value", (("h", b"1"),)) for name in ("one", "two"))
@@ -32,15 +30,18 @@ BROKEN = KafkaError("not now")
 
 @dataclass
 class Client:
-    """A producer and a consumer that record their calls; a step named in ``fails`` raises, one in ``hangs`` hangs."""
+    """A producer and a consumer that record their calls; a step in ``fails`` raises, one in ``hangs`` hangs, once."""
 
     calls: list[Any] = field(default_factory=list)
     fails: dict[str, BaseException] = field(default_factory=dict)
     hangs: str = ""
+    offset: int | None = 17
+    """What the group has committed."""
     ids: list[str | None] = field(default_factory=list)
     confirmations: list[asyncio.Task[None]] = field(default_factory=list)
     _client: Any = field(default_factory=lambda: SimpleNamespace(_sync_task=None, _conns={}))
     """What is cut off where a stop fails."""
+    _sender: Any = None
 
     @property
     def steps(self) -> list[str]:
@@ -49,15 +50,17 @@ class Client:
 
     async def _step(self, name: str, *given: Any) -> None:
         if name == self.hangs:
+            self.hangs = ""
             await asyncio.Event().wait()
         if name in self.fails:
-            raise self.fails[name]
+            raise self.fails.pop(name)
         self.calls.append((name, *given) if given else name)
 
     async def start(self) -> None:
         await self._step("start")
 
     async def stop(self) -> None:
+        self._sender = None
         await self._step("stop")
 
     async def begin_transaction(self) -> None:
@@ -87,208 +90,260 @@ class Client:
     async def abort_transaction(self) -> None:
         await self._step("abort")
 
-    async def committed(self, partition: TopicPartition) -> int:
+    async def committed(self, partition: TopicPartition) -> int | None:
         await self._step("committed", partition)
-        return 17
+        return self.offset
+
+    async def beginning_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 3)
 
     async def commit(self, offsets: dict[TopicPartition, int]) -> None:
         await self._step("commit", offsets)
 
 
-def stage_of(kind: type[CommitStage], client: Client, deadline: float = 5.0) -> CommitStage:
-    def producers(transactional_id: str | None) -> Any:
-        client.ids.append(transactional_id)
-        return client
-
-    consumer: Any = client
-    if kind is ExactlyOnce:
-        return ExactlyOnce(PARTITION, "t.assay.toy", "t.", consumer, producers, deadline)
-    return AtLeastOnce(PARTITION, "t.", consumer, producers, deadline)
-
-
-async def opened(kind: type[CommitStage], client: Client, deadline: float = 5.0) -> CommitStage:
-    stage = stage_of(kind, client, deadline)
-    await stage.open()
-    client.calls.clear()
-    return stage
-
-
-both = pytest.mark.parametrize("kind", [ExactlyOnce, AtLeastOnce])
+FENCE: list[Any] = ["start", "begin", ("offsets", {PARTITION: (0, "")}, "t.assay.toy"), "abort"]
 SENDS = ["send t.one.v1", "send t.two.v1", "confirmed t.one.v1", "confirmed t.two.v1"]
+SET: Any = ("offsets", {PARTITION: (42, "")}, "t.assay.toy")
+both = pytest.mark.parametrize("exactly_once", [True, False], ids=["exactly once", "at least once"])
+
+
+class Bench:
+    """A committer over a client, with a clock and metrics."""
+
+    def __init__(self, client: Client, exactly_once: bool = True, deadline: float = 5.0) -> None:
+        self.client, self.clock, self.registry = client, VirtualClock(), CollectorRegistry()
+        self.may_commit = [True]
+        own_id = transactional_id("t.assay.toy", PARTITION) if exactly_once else None
+
+        def producer() -> Any:
+            client.ids.append(own_id)
+            return client
+
+        async def is_ours() -> bool:
+            return self.may_commit.pop(0) if len(self.may_commit) > 1 else self.may_commit[0]
+
+        consumer: Any = client
+        self.committer = Committer(
+            PARTITION,
+            consumer,
+            RecordWriter(producer, deadline),
+            self.clock,
+            PipelineMetrics(Metrics(self.registry), "toy"),
+            group="t.assay.toy",
+            topic_prefix="t.",
+            transactional=exactly_once,
+            is_ours=is_ours,
+        )
+        self.reopen = ["stop", *(FENCE if exactly_once else ["start"]), ("committed", PARTITION)]
+        """The calls that resolve a commit in doubt."""
+
+    async def opened(self) -> "Bench":
+        await self.committer.open()
+        self.client.calls.clear()
+        return self
+
+    async def commit(self, *outputs: OutputRecord, to: int = 42) -> Settled:
+        return await self.committer.commit(outputs, to)
+
+    def count(self, result: str) -> Any:
+        labels = {"handler": "toy", "result": result, "lane": "live"}
+        return self.registry.get_sample_value("assay_transactions_total", labels) or 0
+
+
+# --- the order of calls ----------------------------------------------------------------------------------------------
 
 
 async def test_exactly_once_fences_the_previous_owner_before_it_reads_the_offset() -> None:
     client = Client()
-    assert await stage_of(ExactlyOnce, client).open() == 17
-    fence = ["start", "begin", ("offsets", {PARTITION: (0, "")}, "t.assay.toy"), "abort"]
-    assert client.calls == [*fence, ("committed", PARTITION)]
+    assert await Bench(client).committer.open() == 17
+    assert client.calls == [*FENCE, ("committed", PARTITION)]
     assert client.ids == ["t.assay.toy.t.in.3"]
 
 
 async def test_exactly_once_commits_outputs_and_offset_in_one_transaction_after_every_confirmation() -> None:
-    client = Client()
-    stage = await opened(ExactlyOnce, client)
-    await stage.commit([ONE, TWO], 42)
-    assert client.calls == ["begin", *SENDS, ("offsets", {PARTITION: (42, "")}, "t.assay.toy"), "commit"]
+    bench = await Bench(client := Client()).opened()
+    assert await bench.commit(ONE, TWO) == Settled(42)
+    assert client.calls == ["begin", *SENDS, SET, "commit"]
     assert client.sent == {"value": b"value", "key": b"two", "partition": None, "headers": [("h", b"1")]}
 
 
 async def test_at_least_once_reads_the_offset_without_a_transaction() -> None:
     client = Client()
-    assert await stage_of(AtLeastOnce, client).open() == 17
+    assert await Bench(client, exactly_once=False).committer.open() == 17
     assert client.calls == ["start", ("committed", PARTITION)]
     assert client.ids == [None]
 
 
 async def test_at_least_once_commits_the_offset_after_every_output_is_confirmed() -> None:
-    client = Client()
-    stage = await opened(AtLeastOnce, client)
-    await stage.commit([ONE, TWO], 42)
+    bench = await Bench(client := Client(), exactly_once=False).opened()
+    assert await bench.commit(ONE, TWO) == Settled(42)
     assert client.calls == [*SENDS, ("commit", {PARTITION: 42})]
 
 
 @both
-async def test_an_offset_without_outputs_is_committed_too(kind: type[CommitStage]) -> None:
-    client = Client()
-    stage = await opened(kind, client)
-    await stage.commit([], 42)
-    transaction: list[Any] = ["begin", ("offsets", {PARTITION: (42, "")}, "t.assay.toy"), "commit"]
-    assert client.calls == (transaction if kind is ExactlyOnce else [("commit", {PARTITION: 42})])
+async def test_an_offset_without_outputs_is_committed_too(exactly_once: bool) -> None:
+    bench = await Bench(client := Client(), exactly_once).opened()
+    assert await bench.commit() == Settled(42)
+    assert client.calls == (["begin", SET, "commit"] if exactly_once else [("commit", {PARTITION: 42})])
+
+
+async def test_a_group_without_an_offset_begins_at_the_first_record() -> None:
+    assert await Bench(Client(offset=None)).committer.open() == 3
+
+
+async def test_work_that_was_ended_elsewhere_is_not_opened() -> None:
+    """A replay asks after each fence whether its plan is still there: the process that drops a plan fences it after."""
+    bench = Bench(client := Client())
+    bench.may_commit = [False, True]
+    assert await bench.committer.open() == 17
+    assert client.calls == [*FENCE, ("committed", PARTITION), *bench.reopen]
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
 
 
 @both
-@pytest.mark.parametrize("step", ["send t.one.v1", "send t.two.v1", "confirmed t.one.v1", "confirmed t.two.v1"])
+@pytest.mark.parametrize("step", SENDS)
 @pytest.mark.parametrize(
-    ("error", "doubt"),
-    [(KafkaError("refused"), CommitDoubtError), (MessageSizeTooLargeError("too large"), OutputRefusedError)],
+    ("error", "refused"), [(KafkaError("refused"), ""), (MessageSizeTooLargeError("too large"), "too large")]
 )
 async def test_a_refused_output_commits_neither_offset_nor_transaction(
-    kind: type[CommitStage], step: str, error: KafkaError, doubt: type[CommitDoubtError]
+    exactly_once: bool, step: str, error: KafkaError, refused: str
 ) -> None:
-    client = Client()
-    stage = await opened(kind, client)
+    bench = await Bench(client := Client(), exactly_once).opened()
     client.fails[step] = error
-    with pytest.raises(CommitDoubtError, match=r"refused|too large") as raised:
-        await stage.commit([ONE, TWO], 42)
-    assert type(raised.value) is doubt
-    assert not {"offsets", "commit"} & set(client.steps)
+    settled = await bench.commit(ONE, TWO)
+    assert settled.offset == 17
+    assert refused in settled.refused
+    assert bool(settled.refused) is bool(refused)
+    assert client.calls[-len(bench.reopen) :] == bench.reopen
+    assert SET not in client.calls
+    assert "commit" not in client.steps
     # Each confirmation is retrieved or cancelled: asyncio would warn about the others, and a warning fails the test.
     await asyncio.gather(*client.confirmations, return_exceptions=True)
 
 
 @pytest.mark.parametrize("error", [BROKEN, OSError("no route"), AssertionError("no broker"), KeyError("no partition")])
 @pytest.mark.parametrize(
-    ("kind", "step"),
-    [(ExactlyOnce, "begin"), (ExactlyOnce, "offsets"), (ExactlyOnce, "commit"), (AtLeastOnce, "commit")],
+    ("exactly_once", "step"), [(True, "begin"), (True, "offsets"), (True, "commit"), (False, "commit")]
 )
-async def test_any_error_of_a_step_leaves_the_commit_in_doubt(
-    kind: type[CommitStage], step: str, error: Exception
-) -> None:
-    client = Client()
-    stage = await opened(kind, client)
+async def test_any_error_of_a_step_leaves_the_commit_in_doubt(exactly_once: bool, step: str, error: Exception) -> None:
+    bench = await Bench(client := Client(), exactly_once).opened()
     client.fails[step] = error
-    with pytest.raises(CommitDoubtError, match=type(error).__name__):
-        await stage.commit([ONE], 42)
-    assert step not in client.steps
+    assert await bench.commit(ONE) == Settled(17)
+    assert "commit" not in client.steps
+    assert (bench.count("committed"), bench.count("in_doubt")) == (0, 1)
 
 
 @pytest.mark.parametrize(
-    ("kind", "step"),
+    ("exactly_once", "step"),
     [
-        *((ExactlyOnce, step) for step in ("begin", "send t.one.v1", "confirmed t.one.v1", "offsets", "commit")),
-        *((AtLeastOnce, step) for step in ("send t.one.v1", "confirmed t.one.v1", "commit")),
+        *((True, step) for step in ("begin", "send t.one.v1", "confirmed t.one.v1", "offsets", "commit")),
+        *((False, step) for step in ("send t.one.v1", "confirmed t.one.v1", "commit")),
     ],
 )
-async def test_a_step_that_hangs_ends_in_doubt_at_the_deadline(kind: type[CommitStage], step: str) -> None:
-    client = Client()
-    stage = await opened(kind, client, deadline=0.05)
+async def test_a_step_that_hangs_ends_in_doubt_at_the_deadline(exactly_once: bool, step: str) -> None:
+    bench = await Bench(client := Client(), exactly_once, deadline=0.05).opened()
     client.hangs = step
-    with pytest.raises(CommitDoubtError, match="TimeoutError"):
-        await stage.commit([ONE], 42)
+    assert await bench.commit(ONE) == Settled(17)
     assert "commit" not in client.steps
 
 
-@both
-@pytest.mark.parametrize("step", ["start", "committed"])
-async def test_an_opening_that_hangs_ends_at_the_deadline(
-    kind: type[CommitStage], step: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("exactly_once", "step"),
+    [*((True, step) for step in ("start", "begin", "offsets", "abort", "committed")), (False, "start")],
+)
+async def test_an_opening_that_hangs_ends_at_the_deadline_and_reads_no_offset(
+    exactly_once: bool, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.kafka.clients._END_SECONDS", 0.01)
-    client = Client(hangs=step)
-    with pytest.raises(TimeoutError):
-        await stage_of(kind, client, deadline=0.05).open()
-
-
-@pytest.mark.parametrize("step", ["begin", "offsets", "abort"])
-async def test_the_fence_ends_at_the_deadline_and_no_offset_is_read(step: str) -> None:
-    client = Client(hangs=step)
-    with pytest.raises(TimeoutError):
-        await stage_of(ExactlyOnce, client, deadline=0.05).open()
-    assert ("committed", PARTITION) not in client.calls
+    bench = Bench(client := Client(hangs=step), exactly_once, deadline=0.05)
+    assert await bench.committer.open() == 17
+    assert client.calls.count(("committed", PARTITION)) == 1
+    assert bench.clock.pauses == [0.2]
 
 
 @both
-async def test_a_stage_that_is_not_open_or_closed_or_whose_sender_has_stopped_sends_nothing(
-    kind: type[CommitStage],
-) -> None:
-    client = Client()
-    stage = stage_of(kind, client)
-    with pytest.raises(CommitDoubtError, match="not started"):
-        await stage.commit([ONE], 42)
-    await stage.open()
-    await stage.close()
+async def test_a_committer_that_is_not_open_or_whose_sender_has_stopped_sends_nothing(exactly_once: bool) -> None:
+    bench = Bench(client := Client(), exactly_once)
+    assert await bench.commit(ONE) == Settled(17)
+    assert client.calls == bench.reopen[1:]
+    await bench.committer.close()
     assert client.calls[-1] == "stop"
     client.calls.clear()
-    with pytest.raises(CommitDoubtError, match="not started"):
-        await stage.commit([ONE], 42)
-    await stage.close()
-    assert client.calls == []
-    await stage.open()
+    assert await bench.commit(ONE) == Settled(17)
+    assert client.calls == bench.reopen[1:]
+    await (task := asyncio.ensure_future(asyncio.sleep(0)))
+    client._sender = SimpleNamespace(_sender_task=task)
     client.calls.clear()
-    task = asyncio.ensure_future(asyncio.sleep(0))
-    client._sender = SimpleNamespace(_sender_task=task)  # type: ignore[attr-defined] # as aiokafka's has it
-    await stage.commit([], 42)
-    await task
-    client.calls.clear()
-    with pytest.raises(CommitDoubtError, match="the producer's sender has stopped"):
-        await stage.commit([ONE], 43)
-    assert client.calls == []
+    assert await bench.commit(ONE) == Settled(17)
+    assert client.calls == bench.reopen
 
 
 @both
 @pytest.mark.parametrize("error", [BROKEN, OSError("gone"), AssertionError("never started")])
-async def test_close_does_not_raise(kind: type[CommitStage], error: Exception) -> None:
-    client = Client()
-    stage = await opened(kind, client)
+async def test_close_does_not_raise(exactly_once: bool, error: Exception) -> None:
+    bench = await Bench(client := Client(), exactly_once).opened()
     client.fails["stop"] = error
-    await stage.close()
+    await bench.committer.close()
 
 
 @both
-async def test_a_close_that_hangs_ends_at_the_deadline(kind: type[CommitStage]) -> None:
-    client = Client()
-    stage = await opened(kind, client, deadline=0.05)
+async def test_a_close_that_hangs_ends_at_the_deadline(exactly_once: bool) -> None:
+    bench = await Bench(client := Client(), exactly_once, deadline=0.05).opened()
     client.hangs = "stop"
     async with asyncio.timeout(5):
-        await stage.close()
-    with pytest.raises(CommitDoubtError, match="not started"):
-        await stage.commit([ONE], 42)
+        await bench.committer.close()
+    assert await bench.commit(ONE) == Settled(17), "it was not open"
+
+
+# --- doubts ----------------------------------------------------------------------------------------------------------
+
+
+async def test_an_opening_is_tried_again_with_growing_pauses() -> None:
+    bench = Bench(client := Client(fails={"start": BROKEN, "begin": TimeoutError(), "committed": OSError("away")}))
+    assert await bench.committer.open() == 17
+    assert bench.clock.pauses == [0.2, 0.5, 1.0]
+    assert client.steps.count("start") == 3
+    assert client.steps.count("stop") == 3
+
+
+async def test_a_doubt_is_resolved_by_the_offset_of_the_group() -> None:
+    bench = await Bench(client := Client()).opened()
+    client.fails["commit"], client.offset = BROKEN, 42
+    assert await bench.commit() == Settled(42), "it was committed"
+    moments = [bench.committer.failing_since]
+    client.fails["commit"] = BROKEN
+    assert await bench.commit(to=50) == Settled(42)
+    assert [*moments, bench.committer.failing_since] == [None, 0.0]
+    assert bench.count("in_doubt") == 2
+
+
+async def test_commits_that_fail_again_and_again_wait_longer_until_one_works() -> None:
+    bench = await Bench(client := Client()).opened()
+    for _ in range(4):
+        client.fails["commit"] = BROKEN
+        assert await bench.commit() == Settled(17)
+    assert bench.clock.pauses == [0.2, 0.5, 1.0]
+    moments = [bench.committer.failing_since]
+    assert await bench.commit() == Settled(42)
+    assert [*moments, bench.committer.failing_since] == [0.0, None]
 
 
 @both
-async def test_a_producer_is_replaced_after_so_many_records(
-    kind: type[CommitStage], monkeypatch: pytest.MonkeyPatch
+async def test_a_producer_is_replaced_after_so_many_records_and_the_offset_is_read_again(
+    exactly_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transactions, "RECORDS_OF_A_PRODUCER", 1)
-    needs_renewal = [stage_of(kind, Client()).needs_renewal]
     monkeypatch.setattr(transactions, "RECORDS_OF_A_PRODUCER", 3)
-    stage = await opened(kind, Client())
-    for outputs in ([ONE, TWO], [ONE]):
-        await stage.commit(outputs, 42)
-        needs_renewal.append(stage.needs_renewal)
-    await stage.close()
-    await stage.open()
-    assert [*needs_renewal, stage.needs_renewal] == [False, False, True, False]
+    bench = await Bench(client := Client(), exactly_once).opened()
+    assert await bench.commit(ONE, TWO) == Settled(42)
+    assert "stop" not in client.steps
+    client.offset = 99  # another process has moved it meanwhile
+    assert await bench.commit(ONE) == Settled(99)
+    assert client.calls[-len(bench.reopen) :] == bench.reopen
+    client.calls.clear()
+    assert await bench.commit(ONE, TWO) == Settled(42)
+    assert "stop" not in client.steps
 
 
 def unretrieved(*futures: Any) -> bool:

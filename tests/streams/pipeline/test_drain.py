@@ -167,7 +167,7 @@ async def test_who_writes_without_a_pause_is_told() -> None:
     topics, told = Topics(), list[str]()
     topics.stranger_until_look = 40
     await quiescence(topics, VirtualClock(), Group(topics, ONE)).wait(told.append)
-    assert told == ["records still come in on one"]
+    assert told == ["producers still write to one"]
 
 
 async def test_a_group_whose_topic_is_gone_is_told() -> None:
@@ -180,7 +180,7 @@ async def test_a_group_whose_topic_is_gone_is_told() -> None:
         group.consumer.known, group.elsewhere = True, False
 
     await quiescence(topics, clock, group).wait(tell)
-    assert told == ["the cluster tells of no partitions of one"]
+    assert told == ["the cluster does not report the partitions of one"]
 
 
 async def test_what_is_written_and_cannot_be_read_is_waited_for_and_timed() -> None:

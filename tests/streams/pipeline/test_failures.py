@@ -9,9 +9,9 @@ from schemas.dead import KEPT_BYTES, DeadLetter
 from schemas.event import Provenance
 from schemas.outcome import Dead, DeadReason, Stage
 from streams.codec import Headers, OutputRecord
-from streams.pipeline.failures import Origin, dead_letter
+from streams.pipeline.failures import Input, Origin, dead_letter
 from streams.topology import DEAD_LETTER_BYTES, MIB, TOPIC_BYTES
-from tests.streams.doubles import START, handler_of
+from tests.streams.doubles import START, handler_of, raw_record
 
 HANDLER = handler_of(lambda *_: Dead(DeadReason.HANDLER_BUG))
 ORIGIN = Origin("shop.pages.crawled.v1", 3, 17, 1_700_000_000_000)
@@ -25,8 +25,8 @@ def letter(
     refusal: Dead = REFUSAL,
     origin: Origin = ORIGIN,
 ) -> OutputRecord:
-    provenance = Provenance.of(headers, f"{origin.topic}/{origin.partition}/{origin.offset}")
-    return dead_letter(HANDLER, origin, key, value, headers, refusal, Stage.DECODE, provenance, START)
+    given = Input(raw_record(value, headers, key), origin, Provenance.of(headers, origin.identity))
+    return dead_letter(HANDLER, given, refusal, Stage.DECODE, START)
 
 
 def notes(record: OutputRecord) -> dict[str, str]:

@@ -17,7 +17,7 @@ from streams.pipeline.health import Health, HealthReport
 from streams.settings import PipelineSettings, load_settings
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import START
-from tests.streams.pipeline.simulation import Cluster, ModelStage, Process
+from tests.streams.pipeline.simulation import Cluster, ModelWriter, Process
 from tests.streams.pipeline.virtual_time import LoopClock, complaints, virtually
 
 HELD, NEXT = TopicPartition("in", 0), TopicPartition("in", 1)
@@ -42,18 +42,17 @@ async def test_work_that_comes_after_work_that_has_moved_away_is_begun_though_th
     assert (await complaints(), cluster.faults) == ([], [])
 
 
-class Closed(ModelStage):
-    """A stage that does not open."""
+class Closed(ModelWriter):
+    """A producer that does not start."""
 
-    async def open(self) -> int | None:
+    async def start(self) -> None:
         await asyncio.Event().wait()
-        raise AssertionError
 
 
 class Waiting(Process):
     """A process whose partitions do not open."""
 
-    def _stage(self, partition: TopicPartition, _: CountingConsumer) -> ModelStage:
+    def _writer(self, partition: TopicPartition) -> ModelWriter:
         return Closed(self.cluster, partition)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.event import Event
-from schemas.needs import Ask, FetchPages, Need
+from schemas.needs import Ask, FetchPages, IndexDocument, Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason, Steps
 from schemas.replies import ModelUnavailable, PagesReply, Reply
 from streams.codec import MAX_DETAIL
@@ -79,15 +79,11 @@ async def come_to_an_end(
 
 def read_last(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
     last = replies[-1]
-    return (
-        Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds) if isinstance(last, ModelUnavailable) else DROP
-    )
+    return last.retry() if isinstance(last, ModelUnavailable) else DROP
 
 
-def decider_of(
-    services: World, clock: VirtualClock, breaker: Breaker, *more: Any, read: Any = read_last
-) -> HandlerRunner:
-    handler = handler_of(lambda *_: ask(), read, rounds=1)
+def decider_of(services: World, clock: VirtualClock, breaker: Breaker, *more: Any) -> HandlerRunner:
+    handler = handler_of(lambda *_: ask(), read_last, rounds=1)
     return HandlerRunner(handler, NoRules(), PATIENCE, services, clock, lambda: 0.5, breaker, *more)
 
 
@@ -272,10 +268,12 @@ async def test_rounds_are_bounded() -> None:
     assert len(services.needs) == 2
 
 
-async def test_a_handler_that_asks_and_can_not_read_gets_nothing() -> None:
+async def test_a_request_that_the_declaration_does_not_permit_is_a_bug_and_is_not_made() -> None:
     services = World()
-    outcome = instance(Dead, await come_to_an_end(handler_of(lambda *_: ask(), None, rounds=2), services))
-    assert outcome.reason is DeadReason.ROUNDS_EXHAUSTED
+    asking = handler_of(lambda *_: ask(), lambda *_: DROP, rounds=2)
+    for handler in (handler_of(lambda *_: ask()), replace(asking, asks=frozenset({IndexDocument}))):
+        outcome = await come_to_an_end(handler, services)
+        assert outcome == Dead(DeadReason.HANDLER_BUG, "its declaration does not permit FetchPages")
     assert services.needs == []
 
 
@@ -466,8 +464,8 @@ async def test_who_waits_for_an_answer_is_told_at_once_of_what_does_not_pass(las
     refused, clock = ModelUnavailable("status 401", lasting=lasting), VirtualClock()
     services = World(replies=[refused] * 4)
     breaker = ClosedBreaker(BreakerSettings(), clock)
-    tried = await decider_of(services, clock, breaker, read=lambda *_: UNAVAILABLE).finish(PAGE, ask(), 1, 2)
-    assert tried == AttemptResult(UNAVAILABLE, questions, refused)
+    tried = await decider_of(services, clock, breaker).finish(PAGE, ask(), 1, 2)
+    assert tried == AttemptResult(refused.retry(), questions)
     assert len(services.needs) == questions
 
 

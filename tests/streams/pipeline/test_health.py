@@ -65,8 +65,8 @@ def test_where_nothing_is_wrong_the_process_is_alive_and_ready(settings: Setting
         (Group(failed=KeyError("x")), "stopped by KeyError: 'x'"),
         (Group(oldest_seconds=61.0), "in work for 61 s"),
         (Group(starved=(61.0, "t/3")), "t/3 has got no record for 61 s"),
-        (Group(unjoined_seconds=61.0), "given out no partitions for 61 s"),
-        (Group(unpolled_seconds=75.0), "during 75 s"),
+        (Group(unjoined_seconds=61.0), "no partitions were assigned for 61 s"),
+        (Group(unpolled_seconds=75.0), "no poll for 75 s"),
         (Group(client_failed="it ended"), "client stopped: it ended"),
     ],
     ids=["bug", "stalled", "starved", "unjoined", "not polled", "client"],
@@ -120,7 +120,7 @@ async def test_an_event_loop_that_stands_still_is_noticed_and_forgiven(settings:
     health = health_of(settings, group, clock=clock)
     await health.start()
     await until(lambda: group.ticks)
-    assert health.alive().problems == ("the event loop stood still for 12.0 s",)
+    assert health.alive().problems == ("the event loop was blocked for 12.0 s",)
     clock.late = 0.0
     await until(lambda: health.alive().well)
     await until(lambda: group.looks)
@@ -139,4 +139,4 @@ def test_an_outage_is_told_once_a_handler_and_is_no_illness(settings: Settings) 
     health = health_of(settings, Group(kept_waiting=(61.0, "503")), Group(kept_waiting=(61.0, "503")), Group())
     assert health.alive().well
     assert health.waiting(61.0).well
-    assert health.waiting(60.0).problems == (f"{HANDLERS[0].name} has waited 61 s for what is down (503)",)
+    assert health.waiting(60.0).problems == (f"{HANDLERS[0].name} has waited 61 s for a service that is down (503)",)

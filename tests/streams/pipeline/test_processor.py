@@ -212,7 +212,7 @@ def test_what_the_broker_refuses_later_dies_at_encoding() -> None:
 async def complete(bench: Bench, record: ConsumerRecord | None = None) -> OutputRecord:
     record = record or raw_record()
     pending = instance(Pending, bench.work.begin(record))
-    [output] = (await bench.work.complete(record, pending)).outputs
+    [output] = (await bench.work.complete(pending)).outputs
     return output
 
 

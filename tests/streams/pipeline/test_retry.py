@@ -7,9 +7,9 @@ import pytest
 from schemas.event import Provenance
 from schemas.outcome import Drop, DropReason, Retry, RetryReason
 from streams.codec import MAX_DETAIL, OutputRecord
-from streams.pipeline.failures import Origin, next_tier, retry_record
+from streams.pipeline.failures import Input, Origin, due_after, due_at, next_tier, retry_record
 from streams.topology import RetryTopic
-from tests.streams.doubles import handler_of
+from tests.streams.doubles import handler_of, raw_record
 
 AT_ONCE, SHORT, MIDDLE, LONG = (
     RetryTopic(topic=f"topic.retry.{seconds}s", group="group", delay_seconds=seconds) for seconds in (0, 1, 60, 600)
@@ -46,19 +46,10 @@ def test_next_tier_of_a_handler_without_tiers_or_with_a_delay_of_no_time() -> No
 
 
 def written(retry: Retry, tier: RetryTopic = MIDDLE, longest_seconds: float = 300.0) -> OutputRecord:
-    return retry_record(
-        handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO)),
-        tier,
-        Origin("pages.crawled.v1", 3, 17, 1_700_000_000_000),
-        b"key",
-        b"value",
-        [("ce_type", b"page"), ("x-reason", b"timeout"), ("x-attempt", b"1")],
-        retry,
-        4,
-        Provenance("input", "first"),
-        NOW,
-        longest_seconds,
-    )
+    record = raw_record(b"value", [("ce_type", b"page"), ("x-reason", b"timeout"), ("x-attempt", b"1")], b"key")
+    given = Input(record, Origin(record.topic, 3, 17, record.timestamp, attempts=4), Provenance("input", "first"))
+    handler = handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO))
+    return retry_record(handler, tier, given, retry, due_after(tier, retry, NOW, longest_seconds))
 
 
 @pytest.mark.parametrize(
@@ -87,3 +78,11 @@ def test_a_retried_record_is_the_original_with_notes_in_place_of_the_earlier_one
     message = headers["x-error-message"] or b""
     assert message.startswith(b"no ? answerxxx")
     assert len(message) == MAX_DETAIL
+
+
+def test_a_record_is_due_when_its_headers_say_or_at_once() -> None:
+    later = written(Retry(RetryReason.UNAVAILABLE, "no answer"))
+    assert due_at(raw_record(headers=later.headers)) == NOW.timestamp() + MIDDLE.delay_seconds
+    for forged in (b"", b"soon", b"-1", b"9" * 20, b"\xff", None):
+        assert due_at(raw_record(headers=[("x-not-before", forged)])) == 0
+    assert due_at(raw_record()) == 0

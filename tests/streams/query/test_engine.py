@@ -55,7 +55,7 @@ async def test_what_is_down_is_tried_once_more_and_then_told_with_its_own_wish()
 
 async def test_where_no_model_can_be_asked_that_is_said_and_the_log_has_no_words_of_its_server() -> None:
     unavailable = ModelUnavailable("status 500: you asked 'which secret'", 3.0, cause="status 500")
-    outcome = Retry(RetryReason.UNAVAILABLE, unavailable.detail, 3.0)
+    outcome = unavailable.retry()
     settings, services = settings_with(), Answers(lambda _: unavailable)
     handler = handler_of(
         lambda *_: Ask(SearchVectors("documents", "x", 5)),
