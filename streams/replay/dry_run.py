@@ -26,7 +26,7 @@ from streams.kafka.log_reader import read_log
 from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
 from streams.llm.request import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits
-from streams.llm.sqlite_journal import SqliteJournal
+from streams.llm.sqlite_journal import SqliteJournal, make_journal
 from streams.llm.tasks import answer_offline
 from streams.replay.diff import Comparison
 from streams.replay.plan import ReplayError, handler_of, is_paid
