@@ -18,7 +18,6 @@ from rich.console import Console
 from rich.text import Text
 
 from streams.cli.doctor_checks import (
-    Finding,
     check_fetching,
     check_folder,
     check_jars,
@@ -30,6 +29,7 @@ from streams.cli.doctor_checks import (
 )
 from streams.cli.doctor_kafka import check_kafka
 from streams.cli.options import AsJson, Config, load_settings
+from streams.llm.checks import Check
 from streams.local_kafka.install import cache_folder
 from streams.settings import Settings
 from streams.settings_files import config_dir
@@ -62,12 +62,12 @@ def run_doctor(settings: Settings, *, as_json: bool, ask_models: bool = False) -
     return 0 if well else 1
 
 
-def examine(settings: Settings, *, ask_models: bool) -> Iterator[Finding]:
+def examine(settings: Settings, *, ask_models: bool) -> Iterator[Check]:
     """The findings in order, each as soon as it is known."""
     named = bool(settings.kafka.bootstrap_servers)
     yield check_python(sys.version_info[:3])
     yield check_packages()
-    yield Finding("configuration", "ok", f"every key of {config_dir()} is known and valid")
+    yield Check("configuration", "ok", f"every key of {config_dir()} is known and valid")
     yield check_java(needed=not named)
     yield check_jars(cache_folder(), needed=not named)
     yield from check_kafka(settings)

@@ -15,13 +15,13 @@ from importlib.util import find_spec
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.cli.doctor_checks import Finding, State, check_folder
+from streams.cli.doctor_checks import check_folder
 from streams.cli.output import in_money
 from streams.clock import SystemClock
 from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDamagedError, IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
 from streams.index.settings import IndexSettings
-from streams.llm.checks import checks_of_models
+from streams.llm.checks import Check, CheckState, checks_of_models
 from streams.llm.journal import JournalError
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_journal
@@ -33,7 +33,7 @@ from streams.topology import HANDLERS
 _SECONDS = 4.0
 
 
-def check_index(index: IndexSettings, http: HttpSettings) -> Finding:
+def check_index(index: IndexSettings, http: HttpSettings) -> Check:
     """Whether the index can be used: its server answers, or its files are free or owned by the application."""
     where = index.url or (str(index.path) if index.path else "memory, which ends with its process")
     if index.url or index.path is None:
@@ -41,7 +41,7 @@ def check_index(index: IndexSettings, http: HttpSettings) -> Finding:
     if not index.path.exists():
         if (folder := check_folder("index", index.path.absolute().parent, "ASSAY_INDEX__PATH")).state != "ok":
             return folder
-        return Finding("index", "ok", f"embedded, will be created in {index.path}; {index.embedder.kind} vectors")
+        return Check("index", "ok", f"embedded, will be created in {index.path}; {index.embedder.kind} vectors")
     room = check_folder("index", index.path.absolute(), "ASSAY_INDEX__PATH")
     if room.state == "fail":
         return room
@@ -50,18 +50,18 @@ def check_index(index: IndexSettings, http: HttpSettings) -> Finding:
     return room if found.state == "ok" and room.state != "ok" else found
 
 
-def _examined(index: IndexSettings, http: HttpSettings, where: str) -> Finding:
+def _examined(index: IndexSettings, http: HttpSettings, where: str) -> Check:
     try:
         counts = asyncio.run(_counted(index))
     except IndexOwnedError as error:
         return _of_owner(where, application_url(http), str(error))
     except IndexDamagedError as error:
-        return Finding("index", "fail", str(error))
+        return Check("index", "fail", str(error))
     except IndexSettingsError as error:
-        return Finding("index", "warn", str(error))
+        return Check("index", "warn", str(error))
     except IndexDownError as error:
-        return Finding("index", "fail", f"{where}: {error}", "start it, or name another with ASSAY_INDEX__URL")
-    return Finding("index", "ok", f"{where}; {index.embedder.kind} vectors; {_content(counts)}")
+        return Check("index", "fail", f"{where}: {error}", "start it, or name another with ASSAY_INDEX__URL")
+    return Check("index", "ok", f"{where}; {index.embedder.kind} vectors; {_content(counts)}")
 
 
 async def _counted(index: IndexSettings) -> StoreCounts | None:
@@ -76,7 +76,7 @@ async def _counted(index: IndexSettings) -> StoreCounts | None:
         await embedder.aclose()
 
 
-def _of_owner(where: str, url: str, otherwise: str) -> Finding:
+def _of_owner(where: str, url: str, otherwise: str) -> Check:
     """The finding for files that another process owns, perhaps the application."""
     try:
         response = httpx2.get(f"{url}/metrics", timeout=_SECONDS, trust_env=False)
@@ -85,11 +85,11 @@ def _of_owner(where: str, url: str, otherwise: str) -> Finding:
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError, OverflowError) as error:
         why = str(error) or type(error).__name__
         asked = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {url} does not answer ({why})"
-        return Finding("index", "warn", otherwise, asked)
+        return Check("index", "warn", otherwise, asked)
     if counts is None:
         asked = f"or name the application's port with ASSAY_HTTP__PORT: what answers at {url} has no index"
-        return Finding("index", "warn", otherwise, asked)
-    return Finding("index", "ok", f"{where}; owned by the application at {url}; {_content(counts)}")
+        return Check("index", "warn", otherwise, asked)
+    return Check("index", "ok", f"{where}; owned by the application at {url}; {_content(counts)}")
 
 
 def _told(text: str) -> StoreCounts | None:
@@ -123,12 +123,12 @@ _LITTLE = 0.1
 """The share of the day's budget below which the rest gets a warning."""
 
 
-def check_models(settings: Settings, *, ask: bool) -> Iterator[Finding]:
+def check_models(settings: Settings, *, ask: bool) -> Iterator[Check]:
     """Whether the models can be used and paid answers be kept, and what was spent; ``ask`` also lists the models."""
     names = {handler.name: settings.model_of(handler.name) for handler in HANDLERS if handler.asks_models}
     for remark in checks_of_models(settings.llm, settings.models, names):
-        state: State = "ok" if remark.state == "note" else remark.state
-        yield Finding(remark.what, state, remark.detail, remark.todo)
+        state: CheckState = "ok" if remark.state == "note" else remark.state
+        yield Check(remark.what, state, remark.detail, remark.todo)
     if settings.llm.offline:
         return
     yield from _journal(settings.llm)
@@ -136,17 +136,17 @@ def check_models(settings: Settings, *, ask: bool) -> Iterator[Finding]:
         yield asyncio.run(_listed(settings.llm, dict.fromkeys(names.values())))
 
 
-def _journal(llm: LlmSettings) -> Iterator[Finding]:
+def _journal(llm: LlmSettings) -> Iterator[Check]:
     """Whether the journal of paid answers can be written, and how much of today's budget is spent."""
     what, path, redis = "paid answers", llm.cache_path, llm.redis_url.get_secret_value()
     if redis:
         if find_spec("redis") is None:
             return
-        kept = Finding(what, "ok", "kept in Redis")
+        kept = Check(what, "ok", "kept in Redis")
     elif path is None:
         return
     elif path.exists() and not os.access(path, os.W_OK):
-        yield Finding(what, "fail", f"{path} can't be written", "name another file with ASSAY_LLM__CACHE_PATH")
+        yield Check(what, "fail", f"{path} can't be written", "name another file with ASSAY_LLM__CACHE_PATH")
         return
     else:
         kept = check_folder(what, path.absolute().parent, "ASSAY_LLM__CACHE_PATH")
@@ -158,15 +158,15 @@ def _journal(llm: LlmSettings) -> Iterator[Finding]:
             todo = (
                 f"repair it, or see ASSAY_LLM__{'REDIS_URL' if redis else 'CACHE_PATH'}; without it no model is asked"
             )
-            yield Finding(what, "fail", str(error), todo)
+            yield Check(what, "fail", str(error), todo)
             return
     yield kept
     if (budget := llm.budget_usd_per_day) is not None:
         found = f"{in_money(spent)} of {in_money(budget)} are spent today"
         if spent >= (1 - _LITTLE) * budget:
-            yield Finding("spent", "warn", found, "raise ASSAY_LLM__BUDGET_USD_PER_DAY, or wait for midnight UTC")
+            yield Check("spent", "warn", found, "raise ASSAY_LLM__BUDGET_USD_PER_DAY, or wait for midnight UTC")
         else:
-            yield Finding("spent", "ok", found)
+            yield Check("spent", "ok", found)
 
 
 async def _spent_today(llm: LlmSettings) -> float:
@@ -182,7 +182,7 @@ async def _spent_today(llm: LlmSettings) -> float:
         await store.aclose()
 
 
-async def _listed(llm: LlmSettings, models: Collection[str]) -> Finding:
+async def _listed(llm: LlmSettings, models: Collection[str]) -> Check:
     """Whether the server answers and has the models; only their names are shown."""
     from streams.llm.client import OPENAI  # its import takes long
 
@@ -200,25 +200,25 @@ async def _listed(llm: LlmSettings, models: Collection[str]) -> Finding:
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > _LIST_BYTES:
-                    return Finding("model server", "warn", f"{where}: its list of models is too long")
+                    return Check("model server", "warn", f"{where}: its list of models is too long")
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, ValueError) as error:
-        return Finding("model server", "fail", f"{where}: {type(error).__name__}", "see ASSAY_LLM__BASE_URL")
+        return Check("model server", "fail", f"{where}: {type(error).__name__}", "see ASSAY_LLM__BASE_URL")
     return _answered(where, response.status_code, bytes(body), [model for model in models if model])
 
 
-def _answered(where: str, status: int, body: bytes, wanted: list[str]) -> Finding:
+def _answered(where: str, status: int, body: bytes, wanted: list[str]) -> Check:
     if status in (401, 403):
-        return Finding("model server", "fail", f"{where} refuses the key ({status})", "see ASSAY_LLM__API_KEY")
+        return Check("model server", "fail", f"{where} refuses the key ({status})", "see ASSAY_LLM__API_KEY")
     if status != 200:
-        return Finding("model server", "warn", f"{where} answers {status} and lists no models")
+        return Check("model server", "warn", f"{where} answers {status} and lists no models")
     try:
         listed = json.loads(body)["data"]
         names = [str(model["id"]) for model in listed]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return Finding("model server", "warn", f"{where} answers, but lists no models")
+        return Check("model server", "warn", f"{where} answers, but lists no models")
     missing = [model for model in wanted if model not in names]
     if missing:
         others = ", ".join(name[:60] for name in names[:_NAMES])
         found = f"{where} has no model {', '.join(missing)}; it has {len(names)}, such as {others}"
-        return Finding("model server", "fail", found, "see ASSAY_LLM__MODEL")
-    return Finding("model server", "ok", f"{where} answers and has the model")
+        return Check("model server", "fail", found, "see ASSAY_LLM__MODEL")
+    return Check("model server", "ok", f"{where} answers and has the model")

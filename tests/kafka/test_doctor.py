@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from streams.cli.doctor_checks import Finding
 from streams.cli.doctor_kafka import check_kafka
 from streams.kafka import last_records
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.last_records import read_latest_decisions
 from streams.kafka.topics import plan_topics
+from streams.llm.checks import Check
 from streams.settings import Settings
 from streams.topology import HANDLERS, TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, install, installed, page, scorer
@@ -18,7 +18,7 @@ from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, 
 SCORE_PAGE = HANDLERS[0]
 
 
-async def findings(settings: Settings) -> dict[str, Finding]:
+async def findings(settings: Settings) -> dict[str, Check]:
     found = await asyncio.to_thread(lambda: list(check_kafka(settings)))
     return {finding.what: finding for finding in found}
 
@@ -38,7 +38,7 @@ async def test_what_is_missing_or_waits_is_told(kafka: str, topic_prefix: str) -
     found = await findings(assay.settings)
     planned = len(plan_topics(assay.settings.kafka))
     topics = f"{planned - 3} of {planned} are missing"  # the topics of score_page and its dead letters exist
-    assert found["topics"] == Finding("topics", "warn", topics, "`assay topics create` creates them")
+    assert found["topics"] == Check("topics", "warn", topics, "`assay topics create` creates them")
     assert (found["groups"].state, found["groups"].todo) == ("warn", "`assay run score_page`")
     bare = await findings(install(kafka, topic_prefix + "bare."))
     assert bare["topics"].state == "warn"
