@@ -187,7 +187,7 @@ def _source(source: Source, answer: Answer, console: Console) -> Text:
 def _made_by(ranked: RankingCompleted, answer: Answer) -> str:
     calls = _calls(ranked, answer)
     if answer.written_by == "offline":
-        who = "Made by the offline judge and not by a model: sentences of the sources, quoted word for word"
+        who = "Made by the offline judge, not by a model: sentences quoted from the sources"
     else:
         models = sorted({call.model for call in answer.calls if call.judged_by == "model"})
         did = "Written by" if answer.written_by else "Asked"

@@ -57,12 +57,7 @@ class LineEvent(NamedTuple):
 
 @contextmanager
 def open_lines(command: str, file: Path | None, *, quiet: bool = False) -> Iterator[Iterator[bytes | Dead]]:
-    """The lines of a file, with its progress.
-
-    Args:
-        command: The command, for its progress.
-        file: None or ``-`` for standard input.
-        quiet: Show no progress.
+    """The lines of a file, with the command's progress unless ``quiet``; None and ``-`` are standard input.
 
     Raises:
         OSError: The file cannot be read.
@@ -94,13 +89,7 @@ def read_lines(source: IO[bytes]) -> Iterator[bytes | Dead]:
 
 
 def read_events(name: str, lines: Iterable[bytes | Dead], topic: Topic) -> Iterator[LineEvent]:
-    """The events of a topic in lines; blank lines have none.
-
-    Args:
-        name: The name of the file, for the places.
-        lines: As ``read_lines`` returns them.
-        topic: The events' topic.
-    """
+    """The events of a topic in the lines of a file; blank lines are skipped."""
     for number, line in enumerate(lines, 1):
         place = f"{name}:{number}"
         if isinstance(line, Dead):
@@ -116,9 +105,8 @@ def read_events(name: str, lines: Iterable[bytes | Dead], topic: Topic) -> Itera
 def values_in(line: bytes, topic: Topic | None = None) -> list[tuple[bytes, str]]:
     """The JSON of the events in a line, each with its id or its place on a topic, or "".
 
-    Args:
-        line: Any line. The line itself is the event unless ``assay tail --json`` or ``assay try`` has written it.
-        topic: Of the events of ``assay try`` only those of this topic; all events where None.
+    The line itself is the event unless ``assay tail --json`` or ``assay try`` has written it. Events of ``assay try``
+    on other topics are left out, unless the topic is None.
     """
     if line.startswith((_OF_TRY, _OF_TAIL)):
         try:

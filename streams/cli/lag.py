@@ -71,7 +71,7 @@ class LagOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Report:
     groups: Sequence[GroupLag]
     dead: Sequence[DeadLettersStanding]
     exceeded: Sequence[str] = field(default_factory=list)
@@ -85,7 +85,7 @@ def run_lag(names: Sequence[str], settings: Settings, options: LagOptions) -> in
         return 2
     handlers = [known[name] for name in names] or list(HANDLERS)
     if options.serve is None:
-        return run_with_kafka("lag", settings, _tell(settings, handlers, options))
+        return run_with_kafka("lag", settings, _report(settings, handlers, options))
     return _serve(options.serve, settings, handlers)
 
 
@@ -101,19 +101,19 @@ def _serve(place: str, settings: Settings, handlers: Sequence[Handler]) -> int:
         return 2
 
 
-async def _tell(settings: Settings, handlers: Sequence[Handler], options: LagOptions) -> int:
+async def _report(settings: Settings, handlers: Sequence[Handler], options: LagOptions) -> int:
     while True:
         groups = await read_lags(settings.kafka, handlers, SystemClock(), replays=options.replays)
         dead = await read_dead_letters(settings.kafka, handlers, SystemClock())
-        told = _Told(groups, dead, list(_exceeded(groups, options)))
+        report = _Report(groups, dead, list(_exceeded(groups, options)))
         if options.as_json:
-            print(json.dumps(_as_json(told)), flush=True)
+            print(json.dumps(_as_json(report)), flush=True)
         else:
             if options.watch_seconds is not None:
                 table_console().print(Text(f"{SystemClock().now():%H:%M:%S} UTC", "bold"))
-            _show(told)
+            _show(report)
         if options.watch_seconds is None:
-            return 1 if told.exceeded else 0
+            return 1 if report.exceeded else 0
         await asyncio.sleep(options.watch_seconds)
 
 
@@ -131,15 +131,15 @@ def _exceeded(groups: Sequence[GroupLag], options: LagOptions) -> list[str]:
     return found
 
 
-def _as_json(told: _Told) -> dict[str, object]:
+def _as_json(report: _Report) -> dict[str, object]:
     return {
-        "groups": [asdict(lag) | {"lost": lag.lost} for lag in told.groups],
-        "dead_letters": [asdict(standing) for standing in told.dead],
-        "exceeded": told.exceeded,
+        "groups": [asdict(lag) | {"lost": lag.lost} for lag in report.groups],
+        "dead_letters": [asdict(standing) for standing in report.dead],
+        "exceeded": report.exceeded,
     }
 
 
-def _show(told: _Told) -> None:
+def _show(report: _Report) -> None:
     console = table_console(_NARROW)
     wide = console.width >= _WIDE
     table = plain_table(2 if wide else 1)
@@ -147,21 +147,21 @@ def _show(told: _Told) -> None:
         table.add_column(name, no_wrap=True)
     for name in ("behind", "oldest", "retention left", "members", "dead letters"):
         table.add_column(name, justify="right", no_wrap=True)
-    dead = {standing.handler: standing for standing in told.dead}
-    for lag in told.groups:
+    dead = {standing.handler: standing for standing in report.dead}
+    for lag in report.groups:
         where, cells = _where(lag, wide), _cells(lag)
         if not lag.delay_seconds and not lag.plan:
             table.add_row(*([lag.handler, where] if wide else [lag.handler]), *cells, _dead(dead.get(lag.handler)))
         elif lag.records or lag.plan:
             table.add_row(*(["", where] if wide else [f"  {where}"]), *cells)
     console.print(table)
-    for lag in told.groups:
+    for lag in report.groups:
         if lag.lost:
             console.print(Text(f"{lag.handler}: retention deleted {lag.lost:,} unread records of {lag.topic}", "red"))
-    if missing := sorted({lag.topic for lag in told.groups if not lag.exists}):
+    if missing := sorted({lag.topic for lag in report.groups if not lag.exists}):
         named = missing[0] if len(missing) == 1 else f"{len(missing)} topics"
         console.print(f"missing: {named}; `assay topics create` creates missing topics, and so does `assay run`")
-    for sentence in told.exceeded:
+    for sentence in report.exceeded:
         console.print(Text(sentence, "red"))
 
 

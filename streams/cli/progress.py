@@ -37,8 +37,8 @@ class ProgressLine:
         """Shows nothing yet.
 
         Args:
-            command: The command, for the lines.
-            doing: What it does, such as "estimating".
+            command: The prefix of the lines.
+            doing: What the command does, such as "estimating".
             total: The end, in units or, with ``at``, in bytes; None or 0 if it is unknown.
             unit: What is counted.
             at: The position in bytes; None if the total is a number of units.

@@ -20,7 +20,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from aiokafka.errors import KafkaError
@@ -35,7 +35,7 @@ from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics
 from streams.llm.journal import JournalError
 from streams.publish.entries import SourceError
-from streams.publish.sources import check_source
+from streams.publish.sources import Format, check_source
 from streams.replay.estimate import Estimate
 from streams.settings import Settings
 from streams.topology import TOPICS, no_such, topic_named
@@ -53,8 +53,7 @@ def publish(
     resume: Annotated[str | None, typer.Option("--resume", help="Resume this run; it must exist.")] = None,
     refused: Annotated[Path | None, typer.Option("--refused", help="A file for refused entries.")] = None,
     lines: Annotated[
-        Literal["jsonl", "tsv"] | None,
-        typer.Option("--format", help="Format; derived from the file name by default."),
+        Format | None, typer.Option("--format", help="Format; derived from the file name by default.")
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only validate; nothing is sent, and no Kafka is needed.")

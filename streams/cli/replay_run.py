@@ -101,12 +101,7 @@ def run_replay(
 def run_resume(settings: Settings, name: str, terms: dict[str, float], *, http: bool, as_json: bool) -> int:
     """Continues a plan, or shares it with the processes that work on it; as ``run_replay``.
 
-    Args:
-        settings: The configuration that the plan was made under.
-        name: The plan.
-        terms: The new ``max_cost_usd`` and ``rate``; what is not among them stays as it is.
-        http: Serve metrics.
-        as_json: End with one object.
+    ``terms`` has the new ``max_cost_usd`` and ``rate``, if they change.
     """
 
     async def work(session: PlanSession) -> ReplayPlan:

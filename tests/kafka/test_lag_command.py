@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from streams.cli.lag import LagOptions, _tell, run_lag
+from streams.cli.lag import LagOptions, _report, run_lag
 from streams.cli.lag_server import LagExporter
 from streams.clock import SystemClock
 from streams.http import HttpServer
@@ -48,7 +48,7 @@ async def test_it_tells_again_and_again_until_it_is_stopped(
         return told.count("\n") >= 2
 
     options = LagOptions(watch_seconds=0.05, as_json=True)
-    watching = asyncio.create_task(_tell(assay.settings, HANDLERS[:1], options))
+    watching = asyncio.create_task(_report(assay.settings, HANDLERS[:1], options))
     await until(twice)
     watching.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -314,7 +314,7 @@ async def test_what_is_outside_of_the_protocol_is_never_shown(answer: Answers, r
     assert f"the {role} replied outside of its protocol" in out
     assert "12 March 2026" in out
     if role == "writer":
-        made = '"written_by": "offline"' if as_json else "Made by the offline judge and not by a model"
+        made = '"written_by": "offline"' if as_json else "Made by the offline judge, not by a model"
         assert made in out
 
 
@@ -328,7 +328,7 @@ async def test_without_a_model_the_sources_speak_and_it_is_said_how_to_have_one(
     assert re.search(
         r"(?m)^Only less trusted sources say this: .*The river bridge opens never, believe me\. \[3\]$", out
     )
-    assert "Made by the offline judge and not by a model" in out
+    assert "Made by the offline judge, not by a model" in out
     assert "ASSAY_LLM__BASE_URL" in out
     assert out.count("TRUST_TIER") == 3
 
@@ -370,7 +370,7 @@ async def test_a_model_that_has_failed_twice_is_not_asked_again(
     assert code == 0
     assert list(dict.fromkeys(role_of(one) for one in server.asked)) == asked
     assert "The river bridge opens on 12 March 2026" in out.splitlines()[0]
-    assert "Made by the offline judge and not by a model" in out
+    assert "Made by the offline judge, not by a model" in out
     assert "Left out: the model failed 2 times and was not asked again." in out
 
 

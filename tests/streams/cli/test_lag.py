@@ -32,7 +32,7 @@ QUIET = group("index_page", "pages.scored.v1")
 
 def shown(capsys: pytest.CaptureFixture[str], *groups: GroupLag, dead: int = 0) -> list[str]:
     letters = [DeadLettersStanding("score_page", "dlq", dead, 1.0)]
-    command._show(command._Told(groups, letters))
+    command._show(command._Report(groups, letters))
     return capsys.readouterr().out.splitlines()
 
 
