@@ -27,7 +27,7 @@ from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitterFactory, committers
 from streams.pipeline.drain import DrainDetector, high_watermarks
 from streams.pipeline.group import ConsumerGroup, Subscription, subscriptions
-from streams.pipeline.handler_runner import Chance, HandlerRunner, Services, retry_of
+from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
 from streams.pipeline.health import Health, HealthReport
 from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
@@ -35,6 +35,7 @@ from streams.pipeline.processor import RecordProcessor
 from streams.process import installed_version
 from streams.query.engine import QueryEngine
 from streams.query.route import QueryRoute
+from streams.resilience.backoff import Chance
 from streams.services import LiveServices
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
@@ -205,7 +206,7 @@ class Application:
                 self._clock,
                 observer,
                 breaker,
-                lambda its, held, of: self.shares.told(its.handler.name, its.topic, held, of),
+                lambda its, held, of: self.shares.on_assignment(its.handler.name, its.topic, held, of),
             )
             for subscription in subscriptions(handler)
         ]

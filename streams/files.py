@@ -1,4 +1,4 @@
-"""Files and locks of one machine: locks by key, private files, and versioned SQLite files.
+"""Files and locks of one machine: locks by key, private files, and versioned SQLite files in a thread of their own.
 
 A SQLite schema is a list of steps. Step n turns a file of version n - 1 (``user_version``) into one of version n, and a
 new file goes through all steps. A released step never changes. Files from before versions were counted have version 0
@@ -11,9 +11,12 @@ import asyncio
 import contextlib
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal, ParamSpec, TypeVar
 
 import structlog
 
@@ -126,3 +129,70 @@ def refuse_newer(database: sqlite3.Connection, steps: Steps, variable: str) -> i
             f"install that version again, or name another file with {variable}"
         )
     return int(version)
+
+
+_OPENING_PAUSE_SECONDS = 0.05
+"""Pause between attempts to open a file that another process is just creating."""
+Arguments = ParamSpec("Arguments")
+T = TypeVar("T")
+
+
+class SqliteThread:
+    """One thread that does all work on a database, in the order of the calls."""
+
+    def __init__(self, name: str) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+
+    async def run(self, work: Callable[Arguments, T], *args: Arguments.args, **kwargs: Arguments.kwargs) -> T:
+        """Does the work in the thread. Work that was handed over is finished even if the caller is cancelled."""
+        running = asyncio.get_running_loop().run_in_executor(self._executor, lambda: work(*args, **kwargs))
+        return await asyncio.shield(running)
+
+    async def aclose(self, close: Callable[[], None]) -> None:
+        """Calls ``close`` after all work that was handed over, then ends the thread."""
+        await self.run(close)
+        self._executor.shutdown(wait=False)
+
+
+def open_database(
+    path: Path | None, steps: Steps, variable: str, synchronous: Literal["FULL", "NORMAL"], locked_seconds: float
+) -> sqlite3.Connection:
+    """Opens a private file in WAL mode with the schema of this Assay, creating or upgrading it.
+
+    Processes that open a new file at the same time wait for each other. SQLite itself does not wait while a file gets
+    its write-ahead log, whatever its timeout is.
+
+    Args:
+        path: The file; None for a database in memory.
+        steps: The schema.
+        variable: The environment variable that names the file.
+        synchronous: FULL if a commit must survive a power cut.
+        locked_seconds: How long to wait for another process's lock.
+
+    Raises:
+        OSError, sqlite3.Error: The file can't be created, read or written.
+        NewerFileError: The file is of a later version; it was not changed.
+    """
+    if path is not None:
+        make_private_file(path)
+    # Without an isolation level sqlite3 begins no transactions by itself; ``transaction`` does.
+    database = sqlite3.connect(
+        path or ":memory:", check_same_thread=False, timeout=locked_seconds, isolation_level=None
+    )
+    until = time.monotonic() + locked_seconds
+    try:
+        while True:
+            try:
+                refuse_newer(database, steps, variable)
+                database.execute("PRAGMA journal_mode = WAL")
+                database.execute(f"PRAGMA synchronous = {synchronous}")
+                upgrade(database, steps, variable, path)
+            except sqlite3.OperationalError as error:
+                if time.monotonic() >= until or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                time.sleep(_OPENING_PAUSE_SECONDS)
+            else:
+                return database
+    except sqlite3.Error:
+        database.close()
+        raise

@@ -50,6 +50,7 @@ class LiveServices:
         self._journal = journal
         self._metrics = metrics
         self._tracer = tracer or NoTracer()
+        self._llm_observer = LlmObserver(metrics, tracer)
         self._fetcher: FetchWorker | None = None
         self._indexer: IndexWorker | None = None
         self._utterances: IndexWorker | None = None
@@ -112,11 +113,11 @@ class LiveServices:
         settings = self._settings
         if settings.llm.offline:
             reply = answer_offline(need)
-            LlmObserver(self._metrics).offline(need.task, reply.call.outcome)
+            self._llm_observer.offline(need.task, reply.call.outcome)
             return reply
         gateway = self._open_gateway()
         if isinstance(gateway, str):
-            LlmObserver(self._metrics).unavailable(need.task, self._models.get(need.task, ""), "settings")
+            self._llm_observer.unavailable(need.task, self._models.get(need.task, ""), "settings")
             return ModelUnavailable(gateway, cause=gateway)
         return await gateway.answer(need)
 
@@ -130,13 +131,11 @@ class LiveServices:
                 self._gateway = Gateway(
                     settings.llm,
                     settings.models,
-                    self._models,
                     self.shares,
                     SystemClock(),
                     random.random,
-                    self._metrics,
+                    self._llm_observer,
                     self._journal,
-                    self._tracer,
                 )
             except GatewaySettingsError as error:
                 return str(error)

@@ -1,21 +1,30 @@
-"""Draws what each dashboard shows of the scene: the same expressions, asked of a real Prometheus.
+"""Draws the pictures of the documentation into ``docs/pictures``, or into another folder.
 
-    python -m tools.pictures [FOLDER]
+    python -m tools.pictures [FOLDER]          # <dashboard>.png: the panels' expressions on a real Prometheus
+    python -m tools.pictures --demo [FOLDER]   # demo.svg: a part of what `assay demo --once` prints
 
-Out: ``docs/pictures/<dashboard>.png``, or files in another folder. Needs Prometheus, and the extra ``bench``.
+The dashboards need Prometheus and the extra ``bench``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
 import math
+import re
 import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
+from rich.console import Console
+from rich.terminal_theme import SVG_EXPORT_THEME
+from rich.text import Text
+
+from streams.cli.commands import run_command_line
 from streams.generate.grafana import dashboards
 from streams.generate.panels import Dashboard, Panel, Query
 from streams.telemetry.setup import configure_logs
@@ -34,7 +43,30 @@ MOST_LABELS, MOST_PANELS = 6, 24
 """Of the handlers the first four: the others have the same panels."""
 COLOURS = ("#3b6fb6", "#d1773a", "#4a9a6a", "#a2528f", "#8a8a3c", "#5aa9b5", "#b5484f", "#6d6d74")
 
+SHOWN = ("How far can", "tier A", "tier C", "Does what came back", "“events in Aarhus today”")
+"""The paragraphs of the demonstration that its picture has, by how they begin."""
+DEMO_COLUMNS = 110
+
 Series = list[tuple[str, dict[int, float]]]
+
+
+def demonstration(folder: Path = PICTURES) -> None:
+    """Runs the demonstration and draws a part of what it prints."""
+    run = Console(record=True, file=io.StringIO(), width=DEMO_COLUMNS, color_system="truecolor", highlight=False)
+    with patch("streams.cli.demo.Console", return_value=run):
+        status = run_command_line(["demo", "--once"])
+    if status != 0:
+        raise SystemExit(status)
+    shown = run.export_text(styles=True).rstrip()
+    drawn = Console(record=True, file=io.StringIO(), width=DEMO_COLUMNS, color_system="truecolor", highlight=False)
+    for paragraph in [*re.split(r"\n\s*\n", shown), shown.rpartition("\n")[2]]:
+        text = Text.from_ansi(paragraph)
+        if text.plain.startswith(SHOWN) or paragraph == shown.rpartition("\n")[2]:
+            drawn.print(text, end="\n\n")
+    folder.mkdir(parents=True, exist_ok=True)
+    picture = drawn.export_svg(title="make demo", theme=SVG_EXPORT_THEME)
+    # A picture loads no font from another host.
+    (folder / "demo.svg").write_text(re.sub(r"@font-face \{.*?\}\n", "", picture, flags=re.DOTALL), "utf-8")
 
 
 def main(folder: Path = PICTURES) -> None:
@@ -188,4 +220,5 @@ def _shrink(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*(Path(argument) for argument in sys.argv[1:2]))
+    arguments = [argument for argument in sys.argv[1:] if argument != "--demo"]
+    (main if arguments == sys.argv[1:] else demonstration)(*map(Path, arguments[:1]))

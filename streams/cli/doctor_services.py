@@ -22,14 +22,14 @@ from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDamagedError, IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
 from streams.index.qdrant import QdrantStore
 from streams.index.settings import IndexSettings
-from streams.llm.checks import remarks_on
+from streams.llm.checks import checks_of_models
 from streams.llm.client import OPENAI
 from streams.llm.journal import JournalError
 from streams.llm.settings import LlmSettings
-from streams.llm.sqlite_journal import make_store
+from streams.llm.sqlite_journal import make_journal
 from streams.query.access import application_url
 from streams.settings import HttpSettings, Settings
-from streams.telemetry.metric_defs import INDEX_DOCUMENTS, INDEX_POINTS
+from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 
 _SECONDS = 4.0
@@ -102,9 +102,9 @@ def _told(text: str) -> StoreCounts | None:
     documents: dict[str, int] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            if sample.name == INDEX_POINTS.name:
+            if sample.name == Metrics.index_points.name:
                 points = int(sample.value)
-            elif sample.name == INDEX_DOCUMENTS.name:
+            elif sample.name == Metrics.index_documents.name:
                 documents[sample.labels.get("tier", "")] = int(sample.value)
     return None if points is None else StoreCounts(points, documents)
 
@@ -136,9 +136,9 @@ def check_models(settings: Settings, ask: bool) -> Iterator[Finding]:
         ask: Also ask the server for its list of models.
     """
     names = {handler.name: settings.model_of(handler.name) for handler in HANDLERS if handler.asks_models}
-    for remark in remarks_on(settings.llm, settings.models, names):
-        state: State = "ok" if remark.state == "note" else remark.state
-        yield Finding(remark.what, state, remark.detail, remark.todo)
+    for check in checks_of_models(settings.llm, settings.models, names):
+        state: State = "ok" if check.state == "note" else check.state
+        yield Finding(check.what, state, check.detail, check.todo)
     if settings.llm.offline:
         return
     yield from _journal(settings.llm)
@@ -179,15 +179,15 @@ def _journal(llm: LlmSettings) -> Iterator[Finding]:
 
 async def _spent_today(llm: LlmSettings) -> float:
     """The day's costs of all replicas. Raises JournalError where nobody can tell."""
-    store = make_store(llm.cache_path, llm.redis_url.get_secret_value())
+    journal = make_journal(llm)
     try:
         async with asyncio.timeout(_MODEL_SECONDS):
-            _, total = await store.book(SystemClock().now().date().isoformat(), 0.0, None)
+            _, total = await journal.book(SystemClock().now().date().isoformat(), 0.0, None)
             return total
     except TimeoutError:
         raise JournalError(f"no answer within {_MODEL_SECONDS:g} s") from None
     finally:
-        await store.aclose()
+        await journal.aclose()
 
 
 async def _listed(llm: LlmSettings, models: Collection[str]) -> Finding:

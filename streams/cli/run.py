@@ -26,7 +26,7 @@ from streams.cli.output import tell
 from streams.http import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics
-from streams.llm.checks import remarks_on
+from streams.llm.checks import checks_of_models
 from streams.process import freeze_gc, watchdog
 from streams.settings import Settings
 from streams.telemetry.setup import configure_logs
@@ -96,9 +96,9 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
         return 0, False
     application = Application(settings, handlers)
     judged = {handler.name: settings.model_of(handler.name) for handler in handlers if handler.asks_models}
-    for remark in remarks_on(settings.llm, settings.models, judged):
-        if remark.state != "ok":
-            log.warning(remark.sentence)
+    for check in checks_of_models(settings.llm, settings.models, judged):
+        if check.state != "ok":
+            log.warning(check.sentence)
     await application.open_index()
     # A loop that stands still for a session's time has lost its partitions already.
     async with (

@@ -30,7 +30,7 @@ from streams.cli.top_workers import Worker, WorkerAddressError, look_at, quantil
 from streams.clock import SystemClock
 from streams.kafka.lag import GroupLag, read_lags
 from streams.settings import Settings
-from streams.telemetry import metric_defs as defs
+from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
 
 NARROW = 80
@@ -309,40 +309,40 @@ def make_view(settings: Settings, workers: Sequence[Worker], lags: Sequence[Grou
     ready = [worker for worker in workers if not worker.problem]
     budget = settings.llm.budget_usd_per_day
     # Each worker tells of the same purse, as it was when it last looked.
-    left = min((left for worker in ready for _, left in worker.now(defs.LLM_BUDGET_LEFT.name)), default=None)
+    left = min((left for worker in ready for _, left in worker.now(Metrics.llm_budget_left_usd.name)), default=None)
     return View(
         at=SystemClock().now().isoformat(timespec="seconds"),
         rows=tuple(_row(handler, ready, [lag for lag in lags if lag.handler == handler.name]) for handler in HANDLERS),
         workers=len(ready),
         worker_problems={worker.url: worker.problem for worker in workers if worker.problem},
         kafka_problem=problem,
-        cost_usd=total(ready, defs.LLM_COST),
+        cost_usd=total(ready, Metrics.llm_cost_usd_total),
         cost_today_usd=None if left is None or budget is None else max(0.0, budget - left),
         budget_usd=budget,
         models_left_alone=tuple(
-            sorted(its["model"] for w in ready for its, on in w.now(defs.LLM_BREAKER_OPEN.name) if on)
+            sorted(its["model"] for w in ready for its, on in w.now(Metrics.llm_breaker_open.name) if on)
         ),
     )
 
 
 def _row(handler: Handler, workers: Sequence[Worker], lags: Sequence[GroupLag]) -> Row:
     name = handler.name
-    median, most = quantiles(workers, defs.EVENT_AGE, (0.5, 0.99), handler=name)
-    here = [worker for worker in workers if any(True for _ in worker.now(defs.HANDLER_IN_FLIGHT.name, handler=name))]
+    median, most = quantiles(workers, Metrics.event_age_seconds, (0.5, 0.99), handler=name)
+    here = [worker for worker in workers if any(True for _ in worker.now(Metrics.handler_in_flight.name, handler=name))]
     return Row(
         handler=name,
-        rate_per_second=rate(here, defs.HANDLER_EVENTS, handler=name),
+        rate_per_second=rate(here, Metrics.handler_events_total, handler=name),
         lag_records=sum(lag.records for lag in lags) if lags else None,
         lag_seconds=max(max(0.0, lag.seconds - lag.delay_seconds) for lag in lags) if lags else None,
         members=next((lag.members for lag in lags if not lag.delay_seconds), None),
         age_p50_seconds=median,
         age_p99_seconds=most,
         slo_seconds=handler.slo_seconds,
-        in_flight=total(workers, defs.HANDLER_IN_FLIGHT, handler=name),
-        retries=total(workers, defs.RETRIES, handler=name) or (0.0 if here else None),
-        dead=total(workers, defs.DEAD_EVENTS, handler=name) or (0.0 if here else None),
-        cost_usd=total(workers, defs.LLM_COST, task=name),
-        breaker_open=bool(total(workers, defs.BREAKER_OPEN, handler=name)),
+        in_flight=total(workers, Metrics.handler_in_flight, handler=name),
+        retries=total(workers, Metrics.retries_total, handler=name) or (0.0 if here else None),
+        dead=total(workers, Metrics.dead_events_total, handler=name) or (0.0 if here else None),
+        cost_usd=total(workers, Metrics.llm_cost_usd_total, task=name),
+        breaker_open=bool(total(workers, Metrics.breaker_open, handler=name)),
     )
 
 

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.telemetry import metric_defs as defs
-from streams.telemetry.metric_defs import MetricDef
+from streams.telemetry.metrics import MetricDef, Metrics
 
 _SECONDS = 4.0
 _WINDOW_SECONDS = 30.0
@@ -24,15 +23,15 @@ _WINDOW_SECONDS = 30.0
 _LARGEST_BYTES = 16 * 1024 * 1024
 _LARGEST_VALUE = 1e18
 _READ = {
-    defs.HANDLER_EVENTS.name: ("handler",),
-    f"{defs.EVENT_AGE.name}_bucket": ("handler", "le"),
-    defs.HANDLER_IN_FLIGHT.name: ("handler",),
-    defs.RETRIES.name: ("handler",),
-    defs.DEAD_EVENTS.name: ("handler",),
-    defs.BREAKER_OPEN.name: ("handler",),
-    defs.LLM_COST.name: ("task",),
-    defs.LLM_BREAKER_OPEN.name: ("model",),
-    defs.LLM_BUDGET_LEFT.name: (),
+    Metrics.handler_events_total.name: ("handler",),
+    f"{Metrics.event_age_seconds.name}_bucket": ("handler", "le"),
+    Metrics.handler_in_flight.name: ("handler",),
+    Metrics.retries_total.name: ("handler",),
+    Metrics.dead_events_total.name: ("handler",),
+    Metrics.breaker_open.name: ("handler",),
+    Metrics.llm_cost_usd_total.name: ("task",),
+    Metrics.llm_breaker_open.name: ("model",),
+    Metrics.llm_budget_left_usd.name: (),
 }
 """What is shown, and the labels it is found by; a worker of another version may well have other labels beside them."""
 

@@ -1,11 +1,11 @@
-"""Pages that were fetched for a query, kept by (query, canonical URL): a redelivery fetches nothing twice (R-070).
+"""Caches fetched pages by (query, canonical URL), so a redelivered record fetches nothing twice (R-070).
 
-A page whose server names its version is kept for longer than it is believed: whoever wants it then, or for another
-query, asks whether it has changed and has the body from here where it has not. Files of rules are kept here too.
+A page with a version (ETag, Last-Modified) stays in the cache after it has expired. A later fetch, or one for another
+query, asks the server whether the page has changed and takes an unchanged body from here. The cache also stores
+robots.txt.
 
-SQLite in WAL mode, in a thread of its own: what a cancelled task has begun there ends before the next thing starts.
-Losing the file costs fetches and nothing else, so while it can't be opened or written memory takes its place, with a
-warning, and the file is tried again later.
+Losing the file costs only fetches. If it can't be opened or written, the cache logs a warning, uses memory, and tries
+the file again later.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import asyncio
 import contextlib
 import sqlite3
 import zlib
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -27,7 +26,7 @@ from schemas.event import derive_id
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.clock import Clock
 from streams.fetch.settings import FetchSettings
-from streams.files import Steps, make_private_file, refuse_newer, upgrade
+from streams.files import SqliteThread, Steps, open_database, transaction
 
 log = structlog.get_logger(__name__)
 
@@ -42,17 +41,17 @@ LASTING = frozenset(
         FetchFailure.TOO_MANY_REDIRECTS,
     )
 )
-"""Refusals that are likely to stand; what may pass is asked for again."""
+"""Refusals that are likely to last; others are not cached."""
 
 ROBOTS = "\x00robots.txt"
-"""Stands in the place of a query for files of rules; no query holds a NUL character."""
+"""The query of a robots.txt; no real query contains a NUL character."""
 
 _UNREADABLE = (zlib.error, ValueError, TypeError, OverflowError)
-"""What a row raises that is damaged, or of another version of Assay. It counts as none, and is written over."""
+"""Errors of a row that is damaged or of another version of Assay. The row counts as missing and is overwritten."""
 
 STEPS: Steps = (
     (
-        # The table of early versions, which did not keep what a server calls the version of a page.
+        # The table of early versions, which did not store the version of a page.
         "DROP TABLE IF EXISTS fetched",
         """
         CREATE TABLE IF NOT EXISTS fetches (
@@ -65,15 +64,21 @@ STEPS: Steps = (
         "CREATE INDEX IF NOT EXISTS fetches_by_place ON fetches (final_url, fetched_at)",
     ),
 )
-"""The schema: a step may drop pages, which are then fetched again."""
+"""The schema. A step may drop pages, which are then fetched again."""
 _BUSY_SECONDS = 2.0
-"""How long another process's lock is waited for. All that is asked of the cache waits with it."""
-_PAGE = "final_url, status, content_type, fetched_at, body"
+"""How long to wait for another process's lock, which blocks all calls of the cache."""
+_FRESH = """
+SELECT final_url, status, content_type, fetched_at, body, reason, detail FROM fetches WHERE key = ? AND expires > ?
+"""
+_VERSIONED = """
+SELECT final_url, status, content_type, fetched_at, body, etag, last_modified FROM fetches
+WHERE final_url = ? AND kept_until > ? AND (etag <> '' OR last_modified <> '') ORDER BY fetched_at DESC LIMIT 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a server calls the version of a page that it sent; "" where it said nothing."""
+    """The version of a page in the server's headers; "" for a missing header."""
 
     etag: str = ""
     last_modified: str = ""
@@ -91,62 +96,42 @@ class Versioned:
 
 
 class FetchCache:
-    """Fetched pages by query and address."""
+    """Fetched pages by query and address. The first call opens the file."""
 
     def __init__(self, settings: FetchSettings, clock: Clock) -> None:
-        """Opens nothing yet."""
         self._settings = settings
         self._clock = clock
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="fetch-cache")
+        self._thread = SqliteThread("fetch-cache")
         self._file: sqlite3.Connection | None = None
         self._memory: sqlite3.Connection | None = None
         self._reads_from = self._writes_from = 0.0
 
     async def get(self, query: str, canonical: str) -> FetchedPage | FetchRefused | None:
-        """What was fetched for a query from an address, with the address as its ``url``; None where nothing is kept."""
-        now = self._clock.now().timestamp()
-        key = _key(query, canonical)
+        """The result of an earlier fetch for the query, with the address as its ``url``, or None."""
+        values = _key(query, canonical), self._clock.now().timestamp()
 
-        def read(database: sqlite3.Connection) -> FetchedPage | FetchRefused | None:
-            row = database.execute(
-                f"SELECT {_PAGE}, reason, detail FROM fetches WHERE key = ? AND expires > ?",  # noqa: S608 - no input
-                (key, now),
-            ).fetchone()
-            if row is None:
-                return None
+        def parse(row: Sequence[Any]) -> FetchedPage | FetchRefused:
             *page, reason, detail = row
-            with contextlib.suppress(*_UNREADABLE):
-                if reason is not None:
-                    return FetchRefused(canonical, FetchFailure(reason), str(detail))
-                return _page(canonical, *page)
-            return None
+            if reason is not None:
+                return FetchRefused(canonical, FetchFailure(reason), str(detail))
+            return _page(canonical, *page)
 
-        return await self._do(read)
+        return await self._thread.run(self._run, lambda database: _first(database, _FRESH, values, parse))
 
     async def version_of(self, url: str) -> Versioned | None:
-        """The latest page that came from a place (after redirects) under a version, for whatever query."""
-        now = self._clock.now().timestamp()
+        """The latest page with a version from a URL after redirects, for any query."""
+        values = url, self._clock.now().timestamp()
 
-        def read(database: sqlite3.Connection) -> Versioned | None:
-            row = database.execute(
-                f"SELECT {_PAGE}, etag, last_modified FROM fetches "  # noqa: S608 - no input
-                "WHERE final_url = ? AND kept_until > ? AND (etag <> '' OR last_modified <> '') "
-                "ORDER BY fetched_at DESC LIMIT 1",
-                (url, now),
-            ).fetchone()
-            if row is None:
-                return None
+        def parse(row: Sequence[Any]) -> Versioned:
             *page, etag, last_modified = row
-            with contextlib.suppress(*_UNREADABLE):
-                return Versioned(_page(url, *page), Version(etag, last_modified))
-            return None
+            return Versioned(_page(url, *page), Version(etag, last_modified))
 
-        return await self._do(read)
+        return await self._thread.run(self._run, lambda database: _first(database, _VERSIONED, values, parse))
 
     async def put(
         self, query: str, canonical: str, result: FetchedPage | FetchRefused, version: Version | None = None
     ) -> None:
-        """Keeps a page, or a refusal that is likely to stand."""
+        """Stores a page or a lasting refusal."""
         settings = self._settings
         now = self._clock.now().timestamp()
         key = _key(query, canonical)
@@ -169,7 +154,7 @@ class FetchCache:
             )  # fmt: skip
 
         def write(database: sqlite3.Connection) -> bool:
-            with database:
+            with transaction(database):
                 database.execute("INSERT OR REPLACE INTO fetches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
                 database.execute("DELETE FROM fetches WHERE kept_until <= ?", (now,))
                 [(held,)] = database.execute("SELECT coalesce(sum(size), 0) FROM fetches").fetchall()
@@ -182,26 +167,22 @@ class FetchCache:
                     held -= oldest[1]
             return True
 
-        await self._do(write, writes=True)
+        await self._thread.run(self._run, write, writes=True)
 
     async def aclose(self) -> None:
-        """Closes the file, after what is under way."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
-        self._thread.shutdown(wait=False)
+        """Closes the file after the work that was handed over."""
+        await self._thread.aclose(self._close)
 
-    async def _do(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work, writes)
+    def _run(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
+        """Does the work in the file; in memory if that fails or finds nothing. Runs in the thread.
 
-    def _run(self, work: Callable[[sqlite3.Connection], T], writes: bool) -> T:
-        """Does one thing with the file; what it fails at or does not know, with memory. Runs in the thread.
-
-        A file that failed is left alone for a while: a full disk and another process's lock pass. A file that can't be
-        written is read on.
+        A failed file is not used for a while, because a full disk or another process's lock may pass. A file that can't
+        be written is still read.
         """
         path = self._settings.cache_path
         if path is not None and self._clock.monotonic() >= (self._writes_from if writes else self._reads_from):
             try:
-                self._file = self._file or _open(path)
+                self._file = self._file or _opened(path)
                 found = work(self._file)
             except (OSError, sqlite3.Error) as error:
                 self._writes_from = self._clock.monotonic() + self._settings.cache_rest_seconds
@@ -212,7 +193,7 @@ class FetchCache:
             else:
                 if found is not None or self._memory is None:
                     return found
-        self._memory = self._memory or _connect(":memory:")
+        self._memory = self._memory or _opened(None)
         return work(self._memory)
 
     def _close(self) -> None:
@@ -227,22 +208,18 @@ class FetchCache:
                 database.close()
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    make_private_file(path)
-    return _connect(str(path))
+def _opened(path: Path | None) -> sqlite3.Connection:
+    return open_database(path, STEPS, VARIABLE, "NORMAL", _BUSY_SECONDS)
 
 
-def _connect(path: str) -> sqlite3.Connection:
-    database = sqlite3.connect(path, check_same_thread=False, timeout=_BUSY_SECONDS)
-    try:
-        refuse_newer(database, STEPS, VARIABLE)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-        upgrade(database, STEPS, VARIABLE, path)
-    except sqlite3.Error:
-        database.close()
-        raise
-    return database
+def _first(
+    database: sqlite3.Connection, query: str, values: tuple[str, float], parse: Callable[[Sequence[Any]], T]
+) -> T | None:
+    """The first row of a query, parsed; None without a row or with an unreadable one."""
+    row = database.execute(query, values).fetchone()
+    with contextlib.suppress(*_UNREADABLE):
+        return None if row is None else parse(row)
+    return None
 
 
 def _page(url: str, final_url: str, status: int, content_type: str, fetched_at: str, body: bytes) -> FetchedPage:

@@ -1,19 +1,20 @@
-"""The one module that speaks HTTP: a checked target in, a bounded response out, or why there is none.
+"""Sends one HTTP request to a checked target and returns a bounded response or a refusal.
 
-It sits on httpx's transport and not on its client: a transport follows no redirects, keeps no cookies and reads no
-proxy from the environment. Connections go to the address that the guard checked, under the name that was asked for
-(Host header, SNI and certificate), and are not kept, since two names may share an address but never a connection.
+The client uses httpx's transport, which follows no redirects, keeps no cookies and reads no proxy from the environment.
+It connects to the address that the guard checked, with the requested name in the Host header, SNI and certificate.
+Connections are not reused: two names may share an address but never a connection.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
+from urllib.parse import urljoin
 
 import httpx
 
@@ -22,25 +23,27 @@ from schemas.replies import FetchFailure, FetchRefused
 from streams.clock import Clock
 from streams.fetch.cache import Version
 from streams.fetch.guard import Admitted
-from streams.fetch.headers import media_type
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
 
 _PLACES_TRIED = 3
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,256}"')
+_HTTP_DATE = re.compile(r"[A-Za-z]{3}, [0-9]{2} [A-Za-z]{3} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT")
 _UNPACKED = frozenset(("gzip", "x-gzip", "deflate"))
 _PACKINGS = _UNPACKED | {"br", "zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"}
-"""Content codings (IANA). Servers also name charsets and made-up things there, which mean nothing to browsers."""
+"""Content codings (IANA). Like browsers, the client ignores other values, such as charsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response, as far as it was wanted.
+    """A response.
 
     Attributes:
         status: HTTP status.
-        headers: Names lower-case; of a repeated header the last; ``content-type`` cut to ``MAX_CONTENT_TYPE``.
-        body: Unpacked; empty unless the status is 2xx.
-        latency: Seconds until the head was there.
+        headers: Lower-case names; the last of a repeated header; ``content-type`` cut to ``MAX_CONTENT_TYPE``.
+        body: Decoded; empty unless the status is 2xx.
+        latency: Seconds until the head arrived.
     """
 
     status: int
@@ -48,16 +51,38 @@ class Response:
     body: bytes
     latency: float
 
+    @property
+    def ok(self) -> bool:
+        """Whether the status is 2xx."""
+        return 200 <= self.status < 300
+
+    def location(self, url: str) -> str | None:
+        """The target of a redirect from ``url``, not checked; None if the response is not a redirect."""
+        said = self.headers.get("location", "")
+        if self.status not in _REDIRECTS or not said:
+            return None
+        try:
+            return urljoin(url, said)
+        except ValueError:
+            return said
+
+    def version(self) -> Version:
+        """The version that the response names. Other text is ignored, because it would be sent back."""
+        etag, last_modified = self.headers.get("etag", ""), self.headers.get("last-modified", "")
+        return Version(
+            etag if _ENTITY_TAG.fullmatch(etag) else "", last_modified if _HTTP_DATE.fullmatch(last_modified) else ""
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Accepts:
-    """What a caller takes.
+    """The responses that a caller accepts.
 
     Attributes:
         types: Media types; None for any.
-        max_bytes: Of the body, as sent and unpacked.
-        cut: Whether a longer body is cut, or else refused.
-        unless: The version that is at hand already; the answer may be that there is no other (304).
+        max_bytes: Size of the body, both as sent and decoded.
+        cut: Whether a longer body is cut; else it is refused.
+        unless: The version in the cache; the server may answer 304 (not modified).
     """
 
     types: tuple[str, ...] | None
@@ -70,13 +95,7 @@ class FetchClient:
     """Sends single GET requests to admitted places. Use with ``async with``, or call ``aclose``."""
 
     def __init__(self, settings: FetchSettings, clock: Clock, verify: ssl.SSLContext | None = None) -> None:
-        """Opens nothing yet.
-
-        Args:
-            settings: Limits and the name we go by.
-            clock: For the latency.
-            verify: Certificates to trust; None for those of the certifi bundle.
-        """
+        """Opens no connection yet. ``verify`` None trusts the certifi bundle."""
         self._settings = settings
         self._clock = clock
         self._requests = asyncio.Semaphore(settings.parallel)
@@ -89,20 +108,18 @@ class FetchClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Closes what is open."""
+        """Closes the connections."""
         await self._transport.aclose()
 
     async def get(self, admitted: Admitted, wanted: Accepts) -> Response | FetchRefused:
-        """One GET request, no redirect followed. Network trouble is a refusal; cancellation passes through.
+        """Sends one GET request and follows no redirect. Network errors are refusals; cancellation passes through.
 
-        Refusals are ``UNREACHABLE``, ``TIMEOUT``, ``TOO_LARGE`` and ``NOT_HTML`` (a media type or packing that was
-        not asked for).
+        Refusals are ``UNREACHABLE``, ``TIMEOUT``, ``TOO_LARGE`` and ``NOT_HTML`` (a media type or coding that was
+        not requested).
         """
         url = admitted.target.url
         refused = FetchRefused(url, FetchFailure.UNREACHABLE)
@@ -112,9 +129,9 @@ class FetchClient:
                     async with asyncio.timeout(self._settings.total_seconds):
                         return await self._exchange(admitted.target, place, wanted)
                 except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                    refused = FetchRefused(url, _failure_of(error), _describe(error))
+                    refused = _refused(url, error)
                 except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError, zlib.error) as error:
-                    return FetchRefused(url, _failure_of(error), _describe(error))
+                    return _refused(url, error)
         return refused
 
     async def _exchange(self, target: Target, place: tuple[str, int], wanted: Accepts) -> Response | FetchRefused:
@@ -136,7 +153,7 @@ class FetchClient:
             if body is None:
                 return FetchRefused(target.url, FetchFailure.TOO_LARGE, f"more than {wanted.max_bytes} bytes")
             if unpack.broke_off and headers.keys().isdisjoint(("content-length", "transfer-encoding")):
-                # Only the packing can tell here that the connection has ended too early.
+                # Without these headers only the coding shows that the connection ended too early.
                 return FetchRefused(target.url, FetchFailure.UNREACHABLE, "the body breaks off")
             return Response(response.status_code, headers, body, latency)
         finally:
@@ -167,14 +184,14 @@ class FetchClient:
 
 
 def _packings(content_encoding: str) -> list[str]:
-    """How a body is packed, first to last."""
+    """The codings of a body, in the order in which they were applied."""
     return [name for part in content_encoding.split(",") if (name := part.strip().lower()) in _PACKINGS]
 
 
 def _why_not_wanted(
     headers: Mapping[str, str], packings: list[str], wanted: Accepts
 ) -> tuple[FetchFailure, str] | None:
-    kind = media_type(headers.get("content-type", ""))
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if wanted.types is not None and kind and kind not in wanted.types:
         return FetchFailure.NOT_HTML, kind[:80]
     if len(packings) > 1 or not _UNPACKED.issuperset(packings):
@@ -186,7 +203,7 @@ def _why_not_wanted(
 
 
 async def _read(response: httpx.Response, wanted: Accepts, unpack: _Unpack) -> bytes | None:
-    """The unpacked body; None where it is too large. Stops reading as soon as that is known."""
+    """The decoded body; None if it is too large. Stops reading as soon as that is known."""
     body = bytearray()
     on_the_wire = 0
     async for chunk in response.aiter_raw():
@@ -198,7 +215,7 @@ async def _read(response: httpx.Response, wanted: Accepts, unpack: _Unpack) -> b
 
 
 class _Unpack:
-    """Unpacks piece by piece and never more than there is room for: a small body may unpack to gigabytes."""
+    """Decodes in pieces and never above the limit: a small body may decode to gigabytes."""
 
     def __init__(self, packing: str) -> None:
         self._packing = packing
@@ -214,7 +231,7 @@ class _Unpack:
             out += self._inflate.decompress(data, room - len(out))
             if not self._inflate.eof:
                 break
-            # A gzip body may have several members; what follows the last one is padding.
+            # A gzip body may have several members; data after the last one is padding.
             data = self._inflate.unused_data
             if not data.startswith(b"\x1f\x8b"):
                 break
@@ -223,20 +240,17 @@ class _Unpack:
 
     @property
     def broke_off(self) -> bool:
-        """Whether something was begun that has no end."""
+        """Whether the coded data is incomplete."""
         return self._inflate is not None and not self._inflate.eof
 
     def _window_bits(self, data: bytes) -> int:
         if self._packing != "deflate":
             return zlib.MAX_WBITS | 16
-        # Some servers send raw deflate, some zlib; the first byte tells.
+        # Some servers send raw deflate, some zlib; the first byte shows which.
         return zlib.MAX_WBITS if data[0] & 0x0F == 8 else -zlib.MAX_WBITS
 
 
-def _failure_of(error: Exception) -> FetchFailure:
+def _refused(url: str, error: Exception) -> FetchRefused:
     late = isinstance(error, httpx.TimeoutException | TimeoutError)
-    return FetchFailure.TIMEOUT if late else FetchFailure.UNREACHABLE
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:200].rstrip(": ")
+    reason = FetchFailure.TIMEOUT if late else FetchFailure.UNREACHABLE
+    return FetchRefused(url, reason, f"{type(error).__name__}: {error}"[:200].rstrip(": "))

@@ -60,7 +60,7 @@ _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
 
 
 def why_not_global(address: str) -> str | None:
-    """Why an address must not be reached; None for one of the open Internet.
+    """Why an address must not be reached; None for an address of the open Internet.
 
     >>> why_not_global("93.184.216.34") is None
     True
@@ -95,7 +95,7 @@ def _why_not_v6(address: IPv6Address) -> str | None:
 
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Host and port in, all IP addresses out; raises OSError where there are none."""
+"""Returns all IP addresses of a host; raises OSError if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +107,13 @@ class Admitted:
 
 
 class SystemResolver:
-    """The system's resolver, in threads of its own: names whose servers are silent keep nobody else from working."""
+    """The system's resolver in its own threads, so a silent name server blocks no other work."""
 
     def __init__(self, threads: int) -> None:
-        """Starts no thread yet."""
         self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="resolve")
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
-        """All addresses of a name. Servers that say that they can't tell just now are asked a second time."""
+        """All addresses of a name. After a temporary failure it asks once more."""
         look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
         loop = asyncio.get_running_loop()
         try:
@@ -126,20 +125,14 @@ class SystemResolver:
         return [str(sockaddr[0]) for *_, sockaddr in answers]
 
     def close(self) -> None:
-        """Lets the threads end; does not wait for look-ups that hang."""
+        """Ends the threads; does not wait for lookups that hang."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 async def admit(url: str, settings: FetchSettings, resolver: Resolver) -> Admitted | FetchRefused:
-    """Checks a URL and everything its name stands for. Opens no connection.
+    """Checks an untrusted URL and all addresses of its name. Opens no connection and asks the resolver at most once.
 
-    Args:
-        url: As found in an event, a page or a Location header: nothing about it is trusted.
-        settings: ``resolve`` permits single hosts, ``allow_private`` whole networks; nothing else does.
-        resolver: Asked at most once.
-
-    Returns:
-        The places that may be connected to, or why there are none.
+    The setting ``resolve`` permits single hosts, ``allow_private`` whole networks.
     """
     target = parse_target(url)
     if isinstance(target, FetchRefused):
@@ -169,22 +162,22 @@ async def _addresses(target: Target, settings: FetchSettings, resolver: Resolver
 
 
 def _why_not_another(address: str) -> str | None:
-    """Whether an address is one of this machine's own, whose services may trust whoever comes from here.
+    """Refuses the addresses of this machine, whose services may trust local clients.
 
-    The kernel is asked by which address it would go there, which sends nothing: to itself it goes by that very address.
+    The kernel chooses the source address for the target, which sends nothing. For an own address it is the same one.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((address, 9))
             source = str(probe.getsockname()[0])
-    except OSError:  # no way there, as where there is no IPv6
+    except OSError:  # no route, for example without IPv6
         return None
     return f"{address} is an address of this machine" if ip_address(source) == ip_address(address) else None
 
 
 def _version_four_first(address: str) -> tuple[bool, str]:
-    # Containers often have IPv6 addresses and no route for them.
+    # Containers often have IPv6 addresses without a route.
     return ":" in address, address
 
 

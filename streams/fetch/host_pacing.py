@@ -18,28 +18,28 @@ from streams.files import KeyedLocks
 
 @dataclass(slots=True)
 class _Pace:
-    """What is known of a host. ``ready_at`` is on the monotonic clock."""
+    """The pace of a host. ``ready_at`` is on the monotonic clock."""
 
     delay: float
     ready_at: float
 
 
 class HostTurn:
-    """One visit to a host. Whoever has it tells how the visit went."""
+    """One request to a host; its holder reports the result."""
 
     def __init__(self) -> None:
         self.latency: float | None = None
         self.served = False
         self.failed = False
-        self.wish: float | None = None
+        self.retry_after: float | None = None
 
     def answered(self, latency: float, *, served: bool) -> None:
-        """The host answered, after so many seconds; ``served`` says whether with what was asked for (2xx, 304)."""
+        """The host answered after ``latency`` seconds; ``served`` if it sent the content (2xx, 304)."""
         self.latency, self.served = latency, served
 
-    def failure(self, wish: float | None = None) -> None:
-        """The host did not answer, or has too much; ``wish`` is its Retry-After in seconds, if it stated one."""
-        self.failed, self.wish = True, wish
+    def failure(self, retry_after: float | None = None) -> None:
+        """The host did not answer, or is overloaded; ``retry_after`` is its Retry-After in seconds."""
+        self.failed, self.retry_after = True, retry_after
 
 
 class HostPacing:
@@ -52,20 +52,15 @@ class HostPacing:
         self._paces: OrderedDict[str, _Pace] = OrderedDict()
 
     def wait(self, host: str) -> float:
-        """Seconds until the host may be asked, 0 for at once. Its queue is not counted."""
+        """Seconds until the host may get a request, without the queue before it."""
         pace = self._paces.get(host)
         return max(0.0, pace.ready_at - self._clock.monotonic()) if pace is not None else 0.0
 
     @asynccontextmanager
     async def turn(self, host: str, crawl_delay: float = 0.0) -> AsyncIterator[HostTurn | None]:
-        """Waits until the host may be asked and keeps others from it meanwhile.
+        """Waits for the host and holds its queue for the block.
 
-        Args:
-            host: Whose turn.
-            crawl_delay: The host's own wish from robots.txt, in seconds.
-
-        Yields:
-            The turn, or None where the host wants to be left alone for longer than we are willing to wait.
+        Yields None if the host asked for a longer pause than the settings allow. ``crawl_delay`` is in seconds.
         """
         patience = max(self._settings.retry_after_seconds, self._settings.max_delay_seconds)
         async with self._locks.hold(host):
@@ -96,7 +91,7 @@ class HostPacing:
             after = (before + turn.latency) / 2
             after = after if turn.served else max(before, after)
         delay = min(max(after, least), max(settings.max_delay_seconds, least))
-        pause = max(delay, turn.wish or 0.0)
+        pause = max(delay, turn.retry_after or 0.0)
         self._paces[host] = _Pace(delay, self._clock.monotonic() + pause)
         self._forget()
 

@@ -1,7 +1,7 @@
-"""What robots.txt allows (RFC 9309): one file an origin, fetched as carefully as any page, believed for a while.
+"""Obeys robots.txt (RFC 9309): one file for each origin, fetched through the guard and cached.
 
-Rules that are not there (4xx) allow everything; rules that can't be had (5xx, 429, unreachable, refused) forbid
-everything until they can be, for nobody can say what they are.
+A missing file (4xx) allows everything. A file that can't be fetched (5xx, 429, unreachable, refused) forbids everything
+until it can be fetched.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from streams.fetch.targets import Target
 from streams.files import KeyedLocks
 
 Get = Callable[[str, Accepts], Awaitable[Response | FetchRefused]]
-"""Fetches an address through guard and client, redirects followed."""
+"""Fetches an address through guard and client and follows redirects."""
 
 _AGENT_LINE = re.compile(r"[ \t\ufeff]*user[- ]?agent(?=[ \t:])[ \t]*:?[ \t]*(.{0,500})", re.IGNORECASE)
 _DELAY_LINE = re.compile(
@@ -34,12 +34,12 @@ _TOKEN = re.compile(r"[^\s/#]+")
 _DOWN = frozenset(
     (FetchFailure.UNREACHABLE, FetchFailure.TIMEOUT, FetchFailure.UNRESOLVABLE, FetchFailure.RATE_LIMITED)
 )
-"""Reasons for a missing robots.txt that say more than that it forbids."""
+"""Reasons that are reported instead of ``ROBOTS``, because the host itself is down."""
 
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """Why an address may not be fetched, None where it may; and the pause that the site asks for, in seconds."""
+    """Why an address may not be fetched (None: it may), and the site's crawl delay in seconds."""
 
     refusal: FetchFailure | None
     crawl_delay: float = 0.0
@@ -49,12 +49,7 @@ class RobotsRules:
     """The rules of one origin."""
 
     def __init__(self, agent: str, text: str) -> None:
-        """Reads a file; whatever it holds, nothing raises.
-
-        Args:
-            agent: Our name in lower case.
-            text: The file.
-        """
+        """Parses any text without an error. ``agent`` is our name in lower case."""
         self._agent = agent
         self._parsed = Protego.parse(rules_for(agent, text))
         self._for_all = _delay_before_groups(text)
@@ -65,9 +60,9 @@ class RobotsRules:
 
     @property
     def crawl_delay(self) -> float:
-        """Seconds between two requests that the site asks for, 0 where it does not; the longer of its ways to say so.
+        """Seconds between two requests: the longer of Crawl-delay and Request-rate, or 0.
 
-        A Crawl-delay that stands before the first group is meant for everybody.
+        A Crawl-delay before the first group applies to every agent.
         """
         delay = self._parsed.crawl_delay(self._agent)
         rate = self._parsed.request_rate(self._agent)
@@ -81,7 +76,7 @@ class Robots:
     def __init__(
         self, settings: FetchSettings, clock: Clock, get: Get, cache: FetchCache, on_rules: Callable[[str], None]
     ) -> None:
-        """Takes how a file is fetched, where it is kept for after a restart, and who is told what was found."""
+        """``on_rules`` is called with the result of every lookup beyond memory."""
         self._settings = settings
         self._clock = clock
         self._get = get
@@ -94,7 +89,7 @@ class Robots:
     async def permission(self, target: Target) -> Permission:
         """Whether a target may be fetched under its origin's rules.
 
-        Rules that can't be had forbid, for the reason that they can't be had; so a host that is down is called that.
+        If the rules can't be fetched, the refusal has that reason, so a host that is down is reported as down.
         """
         if not self._settings.robots:
             return Permission(None)
@@ -115,7 +110,7 @@ class Robots:
             age = (self._clock.now() - kept.fetched_at).total_seconds()
             self._on_rules("kept")
         else:
-            # One byte more than is read, which tells a file that is cut from one that just fits.
+            # One byte more than the limit shows whether the file was cut.
             response = await self._get(url, Accepts(None, self._settings.robots_max_bytes + 1, cut=True))
             body = self._body(response)
             age = 0.0
@@ -140,10 +135,10 @@ class Robots:
             if response.reason is FetchFailure.TOO_MANY_REDIRECTS:
                 return b""  # as if there were none, RFC 9309, 2.3.1.2
             return response.reason if response.reason in _DOWN else FetchFailure.ROBOTS
-        return response.body if 200 <= response.status < 300 else b""
+        return response.body if response.ok else b""
 
     def _text(self, body: bytes) -> str:
-        """A file as text, without the line that the limit has cut: half a path would be another rule."""
+        """A file as text, without the line that was cut: half a path would be another rule."""
         if len(body) > self._settings.robots_max_bytes:
             body = body[: self._settings.robots_max_bytes]
             body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
@@ -151,17 +146,17 @@ class Robots:
 
 
 def _found(response: Response | FetchRefused) -> str:
-    """What came of looking for a robots.txt: fetched, none, or why it could not be had; a label of a metric."""
+    """The result of a lookup, as a label of a metric: fetched, none, or the failure."""
     if isinstance(response, FetchRefused):
         return response.reason
-    return "fetched" if 200 <= response.status < 300 else "none"
+    return "fetched" if response.ok else "none"
 
 
 def rules_for(agent: str, text: str) -> str:
-    r"""A robots.txt in which all other agents are one, and ours is known by its product token alone (RFC 9309, 2.2.1).
+    r"""Rewrites a robots.txt: one name for all other agents, and our own only by its product token (RFC 9309, 2.2.1).
 
-    The parser keeps every rule once for each agent that it is for, so a file of some hundred kilobytes that names
-    thousands of agents would fill the memory; and it takes a part of our name for ours.
+    The parser stores every rule once for each of its agents, so a file that names thousands of agents would fill the
+    memory. It also matches a part of our name.
 
     >>> rules_for("assaybot", "User-agent: x\nUser-agent: assay\nDisallow: /\nUser-agent: AssayBot/2\nAllow: /")
     'User-agent: -\nDisallow: /\nUser-agent: assaybot\nAllow: /'

@@ -1,6 +1,6 @@
-"""A URL as the only form that the rest of the worker sees: text in, its parts out, or why it is refused.
+"""Parses URLs strictly into the form that the rest of the worker uses.
 
-It is parsed once, by the parser whose result the client sends: two parsers that disagree are how guards are passed.
+A URL is parsed once, by the parser whose result the client sends: a guard can be passed if two parsers disagree.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from schemas.replies import FetchFailure, FetchRefused
 PORTS = {"http": 80, "https": 443}
 """The port of a scheme."""
 NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
-"""The last label of a host that is an IPv4 address, in whatever notation."""
+"""The last label of a host that is an IPv4 address in any notation."""
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]")
 _USER = re.compile(r"[a-z][a-z0-9+.-]{0,20}:/{0,8}[^/?#]*@", re.IGNORECASE)
@@ -29,12 +29,12 @@ _DOTTED = re.compile(r"https?://([0-9.]{1,260})(?:[:/?#]|$)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL in the only form that the rest of the worker sees.
+    """A parsed URL.
 
     Attributes:
         scheme: ``http`` or ``https``.
         host: Lower-case ASCII name, or an IP address without brackets.
-        port: Always given.
+        port: The port, also if the URL has none.
         path: Path and query as they are sent, percent-encoded.
     """
 
@@ -45,13 +45,13 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """Host and port as the Host header has them: the port only where it isn't the scheme's own."""
+        """Host and port as in the Host header: the port only if it isn't the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port, as robots.txt and the browser's rules see a site."""
+        """Scheme, host and port."""
         return f"{self.scheme}://{self.authority}"
 
     @property
@@ -61,7 +61,7 @@ class Target:
 
 
 def parse_target(url: str) -> Target | FetchRefused:
-    """Parses a URL strictly; what two parsers could read in two ways is refused. Never raises.
+    """Parses a URL strictly and refuses ambiguous ones. Never raises.
 
     Refused are other schemes, user information, control characters, backslashes, names that are not plain labels, and
     IPv4 addresses in any form but four decimal numbers.

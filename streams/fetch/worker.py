@@ -1,8 +1,9 @@
-"""The fetch worker: addresses in, pages or reasons out. What one would let loose on the open web (R-273).
+"""Fetches pages from the open web (R-273).
 
-Every address goes through the guard, also each redirect; robots.txt is asked first; a host is visited by one request at
-a time, at its pace; what was fetched for the same query is not fetched again, and what was fetched for another only
-where it has changed since.
+- The guard checks every address and every redirect.
+- robots.txt is obeyed.
+- Each host gets one request at a time, at its pace.
+- A page for the same query comes from the cache; for another query it is fetched only if it has changed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from itertools import count
-from types import TracebackType
 from typing import Self, TypeVar
 
 from handlers.html.links import canonical_url, host_of, registrable_domain
@@ -22,14 +22,14 @@ from streams.clock import Clock, SystemClock
 from streams.fetch.cache import FetchCache, Versioned
 from streams.fetch.client import Accepts, FetchClient, Response
 from streams.fetch.guard import Admitted, Resolver, SystemResolver, admit
-from streams.fetch.headers import location, retry_after, version_in
 from streams.fetch.host_pacing import HostPacing
 from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target, parse_target
 from streams.files import KeyedLocks
+from streams.resilience.backoff import Chance, full_jitter, retry_after
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracing import NoTracer, Tracer
+from streams.telemetry.tracing import NoTracer, Tracer, Value
 
 _TOO_MANY_REQUESTS = 429
 _WAIT = frozenset((_TOO_MANY_REQUESTS, 503))
@@ -41,7 +41,7 @@ Fetched = TypeVar("Fetched", Versioned, Response)
 
 
 class FetchWorker:
-    """Fetches pages. Use with ``async with``, or call ``aclose``."""
+    """Fetches pages. Use it with ``async with``, or call ``aclose``."""
 
     def __init__(
         self,
@@ -50,53 +50,40 @@ class FetchWorker:
         resolver: Resolver | None = None,
         metrics: Metrics | None = None,
         tracer: Tracer | None = None,
-        chance: Callable[[], float] = random.random,
+        chance: Chance = random.random,
     ) -> None:
-        """Opens nothing yet.
-
-        Args:
-            settings: Limits, manners and the operator's permissions.
-            clock: The system's by default.
-            resolver: Names to addresses; the system's by default.
-            metrics: Counts outcomes, bytes and waits, where given.
-            tracer: Traces requests, where given.
-            chance: A number in [0, 1) for the jitter of a retry.
-        """
+        """Opens nothing yet. Clock and resolver are the system's by default."""
         self._settings = settings
         self._clock = clock or SystemClock()
         self._chance = chance
         self._system = SystemResolver(settings.parallel)
         self._resolver = resolver or self._system
-        self._metrics = metrics
+        self._metrics = metrics or Metrics()
         self._tracer = tracer or NoTracer()
         self._client = FetchClient(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)
         self._pacing = HostPacing(settings, self._clock)
         self._robots = Robots(settings, self._clock, self._rules, self._cache, self._count_rules)
-        self._underway = KeyedLocks()
+        self._in_flight = KeyedLocks()
         self._domains = KeyedLocks(settings.parallel_per_domain)
 
     async def __aenter__(self) -> Self:
-        """Returns itself."""
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Closes everything."""
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Closes connections, threads and the cache."""
+        """Closes the connections, threads and the cache."""
         self._system.close()
         await self._client.aclose()
         await self._cache.aclose()
 
     async def fetch(self, need: FetchPages) -> PagesReply:
-        """The pages that were asked for, in that order; a page that did not come has its reason. Never raises.
+        """Returns a page or a refusal for each URL, in their order. Never raises.
 
-        All of them share a time and a size. What has not come when the time is up is a time-out, so that a host that is
-        slow keeps no event for longer, and what came is passed on.
+        All pages of the event share one time limit and one size limit. A page that misses the time limit is a
+        ``TIMEOUT``, so a slow host does not delay the others.
         """
         if not need.urls:
             return PagesReply(())
@@ -122,10 +109,10 @@ class FetchWorker:
         if isinstance(target, FetchRefused):
             self._count(target)
             return target
-        # Of what the guard has read: a name that another parser reads as somebody else's must not share its place.
+        # Made of the guard's parse: otherwise two parsers could put different hosts under one key.
         canonical = canonical_url(target.url) or target.url
-        # Two askers for one page: the second one finds it in the cache.
-        async with self._underway.hold(f"{query}\n{canonical}"):
+        # Of two concurrent requests for one page the second finds it in the cache.
+        async with self._in_flight.hold(f"{query}\n{canonical}"):
             known = await self._cache.get(query, canonical)
             if known is None:
                 fetched = await self._again(lambda: self._get_once(url))
@@ -133,16 +120,16 @@ class FetchWorker:
                 self._count(known)
                 version = None if isinstance(fetched, FetchRefused) else fetched.version
                 await self._cache.put(query, canonical, known, version)
-            elif self._metrics is not None:
+            else:
                 self._metrics.fetches_cached_total.inc()
         if isinstance(known, FetchedPage):
             if len(known.body) > room.left:
                 return FetchRefused(url, FetchFailure.OVER_BUDGET, f"above {self._settings.pages_bytes} bytes in all")
             room.left -= len(known.body)
-        return _under(url, known)
+        return replace(known, url=url)
 
     async def _get_once(self, url: str) -> Versioned | FetchRefused:
-        """Follows an address to its page, at most ``max_redirects`` times, asking robots.txt at each place."""
+        """Follows at most ``max_redirects`` redirects to the page, and checks robots.txt at each address."""
         settings = self._settings
         at = url
         for _ in range(settings.max_redirects + 1):
@@ -159,7 +146,7 @@ class FetchWorker:
             response = await self._visit(admitted.target, wanted, permission.crawl_delay)
             if isinstance(response, FetchRefused):
                 return response
-            if (onward := location(admitted.target.url, response.status, response.headers)) is not None:
+            if (onward := response.location(admitted.target.url)) is not None:
                 at = onward
                 continue
             if known is not None and response.status == _NOT_MODIFIED:
@@ -168,34 +155,33 @@ class FetchWorker:
         return FetchRefused(url, FetchFailure.TOO_MANY_REDIRECTS, f"more than {settings.max_redirects}")
 
     async def _visit(self, target: Target, wanted: Accepts, crawl_delay: float) -> Response | FetchRefused:
-        """One request in the host's turn; a wish to wait that is within the budget is granted once, in place."""
-        response, wish = await self._turn(target, wanted, crawl_delay)
-        if wish is not None and wish <= self._settings.retry_after_seconds:
-            response, wish = await self._turn(target, wanted, crawl_delay)
-        if isinstance(response, FetchRefused) or wish is None:
+        """Sends one request in the host's turn, and a second one if the host asks for a short wait."""
+        response, wait = await self._turn(target, wanted, crawl_delay)
+        if wait is not None and wait <= self._settings.retry_after_seconds:
+            response, wait = await self._turn(target, wanted, crawl_delay)
+        if isinstance(response, FetchRefused) or wait is None:
             return response
         return FetchRefused(target.url, FetchFailure.RATE_LIMITED, f"status {response.status}")
 
     async def _turn(
         self, target: Target, wanted: Accepts, crawl_delay: float
     ) -> tuple[Response | FetchRefused, float | None]:
-        """One request in the host's turn, and the seconds that its answer asks to wait, if it does."""
+        """Sends one request in the host's turn; also returns the seconds that the host asks to wait, or None."""
         asked = self._clock.monotonic()
         async with self._pacing.turn(target.host, crawl_delay) as turn:
             if turn is None:
                 return FetchRefused(target.url, FetchFailure.RATE_LIMITED, "the host asked for a longer pause"), None
             started = self._clock.monotonic()
-            if self._metrics is not None:
-                self._metrics.fetch_wait_seconds.observe(started - asked)
+            self._metrics.fetch_wait_seconds.observe(started - asked)
             async with self._domains.hold(registrable_domain(target.host)):
-                # The name is looked up and checked in the turn, so that what is connected to is what was checked.
+                # The name is resolved and checked in the turn, so the client connects to a checked address.
                 admitted = await admit(target.url, self._settings, self._resolver)
                 if isinstance(admitted, FetchRefused):
                     return admitted, None
                 try:
                     response = await self._request(admitted, wanted)
                 except asyncio.CancelledError:
-                    turn.failure()  # asked, and not waited for: the host has had a request all the same
+                    turn.failure()  # the host got a request
                     raise
             if isinstance(response, FetchRefused):
                 if response.reason in _PASSING:
@@ -204,27 +190,23 @@ class FetchWorker:
                     turn.answered(self._clock.monotonic() - started, served=False)
                 return response, None
             if response.status in _WAIT:
-                # No answer to learn the pace from: the pause doubles.
-                wish = self._wish(response)
-                turn.failure(wish)
-                return response, wish
-            turn.answered(response.latency, served=_is_success(response.status) or response.status == _NOT_MODIFIED)
+                # The latency of a refusal does not show the host's pace: the pause doubles.
+                wait = self._wait_wanted(response)
+                turn.failure(wait)
+                return response, wait
+            turn.answered(response.latency, served=response.ok or response.status == _NOT_MODIFIED)
             return response, None
 
-    def _wish(self, response: Response) -> float | None:
-        """How long a host that has had too much wants to be left alone; 0 for no longer than its pause."""
-        wish = retry_after(response.headers.get("retry-after", ""), self._clock.now())
-        if wish is None:
+    def _wait_wanted(self, response: Response) -> float | None:
+        """Seconds that an overloaded host asks to wait; 0 for no longer than its pause, None for no wait."""
+        wait = retry_after(response.headers, self._clock.now())
+        if wait is None:
             return 0.0 if response.status == _TOO_MANY_REQUESTS else None
-        return min(wish, self._settings.longest_rest_seconds)
+        return min(wait, self._settings.longest_rest_seconds)
 
     async def _request(self, admitted: Admitted, wanted: Accepts) -> Response | FetchRefused:
         target = admitted.target
-        where: dict[str, str | int] = {
-            "url.full": target.url,
-            "server.address": target.host,
-            "server.port": target.port,
-        }
+        where: dict[str, Value] = {"url.full": target.url, "server.address": target.host, "server.port": target.port}
         with self._tracer.call("GET", {"http.request.method": "GET", **where}) as span:
             response = await self._client.get(admitted, wanted)
             if isinstance(response, FetchRefused):
@@ -234,7 +216,7 @@ class FetchWorker:
         return response
 
     async def _rules(self, url: str, wanted: Accepts) -> Response | FetchRefused:
-        """Fetches a robots.txt: guarded, polite and patient as ever, but without asking for permission."""
+        """Fetches a robots.txt like a page, but without checking robots.txt."""
         return await self._again(lambda: self._rules_once(url, wanted))
 
     async def _rules_once(self, url: str, wanted: Accepts) -> Response | FetchRefused:
@@ -248,61 +230,44 @@ class FetchWorker:
                 return response
             if response.status >= 500:
                 return FetchRefused(url, FetchFailure.SERVER_ERROR, f"status {response.status}")
-            onward = location(target.url, response.status, response.headers)
+            onward = response.location(target.url)
             if onward is None:
                 return response
             at = onward
         return FetchRefused(url, FetchFailure.TOO_MANY_REDIRECTS)
 
     async def _again(self, once: Callable[[], Awaitable[Fetched | FetchRefused]]) -> Fetched | FetchRefused:
-        """Tries again where trouble may pass, with pauses that grow and differ (full jitter)."""
+        """Retries after failures that may pass, with exponential back-off and full jitter."""
         settings = self._settings
         for attempt in count(1):
             result = await once()
             if not isinstance(result, FetchRefused) or result.reason not in _PASSING or attempt == settings.attempts:
                 break
-            ceiling = min(settings.max_backoff_seconds, settings.first_backoff_seconds * 2 ** (attempt - 1))
-            await self._clock.sleep(self._chance() * ceiling)
+            pause = full_jitter(attempt, settings.first_backoff_seconds, settings.max_backoff_seconds, self._chance)
+            await self._clock.sleep(pause)
         return result
 
     def _page(self, url: str, target: Target, response: Response) -> Versioned | FetchRefused:
         if response.status >= 500:
             return FetchRefused(url, FetchFailure.SERVER_ERROR, f"status {response.status}")
-        if not _is_success(response.status):
+        if not response.ok:
             return FetchRefused(url, FetchFailure.CLIENT_ERROR, f"status {response.status}")
         content_type = response.headers.get("content-type", "")
-        if self._metrics is not None:
-            # Here and not with the outcome: a page that has not changed since is none that was brought home.
-            self._metrics.fetch_bytes_total.inc(len(response.body))
+        # Counted here and not with the outcome: an unchanged page transfers no body.
+        self._metrics.fetch_bytes_total.inc(len(response.body))
         page = FetchedPage(url, target.url, response.status, content_type, response.body, self._clock.now())
-        return Versioned(page, version_in(response.headers))
+        return Versioned(page, response.version())
 
     def _count(self, result: FetchedPage | FetchRefused) -> None:
-        if self._metrics is None:
-            return
-        if isinstance(result, FetchRefused):
-            self._metrics.fetches_total.labels(result.reason).inc()
-        else:
-            self._metrics.fetches_total.labels("ok").inc()
+        outcome = result.reason if isinstance(result, FetchRefused) else "ok"
+        self._metrics.fetches_total.labels(outcome).inc()
 
     def _count_rules(self, found: str) -> None:
-        if self._metrics is not None:
-            self._metrics.fetch_robots_total.labels(found).inc()
-
-
-def _is_success(status: int) -> bool:
-    return 200 <= status < 300
+        self._metrics.fetch_robots_total.labels(found).inc()
 
 
 @dataclass(slots=True)
 class _Room:
-    """Bytes that the pages of one event may still have."""
+    """Remaining bytes for the pages of one event."""
 
     left: int
-
-
-def _under(url: str, result: FetchedPage | FetchRefused) -> FetchedPage | FetchRefused:
-    """A result under the address that it was asked for by."""
-    if isinstance(result, FetchRefused):
-        return FetchRefused(url, result.reason, result.detail)
-    return FetchedPage(url, result.final_url, result.status, result.content_type, result.body, result.fetched_at)

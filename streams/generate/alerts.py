@@ -11,45 +11,45 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from streams.generate.promql import LAG_READER, WORKERS, increase, level, once, quantile, rate, series, services
-from streams.telemetry import metric_defs as defs
+from streams.telemetry.metrics import Metrics
 from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS, Handler
 
-AGE_P99 = f"handler:{defs.EVENT_AGE.name}:p99_10m"
+AGE_P99 = f"handler:{Metrics.event_age_seconds.name}:p99_10m"
 """Age within which 99 in 100 inputs of a handler were done, over 10 minutes."""
-IN_TIME = f"handler:{defs.EVENT_AGE.name}:in_time10m"
+IN_TIME = f"handler:{Metrics.event_age_seconds.name}:in_time10m"
 """Share of a handler's inputs that were done within its objective, over 10 minutes."""
-LATE = f"handler:{defs.EVENT_AGE.name}:late10m"
+LATE = f"handler:{Metrics.event_age_seconds.name}:late10m"
 """How many of a handler's inputs were not done within its objective, over 10 minutes."""
-TIER_SHARE = f"tier:{defs.PAGES_SCORED.name}:share1h"
+TIER_SHARE = f"tier:{Metrics.pages_scored_total.name}:share1h"
 """A tier's share of the pages of an hour; none of an hour without pages: no number, which means would stay."""
 
 
 def recording_rules() -> list[dict[str, Any]]:
     """The rules as Prometheus reads them."""
-    pages = increase(defs.PAGES_SCORED, "tier", window="1h")
+    pages = increase(Metrics.pages_scored_total, "tier", window="1h")
     return [
-        {"record": AGE_P99, "expr": quantile(0.99, defs.EVENT_AGE, "handler", window="10m")},
+        {"record": AGE_P99, "expr": quantile(0.99, Metrics.event_age_seconds, "handler", window="10m")},
         *({"record": IN_TIME, "expr": _in_time(handler), "labels": {"handler": handler.name}} for handler in HANDLERS),
         *({"record": LATE, "expr": _late_ratio(handler), "labels": {"handler": handler.name}} for handler in HANDLERS),
         {
             "record": TIER_SHARE,
-            "expr": f"{pages}\n  / on () group_left () ({increase(defs.PAGES_SCORED, window='1h')} > 0)",
+            "expr": f"{pages}\n  / on () group_left () ({increase(Metrics.pages_scored_total, window='1h')} > 0)",
         },
     ]
 
 
 def _late_ratio(handler: Handler) -> str:
     bound = str(float(handler.slo_seconds))
-    done = increase(defs.EVENT_AGE, window="10m", part="_bucket", handler=handler.name, le=bound)
-    return f"{increase(defs.EVENT_AGE, window='10m', part='_count', handler=handler.name)}\n  - {done}"
+    done = increase(Metrics.event_age_seconds, window="10m", part="_bucket", handler=handler.name, le=bound)
+    return f"{increase(Metrics.event_age_seconds, window='10m', part='_count', handler=handler.name)}\n  - {done}"
 
 
 def _in_time(handler: Handler) -> str:
     """Objectives differ, and each is a bound of the histogram, so the share is exact."""
     bound = str(float(handler.slo_seconds))
-    done = rate(defs.EVENT_AGE, window="10m", part="_bucket", handler=handler.name, le=bound)
-    return f"{done}\n  / {rate(defs.EVENT_AGE, window='10m', part='_count', handler=handler.name)}"
+    done = rate(Metrics.event_age_seconds, window="10m", part="_bucket", handler=handler.name, le=bound)
+    return f"{done}\n  / {rate(Metrics.event_age_seconds, window='10m', part='_count', handler=handler.name)}"
 
 
 Severity = Literal["page", "ticket"]
@@ -152,7 +152,7 @@ def _worker_down(settings: AlertSettings) -> Alert:
 
 def _restarts(settings: AlertSettings) -> Alert:
     # Between two deaths it answers, so that it is never down for long enough.
-    began = f"changes({series(defs.STARTED_AT)}[15m])"
+    began = f"changes({series(Metrics.started_at_seconds)}[15m])"
     return Alert(
         name="AssayWorkerRestarts",
         severity="page",
@@ -165,16 +165,16 @@ def _restarts(settings: AlertSettings) -> Alert:
 
 
 def _stalled(settings: AlertSettings) -> Alert:
-    waiting = f"({once('sum', defs.GROUP_LAG, 'handler', **_run(settings), **_OWN_TOPIC)}"
-    waiting += f"\n  or {level('sum', defs.CONSUMER_LAG, 'handler', **_OWN_TOPIC)})"
+    waiting = f"({once('sum', Metrics.group_lag_records, 'handler', **_run(settings), **_OWN_TOPIC)}"
+    waiting += f"\n  or {level('sum', Metrics.consumer_lag_records, 'handler', **_OWN_TOPIC)})"
     # Work that has just come is not late; what is in hand for too long is told before the worker ends itself.
     waiting = f"min_over_time({waiting}[3m:15s])"
     # Commits of its own group: a replay has another, and a backfill's records are committed with live ones.
-    excuses = f"({rate(defs.TRANSACTIONS, 'handler', window='10m', result='committed')} > 0"
+    excuses = f"({rate(Metrics.transactions_total, 'handler', window='10m', result='committed')} > 0"
     # One replica that rests says nothing of another, nor one that has nothing in hand of any.
-    resting = f"{series(defs.BREAKER_OPEN)} and on (instance, handler) {series(defs.RECORDS_HELD)} > 0"
+    resting = f"{series(Metrics.breaker_open)} and on (instance, handler) {series(Metrics.records_held)} > 0"
     excuses += f"\n  or min by (handler) ({resting}) == 1)"
-    oldest = level("max", defs.OLDEST_UNFINISHED, "handler")
+    oldest = level("max", Metrics.oldest_unfinished_seconds, "handler")
     return Alert(
         name="AssayHandlerStalled",
         severity="page",
@@ -202,7 +202,7 @@ def _late(settings: AlertSettings) -> Alert:
 
 def _dead_letters() -> Alert:
     by = ("handler", "reason")
-    dead = series(defs.DEAD_EVENTS)
+    dead = series(Metrics.dead_events_total)
     # A counter that is new starts at its first value, which no increase shows. Each process has counters of its own.
     grown = f"({dead} unless {dead} offset 10m)\n  or increase({dead}[10m])"
     return Alert(
@@ -218,8 +218,8 @@ def _dead_letters() -> Alert:
 
 def _breaker_open() -> Alert:
     # A provider that answers now and then closes it for a moment, so its share of 10 minutes counts.
-    handlers = f"max by (handler) (avg_over_time({series(defs.BREAKER_OPEN)}[10m]))"
-    models = f"max by (model) (avg_over_time({series(defs.LLM_BREAKER_OPEN)}[10m]))"
+    handlers = f"max by (handler) (avg_over_time({series(Metrics.breaker_open)}[10m]))"
+    models = f"max by (model) (avg_over_time({series(Metrics.llm_breaker_open)}[10m]))"
     return Alert(
         name="AssayBreakerOpen",
         severity="page",
@@ -241,7 +241,7 @@ def _in_doubt(settings: AlertSettings) -> Alert:
         lasting="5m",
         conditions=(
             Condition(
-                increase(defs.TRANSACTIONS, "handler", window="15m", result="in_doubt"),
+                increase(Metrics.transactions_total, "handler", window="15m", result="in_doubt"),
                 ">",
                 settings.in_doubt_transactions,
             ),
@@ -257,7 +257,9 @@ def _loop_lag(settings: AlertSettings) -> Alert:
         name="AssayLoopLag",
         severity="ticket",
         lasting="5m",
-        conditions=(Condition(f"avg_over_time({series(defs.LOOP_LAG)}[5m])", ">", settings.loop_lag_seconds),),
+        conditions=(
+            Condition(f"avg_over_time({series(Metrics.loop_lag_seconds)}[5m])", ">", settings.loop_lag_seconds),
+        ),
         summary="{{ $labels.instance }} wakes {{ $value | humanizeDuration }} late",
         description="The event loop of {{ $labels.instance }} ({{ $labels.service }}) wakes"
         " {{ $value | humanizeDuration }} late on average: the processor is not enough, or one input takes it for"
@@ -266,7 +268,7 @@ def _loop_lag(settings: AlertSettings) -> Alert:
 
 
 def _retention(settings: AlertSettings) -> Alert:
-    left = once("min", defs.GROUP_RETENTION_LEFT, "handler", "topic", **_run(settings))
+    left = once("min", Metrics.group_retention_left_seconds, "handler", "topic", **_run(settings))
     return Alert(
         name="AssayRetentionNear",
         severity="page",
@@ -283,7 +285,7 @@ def _lost(settings: AlertSettings) -> Alert:
         name="AssayRecordsLost",
         severity="page",
         lasting="0m",
-        conditions=(Condition(once("sum", defs.GROUP_LOST, "handler", "topic", **_run(settings)), ">", 0),),
+        conditions=(Condition(once("sum", Metrics.group_lost_records, "handler", "topic", **_run(settings)), ">", 0),),
         summary="{{ $labels.topic }} has deleted records that {{ $labels.handler }} had not read",
         description="Retention has taken about {{ $value | humanize }} records of {{ $labels.topic }} before"
         " {{ $labels.handler }} came to them, and goes on as long as it stands still.",
@@ -306,7 +308,7 @@ def _lag_unknown() -> Alert:
 
 
 def _budget(settings: AlertSettings) -> Alert:
-    share = f"(min({series(defs.LLM_BUDGET_LEFT)}) / max({series(defs.LLM_BUDGET)}))"
+    share = f"(min({series(Metrics.llm_budget_left_usd)}) / max({series(Metrics.llm_budget_usd)}))"
     return Alert(
         name="AssayBudgetNear",
         severity="ticket",
@@ -320,7 +322,7 @@ def _budget(settings: AlertSettings) -> Alert:
 
 def _tier_mix(settings: AlertSettings) -> Alert:
     shift = f"abs({TIER_SHARE} - avg_over_time({TIER_SHARE}[1d] offset 1h))"
-    enough = f"{increase(defs.PAGES_SCORED, window='1h')} >= {settings.tier_shift_pages}"
+    enough = f"{increase(Metrics.pages_scored_total, window='1h')} >= {settings.tier_shift_pages}"
     return Alert(
         name="AssayTierMixDrift",
         severity="ticket",

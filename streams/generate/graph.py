@@ -1,4 +1,4 @@
-"""The topology as a picture: Mermaid for the README and the docs, plain lines for a terminal."""
+"""The topology as a graph: Mermaid for ``docs/topology.md``, plain lines for a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def topology_page() -> dict[Path, str]:
 
 # Topology
 
-Stadiums are topics, boxes are handlers, and rounded boxes stand outside Assay. Each handler is a consumer group of its
+Stadiums are topics, boxes are handlers, and rounded boxes are outside Assay. Each handler is a consumer group of its
 own.
 
 ```mermaid
@@ -27,7 +27,7 @@ own.
 |---|---|---|---|---|---|
 {rows}
 
-The schema of each event stands in `schemas/json`, examples in `schemas/examples`. A record on `pages.crawled.v1` may
+The schema of each event is in `schemas/json`, examples in `schemas/examples`. A record on `pages.crawled.v1` may
 also be a page's bytes; `docs/asyncapi.yaml` describes both forms and the headers. Dead letters of a handler go to
 `<topic>.assay.<handler>.dlq`, the results of a replay to `<topic>.replay.<plan>`.
 """

@@ -6,7 +6,6 @@ checkout. The content depends on nothing else, so a difference means that somebo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +13,16 @@ from pathlib import Path
 from streams.generate.asyncapi import asyncapi
 from streams.generate.compose_workers import compose_workers
 from streams.generate.grafana import grafana
-from streams.generate.graph import mermaid, topology_page
+from streams.generate.graph import topology_page
 from streams.generate.json_schemas import goldens, json_schemas
 from streams.generate.pages import handler_page, metrics_page, ranking_features_page
 from streams.generate.prometheus import prometheus
+from streams.generate.text import without_references
 from streams.settings_files import read_document
 from streams.topology import HANDLERS
 
 OWNED = ("schemas/json", "config/generated", "docs/handlers")
 """Folders in which nothing stands that is not generated."""
-
-_PICTURE = re.compile(r"(<!-- topology:start -->\n).*?(<!-- topology:end -->)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ def generate(root: Path) -> dict[Path, str]:
     """What the generated files should hold.
 
     Args:
-        root: The checkout. Its configuration is read, and its README, whose picture is replaced.
+        root: The checkout whose configuration is read.
 
     Returns:
         Content by path, relative to the root.
@@ -69,7 +67,7 @@ def generate(root: Path) -> dict[Path, str]:
     }
     for handler in HANDLERS:
         files |= handler_page(handler, document)
-    return files | _readme(root)
+    return {path: without_references(text) if path.suffix == ".md" else text for path, text in files.items()}
 
 
 def drift(root: Path, wanted: Mapping[Path, str] | None = None) -> Drift:
@@ -98,15 +96,3 @@ def write(root: Path) -> Drift:
     for path in before.stale:
         (root / path).unlink()
     return before
-
-
-def _readme(root: Path) -> dict[Path, str]:
-    """The README with the picture of today; nothing where there is no README or no place for a picture in it."""
-    path = Path("README.md")
-    if not (root / path).is_file():
-        return {}
-    text = (root / path).read_text("utf-8")
-    if not _PICTURE.search(text):
-        return {}
-    picture = f"```mermaid\n{mermaid()}\n```\n"
-    return {path: _PICTURE.sub(lambda match: match.group(1) + picture + match.group(2), text, count=1)}

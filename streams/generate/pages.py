@@ -23,7 +23,7 @@ from schemas.dead import dead_letter_topic
 from schemas.rules import Rules
 from streams.generate.text import IN_MARKDOWN, paragraphs, prose
 from streams.telemetry.labels import LABELS, TASKS, label_rows, most_series
-from streams.telemetry.metric_defs import METRICS, MetricDef
+from streams.telemetry.metrics import METRICS, MetricDef
 from streams.topology import Handler, Topic
 
 REPLAY = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from streams.generate.promql import Aggregate, legend, level, quantile, rate
-from streams.telemetry.metric_defs import MetricDef
+from streams.telemetry.metrics import MetricDef
 
 PICKED = "~$handler"
 """The handlers that the reader of a dashboard picked."""

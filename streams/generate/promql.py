@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from streams.generate.compose_workers import HTTP_PORT, service_name
-from streams.telemetry import metric_defs as defs
-from streams.telemetry.metric_defs import MetricDef
+from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import HANDLERS
 
 WORKERS = "assay"
@@ -56,16 +55,16 @@ RANGE = "$__range"
 LIVE, REPLAY = "live", "replay"
 
 _OF_REPLAYS_AND_GROUPS = (
-    defs.REPLAY_RECORDS,
-    defs.REPLAY_REMAINING,
-    defs.REPLAY_COST,
-    defs.REPLAY_WAITING,
-    defs.GROUP_LAG,
-    defs.GROUP_LAG_SECONDS,
-    defs.GROUP_RETENTION_LEFT,
-    defs.GROUP_LOST,
-    defs.GROUP_MEMBERS,
-    defs.TOPIC_DEAD_LETTERS,
+    Metrics.replay_records_total,
+    Metrics.replay_remaining_records,
+    Metrics.replay_cost_usd_total,
+    Metrics.replay_waiting,
+    Metrics.group_lag_records,
+    Metrics.group_lag_seconds,
+    Metrics.group_retention_left_seconds,
+    Metrics.group_lost_records,
+    Metrics.group_members,
+    Metrics.topic_dead_letters,
 )
 """No worker tells these, so there is nothing to keep apart."""
 

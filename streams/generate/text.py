@@ -11,7 +11,18 @@ import yaml
 
 IN_MARKDOWN = "<!-- Written by `assay generate`. -->"
 IN_YAML = "# Written by `assay generate`.\n"
+_NUMBERS = r"[RC]-\d{2,3}(?:(?:, | to | and )[RC]-\d{2,3})*"
+_REFERENCES = re.compile(rf" \({_NUMBERS}\)|, {_NUMBERS}(?=\))| (?:of|as in) {_NUMBERS}| Sources: {_NUMBERS}\.")
 _DUMPER: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def without_references(text: str) -> str:
+    """Removes the numbers of requirements and cases, which mean nothing outside the code.
+
+    >>> without_references("Bands (R-151, C-26). Its own claim (never counted, C-42). Sources: R-020 to R-043.")
+    'Bands. Its own claim (never counted).'
+    """
+    return _REFERENCES.sub("", text)
 
 
 def to_yaml(content: Any) -> str:

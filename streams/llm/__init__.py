@@ -1,1 +1,1 @@
-"""The gateway to language models: one place that spends money, keeps limits, and remembers what was answered."""
+"""The gateway to language models: costs, limits and stored answers."""

@@ -1,6 +1,6 @@
-"""Records the answers and costs of model calls, and the money of a day.
+"""Records the answers and costs of model calls, and keeps the day's budget.
 
-A cost is booked before a call and corrected right after it. All replicas share the account, and it survives restarts.
+A cost is booked before a call and corrected right after it. All replicas share the journal, which survives restarts.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 import structlog
 
-from schemas.llm import CallOutcome, LlmCall
+from schemas.llm import CallOutcome
 from schemas.replies import ModelFailed, ModelReply
 from streams.clock import Clock
 from streams.llm.journal import (
     AnswerJournal,
     JournalError,
-    Kept,
-    KeptCall,
+    StoredAnswer,
+    StoredCall,
     Usage,
     Used,
     from_journal,
@@ -29,55 +29,52 @@ from streams.llm.journal import (
 )
 from streams.llm.metrics import LlmObserver
 from streams.llm.replies import Completion
-from streams.llm.request import Asking
+from streams.llm.request import Question
 from streams.llm.settings import LlmSettings
 from streams.llm.tasks import keeps_to_protocol
-from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
 
 class Budget:
-    """Keeps a day's costs below a bound, as far as prices are known. A day is one of UTC."""
+    """Keeps the costs of a UTC day below a bound, as far as prices are known."""
 
-    def __init__(self, usd_per_day: float | None, store: AnswerJournal, clock: Clock, metrics: Metrics | None) -> None:
-        """Takes the bound, None for no bound, and where costs are kept."""
+    def __init__(self, usd_per_day: float | None, journal: AnswerJournal, clock: Clock, observer: LlmObserver) -> None:
+        """Without ``usd_per_day`` there is no bound."""
         self._most = usd_per_day
-        self._store = store
+        self._journal = journal
         self._clock = clock
-        self._metrics = metrics
-        self._told = ""
-        if metrics is not None and usd_per_day is not None:
-            metrics.llm_budget_usd.set(usd_per_day)
+        self._observer = observer
+        self._warned_on = ""
+        if usd_per_day is not None:
+            observer.budget(usd_per_day)
 
     def day(self) -> str:
-        """Today."""
+        """Today's date in UTC, as text."""
         return self._clock.now().astimezone(UTC).date().isoformat()
 
     async def book(self, day: str, usd: float) -> float | None:
-        """Books the costs of a call that is about to be made; seconds until midnight where they are too much.
+        """Books the cost before a call. Returns the seconds until midnight if the budget does not cover it, else None.
 
         Raises:
-            JournalError: Costs can't be kept, so none may arise.
+            JournalError: The cost can't be booked, so the call must not be made.
         """
-        booked, total = await self._store.book(day, usd, self._most)
+        booked, total = await self._journal.book(day, usd, self._most)
         self.show(day, total)
         if booked:
             return None
-        if self._told != day:
-            self._told = day
+        if self._warned_on != day:
+            self._warned_on = day
             log.warning("the day's budget for language models is spent", usd=round(total, 4), budget=self._most)
         return self._until_midnight()
 
     def show(self, day: str, total: float) -> None:
-        """Sets the gauge of what is left, which shows until midnight: what others spend after it is not known here.
+        """Sets the gauge of the remaining budget until midnight. Costs of another day are ignored.
 
-        What is settled after midnight is yesterday's and not shown any more. Within a day costs only grow, so of
-        several processes the one that shows least has asked last.
+        Within a day costs only grow, so of several processes the one with the lowest value is the most recent.
         """
-        if self._metrics is not None and self._most is not None and day == self.day():
-            left = max(0.0, self._most - total)
-            self._metrics.llm_budget_left_usd.set_while(left, lambda: day == self.day())
+        if self._most is not None and day == self.day():
+            self._observer.budget_left(max(0.0, self._most - total), lambda: day == self.day())
 
     def _until_midnight(self) -> float:
         now = self._clock.now().astimezone(UTC)
@@ -87,153 +84,135 @@ class Budget:
 
 T = TypeVar("T")
 _AFTER_SECONDS = 0.1
-"""How long the journal is waited for beyond a deadline, where there is something to be written."""
+"""Time beyond the deadline to wait for a write to the journal."""
 
 
 class LateError(JournalError):
-    """The journal has not done it in time; it is not waited for any more, and may still do it."""
+    """The journal did not finish in time; it may still finish."""
 
 
 class Accounting:
-    """Books, keeps and settles. Every method may raise ``JournalError``, except where an answer was paid already.
+    """Books costs, stores answers and corrects bookings.
 
-    The journal is waited for within a task's deadline; before a call for half of what is left of it, so that a journal
-    that is slow is not taken for a model that is. What was begun is finished even where nobody waits any more, and a
-    booking that nobody knows of is taken back.
+    Every method may raise ``JournalError``, except after an answer was paid. Waits for the journal count against the
+    task's deadline. Before a call they take at most half of the remaining time, so a slow journal does not look like a
+    slow model. Work that was started is finished after its caller has left; an unused booking is then reversed.
     """
 
-    def __init__(
-        self, llm: LlmSettings, store: AnswerJournal, budget: Budget, clock: Clock, observer: LlmObserver
-    ) -> None:
-        """Takes where answers and costs are kept."""
+    def __init__(self, llm: LlmSettings, journal: AnswerJournal, clock: Clock, observer: LlmObserver) -> None:
         self._llm = llm
-        self._store = store
-        self._budget = budget
+        self._journal = journal
+        self._budget = Budget(llm.budget_usd_per_day, journal, clock, observer)
         self._clock = clock
         self._observer = observer
-        self._left_alone: set[asyncio.Task[None]] = set()
+        self._unfinished: set[asyncio.Task[None]] = set()
 
     async def aclose(self) -> None:
-        """Finishes what is under way."""
-        await asyncio.gather(*self._left_alone)
+        """Finishes the work of callers that have left."""
+        await asyncio.gather(*self._unfinished)
 
-    async def known(self, asking: Asking) -> ModelReply | ModelFailed | None:
-        """The answer that stands in the journal already; None where there is none."""
-        kept = await self._wait(
-            asking, asking.left / 2, self._store.get(asking.key, self._clock.now().timestamp()), _nothing
-        )
-        if kept is None or (known := from_journal(kept)) is None:
+    async def known(self, question: Question) -> ModelReply | ModelFailed | None:
+        """The answer in the journal, or None."""
+        looking = self._journal.get(question.key, self._clock.now().timestamp())
+        text = await self._wait(question, question.left / 2, looking, _nothing)
+        if text is None or (answer := from_journal(text)) is None:
             return None
-        self._observer.cached(asking.need.task)
-        return reply_of(known, asking.need, asking.model, cached=True)
+        self._observer.cached(question.need.task)
+        return reply_of(answer, question.need, question.model, cached=True)
 
-    async def book(self, asking: Asking) -> float | None:
-        """Books the next call with its longest reply, beside what calls before it were lost with.
-
-        Returns:
-            Seconds until midnight where that is too much; None where it is booked.
-        """
-        day = asking.day or self._budget.day()
-        cost = asking.cost(asking.prompt_tokens, asking.most_reply_tokens) or 0.0
-        if (more := cost - asking.booked) <= 0 and asking.day:
+    async def book(self, question: Question) -> float | None:
+        """Books the next call with its longest reply, and lost calls before it. Returns as ``Budget.book``."""
+        day = question.day or self._budget.day()
+        cost = question.cost(question.prompt_tokens, question.most_reply_tokens) or 0.0
+        if (more := cost - question.booked) <= 0 and question.day:
             return None
 
-        async def take_back(after: float | None) -> None:
+        async def reverse(after: float | None) -> None:
             if after is None:
-                await self._store.book(day, -more, None)
+                await self._journal.book(day, -more, None)
 
-        if (after := await self._wait(asking, asking.left / 2, self._budget.book(day, more), take_back)) is None:
-            asking.day, asking.booked = day, cost
+        if (after := await self._wait(question, question.left / 2, self._budget.book(day, more), reverse)) is None:
+            question.day, question.booked = day, cost
         return after
 
-    async def keep(self, asking: Asking, completion: Completion) -> ModelReply | ModelFailed:
-        """Writes an answer and what it cost into the journal, then hands it out."""
-        llm = self._llm
-        prompt_tokens, completion_tokens = asking.tokens_of(completion)
-        kept = Kept(
+    async def keep(self, question: Question, completion: Completion) -> ModelReply | ModelFailed:
+        """Stores an answer and its cost, then returns the reply."""
+        llm, task, model = self._llm, question.need.task, question.model
+        prompt_tokens, completion_tokens = question.tokens_of(completion)
+        answer = StoredAnswer(
             text=completion.text,
-            tool_calls=tuple(KeptCall(id=c.id, name=c.name, arguments=c.arguments) for c in completion.tool_calls),
+            tool_calls=tuple(StoredCall(id=c.id, name=c.name, arguments=c.arguments) for c in completion.tool_calls),
             outcome=completion.outcome,
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
         )
-        cost = asking.cost(kept.prompt_tokens, kept.completion_tokens)
-        settled = kept.outcome is CallOutcome.OK and keeps_to_protocol(asking.need, completion)
-        seconds = llm.cache_seconds if settled else llm.cache_failed_seconds
+        cost = question.cost(prompt_tokens, completion_tokens)
+        valid = answer.outcome is CallOutcome.OK and keeps_to_protocol(question.need, completion)
+        seconds = llm.cache_seconds if valid else llm.cache_failed_seconds
         now = self._clock.now().timestamp()
-        day, booked = asking.unbook()
-        milliseconds = round(asking.latency * 1000)
-        usage_now = Usage(1, asking.prompt_tokens, kept.prompt_tokens, kept.completion_tokens, milliseconds)
-        used = Used(asking.need.task, asking.model, is_opening(asking.need), usage_now)
+        day, booked = question.unbook()
+        usage = Usage(1, question.prompt_tokens, prompt_tokens, completion_tokens, question.latency_ms)
+        used = Used(task, model, is_opening(question.need), usage)
         try:
-            journal = kept.model_dump_json()
-            keeping = self._store.keep(asking.key, journal, now, seconds, day, (cost or 0.0) - booked, used)
-            total = await self._wait(asking, asking.left + _AFTER_SECONDS, keeping, _nothing)
+            text = answer.model_dump_json()
+            keeping = self._journal.keep(question.key, text, now, seconds, day, (cost or 0.0) - booked, used)
+            total = await self._wait(question, question.left + _AFTER_SECONDS, keeping, _nothing)
             self._budget.show(day, total)
         except LateError:
-            log.warning("an answer is kept late", task=asking.need.task, model=asking.model)
+            log.warning("an answer is stored late", task=task, model=model)
         except JournalError as error:
-            # It is paid already; not to hand it out would mean to pay again for certain.
-            log.error("an answer could not be kept", task=asking.need.task, model=asking.model, error=str(error)[:300])
-        before, after = asking.spoiled_tokens
-        used_tokens = (kept.prompt_tokens + before, kept.completion_tokens + after)
-        self._observer.used(asking.need.task, asking.model, *used_tokens, cost)
+            # The answer is paid. Without returning it, the record would be retried and the answer paid again.
+            log.error("an answer could not be stored", task=task, model=model, error=str(error)[:300])
+        before, after = question.spoiled_tokens
+        self._observer.used(task, model, prompt_tokens + before, completion_tokens + after, cost)
+        return self._reply(question, answer, cost)
+
+    async def failed(self, question: Question, outcome: CallOutcome, detail: str) -> ModelReply | ModelFailed:
+        """The reply for a question that failed; corrects the booking."""
+        cost = await self.settle(question)
+        took = question.latency_ms
+        log.debug("no answer", task=question.need.task, model=question.model, outcome=outcome, milliseconds=took)
+        return self._reply(question, StoredAnswer(text="", outcome=outcome), cost, detail)
+
+    def _reply(
+        self, question: Question, answer: StoredAnswer, cost: float | None, failure: str = ""
+    ) -> ModelReply | ModelFailed:
         return reply_of(
-            kept,
-            asking.need,
-            asking.model,
-            attempts=asking.attempts,
-            latency_ms=milliseconds,
+            answer,
+            question.need,
+            question.model,
+            attempts=question.attempts,
+            latency_ms=question.latency_ms,
             cost_usd=cost,
+            failure=failure,
         )
 
-    async def failed(self, asking: Asking, outcome: CallOutcome, detail: str) -> ModelFailed:
-        """What the handler is told of a question that failed; what was booked is set right."""
-        cost = await self.settle(asking)
-        call = LlmCall(
-            judged_by="model",
-            model=asking.model,
-            prompt_version=asking.need.prompt_version,
-            temperature=asking.need.temperature,
-            attempts=asking.attempts,
-            latency_ms=round(asking.latency * 1000),
-            cost_usd=cost,
-            outcome=outcome,
-        )
-        milliseconds = round(asking.latency * 1000)
-        log.debug("no answer", task=asking.need.task, model=asking.model, outcome=outcome, milliseconds=milliseconds)
-        return ModelFailed(call, detail)
+    async def settle(self, question: Question) -> float | None:
+        """Corrects the booking of a question without an answer; returns its cost.
 
-    async def settle(self, asking: Asking) -> float | None:
-        """Sets what was booked right where no answer came: prompts that may have been read are taken for paid.
-
-        A call that was cut off at the deadline is taken for paid with the longest reply.
+        Prompts that the server may have read count as paid, calls cut off at the deadline with the longest reply.
         """
-        cost = asking.cost(0, 0)
-        if asking.day:
-            day, booked = asking.unbook()
-            booking = self._store.book(day, (cost or 0.0) - booked, None)
-            # What came of the question is known, and does not become better by waiting.
+        cost = question.cost(0, 0)
+        if question.day:
+            day, booked = question.unbook()
+            booking = self._journal.book(day, (cost or 0.0) - booked, None)
+            # The result of the question is known; waiting for the journal would not change it.
             with contextlib.suppress(LateError):
-                _, total = await self._wait(asking, asking.left + _AFTER_SECONDS, booking, _nothing)
+                _, total = await self._wait(question, question.left + _AFTER_SECONDS, booking, _nothing)
                 self._budget.show(day, total)
-            self._observer.paid(asking.need.task, asking.model, cost)
+            self._observer.paid(question.need.task, question.model, cost)
         return cost
 
     async def _wait(
-        self, asking: Asking, seconds: float, work: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[None]]
+        self, question: Question, seconds: float, work: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[None]]
     ) -> T:
-        """Waits so long for the journal.
+        """Waits for the journal at most ``seconds``, which count against the question's deadline.
 
-        Args:
-            asking: Whose deadline it is taken from.
-            seconds: Beyond which nobody waits.
-            work: What the journal is to do.
-            undo: Called with what came of it where nobody waits any more.
+        If the caller leaves earlier, the work continues, and ``undo`` is called with its result.
 
         Raises:
-            JournalError: It could not be done.
-            LateError: Or not in time.
+            JournalError: The work failed.
+            LateError: The work is not finished in time.
         """
         running = asyncio.create_task(work)
         began = self._clock.monotonic()
@@ -242,21 +221,21 @@ class Accounting:
                 return await asyncio.shield(running)
         except (TimeoutError, asyncio.CancelledError) as error:
             task = asyncio.create_task(_finish(running, undo))
-            self._left_alone.add(task)
-            task.add_done_callback(self._left_alone.discard)
+            self._unfinished.add(task)
+            task.add_done_callback(self._unfinished.discard)
             if isinstance(error, TimeoutError):
                 raise LateError(f"no answer within {seconds:.2g} s") from error
             raise
         finally:
-            asking.spent += self._clock.monotonic() - began
+            question.spent += self._clock.monotonic() - began
 
 
 async def _finish(running: asyncio.Task[T], undo: Callable[[T], Awaitable[None]]) -> None:
     try:
         await undo(await running)
     except JournalError as error:
-        log.error("the journal failed after its time was up", error=str(error)[:300])
+        log.error("the journal failed after its caller had left", error=str(error)[:300])
 
 
 async def _nothing(_: object) -> None:
-    """What was written stays."""
+    """Undoes nothing."""

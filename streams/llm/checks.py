@@ -14,41 +14,36 @@ from urllib.parse import urlsplit
 from streams.llm.request import cost_of
 from streams.llm.settings import LlmSettings, ModelsSection
 
-RemarkState = Literal["ok", "note", "warn", "fail"]
+CheckState = Literal["ok", "note", "warn", "fail"]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing about models.
+    """The result of one check of the configuration or of a service.
 
     Attributes:
-        what: What was looked at, in a word or two.
-        state: ``ok``; ``note`` for what may be meant and is said all the same; ``warn``; ``fail``: nobody is asked.
-        detail: How it stands.
-        todo: What to do about it; "" where there is nothing to do.
+        what: The subject, in a word or two.
+        state: ``note`` marks a setting that may be intended.
+        detail: What was found.
+        todo: What the operator should do; "" for nothing.
     """
 
     what: str
-    state: RemarkState
+    state: CheckState
     detail: str
     todo: str = ""
 
     @property
     def sentence(self) -> str:
-        """All of it in a line."""
+        """The check in one line."""
         return f"{self.what}: {self.detail}{f'; {self.todo}' if self.todo else ''}"
 
 
-def remarks_on(llm: LlmSettings, models: ModelsSection, names: Mapping[str, str]) -> list[Check]:
-    """One remark for each thing, with the way to change it.
+def checks_of_models(llm: LlmSettings, models: ModelsSection, names: Mapping[str, str]) -> list[Check]:
+    """Checks servers, limits, prices and budget; ``names`` is the model of each task, "" for none.
 
-    >>> [remark.detail for remark in remarks_on(LlmSettings(), ModelsSection(), {"judge_relevance": ""})]
+    >>> [check.detail for check in checks_of_models(LlmSettings(), ModelsSection(), {"judge_relevance": ""})]
     ['the offline judge answers for judge_relevance, by rules, and every decision says so']
-
-    Args:
-        llm: Where models are asked.
-        models: Their limits and prices.
-        names: The model of each task; "" where none is named.
     """
     if not names:
         return []
@@ -58,10 +53,10 @@ def remarks_on(llm: LlmSettings, models: ModelsSection, names: Mapping[str, str]
     for task, model in sorted(names.items()):
         tasks.setdefault(model, []).append(task)
     return [
-        _where(llm),
-        *_named(models, tasks),
+        _server(llm),
+        *_models(models, tasks),
         *_costs(llm, models, [model for model in tasks if model]),
-        *_kept(llm),
+        *_journal(llm),
     ]
 
 
@@ -73,7 +68,7 @@ def _offline(names: Mapping[str, str]) -> Check:
     return Check("models", "warn", f"{detail}, though a model is named", todo)
 
 
-def _where(llm: LlmSettings) -> Check:
+def _server(llm: LlmSettings) -> Check:
     if not llm.base_url:
         return Check("models", "ok", "asked at OpenAI's own endpoint")
     if not urlsplit(llm.base_url).path:
@@ -84,7 +79,7 @@ def _where(llm: LlmSettings) -> Check:
     return Check("models", "ok", f"asked at {llm.base_url}, with a key")
 
 
-def _named(models: ModelsSection, tasks_of: Mapping[str, Sequence[str]]) -> Iterator[Check]:
+def _models(models: ModelsSection, tasks_of: Mapping[str, Sequence[str]]) -> Iterator[Check]:
     for model, tasks in tasks_of.items():
         if not model:
             todo = "set ASSAY_LLM__MODEL, or model_tasks.<task>.model"
@@ -116,11 +111,11 @@ def _costs(llm: LlmSettings, models: ModelsSection, names: Sequence[str]) -> Ite
         yield Check("budget", "warn", "no bound for a day's costs", "set ASSAY_LLM__BUDGET_USD_PER_DAY")
 
 
-def _kept(llm: LlmSettings) -> Iterator[Check]:
+def _journal(llm: LlmSettings) -> Iterator[Check]:
     if llm.redis_url.get_secret_value():
         if find_spec("redis") is None:
             todo = "pip install 'assay[redis]'"
-            yield Check("paid answers", "fail", "nobody can be asked: llm.redis_url needs the extra `redis`", todo)
+            yield Check("paid answers", "fail", "no model can be asked: llm.redis_url needs the extra `redis`", todo)
     elif llm.cache_path is None:
         todo = "name a file with ASSAY_LLM__CACHE_PATH, or a Redis with ASSAY_LLM__REDIS_URL"
         detail = "in memory: a restart pays again and forgets the day's costs"

@@ -1,14 +1,13 @@
-"""One request to an OpenAI-compatible server: an answer out, or what went wrong and whether it may pass.
+"""Sends one request to an OpenAI-compatible server and returns an answer or a classified failure.
 
-The client library neither retries nor follows redirects here, and what it reads of a response is bounded before it is
-parsed. Parameters that a model refuses are left out from then on, which the caller is told by ``Trouble.ADAPT``.
+The client library neither retries nor follows redirects here. A response is bounded before it is parsed. The client
+remembers parameters that a model refuses, leaves them out from then on, and returns ``Trouble.ADAPT`` once for each.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from typing import Any
 
 import httpx2
@@ -18,6 +17,7 @@ import structlog
 from schemas.needs import AskModel, Message
 from streams.llm.replies import MAX_DETAIL, Answer, Completion, Failure, Trouble, read_completion
 from streams.llm.settings import LlmSettings, ModelLimits
+from streams.resilience.backoff import retry_after
 
 log = structlog.get_logger(__name__)
 
@@ -30,43 +30,39 @@ _ADVICE = {
     403: "may ASSAY_LLM__API_KEY ask this model?",
     404: "are ASSAY_LLM__MODEL and ASSAY_LLM__BASE_URL right?",
 }
-"""What to look at, by status."""
+"""What the operator should check, by status."""
 
 
 class ResponseTooLargeError(Exception):
-    """A response that is longer than is read."""
+    """A response is longer than ``llm.max_reply_bytes``."""
 
 
 class ClientSettingsError(Exception):
-    """No server can be asked with these settings, or from this environment."""
+    """No server can be asked with these settings or in this environment."""
 
 
 class ModelClient:
     """Sends single requests. ``aclose`` closes what is open."""
 
     def __init__(self, settings: LlmSettings, now: Callable[[], datetime]) -> None:
-        """Opens nothing yet.
-
-        Args:
-            settings: Endpoint, key and bounds.
-            now: The date and time, to read Retry-After by.
+        """Opens no connection yet. ``now`` is needed for dates in Retry-After.
 
         Raises:
             ClientSettingsError: A proxy of the environment can't be used.
         """
         self._most = settings.max_reply_bytes
-        self._longest_rest = settings.max_rest_seconds
+        self._longest_pause = settings.max_rest_seconds
         self._now = now
         self._key = settings.api_key.get_secret_value() or "no-key"
         self._left_out: dict[str, set[str]] = {}
         self._excessive: set[str] = set()
-        # The library would take a key, an organisation and headers from variables of its own and send them anywhere.
+        # Otherwise the library would send the key, organisation and headers of its own variables to any server.
         self._headers: dict[str, str | openai.Omit] = {
             "Authorization": f"Bearer {self._key}",
             "OpenAI-Organization": openai.Omit(),
             "OpenAI-Project": openai.Omit(),
         }
-        # The caller's deadline bounds the whole; who can't even be reached is found out sooner.
+        # The caller's deadline bounds the whole request; a server that can't be reached fails sooner.
         patience = httpx2.Timeout(None, connect=settings.connect_seconds)
         try:
             connections = httpx2.AsyncClient(
@@ -90,17 +86,11 @@ class ModelClient:
         )
 
     async def aclose(self) -> None:
-        """Closes connections."""
+        """Closes the connections."""
         await self._openai.close()
 
     async def ask(self, need: AskModel, model: str, limits: ModelLimits) -> Answer | Failure:
-        """One request. Trouble is a value; cancellation passes through and closes the connection.
-
-        Args:
-            need: What is asked.
-            model: Whom.
-            limits: Whether it takes the reply's schema, and what it may think beyond the reply.
-        """
+        """Sends one request. Failures are values; cancellation passes through and closes the connection."""
         most = need.max_tokens + limits.thinking_tokens
         body = self._body(need, model, limits.structured, most)
         try:
@@ -112,26 +102,26 @@ class ModelClient:
         except openai.APIConnectionError as error:
             cause = error.__cause__
             if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
-                # Nothing was sent, so nobody's words are in it.
+                # Nothing was sent, so the error contains no text of a question.
                 what = f"{type(cause).__name__}: {cause}".rstrip(": ")
-                return Failure(Trouble.DOWN, self._told(f"{self._unreachable()}: {what}"))
+                return Failure(Trouble.DOWN, self._safe(f"{self._unreachable()}: {what}"))
             return self._broken(cause or error)
         except (openai.OpenAIError, httpx2.HTTPError, ResponseTooLargeError, OSError) as error:
             return self._broken(error)
         completion = read_completion(response.content, len(response.request.content), most)
         if completion is None:
             return Failure(Trouble.PASSING, "the response is no completion")
-        self._tell_excess(completion, model, most)
+        self._log_excess(completion, model, most)
         usage, tokens = completion.usage, _number(response.headers.get("x-ratelimit-limit-tokens", ""))
         if usage is not None and tokens is not None and tokens < usage.prompt_tokens + usage.completion_tokens:
-            # This very answer took more than a minute is said to have.
+            # This answer alone used more than the stated limit of a minute.
             tokens = None
         return Answer(completion, _number(response.headers.get("x-ratelimit-limit-requests", "")), tokens)
 
     def _body(self, need: AskModel, model: str, structured: bool, most: int) -> dict[str, Any]:
         without = self._left_out.get(model, set())
         body: dict[str, Any] = {"model": model, "messages": [_message(message) for message in need.messages]}
-        # Models that refuse the old name of the bound know the new one.
+        # A model that refuses ``max_tokens`` accepts the new name.
         body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = most
         if "temperature" not in without:
             body["temperature"] = need.temperature
@@ -155,27 +145,27 @@ class ModelClient:
     def _refused(self, error: openai.APIStatusError, model: str, body: Mapping[str, Any]) -> Failure:
         status, headers = error.status_code, error.response.headers
         advice = f"({_ADVICE[status]})" if status in _ADVICE else ""
-        cause = self._told(" ".join(filter(None, (f"status {status}", _code(error), advice))))
-        said = self._told(error.message)
-        wish = retry_after(headers, self._now())
-        wish = None if wish is None else min(wish, self._longest_rest)
-        if status == 429 or (status in (503, 529) and wish is not None):
-            return Failure(Trouble.LIMITED, cause, wish, said)
+        cause = self._safe(" ".join(filter(None, (f"status {status}", _code(error), advice))))
+        said = self._safe(error.message)
+        wait = retry_after(headers, self._now())
+        wait = None if wait is None else min(wait, self._longest_pause)
+        if status == 429 or (status in (503, 529) and wait is not None):
+            return Failure(Trouble.LIMITED, cause, wait, said)
         if status in (400, 422):
             for name in _REFUSABLE:
                 if name in body and _is_about(name, str(error)):
                     self._left_out.setdefault(model, set()).add(name)
                     return Failure(Trouble.ADAPT, cause, None, said)
         if status in (401, 402, 404, 407) or 300 <= status < 400:
-            return Failure(Trouble.SHUT, cause, wish, said)
-        # 403 may be said of the key, and of a question that a filter does not like.
+            return Failure(Trouble.SHUT, cause, wait, said)
+        # 403 may be about the key, or about a question that a filter rejects.
         if status >= 500 or status in (403, 408, 409, 425):
-            return Failure(Trouble.PASSING, cause, wish, said)
+            return Failure(Trouble.PASSING, cause, wait, said)
         return Failure(Trouble.REQUEST, cause, None, said)
 
     def _broken(self, error: BaseException) -> Failure:
-        """Trouble with a response; the error may quote it."""
-        return Failure(Trouble.PASSING, type(error).__name__, None, self._told(str(error)))
+        """A failure of the response; the text of the error may quote it."""
+        return Failure(Trouble.PASSING, type(error).__name__, None, self._safe(str(error)))
 
     def _unreachable(self) -> str:
         url = self._openai.base_url
@@ -183,30 +173,32 @@ class ModelClient:
         advice = "is it up, and is ASSAY_LLM__BASE_URL right?"
         return f"the model's server {url.host}:{port} can't be reached ({advice})"
 
-    def _tell_excess(self, completion: Completion, model: str, most: int) -> None:
-        """Once for each model: it thinks at our expense, or its server counts wrongly."""
+    def _log_excess(self, completion: Completion, model: str, most: int) -> None:
+        """Logs once for each model that it uses hidden tokens, or that its server counts wrongly."""
         if completion.usage is not None and completion.usage.excess and model not in self._excessive:
             self._excessive.add(model)
             setting = f"models.limits.{model}.thinking_tokens"
-            log.warning("more tokens are counted than a reply may have", model=model, allowed=most, setting=setting)
+            log.warning(
+                "the server counts more tokens than a reply may have", model=model, allowed=most, setting=setting
+            )
 
-    def _told(self, detail: str) -> str:
-        """A detail that may be shown and travel in an event: short, text, and without the key."""
-        told = detail.replace(self._key, "***")[:MAX_DETAIL]
-        # Half of a surrogate pair is no text, and no store takes a NUL.
-        return told.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
+    def _safe(self, detail: str) -> str:
+        """A detail for logs and events: short, valid text, and without the key."""
+        text = detail.replace(self._key, "***")[:MAX_DETAIL]
+        # Half of a surrogate pair can't be encoded, and no store accepts a NUL.
+        return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 
     async def _bound(self, response: httpx2.Response) -> None:
-        """Puts a bound on a response's body before anybody reads it."""
+        """Bounds a response's body before it is read."""
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise ResponseTooLargeError("packed, so its size is not known")
+            raise ResponseTooLargeError("compressed, so its size is unknown")
         stream = response.stream
         if isinstance(stream, httpx2.AsyncByteStream):
             response.stream = _Bounded(stream, self._most)
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A stream that ends with an error where it is longer than it may be."""
+    """A stream that raises ``ResponseTooLargeError`` above its bound."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
         self._stream = stream
@@ -221,25 +213,6 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that a server wants to be left alone: ``retry-after-ms``, or ``retry-after`` as a number or a date.
-
-    >>> retry_after({"retry-after": "1.5"}, datetime.now(UTC))
-    1.5
-    >>> retry_after({"retry-after": "some day"}, datetime.now(UTC)) is None
-    True
-    """
-    for name, size in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        text = headers.get(name, "").strip()
-        if text[:1].isdigit() and text.isascii() and text.replace(".", "", 1).isdigit():
-            return float(text[:12]) / size
-    try:
-        moment = parsedate_to_datetime(headers.get("retry-after", ""))
-        return max(0.0, ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds())
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
 
 
 def _code(error: openai.APIStatusError) -> str:

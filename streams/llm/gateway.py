@@ -1,4 +1,4 @@
-"""The gateway to language models: takes a question and returns an answer, or the reason why there is none.
+"""The gateway to language models: returns the answer to a question, or why no model answered.
 
 The gateway looks for the answer in the journal first. Identical questions at the same time share one call and its
 result, also a failure: callers that repeated each other's timeouts would wait for several deadlines. A call then waits
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import structlog
@@ -23,19 +23,18 @@ from schemas.llm import CallOutcome
 from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.clock import Clock
-from streams.llm.accounting import Accounting, Budget
+from streams.llm.accounting import Accounting
 from streams.llm.client import ClientSettingsError, ModelClient
 from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError, answer_key
 from streams.llm.limits import ModelTurn, NoTurn, Shares
 from streams.llm.metrics import LlmObserver
 from streams.llm.replies import Answer, Completion, Failure, Trouble
-from streams.llm.request import Asking, ModelAccess, cost_of, prompt_tokens_of
+from streams.llm.request import ModelAccess, Question, cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
-from streams.llm.sqlite_journal import make_store
+from streams.llm.sqlite_journal import make_journal
 from streams.llm.tasks import REPEATS, corrected, keeps_to_protocol
+from streams.resilience.backoff import Chance, full_jitter
 from streams.telemetry.labels import Cause
-from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracing import Tracer
 
 log = structlog.get_logger(__name__)
 
@@ -44,37 +43,34 @@ Replied = ModelReply | ModelFailed | ModelUnavailable
 
 
 class SingleFlight:
-    """Questions on their way, by key. A key that nobody asks for is forgotten. Not safe across event loops."""
+    """Single-flight: concurrent identical requests share one call and its result. Not safe across event loops."""
 
     def __init__(self) -> None:
-        self._landings: dict[str, asyncio.Future[Replied]] = {}
+        self._pending: dict[str, asyncio.Future[Replied]] = {}
 
     def __len__(self) -> int:
-        return len(self._landings)
+        return len(self._pending)
 
     async def share(self, key: str, ask: Callable[[], Awaitable[Replied]]) -> Replied:
-        """The first to come asks; all others get its reply, as one that took no call.
-
-        Where the first one is cancelled the next asks.
-        """
-        while (landing := self._landings.get(key)) is not None:
-            await asyncio.wait((landing,))
-            if not landing.cancelled():
-                return _another_s(landing.result())
-        landing = self._landings[key] = asyncio.get_running_loop().create_future()
+        """The first caller asks; the others get its reply as cached. If the first is cancelled, the next asks."""
+        while (pending := self._pending.get(key)) is not None:
+            await asyncio.wait((pending,))
+            if not pending.cancelled():
+                return _shared(pending.result())
+        pending = self._pending[key] = asyncio.get_running_loop().create_future()
         try:
             reply = await ask()
         except BaseException:
-            del self._landings[key]
-            landing.cancel()
+            del self._pending[key]
+            pending.cancel()
             raise
-        del self._landings[key]
-        landing.set_result(reply)
+        del self._pending[key]
+        pending.set_result(reply)
         return reply
 
 
-def _another_s(reply: Replied) -> Replied:
-    """A reply for those who only waited: what it cost is told once."""
+def _shared(reply: Replied) -> Replied:
+    """A reply for the callers that only waited; only the first caller's reply has the cost."""
     if isinstance(reply, ModelUnavailable):
         return reply
     call = reply.call.model_copy(update={"attempts": 0, "latency_ms": 0, "cost_usd": 0.0, "cached": True})
@@ -86,83 +82,67 @@ def _another_s(reply: Replied) -> Replied:
 _ADAPTATIONS = 3
 """Parameters that a model may refuse, one after another."""
 _REFUSALS = 3
-"""How often a question is refused for want of room, while others are answered, before it is taken for too large."""
+"""Refusals for lack of capacity, with answers to others in between, after which a question counts as too large."""
 _LEAST_TRY_SECONDS = 0.1
-"""In less than that nothing is answered."""
+"""No server answers in less time."""
 
 
 class GatewaySettingsError(Exception):
-    """No model can be asked with these settings, however long one waits."""
+    """No model can be asked with these settings; waiting does not help."""
 
 
 class Gateway:
-    """Asks models within limits, deadlines and a budget. ``aclose`` closes what is open."""
+    """Asks models within limits, deadlines and a budget."""
 
     def __init__(
         self,
         llm: LlmSettings,
         models: ModelsSection,
-        names: Mapping[str, str],
         shares: Shares,
         clock: Clock,
-        chance: Callable[[], float],
-        metrics: Metrics | None = None,
-        store: AnswerJournal | None = None,
-        tracer: Tracer | None = None,
+        chance: Chance,
+        observer: LlmObserver,
+        journal: AnswerJournal | None = None,
     ) -> None:
-        """Opens nothing yet.
-
-        Args:
-            llm: Where, and at what cost.
-            models: How patiently, and within which limits.
-            names: The model of each task.
-            shares: This process's part of the limits.
-            clock: Time.
-            chance: A number in [0, 1), for jitter.
-            metrics: Counts, where given.
-            store: Keeps answers and costs; as the settings say by default.
-            tracer: Traces calls, where given.
+        """Opens no connection yet. Without a journal the gateway uses the one of the settings.
 
         Raises:
-            GatewaySettingsError: The store that is configured can't be had, or a proxy of the environment not used.
+            GatewaySettingsError: The configured journal or a proxy of the environment can't be used.
         """
         self._llm = llm
         self._models = models
-        self._names = dict(names)
         self._shares = shares
         self._clock = clock
         self._chance = chance
-        self._observer = LlmObserver(metrics, tracer)
+        self._observer = observer
         try:
-            self._store = store or make_store(llm.cache_path, llm.redis_url.get_secret_value())
+            self._journal = journal or make_journal(llm)
             self._client = ModelClient(llm, clock.now)
         except (JournalError, ClientSettingsError) as error:
             raise GatewaySettingsError(str(error)) from error
-        self._ledger = Accounting(
-            llm, self._store, Budget(llm.budget_usd_per_day, self._store, clock, metrics), clock, self._observer
-        )
-        self._flights = SingleFlight()
+        self._accounting = Accounting(llm, self._journal, clock, observer)
+        self._single_flight = SingleFlight()
         self._access: dict[str, ModelAccess] = {}
 
     async def aclose(self) -> None:
-        """Closes connections and the journal."""
+        """Closes the connections and the journal."""
         await self._client.aclose()
-        await self._ledger.aclose()
-        await self._store.aclose()
+        await self._accounting.aclose()
+        await self._journal.aclose()
 
     async def answer(self, need: AskModel) -> Replied:
-        """The model's reply, from the journal where it stands there.
+        """The model's reply, from the journal if it is there.
 
-        Trouble is a value; cancellation passes through and leaves no call behind.
+        Failures are values. Cancellation passes through and leaves no call open.
         """
-        model = self._names.get(need.task) or self._llm.model
+        model = self._shares.models.get(need.task) or self._llm.model
         limits = self._models.limits_of(model)
         if not model:
             return self._unavailable(need, "", "settings", "no model is named: set llm.model (ASSAY_LLM__MODEL)")
         if self._llm.budget_usd_per_day is not None and cost_of(limits, 0, 0) is None:
             problem = f"{model} has no prices in models.limits, so llm.budget_usd_per_day can't be kept"
             return self._unavailable(need, model, "settings", problem)
-        asking = Asking(
+        question = Question(
             need,
             model,
             answer_key(need, model, self._llm.base_url),
@@ -172,208 +152,210 @@ class Gateway:
             self._access_to(model),
             prompt_tokens_of(need),
         )
-        return await self._flights.share(asking.key, lambda: self._recall_or_ask(asking))
+        return await self._single_flight.share(question.key, lambda: self._recall_or_ask(question))
 
-    async def _recall_or_ask(self, asking: Asking) -> Replied:
-        """What stands in the journal, else what the model says."""
+    async def _recall_or_ask(self, question: Question) -> Replied:
+        """The answer in the journal, else the model's."""
         try:
-            return await self._ledger.known(asking) or await self._ask(asking)
+            return await self._accounting.known(question) or await self._ask(question)
         except BoundReachedError as error:
-            return self._unavailable(asking.need, asking.model, "budget", str(error))
+            return self._unavailable(question.need, question.model, "budget", str(error))
         except JournalError as error:
-            return self._unavailable(asking.need, asking.model, "journal", str(error)[:300])
+            return self._unavailable(question.need, question.model, "journal", str(error)[:300])
 
-    async def _ask(self, asking: Asking) -> Replied:
-        """Asks until there is an answer, or no time or hope is left; what was booked is set right, whatever comes."""
-        breaker = asking.access.breaker
-        if (rest := breaker.rest()) is not None:
-            return self._resting(asking, rest)
+    async def _ask(self, question: Question) -> Replied:
+        """Asks until an answer or a final failure; corrects the booking in any case."""
+        breaker = question.access.breaker
+        if (pause := breaker.pause()) is not None:
+            return self._breaker_open(question, pause)
         try:
-            await self._rest_before_a_try(asking)
+            await self._pause_before_a_try(question)
             while True:
-                entered = await self._enter(asking)
+                entered = await self._enter(question)
                 if isinstance(entered, ModelUnavailable):
-                    if asking.spoiled is not None:
-                        return await self._stand_by(asking, asking.spoiled)
-                    await self._ledger.settle(asking)
+                    if question.spoiled is not None:
+                        return await self._use_spoiled(question, question.spoiled)
+                    await self._accounting.settle(question)
                     return entered
                 try:
-                    result = await self._call(asking, entered)
-                    done = await self._judge(asking, result)
+                    result = await self._call(question, entered)
+                    done = await self._judge(question, result)
                 finally:
-                    breaker.left(asking.question)
+                    breaker.leave(question.breaker_key)
                 if done is not None:
                     return done
         except BaseException:
             with contextlib.suppress(JournalError):
-                await self._ledger.settle(asking)
+                await self._accounting.settle(question)
             raise
 
-    async def _enter(self, asking: Asking) -> ModelTurn | ModelUnavailable:
-        """Waits for a turn, and books the costs of the call before it is made."""
-        need, policy, breaker = asking.need, asking.policy, asking.access.breaker
-        tokens = asking.prompt_tokens + asking.most_reply_tokens
-        turn = await asking.access.limiter.turn(need.task, tokens, policy.patience_seconds - asking.waited)
-        asking.waited += turn.waited
-        allowed = asking.access.limiter.allowed(need.task)
-        self._observer.waited(need.task, asking.model, turn.waited, turn.limited, allowed)
+    async def _enter(self, question: Question) -> ModelTurn | ModelUnavailable:
+        """Waits for a turn, then books the cost of the call before it is made."""
+        need, policy, breaker = question.need, question.policy, question.access.breaker
+        tokens = question.prompt_tokens + question.most_reply_tokens
+        turn = await question.access.limiter.turn(need.task, tokens, policy.patience_seconds - question.waited)
+        question.waited += turn.waited
+        allowed = question.access.limiter.allowed(need.task)
+        self._observer.waited(need.task, question.model, turn.waited, turn.limited, allowed)
         if isinstance(turn, NoTurn):
-            detail = f"{asking.model}: no turn within {policy.patience_seconds:g} s"
-            refused = self._unavailable(need, asking.model, "limit", detail, turn.after_seconds)
-            # Who comes back when half of the line has been served keeps it from running dry.
+            detail = f"{question.model}: no turn within {policy.patience_seconds:g} s"
+            refused = self._unavailable(need, question.model, "limit", detail, turn.after_seconds)
+            # A caller that comes back after half of the queue was served keeps the queue from running empty.
             soon = max(1.0, min(turn.after_seconds, policy.patience_seconds / 2))
-            return refused if turn.resting else replace(refused, after_seconds=soon, busy=True)
+            return refused if turn.paused else replace(refused, after_seconds=soon, busy=True)
         try:
-            if (rest := breaker.enter(asking.question)) is not None:
+            if (pause := breaker.enter(question.breaker_key)) is not None:
                 turn.over(0)
-                return self._resting(asking, rest)
-            if (after := await self._ledger.book(asking)) is not None:
+                return self._breaker_open(question, pause)
+            if (after := await self._accounting.book(question)) is not None:
                 turn.over(0)
-                breaker.left(asking.question)
-                return self._unavailable(need, asking.model, "budget", "the day's budget is spent", after)
+                breaker.leave(question.breaker_key)
+                return self._unavailable(need, question.model, "budget", "the day's budget is spent", after)
         except BaseException:
             turn.over(0)
-            breaker.left(asking.question)
+            breaker.leave(question.breaker_key)
             raise
         return turn
 
-    async def _call(self, asking: Asking, turn: ModelTurn) -> Answer | Failure:
+    async def _call(self, question: Question, turn: ModelTurn) -> Answer | Failure:
         """One request, cut off at the deadline."""
         used: int | None = None
         began = self._clock.monotonic()
-        asking.attempts += 1
+        question.attempts += 1
         try:
-            async with asyncio.timeout(asking.left):
-                with self._observer.call(asking.need, asking.model) as span:
-                    result = await self._client.ask(asking.need, asking.model, asking.limits)
-                    self._observer.came(span, result.outcome, result.usage)
+            async with asyncio.timeout(question.left):
+                with self._observer.call(question.need, question.model) as span:
+                    result = await self._client.ask(question.need, question.model, question.limits)
+                    self._observer.responded(span, result.outcome, result.usage)
             if (usage := result.usage) is not None:
                 used = usage.prompt_tokens + usage.completion_tokens
         except TimeoutError:
-            result = Failure(Trouble.TIMEOUT, f"no answer within {asking.policy.deadline_seconds:g} s")
+            result = Failure(Trouble.TIMEOUT, f"no answer within {question.policy.deadline_seconds:g} s")
         except BaseException:
-            asking.lost += 1
+            question.lost += 1
             raise
         finally:
             turn.over(used)
             took = self._clock.monotonic() - began
-            asking.spent += took
-            asking.latency += took
-        self._observer.requested(asking.need.task, asking.model, result.outcome, took)
+            question.spent += took
+            question.latency += took
+        self._observer.requested(question.need.task, question.model, result.outcome, took)
         return result
 
-    async def _judge(self, asking: Asking, result: Answer | Failure) -> Replied | None:
-        """What a request came to; None for another try."""
-        breaker = asking.access.breaker
+    async def _judge(self, question: Question, result: Answer | Failure) -> Replied | None:
+        """The reply after a request; None for another attempt."""
+        breaker = question.access.breaker
         if isinstance(result, Answer):
-            breaker.succeeded(asking.question)
-            asking.access.limiter.stated(result.requests_per_minute, result.tokens_per_minute)
-            if self._asks_once_more(asking, result.completion):
+            question.access.answered(question.breaker_key)
+            question.access.limiter.on_limits(result.requests_per_minute, result.tokens_per_minute)
+            if self._asks_again(question, result.completion):
                 return None
-            return await self._ledger.keep(asking, result.completion)
-        asking.access.last_cause = result.cause
-        if asking.spoiled is not None:
-            return await self._stand_by(asking, asking.spoiled, result)
+            return await self._accounting.keep(question, result.completion)
+        question.access.last_cause = result.cause
+        if question.spoiled is not None:
+            return await self._use_spoiled(question, question.spoiled, result)
         match result.kind:
-            case Trouble.ADAPT if asking.adapted < _ADAPTATIONS:
-                asking.adapted += 1
-                log.warning("model refuses a parameter, asking without it", model=asking.model)
+            case Trouble.ADAPT if question.adapted < _ADAPTATIONS:
+                question.adapted += 1
+                log.warning("model refuses a parameter, asking without it", model=question.model)
                 return None
             case Trouble.LIMITED:
-                return await self._limited(asking, result)
+                return await self._rate_limited(question, result)
             case Trouble.SHUT:
                 breaker.open(result.after_seconds)
-                await self._ledger.settle(asking)
-                return self._unavailable(asking.need, asking.model, "shut", result, result.after_seconds)
+                await self._accounting.settle(question)
+                return self._unavailable(question.need, question.model, "shut", result, result.after_seconds)
             case Trouble.REQUEST | Trouble.ADAPT:
-                breaker.succeeded(asking.question)
-                return await self._ledger.failed(asking, CallOutcome.ERROR, result.detail)
+                question.access.answered(question.breaker_key)
+                return await self._accounting.failed(question, CallOutcome.ERROR, result.detail)
         if result.kind is Trouble.TIMEOUT:
-            asking.hung += 1
+            question.hung += 1
         elif result.kind is not Trouble.DOWN:
-            asking.lost += 1
-        # Cut off while connecting it would look like a model that is slow.
+            question.lost += 1
+        # An attempt that is cut off while it connects would look like a slow model.
         room = self._llm.connect_seconds if result.kind is Trouble.DOWN else _LEAST_TRY_SECONDS
-        if await self._may_try_again(asking, room):
+        if await self._may_try_again(question, room):
             return None
-        breaker.failed(asking.question)
+        breaker.failed(question.breaker_key)
         if result.kind is Trouble.DOWN or not breaker.closed:
-            await self._ledger.settle(asking)
-            return self._unavailable(asking.need, asking.model, "down", result, result.after_seconds)
-        return await self._ledger.failed(asking, result.outcome, result.detail)
+            await self._accounting.settle(question)
+            return self._unavailable(question.need, question.model, "down", result, result.after_seconds)
+        return await self._accounting.failed(question, result.outcome, result.detail)
 
-    def _asks_once_more(self, asking: Asking, completion: Completion) -> bool:
-        """Whether a reply outside of the task's protocol is asked for once more, within its attempts and deadline."""
+    def _asks_again(self, question: Question, completion: Completion) -> bool:
+        """Whether to ask once more because the reply is outside the task's protocol; prepares the second request."""
         if (
-            asking.spoiled is not None
+            question.spoiled is not None
             or completion.outcome is not CallOutcome.OK
-            or asking.need.task in REPEATS
-            or keeps_to_protocol(asking.need, completion)
-            or asking.attempts - asking.adapted >= asking.policy.attempts
-            or asking.left <= _LEAST_TRY_SECONDS
+            or question.need.task in REPEATS
+            or keeps_to_protocol(question.need, completion)
+            or question.attempts - question.adapted >= question.policy.attempts
+            or question.left <= _LEAST_TRY_SECONDS
         ):
             return False
-        asking.spoiled, asking.spoiled_tokens = completion, asking.tokens_of(completion)
-        asking.need = corrected(asking.need, completion)
-        asking.prompt_tokens = prompt_tokens_of(asking.need)
-        log.info("a reply outside of the protocol, asking once more", task=asking.need.task, model=asking.model)
+        question.spoiled, question.spoiled_tokens = completion, question.tokens_of(completion)
+        question.need = corrected(question.need, completion)
+        question.prompt_tokens = prompt_tokens_of(question.need)
+        log.info("reply outside the protocol, asking once more", task=question.need.task, model=question.model)
         return True
 
-    async def _stand_by(self, asking: Asking, spoiled: Completion, result: Failure | None = None) -> Replied:
-        """Hands out the reply that was to be replaced; what came of the other request is paid all the same."""
+    async def _use_spoiled(self, question: Question, spoiled: Completion, result: Failure | None = None) -> Replied:
+        """Returns the first reply because the second request failed; the cost of both is counted."""
         if result is not None and result.kind is Trouble.LIMITED:
-            asking.access.limiter.pressed(self._backoff(1) if result.after_seconds is None else result.after_seconds)
+            question.access.limiter.rate_limited(self._pause_wanted(result, 1))
         elif result is not None:
-            asking.hung += result.kind is Trouble.TIMEOUT
-            asking.lost += result.kind not in (Trouble.TIMEOUT, Trouble.DOWN)
-        asking.spoiled_tokens = (0, 0)  # it is the reply now
-        return await self._ledger.keep(asking, spoiled)
+            question.hung += result.kind is Trouble.TIMEOUT
+            question.lost += result.kind not in (Trouble.TIMEOUT, Trouble.DOWN)
+        question.spoiled_tokens = (0, 0)  # now counted as the reply
+        return await self._accounting.keep(question, spoiled)
 
-    async def _rest_before_a_try(self, asking: Asking) -> None:
+    async def _pause_before_a_try(self, question: Question) -> None:
         """Pauses before a later try of a question whose handler asks again itself, at its first message (R-148)."""
-        need = asking.need
+        need = question.need
         if need.try_number > 1 and all(message.role in ("system", "user") for message in need.messages):
-            pause = min(self._backoff(need.try_number - 1, least=0.5), asking.left / 2)
+            pause = min(self._backoff(need.try_number - 1, least=0.5), question.left / 2)
             await self._clock.sleep(pause)
-            asking.spent += pause
+            question.spent += pause
 
-    async def _limited(self, asking: Asking, result: Failure) -> Replied | None:
-        """Everybody rests, as long as the server wishes; who may wait no longer is told so."""
-        rest = self._backoff(asking.attempts) if result.after_seconds is None else result.after_seconds
-        asking.access.limiter.pressed(rest)
-        again = asking.attempts - asking.adapted < asking.policy.attempts
-        if again and asking.waited + rest <= asking.policy.patience_seconds:
+    async def _rate_limited(self, question: Question, result: Failure) -> Replied | None:
+        """Pauses all callers as long as the server asks; None if this question may wait that long."""
+        pause = self._pause_wanted(result, question.attempts)
+        question.access.limiter.rate_limited(pause)
+        again = question.attempts - question.adapted < question.policy.attempts
+        if again and question.waited + pause <= question.policy.patience_seconds:
             return None
-        if asking.access.breaker.refused(asking.question) > _REFUSALS:
-            return await self._ledger.failed(asking, CallOutcome.RATE_LIMITED, result.detail)
-        await self._ledger.settle(asking)
-        return self._unavailable(asking.need, asking.model, "limit", result, rest)
+        if question.access.refusals(question.breaker_key) > _REFUSALS:
+            return await self._accounting.failed(question, CallOutcome.RATE_LIMITED, result.detail)
+        await self._accounting.settle(question)
+        return self._unavailable(question.need, question.model, "limit", result, pause)
 
-    async def _may_try_again(self, asking: Asking, room: float) -> bool:
-        """Pauses before another try, with full jitter, where the deadline leaves room for one of so many seconds."""
-        pause = self._backoff(asking.attempts)
+    async def _may_try_again(self, question: Question, room: float) -> bool:
+        """Pauses before another attempt if the deadline leaves ``room`` seconds for it; whether it does."""
+        pause = self._backoff(question.attempts)
         if (
-            asking.attempts - asking.adapted >= asking.policy.attempts
-            or asking.spent + pause + room >= asking.policy.deadline_seconds
+            question.attempts - question.adapted >= question.policy.attempts
+            or question.spent + pause + room >= question.policy.deadline_seconds
         ):
             return False
         await self._clock.sleep(pause)
-        asking.spent += pause
+        question.spent += pause
         return True
 
     def _backoff(self, attempts: int, least: float = 0.0) -> float:
         llm = self._llm
-        ceiling: float = min(llm.max_backoff_seconds, llm.first_backoff_seconds * 2 ** min(attempts - 1, 30))
-        return (least + (1 - least) * self._chance()) * ceiling
+        return full_jitter(attempts, llm.first_backoff_seconds, llm.max_backoff_seconds, self._chance, least)
 
-    def _resting(self, asking: Asking, rest: float) -> ModelUnavailable:
-        detail = f"{asking.model} is left alone after failing, the last time with: {asking.access.last_cause}"
-        return self._unavailable(asking.need, asking.model, "breaker", detail, rest)
+    def _pause_wanted(self, failure: Failure, attempts: int) -> float:
+        return self._backoff(attempts) if failure.after_seconds is None else failure.after_seconds
+
+    def _breaker_open(self, question: Question, pause: float) -> ModelUnavailable:
+        detail = f"{question.model} is paused after failures, the last time with: {question.access.last_cause}"
+        return self._unavailable(question.need, question.model, "breaker", detail, pause)
 
     def _unavailable(
         self, need: AskModel, model: str, cause: Cause, why: str | Failure, after_seconds: float | None = None
     ) -> ModelUnavailable:
-        """Nobody is asked; ``why`` is in our own words, or a request's failure that has a server's words too."""
+        """No model is asked. ``why`` is our own text, or a failure that also contains the server's text."""
         detail, known = (why.detail, why.cause) if isinstance(why, Failure) else (why, why)
         self._observer.unavailable(need.task, model, cause)
         if cause in ("settings", "journal"):

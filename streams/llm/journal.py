@@ -21,31 +21,28 @@ from schemas.replies import ModelFailed, ModelReply
 RAW_CHARACTERS = 2000
 
 
-class KeptCall(Event):
-    """A tool that the model wanted called."""
+class StoredCall(Event):
+    """A tool call that the model requested."""
 
     id: str
     name: str
     arguments: str
 
 
-class Kept(Event):
-    """An answer as it stands in the journal."""
+class StoredAnswer(Event):
+    """An answer in the journal."""
 
     text: str
-    tool_calls: tuple[KeptCall, ...] = ()
+    tool_calls: tuple[StoredCall, ...] = ()
     outcome: CallOutcome
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
 
 def answer_key(need: AskModel, model: str, server: str = "") -> str:
-    """The key of an answer: task, prompt, model, server, question, parameters and the number of the try.
+    """The key of an answer: a hash of task, prompt, model, server, question, parameters and the number of the try.
 
-    Args:
-        need: The question.
-        model: Whom it is for.
-        server: Where the model is; servers may give one name to different models.
+    The server is part of the key, because servers may give one name to different models.
     """
     question = {
         "messages": [asdict(message) for message in need.messages],
@@ -61,16 +58,16 @@ def answer_key(need: AskModel, model: str, server: str = "") -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("ascii")).hexdigest()
 
 
-def from_journal(text: str) -> Kept | None:
-    """An answer from its JSON; None where it can't be read any more."""
+def from_journal(text: str) -> StoredAnswer | None:
+    """Parses a stored answer; None if this version can't read it."""
     try:
-        return Kept.model_validate_json(text)
+        return StoredAnswer.model_validate_json(text)
     except ValidationError:
         return None
 
 
 def reply_of(
-    kept: Kept,
+    answer: StoredAnswer,
     need: AskModel,
     model: str,
     judged_by: Literal["model", "offline"] = "model",
@@ -78,9 +75,10 @@ def reply_of(
     latency_ms: int = 0,
     cost_usd: float | None = 0.0,
     cached: bool = False,
+    failure: str = "",
 ) -> ModelReply | ModelFailed:
-    """What the handler is told of an answer."""
-    raw = kept.text or json.dumps([[call.name, call.arguments] for call in kept.tool_calls])
+    """The reply to the handler for an answer; ``failure`` says why there is no answer."""
+    raw = answer.text or json.dumps([[call.name, call.arguments] for call in answer.tool_calls])
     call = LlmCall(
         judged_by=judged_by,
         model=model,
@@ -88,16 +86,16 @@ def reply_of(
         temperature=need.temperature,
         attempts=attempts,
         latency_ms=latency_ms,
-        prompt_tokens=kept.prompt_tokens,
-        completion_tokens=kept.completion_tokens,
+        prompt_tokens=answer.prompt_tokens,
+        completion_tokens=answer.completion_tokens,
         cost_usd=cost_usd,
         cached=cached,
-        outcome=kept.outcome,
-        raw=raw.replace("\x00", "")[:RAW_CHARACTERS] if kept.text or kept.tool_calls else None,
+        outcome=answer.outcome,
+        raw=raw.replace("\x00", "")[:RAW_CHARACTERS] if answer.text or answer.tool_calls else None,
     )
-    if kept.outcome is not CallOutcome.OK:
-        return ModelFailed(call, f"the reply was {kept.outcome}")
-    return ModelReply(kept.text, tuple(ToolCall(c.id, c.name, c.arguments) for c in kept.tool_calls), call)
+    if answer.outcome is not CallOutcome.OK:
+        return ModelFailed(call, failure or f"the reply was {answer.outcome}")
+    return ModelReply(answer.text, tuple(ToolCall(c.id, c.name, c.arguments) for c in answer.tool_calls), call)
 
 
 class JournalError(Exception):
@@ -105,51 +103,50 @@ class JournalError(Exception):
 
 
 class BoundReachedError(JournalError):
-    """The call would cost more than is left of a bound that is no day's: a replay's, that waits for somebody."""
+    """The call would exceed a replay's cost limit."""
 
 
 class AnswerJournal(Protocol):
-    """Answers by key, costs by account (a day, or a replay), and what calls took.
+    """Answers by key, costs by account (a day, or a replay), and the use of calls.
 
-    Every method raises ``JournalError`` where it can't do its work.
+    Every method raises ``JournalError`` if the journal can't be read or written.
     """
 
     async def get(self, key: str, now: float) -> str | None:
-        """The answer that was kept, as JSON; None where there is none."""
+        """The stored answer as JSON, or None."""
         ...
 
     async def keep(
         self, key: str, answer: str, now: float, seconds: float, day: str, usd: float, used: Used | None = None
     ) -> float:
-        """Keeps an answer for so long, books costs and notes what the call took, all or nothing.
+        """Stores an answer for ``seconds``, books its cost and adds what the call used, all or nothing.
 
-        Returns:
-            The day's costs then.
+        Returns the day's costs afterwards.
         """
         ...
 
     async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
-        """Books costs unless the day's would come above ``most``; returns whether, and the day's costs then."""
+        """Books costs unless the day's costs would exceed ``most``; returns whether it did, and the day's costs."""
         ...
 
     async def experience(self, task: str, model: str) -> Experience:
-        """What the task's calls of the model have taken so far."""
+        """What the task's calls of the model have used so far."""
         ...
 
     async def aclose(self) -> None:
-        """Closes what is open, after what is under way."""
+        """Closes the journal after the work that was handed over."""
         ...
 
 
 class Usage(NamedTuple):
-    """Sums over calls that were answered.
+    """Sums over answered calls.
 
     Attributes:
-        calls: How many.
-        estimated: Tokens of their prompts as estimated before anybody had counted (``prompt_tokens_of``).
-        prompt: Tokens of their prompts as the server counted them.
-        completion: Tokens of their replies.
-        milliseconds: That they took.
+        calls: Number of calls.
+        estimated: Tokens of the prompts as estimated before the calls (``prompt_tokens_of``).
+        prompt: Tokens of the prompts as counted by the server.
+        completion: Tokens of the replies.
+        milliseconds: Duration of the calls.
     """
 
     calls: int = 0
@@ -160,7 +157,7 @@ class Usage(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What one call took, and whose it was."""
+    """What one call used, with its task and model."""
 
     task: str
     model: str
@@ -169,12 +166,12 @@ class Used(NamedTuple):
 
 
 class Experience(NamedTuple):
-    """What all kept calls of a task and model took: those that began a conversation, and those that went on."""
+    """What the calls of a task and model used, separately for first questions and follow-ups."""
 
     openings: Usage = Usage()
     followups: Usage = Usage()
 
 
 def is_opening(need: AskModel) -> bool:
-    """Whether a question begins a conversation: nobody has said anything yet, and it was not asked before."""
+    """Whether a question starts a conversation and is asked for the first time."""
     return need.try_number == 1 and all(message.role in ("system", "user") for message in need.messages)

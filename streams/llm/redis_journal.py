@@ -2,62 +2,55 @@
 
 from __future__ import annotations
 
-from streams.llm.journal import Experience, JournalError, Usage, Used
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from typing_extensions import override
+
+from streams.llm.journal import AnswerJournal, Experience, JournalError, Usage, Used
 
 PREFIX = "assay:llm:"
 _SECONDS = 2.0
-"""For one command: a journal that hangs must not hold answers up for longer than a model may."""
+"""Timeout of a command; a hanging journal must not delay answers for longer than a model may."""
 _COSTS_SECONDS = 3 * 86_400
-"""A day's costs are of use until the day is over everywhere."""
+"""A day's costs are needed until the day is over in every time zone."""
 _OTHER_COSTS_SECONDS = 90 * 86_400
-"""Those of a replay, until somebody goes on with it."""
+"""A replay's costs are needed until an operator resumes it."""
 
 
-class RedisJournal:
+class RedisJournal(AnswerJournal):
     """An ``AnswerJournal`` in Redis. Durable as far as the server is: give it ``appendonly yes``."""
 
     def __init__(self, url: str) -> None:
-        """Opens nothing yet.
-
-        Args:
-            url: Such as redis://localhost:6379/0.
+        """Opens nothing yet. ``url`` is like redis://localhost:6379/0.
 
         Raises:
-            JournalError: The client library is not installed, or the URL is none.
+            JournalError: The client library is not installed, or the URL is invalid.
         """
         try:
             import redis.asyncio
             from redis.exceptions import RedisError
         except ImportError as error:
             raise JournalError("llm.redis_url needs the extra `redis`: pip install 'assay[redis]'") from error
-        # What somebody else keeps under our keys may be no text.
-        self._trouble: tuple[type[Exception], ...] = (RedisError, OSError, ValueError)
+        # Another application may have written values that are not text under our keys.
+        self._errors: tuple[type[Exception], ...] = (RedisError, OSError, ValueError)
         try:
             self._redis = redis.asyncio.Redis.from_url(url, decode_responses=True, socket_timeout=_SECONDS)
         except ValueError as error:
             # The message would repeat the password.
             raise JournalError("llm.redis_url is no address: it is like redis://localhost:6379/0") from error
 
-    async def get(self, key: str, now: float) -> str | None:  # noqa: ARG002 - the server forgets by its own clock
-        """The answer that was kept, as JSON; None where there is none."""
-        try:
+    @override
+    async def get(self, key: str, now: float) -> str | None:  # the server expires keys by its own clock
+        with self._journal_errors():
             answer = await self._redis.get(f"{PREFIX}answer:{key}")
-        except self._trouble as error:
-            raise JournalError(f"redis: {type(error).__name__}") from error
         return None if answer is None else str(answer)
 
+    @override
     async def keep(
-        self,
-        key: str,
-        answer: str,
-        now: float,  # noqa: ARG002
-        seconds: float,
-        day: str,
-        usd: float,
-        used: Used | None = None,
+        self, key: str, answer: str, now: float, seconds: float, day: str, usd: float, used: Used | None = None
     ) -> float:
-        """Keeps an answer for so long, books costs and notes what the call took; returns the day's costs then."""
-        try:
+        with self._journal_errors():
             async with self._redis.pipeline(transaction=True) as both:
                 if seconds >= 1:
                     both.set(f"{PREFIX}answer:{key}", answer, ex=int(seconds))
@@ -67,33 +60,34 @@ class RedisJournal:
                 both.incrbyfloat(f"{PREFIX}costs:{day}", usd)
                 both.expire(f"{PREFIX}costs:{day}", _kept_for(day))
                 *_, total, _ = await both.execute()
-        except self._trouble as error:
-            raise JournalError(f"redis: {type(error).__name__}") from error
         return float(total)
 
+    @override
     async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
-        """Books costs unless the day's would come above ``most``; returns whether, and the day's costs then."""
         name = f"{PREFIX}costs:{day}"
-        try:
+        with self._journal_errors():
             total = float(await self._redis.incrbyfloat(name, usd))
             await self._redis.expire(name, _kept_for(day))
             if most is None or usd <= 0 or total <= most:
                 return True, total
-            # Others may be refused for a moment by what is taken back here, and nobody is let through too many.
+            # Until the reversal other replicas may be refused, but none may exceed the budget.
             return False, float(await self._redis.incrbyfloat(name, -usd))
-        except self._trouble as error:
-            raise JournalError(f"redis: {type(error).__name__}") from error
 
+    @override
     async def experience(self, task: str, model: str) -> Experience:
-        """What the task's calls of the model have taken so far."""
-        try:
+        with self._journal_errors():
             rows = [await self._redis.hgetall(_usage_name(task, model, opening)) for opening in (True, False)]
             return Experience(*(Usage(*(int(row.get(field, 0)) for field in Usage._fields)) for row in rows))
-        except self._trouble as error:
+
+    @contextmanager
+    def _journal_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
             raise JournalError(f"redis: {type(error).__name__}") from error
 
+    @override
     async def aclose(self) -> None:
-        """Closes connections."""
         await self._redis.aclose()
 
 

@@ -17,17 +17,17 @@ from schemas.llm import CallOutcome
 from schemas.needs import ToolCall
 
 _HIDDEN_TOKENS = 10_000
-"""A prompt has less tokens than bytes, except for what a server puts around it unseen."""
+"""Tokens that a server may add to a prompt; otherwise a prompt has fewer tokens than bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Tokens, as the server counted them.
 
     Attributes:
         prompt_tokens: Of the prompt.
-        completion_tokens: Of the reply, never more than it may have.
-        excess: Whether the server said more than that.
+        completion_tokens: Of the reply, at most the allowed number.
+        excess: Whether the server stated more than the allowed number.
     """
 
     prompt_tokens: int
@@ -37,30 +37,30 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What came.
+    """The completion in a response.
 
     Attributes:
-        text: The reply, or what was said in refusing it; "" where there was none.
-        tool_calls: Tools that the model wants called.
+        text: The reply or the text of a refusal; "" for none.
+        tool_calls: The requested tool calls.
         outcome: ``OK``, ``TRUNCATED``, ``REFUSED`` or ``EMPTY``.
-        usage: None where the server didn't say.
+        usage: None if the server didn't state it.
     """
 
     text: str
     tool_calls: tuple[ToolCall, ...]
     outcome: CallOutcome
-    usage: Usage | None
+    usage: TokenUsage | None
 
 
 def read_completion(body: bytes, sent_bytes: int, most_reply_tokens: int) -> Completion | None:
-    """A completion from its JSON; None where it is none.
+    """Parses a completion; None if the body is not a completion.
 
     Args:
         body: The response.
-        sent_bytes: Size of the request: a prompt of more tokens than it can have is not believed, for limits and the
-            budget would stand still for days.
-        most_reply_tokens: That were allowed. What is said to be more is taken for as many, as they were booked: one
-            such number would otherwise hold a model up for minutes, or spend a day's budget.
+        sent_bytes: Size of the request. A count of more prompt tokens than it can have is ignored, because it would
+            block the limits and the budget for days.
+        most_reply_tokens: Allowed tokens of the reply. A larger number is reduced to this one, which was booked: it
+            could otherwise block a model for minutes or use up a day's budget.
     """
     try:
         content = from_json(body, allow_inf_nan=False)
@@ -107,13 +107,13 @@ def _tool_call(value: Any) -> ToolCall | None:
     return ToolCall(str(value.get("id") or ""), name, arguments)
 
 
-def _usage(value: Any, most_prompt_tokens: int, most_reply_tokens: int) -> Usage | None:
+def _usage(value: Any, most_prompt_tokens: int, most_reply_tokens: int) -> TokenUsage | None:
     if not isinstance(value, dict):
         return None
     prompt, completion = value.get("prompt_tokens"), value.get("completion_tokens")
     if not _is_count(prompt) or not _is_count(completion) or prompt > most_prompt_tokens:
         return None
-    return Usage(prompt, min(completion, most_reply_tokens), completion > most_reply_tokens)
+    return TokenUsage(prompt, min(completion, most_reply_tokens), completion > most_reply_tokens)
 
 
 def _is_count(value: Any) -> TypeGuard[int]:
@@ -121,21 +121,21 @@ def _is_count(value: Any) -> TypeGuard[int]:
 
 
 class Trouble(Enum):
-    """What kind of trouble a request met."""
+    """Why a request failed."""
 
-    REQUEST = "the server does not take this request"
+    REQUEST = "the server does not accept this request"
     LIMITED = "too many requests"
     PASSING = "the server failed"
     TIMEOUT = "no answer in time"
-    DOWN = "nobody can be asked"
-    SHUT = "the server takes no request of ours"
-    ADAPT = "a parameter is left out from now on"
+    DOWN = "the server can't be reached"
+    SHUT = "the server accepts no request of ours"
+    ADAPT = "the client leaves a parameter out from now on"
 
 
 MAX_DETAIL = 300
-"""Characters of trouble that are told."""
+"""Longest description of a failure, in characters."""
 _OUTCOMES = {Trouble.LIMITED: CallOutcome.RATE_LIMITED, Trouble.TIMEOUT: CallOutcome.TIMEOUT}
-"""All other trouble is an error."""
+"""The outcome of all other failures is ``ERROR``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +143,10 @@ class Failure:
     """A request without an answer.
 
     Attributes:
-        kind: What kind of trouble.
-        cause: What we know of it, with what to look at; may be shown to whoever asks next, and logged.
-        after_seconds: How long the server wants to be left alone, if it said so.
-        said: The server's own words, which may repeat the question: for its asker alone; "" where there are none.
+        kind: Why it failed.
+        cause: The failure in our own words, with advice. It may be logged and shown to other callers.
+        after_seconds: How long the server asked to wait; None if it did not.
+        said: The server's own text, or "". It may repeat the question, so only its caller may see it.
     """
 
     kind: Trouble
@@ -156,17 +156,17 @@ class Failure:
 
     @property
     def detail(self) -> str:
-        """All of it, for who has asked."""
+        """The cause and the server's text, for the caller."""
         return f"{self.cause}: {self.said}"[:MAX_DETAIL] if self.said else self.cause
 
     @property
     def outcome(self) -> CallOutcome:
-        """What it is counted as."""
+        """The outcome in metrics and replies."""
         return _OUTCOMES.get(self.kind, CallOutcome.ERROR)
 
     @property
-    def usage(self) -> Usage | None:
-        """Nobody has counted tokens."""
+    def usage(self) -> TokenUsage | None:
+        """None: the server counted no tokens."""
         return None
 
 
@@ -180,10 +180,10 @@ class Answer:
 
     @property
     def outcome(self) -> CallOutcome:
-        """What it is counted as."""
+        """The outcome in metrics and replies."""
         return self.completion.outcome
 
     @property
-    def usage(self) -> Usage | None:
-        """Tokens, as the server counted them; None where it did not say."""
+    def usage(self) -> TokenUsage | None:
+        """Tokens, as the server counted them; None if it didn't."""
         return self.completion.usage

@@ -1,4 +1,4 @@
-"""One question on its way to a model: deadline, patience, price, and the model's limits and breaker."""
+"""One question to a model: deadline, patience, price, and the model's limiter and circuit breaker."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import structlog
 
 from schemas.needs import AskModel
 from streams.clock import Clock
-from streams.llm.breaker import ModelBreaker
 from streams.llm.limits import Limiter, Shares
 from streams.llm.metrics import LlmObserver
 from streams.llm.replies import Completion
 from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
+from streams.resilience.breaker import CircuitBreaker
 
 log = structlog.get_logger(__name__)
 
 
 _BYTES_PER_TOKEN = 4
-"""English has about 4 characters a token."""
+"""English has about 4 characters in a token."""
 _WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+")
-"""Ideographs, kana, hangul and their marks: about a token each."""
+"""Ideographs, kana, hangul and their marks: about one token each."""
 _TOKENS_PER_MESSAGE = 8
 MILLION = 1_000_000
 
 
 def cost_of(limits: ModelLimits, prompt_tokens: float, completion_tokens: float) -> float | None:
-    """USD of a call; None where the model has no price.
+    """USD of a call; None if the model has no price.
 
     >>> cost_of(ModelLimits(price_in=0.5, price_out=2.0), 1000, 10)
     0.00052
@@ -39,7 +39,7 @@ def cost_of(limits: ModelLimits, prompt_tokens: float, completion_tokens: float)
 
 
 def prompt_tokens_of(need: AskModel) -> int:
-    """About as many tokens as the prompt has."""
+    """Estimates the tokens of the prompt."""
     texts = [message.content for message in need.messages]
     texts += [call.arguments for message in need.messages for call in message.tool_calls]
     texts += [f"{tool.description}{json.dumps(dict(tool.parameters))}" for tool in need.tools]
@@ -47,7 +47,7 @@ def prompt_tokens_of(need: AskModel) -> int:
 
 
 def tokens_of(text: str) -> int:
-    """About as many tokens as a text has.
+    """Estimates the tokens of a text.
 
     >>> tokens_of("Health insurance in Taiwan"), tokens_of("全民健康保險")
     (6, 6)
@@ -57,8 +57,11 @@ def tokens_of(text: str) -> int:
     return len(wide) + narrow // _BYTES_PER_TOKEN
 
 
+_REMEMBERED_QUESTIONS = 1000
+
+
 class ModelAccess:
-    """A model's limiter and breaker, and its last trouble."""
+    """The limiter and the circuit breaker of one model, and its last failure."""
 
     def __init__(
         self,
@@ -69,53 +72,73 @@ class ModelAccess:
         clock: Clock,
         observer: LlmObserver,
     ) -> None:
-        """Takes the model, what it takes from the whole fleet, and each task's share of that in this process."""
-        self.limiter = Limiter(limits, shares.of, llm.window_margin, clock, shares.at_once, shares.beside)
-        self.breaker = ModelBreaker(llm, clock.monotonic, self._turned)
+        self.limiter = Limiter(limits, shares, llm.window_margin, clock)
+        self.breaker = CircuitBreaker(
+            llm.breaker_failures,
+            llm.breaker_first_seconds,
+            llm.breaker_max_seconds,
+            clock.monotonic,
+            llm.breaker_window,
+            llm.breaker_share,
+        )
+        self.breaker.listen(self._on_breaker_change)
         self.last_cause = ""
-        """The last trouble without the server's own words, which may repeat somebody else's question."""
+        """The last failure without the server's own words, which may repeat another caller's question."""
         self._model = model
         self._observer = observer
+        self._answers = 0
+        self._refused: dict[str, tuple[int, int]] = {}
         observer.breaker(model, is_open=False)
 
-    def _turned(self, opened: bool) -> None:
-        self._observer.breaker(self._model, opened)
-        if opened:
-            log.warning("model circuit breaker open", model=self._model, last_trouble=self.last_cause)
-        else:
+    def answered(self, question: str) -> None:
+        """The model answered a question."""
+        self._answers += 1
+        self.breaker.succeeded(question)
+
+    def refusals(self, question: str) -> int:
+        """Counts a refusal for lack of capacity; returns how many times others were answered between two of them.
+
+        Otherwise a question that is too large by itself would look like an outage again and again.
+        """
+        times, answers = self._refused.pop(question, (0, -1))
+        self._refused[question] = times + (self._answers > answers), self._answers
+        if len(self._refused) > _REMEMBERED_QUESTIONS:
+            del self._refused[next(iter(self._refused))]
+        return self._refused[question][0]
+
+    def _on_breaker_change(self) -> None:
+        self._observer.breaker(self._model, is_open=not self.breaker.closed)
+        if self.breaker.closed:
             log.info("model circuit breaker closed", model=self._model)
+        else:
+            log.warning("model circuit breaker open", model=self._model, last_trouble=self.last_cause)
 
 
 @dataclass(slots=True)
-class Asking:
-    """One question on its way.
+class Question:
+    """One question and what its calls have used so far.
 
     Attributes:
-        need: The question.
-        model: Whom it is for.
-        key: Of its answer in the journal.
-        question: Of all tries of it: a question that fails in each is still one.
-        limits: The model's.
-        policy: The task's.
-        access: The way to the model.
-        prompt_tokens: About as many as the prompt has.
-        day: On which costs are booked ahead; "" where none are.
+        key: The key of its answer in the journal.
+        breaker_key: The same for all tries of the question, so the circuit breaker counts it once.
+        prompt_tokens: An estimate.
+        day: The day on which costs are booked ahead; "" if none are booked.
         booked: USD booked ahead.
-        spent: Seconds of the deadline that are used: calls, pauses between them, and waits for the journal.
+        spent: Used seconds of the deadline: calls, pauses between them, and waits for the journal.
         latency: Seconds of calls.
-        waited: Seconds of the patience that are used.
+        waited: Used seconds of the patience.
         attempts: Requests sent.
-        adapted: Those of them after which a parameter was left out.
-        lost: Those that may have been paid and brought nothing.
-        hung: Those that were cut off at the deadline: who answers nobody may still write the longest reply.
-        spoiled: A reply outside of the task's protocol, after which the question was asked once more.
-        spoiled_tokens: Tokens of its prompt and of itself, once another question is on its way.
+        adapted: Requests after which the client left a parameter out.
+        lost: Requests without an answer that may have been paid.
+        hung: Requests cut off at the deadline; the server may still write the longest reply.
+        spoiled: A reply outside the task's protocol, after which the question was asked once more.
+        spoiled_tokens: Tokens of the prompt and the reply of ``spoiled``, while the second request is open.
     """
 
     need: AskModel
     model: str
     key: str
-    question: str
+    breaker_key: str
     limits: ModelLimits
     policy: TaskPolicy
     access: ModelAccess
@@ -134,29 +157,34 @@ class Asking:
 
     @property
     def left(self) -> float:
-        """Seconds of the deadline that are left."""
+        """Seconds until the deadline."""
         return max(0.0, self.policy.deadline_seconds - self.spent)
 
     @property
+    def latency_ms(self) -> int:
+        """``latency`` in whole milliseconds."""
+        return round(self.latency * 1000)
+
+    @property
     def most_reply_tokens(self) -> int:
-        """The longest reply, with what the model may think before it."""
+        """The longest reply, including hidden thinking tokens."""
         return self.need.max_tokens + self.limits.thinking_tokens
 
     def tokens_of(self, completion: Completion) -> tuple[int, int]:
-        """Tokens of the prompt and of a reply: as the server counted them, else about as many."""
+        """Tokens of the prompt and of a reply: the server's count, else estimates."""
         usage = completion.usage
         if usage is None:
             return self.prompt_tokens, tokens_of(completion.text) + 1
         return usage.prompt_tokens, usage.completion_tokens
 
     def unbook(self) -> tuple[str, float]:
-        """The day and the USD that were booked ahead; whoever takes them sets them right, once."""
+        """Takes the day and the USD that were booked ahead; the caller corrects the booking, once."""
         booked = self.day, self.booked
         self.day, self.booked = "", 0.0
         return booked
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
-        """USD of an answer and of the requests that were lost on the way to it; None where the model has no price."""
+        """USD of an answer and of the lost requests before it; None if the model has no price."""
         return cost_of(
             self.limits,
             prompt_tokens + (self.lost + self.hung) * self.prompt_tokens + self.spoiled_tokens[0],

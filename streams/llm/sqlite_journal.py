@@ -1,35 +1,32 @@
 """The answer journal in one SQLite file, which replicas may share, with the costs of each day.
 
 An answer is stored before a caller gets it, so neither a crash nor a replay pays for it twice. Costs are booked ahead,
-so all replicas together keep one budget. SQLite runs in WAL mode in a thread of its own. If the file can't be read or
-written, the gateway asks no model, because the costs could not be counted.
+so all replicas together keep one budget. If the file can't be read or written, the gateway asks no model, because the
+costs could not be counted.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sqlite3
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from streams.files import Steps, make_private_file, refuse_newer, transaction, upgrade
+from typing_extensions import override
+
+from streams.files import SqliteThread, Steps, open_database, transaction
 from streams.llm.journal import AnswerJournal, Experience, JournalError, Usage, Used
+from streams.llm.settings import LlmSettings
 
 T = TypeVar("T")
 VARIABLE = "ASSAY_LLM__CACHE_PATH"
 _FORGET_EVERY = 1000
-"""Answers written between two looks for old ones."""
-_OPENINGS = 20
-_OPENING_PAUSE_SECONDS = 0.05
-"""As often, and so far apart, a file is tried that somebody else is just making."""
+"""Answers written between two deletions of expired answers."""
 _LOCKED_SECONDS = 2.0
-"""How long somebody else's write is waited for; who asks waits no longer than a task may take."""
+"""How long to wait for another process's write; the gateway also waits no longer than a task's deadline."""
 _MOST_IN_MEMORY = 10_000
-"""Answers that are kept where there is no file; the oldest go first."""
+"""Answers kept without a file; the oldest are deleted first."""
 
 STEPS: Steps = (
     (
@@ -46,7 +43,7 @@ STEPS: Steps = (
         """,
     ),
 )
-"""The schema: answers and costs were paid for, so every step keeps them."""
+"""The schema. Answers and costs were paid for, so every step keeps them."""
 _BOOK = """
 INSERT INTO costs VALUES (?1, max(0, ?2))
 ON CONFLICT (day) DO UPDATE SET usd = max(0, usd + ?2) RETURNING usd
@@ -63,34 +60,29 @@ _USED = (
 _FORGET_OLDEST = "DELETE FROM answers WHERE key IN (SELECT key FROM answers ORDER BY expires DESC LIMIT -1 OFFSET ?)"
 
 
-class SqliteJournal:
-    """An ``AnswerJournal`` in a file, or in memory."""
+class SqliteJournal(AnswerJournal):
+    """An ``AnswerJournal`` in a file, or in memory without a path. The first call opens the file."""
 
     def __init__(self, path: Path | None) -> None:
-        """Opens nothing yet.
-
-        Args:
-            path: The file; None keeps everything in memory, which ends with the process.
-        """
         self._path = path
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="llm-answers")
+        self._thread = SqliteThread("llm-answers")
         self._database: sqlite3.Connection | None = None
         self._kept = 0
 
+    @override
     async def get(self, key: str, now: float) -> str | None:
-        """The answer that was kept, as JSON; None where there is none."""
 
         def read(database: sqlite3.Connection) -> str | None:
             query = "SELECT answer FROM answers WHERE key = ? AND expires > ?"
             row = database.execute(query, (key, now)).fetchone()
             return None if row is None else str(row[0])
 
-        return await self._do(read)
+        return await self._thread.run(self._run, read)
 
+    @override
     async def keep(
         self, key: str, answer: str, now: float, seconds: float, day: str, usd: float, used: Used | None = None
     ) -> float:
-        """Keeps an answer for so long, books costs and notes what the call took; returns the day's costs then."""
 
         def write(database: sqlite3.Connection) -> float:
             with transaction(database):
@@ -104,10 +96,10 @@ class SqliteJournal:
                     database.execute(_USE, (used.task, used.model, used.opening, *used.usage))
                 return _booked(database, day, usd)
 
-        return await self._do(write)
+        return await self._thread.run(self._run, write)
 
+    @override
     async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
-        """Books costs unless the day's would come above ``most``; returns whether, and the day's costs then."""
 
         def write(database: sqlite3.Connection) -> tuple[bool, float]:
             with transaction(database):
@@ -116,26 +108,20 @@ class SqliteJournal:
                     return False, before
                 return True, _booked(database, day, usd)
 
-        return await self._do(write)
+        return await self._thread.run(self._run, write)
 
+    @override
     async def experience(self, task: str, model: str) -> Experience:
-        """What the task's calls of the model have taken so far."""
 
         def read(database: sqlite3.Connection) -> Experience:
             rows = (database.execute(_USED, (task, model, opening)).fetchone() for opening in (True, False))
             return Experience(*(Usage() if row is None else Usage(*row) for row in rows))
 
-        return await self._do(read)
+        return await self._thread.run(self._run, read)
 
+    @override
     async def aclose(self) -> None:
-        """Closes the file, after what is under way."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._close, True)
-        self._thread.shutdown(wait=False)
-
-    async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Does one thing in the thread; what has been handed over is done even if the caller is cancelled."""
-        running = asyncio.get_running_loop().run_in_executor(self._thread, self._run, work)
-        return await asyncio.shield(running)
+        await self._thread.aclose(self._close)
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
@@ -143,28 +129,25 @@ class SqliteJournal:
                 self._database = _opened(self._path)
             return work(self._database)
         except (sqlite3.Error, OSError) as error:
-            self._close()
+            if self._path is not None:  # a file is opened again; content in memory would be lost
+                self._close()
             raise JournalError(f"{self._path}: {error}") from error
 
-    def _close(self, for_good: bool = False) -> None:
-        # After trouble a file is opened anew; what is in memory would be lost.
-        if for_good or self._path is not None:
-            database, self._database = self._database, None
-        else:
-            database = None
+    def _close(self) -> None:
+        database, self._database = self._database, None
         if database is not None:
             with contextlib.suppress(sqlite3.Error):
                 database.close()
 
 
-def make_store(cache_path: Path | None, redis_url: str) -> AnswerJournal:
-    """Redis where one is named, else the file.
+def make_journal(llm: LlmSettings) -> AnswerJournal:
+    """The journal of the settings: Redis if it is configured, else the file. Opens nothing yet.
 
     Raises:
-        JournalError: Redis is named and its client is not installed.
+        JournalError: Redis is configured and its client is not installed.
     """
-    if not redis_url:
-        return SqliteJournal(cache_path)
+    if not (redis_url := llm.redis_url.get_secret_value()):
+        return SqliteJournal(llm.cache_path)
     from streams.llm.redis_journal import RedisJournal
 
     return RedisJournal(redis_url)
@@ -176,36 +159,8 @@ def _booked(database: sqlite3.Connection, day: str, usd: float) -> float:
 
 
 def _opened(path: Path | None) -> sqlite3.Connection:
-    if path is not None:
-        make_private_file(path)
-    database = sqlite3.connect(
-        path or ":memory:", check_same_thread=False, timeout=_LOCKED_SECONDS, isolation_level=None
-    )
-    # An answer that was damaged is none; it must not keep its question from being asked.
+    # An answer must survive a power cut after it was used.
+    database = open_database(path, STEPS, VARIABLE, "FULL", _LOCKED_SECONDS)
+    # A damaged answer is treated as missing; a decoding error would block its question.
     database.text_factory = lambda text: text.decode("utf-8", "replace")
-    try:
-        _made_ready(database, path)
-    except sqlite3.Error:
-        database.close()
-        raise
     return database
-
-
-def _made_ready(database: sqlite3.Connection, path: Path | None) -> None:
-    """Makes the file what it has to be; replicas that open a new one at a time wait for each other.
-
-    SQLite does not wait where a file becomes one with a write-ahead log, whatever the timeout says.
-    """
-    for left in reversed(range(_OPENINGS)):
-        try:
-            refuse_newer(database, STEPS, VARIABLE)
-            database.execute("PRAGMA journal_mode = WAL")
-            # An answer that was given out must be there after a power cut too.
-            database.execute("PRAGMA synchronous = FULL")
-            upgrade(database, STEPS, VARIABLE, path)
-        except sqlite3.OperationalError as error:
-            if not left or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                raise
-            time.sleep(_OPENING_PAUSE_SECONDS)
-        else:
-            return

@@ -1,6 +1,6 @@
-"""Tables by task: the offline judges, which answer from the facts alone where no model is configured, and the readers.
+"""Tables by task: the offline judges, which answer from the facts if no model is configured, and the reply readers.
 
-A reply that no reader accepts was paid for. It is kept while its record may be retried, and then asked for again
+A reply that no reader accepts was paid for. It is stored while its record may be retried, then the model is asked again
 (R-130).
 """
 
@@ -18,16 +18,16 @@ from handlers.offline import judges
 from handlers.ranking.judge import read_ranking_reply
 from handlers.reasoning.replies import read_findings, read_sentences, read_verdicts
 from schemas.event import MAX_ITEMS
-from schemas.llm import CallOutcome, LlmCall
+from schemas.llm import CallOutcome
 from schemas.needs import AskModel, Message
 from schemas.relevance import RelevanceOutcome
 from schemas.replies import ModelFailed, ModelReply
-from streams.llm.journal import Kept, reply_of
+from streams.llm.journal import StoredAnswer, reply_of
 from streams.llm.replies import Completion
 
 NAME = "offline"
 Judge = Callable[[Mapping[str, Any]], str]
-"""Facts in, a reply in the task's own protocol out."""
+"""Returns a reply in the task's protocol for the facts."""
 
 OFFLINE_JUDGES: Mapping[str, Judge] = {
     "analyst": judges.analyst,
@@ -43,27 +43,20 @@ OFFLINE_JUDGES: Mapping[str, Judge] = {
 
 
 def answer_offline(need: AskModel, judges: Mapping[str, Judge] = OFFLINE_JUDGES) -> ModelReply | ModelFailed:
-    """What the offline judge says; a task that it does not know fails, like one that it stumbles over."""
+    """The offline judge's reply. An unknown task or an error of the judge is a failed reply."""
     judge = judges.get(need.task)
     if judge is None:
         return _failed(need, f"the offline judge knows no task {need.task}")
     try:
         text = judge(need.facts)
     except Exception as error:
-        # A bug in a heuristic must not look like an outage, after which intake would rest.
+        # A bug in a heuristic must not look like an outage, which would pause intake.
         return _failed(need, f"the offline judge failed: {type(error).__name__}: {error}"[:300])
-    return reply_of(Kept(text=text, outcome=CallOutcome.OK), need, NAME, judged_by="offline")
+    return reply_of(StoredAnswer(text=text, outcome=CallOutcome.OK), need, NAME, "offline")
 
 
-def _failed(need: AskModel, detail: str) -> ModelFailed:
-    call = LlmCall(
-        judged_by="offline",
-        model=NAME,
-        prompt_version=need.prompt_version,
-        temperature=need.temperature,
-        outcome=CallOutcome.ERROR,
-    )
-    return ModelFailed(call, detail)
+def _failed(need: AskModel, detail: str) -> ModelReply | ModelFailed:
+    return reply_of(StoredAnswer(text="", outcome=CallOutcome.ERROR), need, NAME, "offline", failure=detail)
 
 
 def _is_retrieval_reply(need: AskModel, completion: Completion) -> bool:
@@ -92,7 +85,7 @@ PROTOCOLS: Mapping[str, Callable[[AskModel, Completion], bool]] = {
 
 
 REPEATS = frozenset({"decontextualize_claim", "analyst", "critic", "writer"})
-"""Tasks whose handler asks again itself after a reply outside of its protocol, so the gateway does not."""
+"""Tasks whose handler asks again itself after a reply outside its protocol, so the gateway does not."""
 _CORRECTION = (
     "That reply is not in the required form. Reply once more to the same task, with nothing but the required form: "
     "no code fence, no comment before or after it."
@@ -101,12 +94,12 @@ _SHOWN_CHARACTERS = 4000
 
 
 def corrected(need: AskModel, completion: Completion) -> AskModel:
-    """The question once more, with the reply that was outside of its protocol and what is wrong with it."""
+    """The question once more, with the reply outside its protocol and the correction."""
     said = Message("assistant", completion.text[:_SHOWN_CHARACTERS] or "(nothing)")
     return replace(need, messages=(*need.messages, said, Message("user", _CORRECTION)))
 
 
 def keeps_to_protocol(need: AskModel, completion: Completion) -> bool:
-    """Whether the task's reader takes the reply; a task without a protocol takes every one."""
+    """Whether the task's reader accepts the reply; a task without a protocol accepts every reply."""
     protocol = PROTOCOLS.get(need.task)
     return protocol is None or protocol(need, completion)

@@ -183,7 +183,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._rebalancing_since = self._clock.monotonic()
         self.rebalancing = True
         await self._close(list(revoked), self._settings.drain_seconds / 2)
-        self._breaker.left()
+        self._breaker.on_revoked()
 
     def start(self) -> None:
         """Starts the runner."""

@@ -19,11 +19,9 @@ from schemas.rules import Rules
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL
 from streams.pipeline.breaker import Breaker
+from streams.resilience.backoff import Chance, full_jitter
 from streams.settings import RetrySettings
 from streams.topology import Handler
-
-Chance = Callable[[], float]
-"""A number in [0, 1), for jitter."""
 
 
 class Services(Protocol):
@@ -184,10 +182,9 @@ class HandlerRunner:
         A Retry-After is never shortened. None if it is too long to wait in place: the record then goes to a retry
         topic, or has failed for good.
         """
-        ceiling: float = min(self.retry.max_seconds, self.retry.first_seconds * 2 ** (attempt - 1))
         wish = retry.after_seconds
         if wish is None or not wish >= 0:
-            return self._chance() * ceiling
+            return full_jitter(attempt, self.retry.first_seconds, self.retry.max_seconds, self._chance)
         longest = self.retry.max_seconds if self.handler.tiers else self.retry.in_place_wish_seconds
         return wish if wish <= longest else None
 

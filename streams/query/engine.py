@@ -24,8 +24,9 @@ from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from streams.clock import Clock, SystemClock
 from streams.llm.limits import Shares
 from streams.pipeline.breaker import ClosedBreaker
-from streams.pipeline.handler_runner import Chance, HandlerRunner, Services, retry_of
+from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
 from streams.ranking_model import make_ready
+from streams.resilience.backoff import Chance
 from streams.settings import Settings
 from streams.telemetry.decisions import QueryMetrics
 from streams.telemetry.labels import RefusalReason, Via

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from streams.llm.journal import AnswerJournal, BoundReachedError, Experience, Used
 from streams.llm.request import cost_of
-from streams.llm.sqlite_journal import make_store
+from streams.llm.sqlite_journal import make_journal
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import Handler
@@ -106,7 +106,7 @@ def bound_of(settings: Settings, plan: str, most_usd: float | None) -> CostBound
     Raises:
         JournalError: The journal can't be had with these settings.
     """
-    return CostBound(make_store(settings.llm.cache_path, settings.llm.redis_url.get_secret_value()), plan, most_usd)
+    return CostBound(make_journal(settings.llm), plan, most_usd)
 
 
 async def open_account(settings: Settings, plan: str, now: float) -> None:

@@ -18,7 +18,7 @@ from streams.codec import OutputRecord, timestamp
 from streams.kafka.log_reader import read_log
 from streams.llm.journal import AnswerJournal
 from streams.llm.limits import Shares
-from streams.llm.sqlite_journal import SqliteJournal, make_store
+from streams.llm.sqlite_journal import SqliteJournal, make_journal
 from streams.replay.dry_run import DryRun, HandlerDryRun
 from streams.replay.plan import closure, handler_of, is_paid, is_root
 from streams.replay.ranges import count
@@ -355,5 +355,6 @@ def _by_topic(handlers: Iterable[Handler]) -> dict[str, list[Handler]]:
 
 def _journal(settings: Settings) -> AnswerJournal:
     """The journal to be looked into; an empty one in memory where none has been made yet."""
-    path, redis = settings.llm.cache_path, settings.llm.redis_url.get_secret_value()
-    return make_store(path, redis) if redis or (path is not None and path.exists()) else SqliteJournal(None)
+    llm = settings.llm
+    exists = llm.redis_url.get_secret_value() or (llm.cache_path is not None and llm.cache_path.exists())
+    return make_journal(llm) if exists else SqliteJournal(None)

@@ -149,7 +149,7 @@ class StageReader:
         def on_held(its: Subscription, held: int, of: int) -> None:
             pace.told(held, of)
             if shares is not None:
-                shares.told(handler.name, its.topic, held, of)
+                shares.on_assignment(handler.name, its.topic, held, of)
 
         # Whatever live traffic does: nobody could tell afterwards what a replay has done twice.
         exactly_once = settings.model_copy(update={"delivery": "exactly_once"})

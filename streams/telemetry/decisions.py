@@ -1,4 +1,4 @@
-"""The metrics of decisions: what handlers decided in their events, and how queries were answered."""
+"""Counts and logs the decisions in the events of handlers, and the answers to queries."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from streams.telemetry.metrics import Metrics
 log = structlog.get_logger(__name__)
 
 _SHOWN = 200
-"""Characters of an id, a query or an error in a line of the log."""
+"""Longest id, query or error in a log line, in characters."""
 _TOP = 5
-"""Results whose scores and labels are told, and among which the share of HIGH is counted."""
+"""The first results, whose scores and labels are logged and whose share of HIGH is counted."""
 
 
 class QueryMetrics:
-    """Logs and counts queries that come one way.
+    """Logs and counts queries that arrive in one way.
 
     The log has scores and labels (R-233). It has the query itself at debug level only: a query may be private.
     """
 
     def __init__(self, metrics: Metrics | None, via: Via) -> None:
-        """Takes where to count, None for nowhere, and which way the queries come."""
-        self._metrics = metrics
+        """Without metrics queries are only logged."""
+        self._metrics = metrics or Metrics()
         self._via: Via = via
 
     def answered(self, completed: RankingCompleted, seconds: float) -> None:
-        """A query has its results, so many seconds after the work on it began."""
+        """Records the answer to a query; ``seconds`` have passed since the work on it began."""
         top = completed.results[:_TOP]
         log.info(
             "query answered",
@@ -57,11 +57,10 @@ class QueryMetrics:
             cost_usd=completed.llm.cost_usd if completed.llm else 0.0,
         )
         log.debug("query asked", request_id=completed.request_id[:_SHOWN], query=completed.query[:_SHOWN])
-        if self._metrics is not None:
-            self._count(self._metrics, completed, seconds)
+        self._count(completed, seconds)
 
     def refused(self, request: RankingRequested, reason: RefusalReason, detail: str, seconds: float) -> None:
-        """A query has no answer."""
+        """Records a query without an answer."""
         log.warning(
             "query refused",
             request_id=request.request_id[:_SHOWN],
@@ -71,10 +70,10 @@ class QueryMetrics:
             milliseconds=round(seconds * 1000, 1),
         )
         log.debug("query asked", request_id=request.request_id[:_SHOWN], query=request.query[:_SHOWN])
-        if self._metrics is not None:
-            self._metrics.queries_total.labels(reason, "", self._via).inc()
+        self._metrics.queries_total.labels(reason, "", self._via).inc()
 
-    def _count(self, metrics: Metrics, completed: RankingCompleted, seconds: float) -> None:
+    def _count(self, completed: RankingCompleted, seconds: float) -> None:
+        metrics = self._metrics
         outcome = "answered" if completed.results else "empty"
         metrics.queries_total.labels(outcome, completed.intent.intent, self._via).inc()
         metrics.query_seconds.labels(self._via).observe(seconds)
@@ -90,16 +89,15 @@ class QueryMetrics:
 
 
 class DecisionMetrics:
-    """Counts the decisions in the events of all handlers, and logs those that an operator looks for."""
+    """Counts the decisions in the events of all handlers, and logs those that operators search for."""
 
     def __init__(self, metrics: Metrics) -> None:
-        """Counts nothing yet."""
         self._metrics = metrics
         self._features: dict[tuple[str, Lane], Counter] = {}
-        self._queries = {its: QueryMetrics(metrics if its == "live" else None, "kafka") for its in LANES}
+        self._queries = {lane: QueryMetrics(metrics if lane == "live" else None, "kafka") for lane in LANES}
 
     def emitted(self, events: Sequence[Event], lane: Lane, seconds: float) -> None:
-        """Counts the events that a record caused in so many seconds, for the trust and result dashboards (R-270)."""
+        """Counts the output events of a record, which took ``seconds`` (R-270)."""
         metrics = self._metrics
         for event in events:
             match event:
@@ -120,13 +118,13 @@ class DecisionMetrics:
                         metrics.actionable_improvement.observe(event.improvement)
                         metrics.actionable_before_total.inc(max(0.0, event.actionable_information - event.improvement))
                         metrics.actionable_after_total.inc(event.actionable_information)
-                case ExtractionNeeded() if not _is_sent_on(event):
+                case ExtractionNeeded() if not _is_forwarded(event):
                     metrics.extractions_triggered_total.labels(event.reason).inc()
                 case RetrievalEvaluated():
                     metrics.batches_total.labels("passed" if event.passed else "failed").inc()
                 case RelevanceJudged():
                     metrics.relevance_judgments_total.labels(event.outcome).inc()
-                    _tell_judgment(event)
+                    _log_judgment(event)
                 case SnippetExtracted():
                     metrics.snippets_total.labels(event.failure or "").inc()
                 case SearchEvaluated():
@@ -135,11 +133,9 @@ class DecisionMetrics:
                         metrics.search_judge_drift.observe(abs(event.quality_score - event.rubric.total))
                 case ClaimEvaluated():
                     metrics.claims_evaluated_total.labels(event.status, event.band).inc()
-                    _tell_claim(event)
+                    _log_claim(event)
                 case RankingCompleted():
                     self._queries[lane].answered(event, seconds)
-                case _:
-                    pass
 
     def _scored(self, page: ScoredPage, lane: Lane) -> None:
         metrics = self._metrics
@@ -154,13 +150,13 @@ class DecisionMetrics:
                 counter.inc()
 
 
-def _is_sent_on(event: ExtractionNeeded) -> bool:
-    """Whether an extraction sends one of its listing's items on to another domain; no batch triggered that one."""
+def _is_forwarded(event: ExtractionNeeded) -> bool:
+    """Whether an extraction forwards an item of its listing to another domain; no batch triggered it."""
     return event.reason is ExtractionTrigger.AGGREGATOR_DETECTED and not event.follow
 
 
-def _tell_claim(event: ClaimEvaluated) -> None:
-    """How a claim was judged, under the ids that find it again (R-155)."""
+def _log_claim(event: ClaimEvaluated) -> None:
+    """Logs the judgment of a claim with the ids of its source (R-155)."""
     where = {"claim_id": event.claim_id[:_SHOWN], "source_id": (event.source_id or "")[:_SHOWN] or None}
     if event.status in (ClaimStatus.MALFORMED, ClaimStatus.MODEL_FAILED):
         log.warning("claim has no score", status=event.status, detail=event.detail[:_SHOWN], tries=event.tries, **where)
@@ -169,8 +165,8 @@ def _tell_claim(event: ClaimEvaluated) -> None:
         log.info("claim judged", status=event.status, band=event.band, score=score, **where)
 
 
-def _tell_judgment(event: RelevanceJudged) -> None:
-    """How a source was judged, and what went wrong where nobody has judged it (R-115, R-122)."""
+def _log_judgment(event: RelevanceJudged) -> None:
+    """Logs the judgment of a source, or why there is no judgment (R-115, R-122)."""
     where = {"url": event.url[:_SHOWN], "request_id": event.request_id}
     raw = (event.raw or "")[:_SHOWN]
     match event.outcome:

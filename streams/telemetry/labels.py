@@ -1,7 +1,7 @@
-"""The labels of metrics: what each means, which values it takes, and so how many series a metric has at most.
+"""The labels of metrics: their meaning, their values, and the largest number of series of a metric.
 
-Every set is closed: an enum's members, the handlers and topics of the topology, the models that the configuration names
-for the tasks. Nothing that a record, a page or a server says becomes a value, so no input can make series.
+Every set of values is closed: the members of an enum, the handlers and topics of the topology, the models that the
+configuration names for the tasks. Text of a record, page or server never becomes a value, so input can't add series.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ from schemas.relevance import RelevanceOutcome, SnippetFailure
 from schemas.replies import FetchFailure
 from schemas.retrieval import ResultType
 from schemas.search import Recommendation, SearchScoreSource
-from streams.telemetry import metric_defs as defs
-from streams.telemetry.metric_defs import MetricDef
+from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import HANDLERS
 
 Via = Literal["kafka", "http", "command"]
-"""Which way a query comes."""
+"""How a query arrives."""
 VIAS: tuple[Via, ...] = ("kafka", "http")
-"""Those that are counted: a command has no metrics."""
+"""The counted ways; a command has no metrics."""
 RefusalReason = Literal["invalid", "busy", "unavailable", "timeout", "failed"]
-"""Why a query has no answer; queries that come over Kafka wait, or become dead letters."""
+"""Why a query has no answer. A query over Kafka waits or becomes a dead letter instead."""
 Lane = Literal["live", "replay"]
 LANES: tuple[Lane, ...] = get_args(Lane)
 Cause = Literal["settings", "journal", "breaker", "limit", "budget", "shut", "down"]
-"""Why nobody could be asked."""
+"""Why no model could be asked."""
 PAGE_FEATURES = (
     "has_doi",
     "citation_count",
@@ -51,54 +50,48 @@ PAGE_FEATURES = (
     "domain_is_academic",
     "domain_is_government",
 )
-"""The observations whose rates show when a crawler, or the web, has changed."""
+"""A change of their rates shows that a crawler, or the web, has changed."""
 TASKS = tuple(handler.name for handler in HANDLERS if handler.asks_models)
-"""What language models are asked for, under the names of the handlers that ask."""
+"""The names of the handlers that ask language models."""
 
 LABELS = {
     "handler": "A handler of the topology.",
-    "topic": "What a handler reads, without prefix: its own topic, or one of its retry topics.",
-    "outcome": "What came of it.",
-    "reason": "What a refusal, a retry or a trigger carries; empty where there is none.",
-    "stage": "Where a record was refused; or a stage of a query.",
-    "lane": "live for ordinary traffic, replay for replays and backfills: the record has a run, or the group is one's.",
+    "topic": "The topic a handler reads, without prefix: its own, or one of its retry topics.",
+    "outcome": "How it ended.",
+    "reason": "The reason of a refusal, a retry or a trigger; empty for other outcomes.",
+    "stage": "The stage that refused a record, or a stage of a query.",
+    "lane": "live for ordinary traffic, replay for replays and backfills.",
     "result": "How a transaction ended.",
-    "tier": "How far a page is trusted, and how deep it is indexed.",
-    "trust_label": "How far a page is trusted, in a word.",
-    "label_source": "What a trust label rests on: the page's score, or the fallback where it has none.",
-    "intent": "What a query is after; empty where it has no answer.",
-    "via": "Which way a query came: kafka or http.",
-    "feature": "An observation of a page that is true or not, or more than none.",
-    "change": "What indexing a page did.",
-    "plan": "full for every document chunked in full, tiered for each as its tier has it.",
-    "result_type": "What a retrieved result is.",
-    "verdict": "On a batch of results.",
-    "recommendation": "Whether to go on searching.",
-    "score_source": "model, or rubric where no model was there or its answer was none.",
-    "status": "success; with any other there is no score.",
-    "band": "Of a claim's score; failed without one.",
-    "task": "What a language model is asked for: the name of a handler.",
+    "tier": "The trust tier of a page, which decides how deep it is indexed.",
+    "trust_label": "The trust label of a page.",
+    "label_source": "The source of a trust label: the page's score, or the fallback for a page without one.",
+    "intent": "The intent of a query; empty for a query without an answer.",
+    "via": "How a query arrived: kafka or http.",
+    "feature": "A feature of a page that is true, or greater than 0.",
+    "change": "What the indexing of a page changed.",
+    "plan": "full: every document in chunks; tiered: each document as its tier requires.",
+    "result_type": "The type of a retrieved result.",
+    "verdict": "The verdict on a batch of results.",
+    "recommendation": "Whether to continue searching.",
+    "score_source": "model, or rubric without a valid answer of a model.",
+    "status": "The status of a claim; only success has a score.",
+    "band": "The band of a claim's score; failed without a score.",
+    "task": "The name of the handler that asks a language model.",
     "model": "The language model of the task, as the configuration names it.",
     "direction": "in for prompts, out for replies.",
-    "cause": "Why nobody could be asked.",
+    "cause": "Why no model could be asked.",
     "version": "The installed version of Assay.",
 }
-"""Every label there is. A metric with another label fails the tests."""
+"""Every label. A metric with another label fails the tests."""
 
 Rows = frozenset[tuple[str, ...]]
 """Values of some labels that occur together."""
 
 
 def label_rows(metric: MetricDef, models: Mapping[str, str]) -> dict[tuple[str, ...], Rows]:
-    """The values that a metric's labels take; labels that depend on each other stand together.
+    """Every row of values that a sample of a metric may have, for each group of labels that depend on each other.
 
-    Args:
-        metric: A declared metric.
-        models: The model of each task, as the configuration has it.
-
-    Returns:
-        For each group of labels every row of values that a sample may have. ``version`` is whatever is installed, and
-        has no rows.
+    ``models`` is the model of each task. ``version`` is the installed version and has no rows.
     """
     asked = [(task, models.get(task, "")) for task in TASKS]
     of_models = {**_rows(("task", "model"), asked), **_each("model", (model for _, model in asked))}
@@ -111,19 +104,19 @@ def label_rows(metric: MetricDef, models: Mapping[str, str]) -> dict[tuple[str, 
             groups[group] = known[group]
             left = [label for label in left if label not in group]
     if left:
-        raise KeyError(f"{metric.name}: nobody has said which values {', '.join(left)} takes")
+        raise KeyError(f"{metric.name}: no values are defined for {', '.join(left)}")
     return groups
 
 
 def most_series(metric: MetricDef) -> int:
-    """How many series of a metric a process that runs every handler exposes at most.
+    """The largest number of series of a metric in a process that runs every handler.
 
-    Counters and histograms have one more a row, that tells since when they count; a histogram of values below zero has
-    no sum, for that could fall.
+    Counters and histograms have one more series in each row, their creation time. A histogram with buckets below zero
+    has no sum, because the sum could fall.
     """
     beside = 3 if metric.buckets and metric.buckets[0] < 0 else 4
     a_row = {"gauge": 1, "counter": 2, "histogram": len(metric.buckets) + beside}[metric.kind]
-    models = {task: task for task in TASKS}  # each has another
+    models = {task: task for task in TASKS}  # a different one for each task
     return prod((len(rows) for rows in label_rows(metric, models).values()), start=a_row)
 
 
@@ -168,7 +161,7 @@ _SHARED: dict[tuple[str, ...], Rows] = {
     **_each("cause", get_args(Cause)),
 }
 _OWN: dict[str, dict[tuple[str, ...], Rows]] = {
-    defs.HANDLER_EVENTS.name: _rows(
+    Metrics.handler_events_total.name: _rows(
         ("outcome", "reason"),
         [
             ("emit", ""),
@@ -177,22 +170,22 @@ _OWN: dict[str, dict[tuple[str, ...], Rows]] = {
             *product(("dead",), map(str, DeadReason)),
         ],
     ),
-    defs.RETRIES.name: _each("reason", RetryReason),
-    defs.DEAD_EVENTS.name: _each("reason", DeadReason),
-    defs.EXTRACTIONS_TRIGGERED.name: _each("reason", ExtractionTrigger),
-    defs.SNIPPETS.name: _each("reason", ("", *SnippetFailure)),
-    defs.RELEVANCE_JUDGMENTS.name: _each("outcome", RelevanceOutcome),
-    defs.QUERIES.name: _rows(
+    Metrics.retries_total.name: _each("reason", RetryReason),
+    Metrics.dead_events_total.name: _each("reason", DeadReason),
+    Metrics.extractions_triggered_total.name: _each("reason", ExtractionTrigger),
+    Metrics.snippets_total.name: _each("reason", ("", *SnippetFailure)),
+    Metrics.relevance_judgments_total.name: _each("outcome", RelevanceOutcome),
+    Metrics.queries_total.name: _rows(
         ("outcome", "intent"),
         [
             *product(("answered", "empty"), map(str, Intent)),
             *product(get_args(RefusalReason), ("",)),
         ],
     ),
-    defs.QUERY_STAGES.name: {**_each("stage", StageName), **_each("outcome", StageOutcome)},
-    defs.FETCHES.name: _each("outcome", ("ok", *FetchFailure)),
-    defs.FETCH_ROBOTS.name: _each("outcome", ("fetched", "none", "kept", *FetchFailure)),
-    defs.LLM_REQUESTS.name: _each("outcome", CallOutcome),
-    defs.LLM_OFFLINE.name: _each("outcome", CallOutcome),
-    defs.REPLAY_RECORDS.name: _each("outcome", ("replayed", "passed_over")),
+    Metrics.query_stages_total.name: {**_each("stage", StageName), **_each("outcome", StageOutcome)},
+    Metrics.fetches_total.name: _each("outcome", ("ok", *FetchFailure)),
+    Metrics.fetch_robots_total.name: _each("outcome", ("fetched", "none", "kept", *FetchFailure)),
+    Metrics.llm_requests_total.name: _each("outcome", CallOutcome),
+    Metrics.llm_offline_total.name: _each("outcome", CallOutcome),
+    Metrics.replay_records_total.name: _each("outcome", ("replayed", "passed_over")),
 }

@@ -1,8 +1,8 @@
 """Traces with OpenTelemetry: spans of records and calls, sent over OTLP. Only imported where traces are on.
 
-Names follow the semantic conventions for messaging, generative AI and HTTP clients. No page, prompt or reply is in a
-span: attributes say how much and how it ended, never what. Nothing global is set up, so a host application's own
-OpenTelemetry is left alone.
+Names follow the semantic conventions for messaging, generative AI and HTTP clients. Attributes contain sizes and
+outcomes, never text of a page, prompt or reply. The module sets no global provider, so it does not change the
+OpenTelemetry of a host application.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from typing_extensions import override
 
 from schemas.event import RUN_HEADER
 from streams.telemetry.settings import TelemetrySettings
-from streams.telemetry.tracing import CallSpan, RecordSpan, Value
+from streams.telemetry.tracing import CallSpan, RecordSpan, Tracer, Value
 
 _LONGEST = 512
-"""Characters of an attribute: an address may be as long as a page."""
+"""Longest attribute, in characters; a URL may be as long as a page."""
 _W3C = TraceContextTextMapPropagator()
 _CONTEXT = ("traceparent", "tracestate")
 
@@ -46,16 +47,15 @@ def exporting_tracer(settings: TelemetrySettings, version: str) -> OtelTracer:
     return OtelTracer(provider)
 
 
-class OtelTracer:
-    """Makes spans with a provider of its own."""
+class OtelTracer(Tracer):
+    """A ``Tracer`` with its own provider, which it shuts down when it is closed."""
 
     def __init__(self, provider: TracerProvider) -> None:
-        """Takes what keeps or sends the spans; it is shut down with the tracer."""
         self._provider = provider
         self._tracer = provider.get_tracer("assay")
 
+    @override
     def records(self, handler: str, group: str) -> Callable[[ConsumerRecord], RecordSpan]:
-        """What begins the span of a record: a continuation of the trace that it came with, else a new one."""
         always: dict[str, Value] = {
             "messaging.system": "kafka",
             "messaging.operation.name": "process",
@@ -84,10 +84,10 @@ class OtelTracer:
 
         return begin
 
+    @override
     @contextmanager
     def call(self, name: str, attributes: Mapping[str, Value]) -> Iterator[CallSpan]:
-        """A span around a request, below the record that is being worked on."""
-        # What cancels a request ends its span as well; errors are values here and told by whoever has them.
+        # Cancellation ends the span too. Expected errors are values, and the caller records them.
         with self._tracer.start_as_current_span(
             name, kind=SpanKind.CLIENT, attributes=attributes, record_exception=False, set_status_on_exception=False
         ) as span:
@@ -98,8 +98,8 @@ class OtelTracer:
                 call.failed(type(error).__name__)
                 raise
 
+    @override
     async def aclose(self) -> None:
-        """Sends what is left, or gives it up after the time for it."""
         await asyncio.to_thread(self._provider.shutdown)
 
 
@@ -134,7 +134,7 @@ class _Call:
 
 
 def _texts(record: ConsumerRecord) -> dict[str, str]:
-    """Headers that are text; others tell nothing here."""
+    """The headers for spans, as text."""
     return {
         name: value.decode("utf-8", "replace")
         for name, value in record.headers
@@ -143,5 +143,5 @@ def _texts(record: ConsumerRecord) -> dict[str, str]:
 
 
 def _parent(texts: Mapping[str, str]) -> Context:
-    """The trace that a record belongs to; one that nobody could continue is as good as none."""
+    """The trace of a record; an invalid ``traceparent`` counts as missing."""
     return _W3C.extract({name: texts[name] for name in _CONTEXT if name in texts}, Context())

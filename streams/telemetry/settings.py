@@ -1,7 +1,7 @@
 """The sections ``telemetry`` and ``alerts`` of the configuration: tracing, and the thresholds of alerts.
 
 ``assay generate`` writes the thresholds into the Prometheus rules; running processes don't read them. The topology
-declares the objective of each handler.
+declares each handler's objective.
 """
 
 from __future__ import annotations
@@ -23,26 +23,29 @@ class TelemetrySettings(Section):
     )
     otlp_endpoint: str = Field(
         default="",
-        description="OTLP over HTTP, as in http://localhost:4318/v1/traces; empty: what OTEL_EXPORTER_OTLP_ENDPOINT "
-        "says, else a collector on this machine.",
+        description="OTLP over HTTP, as in http://localhost:4318/v1/traces; empty: OTEL_EXPORTER_OTLP_ENDPOINT, else a "
+        "collector on this machine.",
     )
     traces_share: float = Field(
-        default=1.0, ge=0, le=1, description="Share of the traces begun here that is kept; others' stay as they are."
+        default=1.0,
+        ge=0,
+        le=1,
+        description="Share of the traces started here that is kept; a continued trace keeps its own decision.",
     )
     traces_timeout_seconds: float = Field(
-        default=5.0, gt=0, description="For sending spans once; what a collector doesn't take is lost."
+        default=5.0, gt=0, description="Timeout of one export; spans that the collector doesn't accept are lost."
     )
 
     @field_validator("traces", mode="before")
     @classmethod
-    def _may_stand_without_quotes(cls, value: object) -> object:
-        return "off" if value is False else value  # which YAML makes of a bare off
+    def _accept_yaml_off(cls, value: object) -> object:
+        return "off" if value is False else value  # YAML reads an unquoted off as false
 
     @field_validator("otlp_endpoint")
     @classmethod
     def _is_an_address(cls, text: str) -> str:
         if text and not text.startswith(("http://", "https://")):
-            raise ValueError("is no address: it begins with http:// or https://")
+            raise ValueError("is not an address: an address begins with http:// or https://")
         return text
 
     @model_validator(mode="after")
@@ -53,7 +56,7 @@ class TelemetrySettings(Section):
 
 
 def _has_exporter() -> bool:
-    """Whether the extra is there; nothing of it is loaded but its empty outer packages."""
+    """Whether the extra is installed; imports only its empty outer packages."""
     try:
         return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
     except ModuleNotFoundError:
@@ -64,33 +67,29 @@ class AlertSettings(Section):
     """Thresholds of the alert rules (R-006)."""
 
     not_run: tuple[str, ...] = Field(
-        default=(), description="Handlers that nobody runs here; that they have no worker and read nothing is no news."
+        default=(), description="Handlers not deployed here; excluded from the alerts about missing workers and stalls."
     )
     share_in_time: float = Field(
-        default=0.99, gt=0, lt=1, description="Share of inputs that has to be done within a handler's objective."
+        default=0.99, gt=0, lt=1, description="Share of inputs to finish within a handler's objective."
     )
-    late_inputs: int = Field(
-        default=10, ge=1, description="Late inputs of a handler in 10 minutes below which nobody is woken."
-    )
-    restarts: int = Field(default=3, ge=1, description="Times that a worker may begin anew in 15 minutes.")
-    stalled_seconds: int = Field(default=300, ge=60, description="A record in hand for longer means a stall.")
+    late_inputs: int = Field(default=10, ge=1, description="Late inputs of a handler in 10 minutes for an alert.")
+    restarts: int = Field(default=3, ge=1, description="Restarts of a worker allowed in 15 minutes.")
+    stalled_seconds: int = Field(default=300, ge=60, description="Time after which an unfinished record is a stall.")
     in_doubt_transactions: int = Field(
-        default=5, ge=0, description="Transactions of a handler in 15 minutes that may end in doubt."
+        default=5, ge=0, description="In-doubt transactions of a handler allowed in 15 minutes."
     )
-    loop_lag_seconds: float = Field(
-        default=1.0, gt=0, description="How late an event loop may wake, on average over 5 minutes."
-    )
+    loop_lag_seconds: float = Field(default=1.0, gt=0, description="Allowed delay of an event loop over 5 minutes.")
     retention_left_seconds: int = Field(
-        default=86_400, ge=0, description="Unread records have to be this far from being deleted by retention."
+        default=86_400, ge=0, description="Least time until unread records are deleted."
     )
     budget_left_share: float = Field(
-        default=0.2, ge=0, lt=1, description="Share of the day's budget for models below which somebody is told."
+        default=0.2, ge=0, lt=1, description="Share of the day's budget below which an alert fires."
     )
     tier_shift: float = Field(
-        default=0.15, gt=0, lt=1, description="By how much a tier's share of an hour may differ from the day before."
+        default=0.15, gt=0, lt=1, description="Allowed difference of a tier's hourly share to the day before."
     )
     tier_shift_pages: int = Field(
-        default=500, ge=1, description="Pages that an hour has to have for its tiers to be compared."
+        default=500, ge=1, description="Least pages in an hour for a comparison of its tiers."
     )
 
     @field_validator("not_run")

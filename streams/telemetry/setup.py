@@ -1,4 +1,4 @@
-"""Sets up the logs and the traces of a process. Logs are JSON lines for machines, and coloured lines on a terminal."""
+"""Sets up the logs and the traces of a process. Logs are JSON lines, or coloured lines on a terminal."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _QUIET = ("aiokafka", "httpx", "httpcore", "httpx2", "httpcore2", "openai", "uvi
 
 
 def configure_logs(level_name: str, form: str) -> None:
-    """Sets up structlog and the standard library's logging to write to standard error in one form.
+    """Sets up structlog and the standard library's logging to write to standard error.
 
     Args:
-        level_name: Least level shown: debug, info, warning, error.
-        form: json, console, or auto: console on a terminal, else JSON lines.
+        level_name: debug, info, warning or error.
+        form: json, console, or auto: console on a terminal, else json.
     """
     level = getattr(logging, level_name.upper())
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
@@ -35,7 +35,7 @@ def configure_logs(level_name: str, form: str) -> None:
         else [
             structlog.dev.ConsoleRenderer(
                 colors=sys.stderr.isatty(),
-                # The default shows local variables: keys, and what others wrote.
+                # The default shows local variables, which may be keys or text of strangers.
                 exception_formatter=structlog.dev.plain_traceback,
             )
         ]
@@ -61,12 +61,12 @@ def configure_logs(level_name: str, form: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level)
     for name in _QUIET:
-        # Their informational chatter (every join, every request) drowns what matters.
+        # They log every join and every request at info level.
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
 
 
 def make_tracer(settings: TelemetrySettings, version: str) -> Tracer:
-    """What traces as the settings say; OpenTelemetry is loaded only where it is on."""
+    """The tracer of the settings; imports OpenTelemetry only if traces are on."""
     if settings.traces == "off":
         return NoTracer()
     from streams.telemetry.otel import exporting_tracer

@@ -2,7 +2,7 @@
 
 Traces are off by default. Then OpenTelemetry is not imported, and a record costs one call of an empty function. If they
 are on, a record's span continues the ``traceparent`` of the record, and its outputs carry the span's own. One trace
-leads from a crawled page to the indexed document, and from a batch through its extraction to the next batch.
+connects a crawled page with the indexed document, and a batch through its extraction with the next batch.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from aiokafka import ConsumerRecord
+from typing_extensions import override
 
 Value = str | int | float | bool
 
@@ -21,49 +22,47 @@ class RecordSpan(Protocol):
 
     @property
     def traceparent(self) -> str | None:
-        """The context that the record's outputs carry; None where they carry the record's own on."""
+        """The context for the record's outputs; None if they keep the record's own."""
         ...
 
     def active(self) -> AbstractContextManager[object]:
-        """While it lasts, requests to services are this record's."""
+        """Spans of requests that start in the block become children of this one."""
         ...
 
     def ended(self, outcome: str, reason: str) -> None:
-        """The record came to an outcome."""
+        """Ends the span with the outcome of the record."""
         ...
 
 
 class CallSpan(Protocol):
-    """A request to somebody else."""
+    """A request to a service."""
 
     def note(self, attributes: Mapping[str, Value]) -> None:
-        """What came of it, under names of the OpenTelemetry conventions."""
+        """Adds attributes of the response, named by the OpenTelemetry conventions."""
         ...
 
     def failed(self, kind: str) -> None:
-        """It came to nothing; ``kind`` is one of few words."""
+        """Marks the request as failed; ``kind`` has few values."""
         ...
 
 
 class Tracer(Protocol):
-    """Where spans come from."""
+    """Creates spans."""
 
     def records(self, handler: str, group: str) -> Callable[[ConsumerRecord], RecordSpan]:
-        """What begins the span of a record that a handler's consumer group works on."""
+        """Returns the function that starts the span of a record for a handler's consumer group."""
         ...
 
     def call(self, name: str, attributes: Mapping[str, Value]) -> AbstractContextManager[CallSpan]:
-        """A span around a request, below the record that is being worked on."""
+        """A span around a request, below the span of the current record."""
         ...
 
     async def aclose(self) -> None:
-        """Sends what is left."""
+        """Sends the remaining spans, within the exporter's timeout."""
         ...
 
 
 class _NoSpan:
-    """Stands for every span where there are no traces."""
-
     traceparent = None
 
     def active(self) -> AbstractContextManager[object]:
@@ -82,20 +81,20 @@ _NO_CALL = nullcontext(_NO_SPAN)
 
 
 def no_spans(_: ConsumerRecord) -> RecordSpan:
-    """Begins nothing."""
+    """Starts no span."""
     return _NO_SPAN
 
 
-class NoTracer:
+class NoTracer(Tracer):
     """Traces nothing."""
 
-    def records(self, handler: str, group: str) -> Callable[[ConsumerRecord], RecordSpan]:  # noqa: ARG002
-        """Begins nothing."""
+    @override
+    def records(self, handler: str, group: str) -> Callable[[ConsumerRecord], RecordSpan]:
         return no_spans
 
-    def call(self, name: str, attributes: Mapping[str, Value]) -> AbstractContextManager[CallSpan]:  # noqa: ARG002
-        """Surrounds nothing."""
+    @override
+    def call(self, name: str, attributes: Mapping[str, Value]) -> AbstractContextManager[CallSpan]:
         return _NO_CALL
 
-    async def aclose(self) -> None:
-        """Has nothing left."""
+    @override
+    async def aclose(self) -> None: ...

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from streams.generate.text import without_references
 from tests.cases.situations import MISSING, Judge, Situation, value_at
 
 PAGE = Path(__file__).parents[2] / "docs" / "judgement.md"
@@ -36,7 +37,7 @@ def page(situations: Sequence[Situation], judge: Judge) -> str:
             for found in group
             if not found.falls_short
         ]
-    return "".join(parts)
+    return without_references("".join(parts))
 
 
 def _by_handlers(situation: Situation) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streams.generate.compose_workers import service_name
-from streams.telemetry.metric_defs import GROUP_LAG, HANDLER_EVENTS, REPLAY_RECORDS
+from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 from tests.containers.composition import Composition
 from tests.kafka.installation import CRAWLED, SCORED, installed, page, until
@@ -52,7 +52,7 @@ async def test_a_page_from_outside_is_scored_and_its_metrics_are_scraped(composi
         return key in {record.key for record in await installation.read(SCORED)}
 
     await until(answered)
-    seen = f'{HANDLER_EVENTS.name}{{handler="score_page",outcome="emit"}} > 0'
+    seen = f'{Metrics.handler_events_total.name}{{handler="score_page",outcome="emit"}} > 0'
     await until(lambda: composition.query(seen), seconds=90)
 
 
@@ -61,8 +61,8 @@ async def test_prometheus_finds_every_worker_and_the_lag_of_groups(composition: 
         return {series["metric"].get("service") for series in composition.query("up == 1")}
 
     await until(lambda: set(SCRAPED) <= up(), seconds=90)
-    await until(lambda: composition.query(f"{GROUP_LAG.name} >= 0"), seconds=90)
-    handlers = {series["metric"]["handler"] for series in composition.query(f"{GROUP_LAG.name} >= 0")}
+    await until(lambda: composition.query(f"{Metrics.group_lag_records.name} >= 0"), seconds=90)
+    handlers = {series["metric"]["handler"] for series in composition.query(f"{Metrics.group_lag_records.name} >= 0")}
     assert handlers == {handler.name for handler in HANDLERS}
 
 
@@ -73,7 +73,7 @@ async def test_a_replay_writes_to_a_topic_of_its_own_and_is_scraped(composition:
     # Slow enough that Prometheus, which looks every 15 s, sees it.
     options = ["--from", "earliest", "--plan", "again", "--rate", "8", "--no-give-way", "--http", "--json"]
     running = asyncio.create_task(asyncio.to_thread(composition.run, [*command, *options], 300))
-    seen = f'{REPLAY_RECORDS.name}{{handler="score_page",outcome="replayed"}} > 0'
+    seen = f'{Metrics.replay_records_total.name}{{handler="score_page",outcome="replayed"}} > 0'
     await until(lambda: composition.query(seen), seconds=120)
     told = json.loads((await running).splitlines()[-1])
     assert told["state"] == "finished"

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from schemas.pages import CrawledPage
-from streams.telemetry.metric_defs import HANDLER_EVENTS
+from streams.telemetry.metrics import Metrics
 from tests.containers.composition import Composition
 from tests.containers.load import Load
 from tests.kafka.installation import DEAD, SCORED, page, until
@@ -23,7 +23,7 @@ def done_by(composition: Composition, container: str) -> float:
     """Inputs that one replica has brought to an outcome."""
     families = text_string_to_metric_families(composition.inside(container, "/metrics"))
     samples = [sample for family in families for sample in family.samples]
-    return sum(sample.value for sample in samples if sample.name == HANDLER_EVENTS.name)
+    return sum(sample.value for sample in samples if sample.name == Metrics.handler_events_total.name)
 
 
 async def test_two_replicas_share_the_work(composition: Composition) -> None:

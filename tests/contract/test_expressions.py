@@ -15,7 +15,7 @@ from tests.samples import ROOT
 
 BOUNDED = {
     "streams/generate/text.py:_joined": "reads lines of docstrings of this repository",
-    "streams/generate/outputs.py:_PICTURE": "reads the README of this repository",
+    "streams/generate/text.py:_REFERENCES": "reads pages that are generated from this repository",
 }
 """Places whose expressions are not pumped, with the bound of what they read."""
 ONLY_AT_START = {

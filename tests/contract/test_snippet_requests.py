@@ -14,7 +14,7 @@ from schemas.needs import AskModel, FetchPages, Need
 from schemas.outcome import Emit
 from schemas.relevance import RelevanceJudged, SnippetExtracted, SnippetsCompleted, SnippetsRequested
 from schemas.replies import FetchFailure, FetchRefused, PagesReply, Reply
-from streams.llm.journal import Kept, reply_of
+from streams.llm.journal import StoredAnswer, reply_of
 from streams.settings import load_settings
 from streams.topology import HANDLERS, topic_of
 from tests.contract.worlds import decide, generous
@@ -44,7 +44,7 @@ def run(urls: Sequence[str], fates: Sequence[str]) -> tuple[list[Event], list[st
             return generous(need)
         assert isinstance(need, AskModel)
         fate = fates[urls.index(asked[-1])]
-        kept = Kept(text=WORDS.get(fate, ""), outcome=FAILED.get(fate, CallOutcome.OK))
+        kept = StoredAnswer(text=WORDS.get(fate, ""), outcome=FAILED.get(fate, CallOutcome.OK))
         return reply_of(kept, need, "model")
 
     waiting: deque[Event] = deque([SnippetsRequested(request_id="r", query="lantern walk", urls=tuple(urls))])

@@ -19,7 +19,7 @@ from schemas.replies import (
     VectorsUnavailable,
 )
 from schemas.rules import Rules
-from streams.llm.journal import Kept, reply_of
+from streams.llm.journal import StoredAnswer, reply_of
 from streams.llm.tasks import answer_offline
 from streams.topology import Handler
 
@@ -54,7 +54,7 @@ def generous(need: Need) -> Reply:
 def barren(need: Need) -> Reply:
     """No page comes, each for another reason. The index had everything already. Models have nothing to say."""
     if isinstance(need, AskModel):
-        return reply_of(Kept(text="", outcome=CallOutcome.EMPTY), need, "model")
+        return reply_of(StoredAnswer(text="", outcome=CallOutcome.EMPTY), need, "model")
     if isinstance(need, SearchVectors):
         return VectorsReply(())
     if isinstance(need, IndexDocument):
@@ -68,7 +68,7 @@ def barren(need: Need) -> Reply:
 def broken(need: Need) -> Reply:
     """Every page comes, and none is one. The index has newer versions. Models talk nonsense."""
     if isinstance(need, AskModel):
-        return reply_of(Kept(text='{"score": NaN} or 0.7 or 0.8', outcome=CallOutcome.OK), need, "model")
+        return reply_of(StoredAnswer(text='{"score": NaN} or 0.7 or 0.8', outcome=CallOutcome.OK), need, "model")
     if isinstance(need, SearchVectors):
         return VectorsUnavailable("down")
     if isinstance(need, IndexDocument):

@@ -29,8 +29,7 @@ from streams.replay.ledger import Ledger
 from streams.replay.run import ReplayRun
 from streams.settings import HttpSettings, load_settings
 from streams.telemetry.labels import TASKS
-from streams.telemetry.metric_defs import METRICS
-from streams.telemetry.metrics import Metrics
+from streams.telemetry.metrics import METRICS, Metrics
 from streams.topology import HANDLERS, REPLAYS
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.kafka.installation import (

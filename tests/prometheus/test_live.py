@@ -10,7 +10,7 @@ import pytest
 
 from streams.generate.alerts import IN_TIME, TIER_SHARE, Alert, alerts
 from streams.generate.grafana import dashboards
-from streams.telemetry.metric_defs import METRICS
+from streams.telemetry.metrics import METRICS
 from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS
 from tests.prometheus.promtool import needs_prometheus

@@ -5,8 +5,7 @@ differs where something is wrong. Three hours, a value a minute.
 from collections.abc import Mapping
 
 from streams.generate.promql import LAG_READER, LIVE, WORKERS, services
-from streams.telemetry import metric_defs as defs
-from streams.telemetry.metric_defs import MetricDef
+from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import HANDLERS
 
 MINUTES = 180
@@ -44,27 +43,27 @@ def healthy() -> dict[str, str]:
         its = {"handler": handler.name}
         topic = its | {"topic": handler.consumes.name}
         world |= {
-            seen(defs.TRANSACTIONS, **its, result="committed"): growing(60),
-            seen(defs.EVENT_AGE, "_bucket", **its, le=str(float(handler.slo_seconds))): growing(600),
-            seen(defs.EVENT_AGE, "_bucket", **its, le="3600.0"): growing(600),
-            seen(defs.EVENT_AGE, "_bucket", **its, le="+Inf"): growing(600),
-            seen(defs.EVENT_AGE, "_count", **its): growing(600),
-            seen(defs.CONSUMER_LAG, **topic): steady(0),
-            seen(defs.GROUP_LAG, **topic): steady(0),
-            seen(defs.GROUP_RETENTION_LEFT, **topic): steady(7 * 86_400),
-            seen(defs.GROUP_LOST, **topic): steady(0),
-            seen(defs.OLDEST_UNFINISHED, **its): steady(0.2),
-            seen(defs.BREAKER_OPEN, **its): steady(0),
-            seen(defs.RECORDS_HELD, **its): steady(5),
+            seen(Metrics.transactions_total, **its, result="committed"): growing(60),
+            seen(Metrics.event_age_seconds, "_bucket", **its, le=str(float(handler.slo_seconds))): growing(600),
+            seen(Metrics.event_age_seconds, "_bucket", **its, le="3600.0"): growing(600),
+            seen(Metrics.event_age_seconds, "_bucket", **its, le="+Inf"): growing(600),
+            seen(Metrics.event_age_seconds, "_count", **its): growing(600),
+            seen(Metrics.consumer_lag_records, **topic): steady(0),
+            seen(Metrics.group_lag_records, **topic): steady(0),
+            seen(Metrics.group_retention_left_seconds, **topic): steady(7 * 86_400),
+            seen(Metrics.group_lost_records, **topic): steady(0),
+            seen(Metrics.oldest_unfinished_seconds, **its): steady(0.2),
+            seen(Metrics.breaker_open, **its): steady(0),
+            seen(Metrics.records_held, **its): steady(5),
         }
     world |= {
-        seen(defs.TRANSACTIONS, handler="score_page", result="in_doubt"): steady(2),
-        seen(defs.DEAD_EVENTS, handler="score_page", reason="invalid", stage="decode"): steady(2),
+        seen(Metrics.transactions_total, handler="score_page", result="in_doubt"): steady(2),
+        seen(Metrics.dead_events_total, handler="score_page", reason="invalid", stage="decode"): steady(2),
         loop_lag("score-page"): steady(0.01),
         started("score-page"): steady(1_790_000_000),
-        seen(defs.LLM_BREAKER_OPEN, model="small"): steady(0),
-        seen(defs.LLM_BUDGET_LEFT): steady(20),
-        seen(defs.LLM_BUDGET): steady(20),
+        seen(Metrics.llm_breaker_open, model="small"): steady(0),
+        seen(Metrics.llm_budget_left_usd): steady(20),
+        seen(Metrics.llm_budget_usd): steady(20),
     }
     return world | tiers(growing(2), growing(10), growing(8))
 
@@ -73,7 +72,7 @@ def tiers(*values: str) -> dict[str, str]:
     """Pages scored, of tiers A, B and C."""
     labels = dict(zip("ABC", ("HIGH", "MEDIUM", "LOW"), strict=True))
     return {
-        seen(defs.PAGES_SCORED, tier=tier, trust_label=label): value
+        seen(Metrics.pages_scored_total, tier=tier, trust_label=label): value
         for (tier, label), value in zip(labels.items(), values, strict=True)
     }
 
@@ -91,12 +90,12 @@ def seen(metric: MetricDef, part: str = "", job: str = WORKERS, at: str = "", **
 
 def loop_lag(service: str, job: str = WORKERS) -> str:
     """How late the event loop of a service's process wakes."""
-    return f'{defs.LOOP_LAG.name}{{job="{job}", service="{service}", instance="{service}:8080"}}'
+    return f'{Metrics.loop_lag_seconds.name}{{job="{job}", service="{service}", instance="{service}:8080"}}'
 
 
 def started(service: str, job: str = WORKERS) -> str:
     """When a service's process began."""
-    return f'{defs.STARTED_AT.name}{{job="{job}", service="{service}", instance="{service}:8080"}}'
+    return f'{Metrics.started_at_seconds.name}{{job="{job}", service="{service}", instance="{service}:8080"}}'
 
 
 def _run(notation: str, minutes: int) -> str:

@@ -167,7 +167,7 @@ async def test_who_has_no_part_of_the_model_s_limits_says_so_at_once(settings: S
     body = {"query": "bridge", "candidates": [{"url": "https://a.example/", "content": "A bridge."}]}
     for share, said in ((0, "no part of the model's limits"), (1, "ConnectError")):
         application = Application(settings, [one for one in HANDLERS if one.name == "rank_results"])
-        application.shares.told("rank_results", "ranking.requested.v1", share, 1)
+        application.shares.on_assignment("rank_results", "ranking.requested.v1", share, 1)
         async with (
             HttpServer(application.asgi, HttpSettings(port=0)) as server,
             httpx.AsyncClient(base_url=f"http://{server.address}", trust_env=False, timeout=60) as client,

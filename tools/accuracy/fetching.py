@@ -18,9 +18,9 @@ from protego import Protego
 from handlers.fetch_page import FetchPageRules
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.guard import Admitted, admit
-from streams.fetch.headers import retry_after
 from streams.fetch.robots import RobotsRules, rules_for
 from streams.fetch.settings import FetchSettings
+from streams.resilience.backoff import retry_after
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy.goals import Goal
@@ -147,7 +147,7 @@ def _waits(measured: Measured) -> None:
     verdicts = {}
     for case in labelled.cases(WAITS):
         now = parsedate_to_datetime(case["now"].replace("UTC", "GMT"))
-        found = retry_after(case["header"], now)
+        found = retry_after({"retry-after": case["header"]}, now)
         # The set says "no wait" for what is past and for what is malformed alike; ours are 0 and none.
         expected = case["expected_seconds"] or (None if case["invalid"] else 0.0)
         verdicts[f"{case['id']} {case['header']}"] = found == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 from streams.generate.alerts import TIER_SHARE
 from streams.generate.panels import Dashboard, Panel, Query, Row, counted, single, stands
 from streams.generate.promql import RANGE, increase, mean, rate, series
-from streams.telemetry import metric_defs as defs
+from streams.telemetry.metrics import Metrics
 
 
 def trust() -> Dashboard:
@@ -34,19 +34,19 @@ def results() -> Dashboard:
 
 
 def _scores() -> tuple[Panel, ...]:
-    features = rate(defs.PAGE_FEATURES, "feature")
+    features = rate(Metrics.page_features_total, "feature")
     return (
         counted(
             "Pages by tier",
             "A is indexed deepest, C least. A mix that moves by itself: AssayTierMixDrift.",
-            defs.PAGES_SCORED,
+            Metrics.pages_scored_total,
             "tier",
             form="stack",
         ),
         counted(
             "Pages by trust label",
             "What a reader of the index is told.",
-            defs.PAGES_SCORED,
+            Metrics.pages_scored_total,
             "trust_label",
             form="stack",
         ),
@@ -61,14 +61,14 @@ def _scores() -> tuple[Panel, ...]:
             title="Trust scores, pages up to",
             note="How many pages have a score between two bounds, in the range shown.",
             unit="short",
-            queries=single(increase(defs.CTS_SCORE, "le", window=RANGE, part="_bucket"), "{{le}}"),
+            queries=single(increase(Metrics.cts_score, "le", window=RANGE, part="_bucket"), "{{le}}"),
             form="bars",
         ),
         Panel(
             title="Share of pages with a feature",
             note="One that falls to nothing: a site, or the way pages are read, has changed.",
             unit="percentunit",
-            queries=single(f"{features} / scalar({rate(defs.PAGES_SCORED)})", "{{feature}}"),
+            queries=single(f"{features} / scalar({rate(Metrics.pages_scored_total)})", "{{feature}}"),
         ),
     )
 
@@ -82,15 +82,15 @@ def _index() -> tuple[Panel, ...]:
             unit="short",
             queries=(
                 # Every process that writes counts the same index.
-                Query(f"max({series(defs.INDEX_POINTS)})", "counted"),
-                Query(f"max by (plan) ({series(defs.INDEX_POINTS_ESTIMATED)})", "estimated, {{plan}}"),
+                Query(f"max({series(Metrics.index_points)})", "counted"),
+                Query(f"max by (plan) ({series(Metrics.index_points_estimated)})", "estimated, {{plan}}"),
             ),
         ),
-        stands("Documents by tier", "As last counted in the index.", "max", defs.INDEX_DOCUMENTS, "tier"),
+        stands("Documents by tier", "As last counted in the index.", "max", Metrics.index_documents, "tier"),
         counted(
             "Pages indexed",
             "By tier, and by what that changed: unchanged pages write nothing, outdated ones are refused.",
-            defs.DOCUMENTS_INDEXED,
+            Metrics.documents_indexed_total,
             "tier",
             "change",
             form="stack",
@@ -99,20 +99,23 @@ def _index() -> tuple[Panel, ...]:
             title="Points written and removed",
             note="Removed: a page changed its tier or became shorter.",
             unit="cps",
-            queries=(Query(rate(defs.POINTS_WRITTEN), "written"), Query(rate(defs.POINTS_REMOVED), "removed")),
+            queries=(
+                Query(rate(Metrics.index_points_written_total), "written"),
+                Query(rate(Metrics.index_points_removed_total), "removed"),
+            ),
         ),
     )
 
 
 def _results() -> tuple[Panel, ...]:
-    gained = f"({rate(defs.ACTIONABLE_AFTER)} - {rate(defs.ACTIONABLE_BEFORE)})"
-    gained += f" / {rate(defs.ACTIONABLE_IMPROVEMENT, part='_count')}"
-    listings = rate(defs.RESULTS_CLASSIFIED, result_type="AGGREGATOR")
+    gained = f"({rate(Metrics.actionable_after_total)} - {rate(Metrics.actionable_before_total)})"
+    gained += f" / {rate(Metrics.actionable_improvement, part='_count')}"
+    listings = rate(Metrics.results_classified_total, result_type="AGGREGATOR")
     return (
         counted(
             "Results by type",
             "The thing itself, a listing, or navigation.",
-            defs.RESULTS_CLASSIFIED,
+            Metrics.results_classified_total,
             "result_type",
             form="stack",
         ),
@@ -120,13 +123,13 @@ def _results() -> tuple[Panel, ...]:
             title="Share of listings",
             note="How often a search brings a listing home instead of the thing itself (R-068).",
             unit="percentunit",
-            queries=single(f"{listings} / {rate(defs.RESULTS_CLASSIFIED)}", "listings"),
+            queries=single(f"{listings} / {rate(Metrics.results_classified_total)}", "listings"),
         ),
-        counted("Verdicts", "Batches that pass, or not.", defs.BATCHES, "verdict", form="stack"),
+        counted("Verdicts", "Batches that pass, or not.", Metrics.batches_total, "verdict", form="stack"),
         counted(
             "Extractions triggered",
             "Requests to fetch pages, by what asked (R-068).",
-            defs.EXTRACTIONS_TRIGGERED,
+            Metrics.extractions_triggered_total,
             "reason",
         ),
         Panel(
@@ -144,17 +147,20 @@ def _judged() -> tuple[Panel, ...]:
         counted(
             "Sources judged, by outcome",
             "unparsed, error and timeout are no opinions; a source that has none is kept out.",
-            defs.RELEVANCE_JUDGMENTS,
+            Metrics.relevance_judgments_total,
             "outcome",
             form="stack",
         ),
         counted(
-            "Relevant sources read", "By why there is no snippet; nameless: there is one.", defs.SNIPPETS, "reason"
+            "Relevant sources read",
+            "By why there is no snippet; nameless: there is one.",
+            Metrics.snippets_total,
+            "reason",
         ),
         counted(
             "Searches, by recommendation",
             "stop: the goal is met.",
-            defs.SEARCHES_EVALUATED,
+            Metrics.searches_evaluated_total,
             "recommendation",
             form="stack",
         ),
@@ -162,19 +168,19 @@ def _judged() -> tuple[Panel, ...]:
             title="Scores of searches: model against rubric",
             note="The mean distance; it grows where a model drifts.",
             unit="short",
-            queries=single(mean(defs.SEARCH_JUDGE_DRIFT), "mean distance"),
+            queries=single(mean(Metrics.search_judge_drift), "mean distance"),
         ),
         counted(
             "Claims, by band",
             "How far claims stand alone; failed has no score.",
-            defs.CLAIMS_EVALUATED,
+            Metrics.claims_evaluated_total,
             "band",
             form="stack",
         ),
         counted(
             "Claims, by how judging them ended",
             "All but success is without a score.",
-            defs.CLAIMS_EVALUATED,
+            Metrics.claims_evaluated_total,
             "status",
             form="stack",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streams.generate.panels import Dashboard, Panel, Query, Row, counted, single, slowest, stands
 from streams.generate.promql import RANGE, increase, rate, series
-from streams.telemetry import metric_defs as defs
+from streams.telemetry.metrics import Metrics
 
 
 def models() -> Dashboard:
@@ -38,14 +38,14 @@ def _money() -> tuple[Panel, ...]:
             title="Spent",
             note="In the range shown, without replays. Calls that brought nothing are estimates.",
             unit="currencyUSD",
-            queries=single(increase(defs.LLM_COST, "task", "model", window=RANGE), "{{task}} {{model}}"),
+            queries=single(increase(Metrics.llm_cost_usd_total, "task", "model", window=RANGE), "{{task}} {{model}}"),
             form="bars",
         ),
         Panel(
             title="Spending, USD an hour",
             note="The pace at this moment.",
             unit="currencyUSD",
-            queries=single(f"{rate(defs.LLM_COST, 'task')} * 3600", "{{task}}"),
+            queries=single(f"{rate(Metrics.llm_cost_usd_total, 'task')} * 3600", "{{task}}"),
             form="stack",
         ),
         Panel(
@@ -54,15 +54,15 @@ def _money() -> tuple[Panel, ...]:
             " nor before the day's first question.",
             unit="currencyUSD",
             queries=(
-                Query(f"min({series(defs.LLM_BUDGET_LEFT)})", "left"),
-                Query(f"max({series(defs.LLM_BUDGET)})", "budget"),
+                Query(f"min({series(Metrics.llm_budget_left_usd)})", "left"),
+                Query(f"max({series(Metrics.llm_budget_usd)})", "budget"),
             ),
         ),
         Panel(
             title="Tokens a second",
             note="Prompts (in) and replies (out).",
             unit="short",
-            queries=single(rate(defs.LLM_TOKENS, "task", "direction"), "{{task}} {{direction}}"),
+            queries=single(rate(Metrics.llm_tokens_total, "task", "direction"), "{{task}} {{direction}}"),
             form="stack",
         ),
         Panel(
@@ -70,8 +70,8 @@ def _money() -> tuple[Panel, ...]:
             note="From the journal: paid for before. From the offline judge: no model is configured.",
             unit="cps",
             queries=(
-                Query(rate(defs.LLM_CACHED, "task"), "{{task}} kept"),
-                Query(rate(defs.LLM_OFFLINE, "task"), "{{task}} offline"),
+                Query(rate(Metrics.llm_cached_total, "task"), "{{task}} kept"),
+                Query(rate(Metrics.llm_offline_total, "task"), "{{task}} offline"),
             ),
             form="stack",
         ),
@@ -83,7 +83,7 @@ def _requests() -> tuple[Panel, ...]:
         counted(
             "Requests, by outcome",
             "How each request ended; anything but an answer is tried again within the task's patience.",
-            defs.LLM_REQUESTS,
+            Metrics.llm_requests_total,
             "task",
             "outcome",
             form="stack",
@@ -91,7 +91,7 @@ def _requests() -> tuple[Panel, ...]:
         slowest(
             "Time of a request",
             "Without the wait for its turn. Long tails are the provider's.",
-            defs.LLM_REQUEST_SECONDS,
+            Metrics.llm_request_seconds,
             "task",
             "model",
             shares=(0.5, 0.99),
@@ -102,52 +102,63 @@ def _requests() -> tuple[Panel, ...]:
 def _waiting() -> tuple[Panel, ...]:
     return (
         slowest(
-            "Waiting for a turn", "For those before it and for the model's limits.", defs.LLM_QUEUE_SECONDS, "task"
+            "Waiting for a turn", "For those before it and for the model's limits.", Metrics.llm_queue_seconds, "task"
         ),
         slowest(
-            "Held back by limits", "The part of that wait at the head of the line.", defs.LLM_LIMIT_SECONDS, "task"
+            "Held back by limits", "The part of that wait at the head of the line.", Metrics.llm_limit_seconds, "task"
         ),
         stands(
             "Requests a minute allowed",
             "Shares of all processes in the provider's limit, as configured and as learnt.",
             "sum",
-            defs.LLM_ALLOWED,
+            Metrics.llm_allowed_requests_per_minute,
             "task",
             "model",
         ),
         counted(
             "Nobody could be asked",
             "By the cause; nothing is decided meanwhile, records wait.",
-            defs.LLM_UNAVAILABLE,
+            Metrics.llm_unavailable_total,
             "task",
             "cause",
         ),
-        stands("Models left alone", "1 while a model rests because it failed.", "max", defs.LLM_BREAKER_OPEN, "model"),
+        stands(
+            "Models left alone", "1 while a model rests because it failed.", "max", Metrics.llm_breaker_open, "model"
+        ),
     )
 
 
 def _fetching() -> tuple[Panel, ...]:
     return (
-        counted("Fetches", "Pages asked for, by what came: ok, or the failure.", defs.FETCHES, "outcome", form="stack"),
+        counted(
+            "Fetches",
+            "Pages asked for, by what came: ok, or the failure.",
+            Metrics.fetches_total,
+            "outcome",
+            form="stack",
+        ),
         Panel(
             title="Not fetched again",
             note="Pages that were brought home, or refused, for the same query before.",
             unit="cps",
-            queries=single(rate(defs.FETCHES_CACHED), "kept"),
+            queries=single(rate(Metrics.fetches_cached_total), "kept"),
         ),
         counted(
-            "robots.txt", "Rules of origins that were looked for, by what was found.", defs.FETCH_ROBOTS, "outcome"
+            "robots.txt",
+            "Rules of origins that were looked for, by what was found.",
+            Metrics.fetch_robots_total,
+            "outcome",
         ),
         Panel(
             title="Bytes fetched",
             note="Of page bodies, unpacked.",
             unit="Bps",
-            queries=single(rate(defs.FETCH_BYTES), "bytes"),
+            queries=single(rate(Metrics.fetch_bytes_total), "bytes"),
         ),
         slowest(
             "Waiting for a host",
             "The pause between requests to one host. It is long if many pages of one host are requested.",
-            defs.FETCH_WAIT,
+            Metrics.fetch_wait_seconds,
             shares=(0.5, 0.99),
         ),
     )

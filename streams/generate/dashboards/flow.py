@@ -5,7 +5,7 @@ from __future__ import annotations
 from streams.generate.alerts import IN_TIME
 from streams.generate.panels import Dashboard, Panel, Query, Row, counted, single, slowest, stands
 from streams.generate.promql import RANGE, WORKERS, increase, level, once, quantile, rate, series
-from streams.telemetry import metric_defs as defs
+from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
 
 
@@ -32,7 +32,7 @@ def handlers() -> Dashboard:
 
 def _now() -> tuple[Panel, ...]:
     firing = 'count(ALERTS{alertstate="firing"}) or vector(0)'
-    versions = f"count by (version) ({series(defs.BUILD_INFO)})"
+    versions = f"count by (version) ({series(Metrics.build_info)})"
     return (
         Panel(
             title="Alerts",
@@ -52,21 +52,21 @@ def _now() -> tuple[Panel, ...]:
             title="Inputs a second",
             note="Inputs that came to an outcome, of all handlers. Replays are not counted.",
             unit="cps",
-            queries=single(rate(defs.HANDLER_EVENTS), "inputs"),
+            queries=single(rate(Metrics.handler_events_total), "inputs"),
             form="figure",
         ),
         Panel(
             title="Oldest unread",
             note="Age of the oldest record that a handler has not committed, told by `assay lag --serve`.",
             unit="s",
-            queries=single(once("max", defs.GROUP_LAG_SECONDS), "oldest"),
+            queries=single(once("max", Metrics.group_lag_seconds), "oldest"),
             form="figure",
         ),
         Panel(
             title="Dead letters standing",
             note="Records in the dead letter topics. `assay dlq list` names them; redrive or purge brings it to 0.",
             unit="short",
-            queries=single(once("sum", defs.TOPIC_DEAD_LETTERS), "dead letters"),
+            queries=single(once("sum", Metrics.topic_dead_letters), "dead letters"),
             form="figure",
         ),
         Panel(
@@ -85,14 +85,14 @@ def _flow() -> tuple[Panel, ...]:
         counted(
             "Inputs done, by handler",
             "Inputs that came to an outcome. A line that falls to 0 while lag grows is a stall.",
-            defs.HANDLER_EVENTS,
+            Metrics.handler_events_total,
             "handler",
             form="stack",
         ),
         counted(
             "Inputs done, by outcome",
             "emit and drop are the rule; retry says that something outside is in trouble, dead that an input is wrong.",
-            defs.HANDLER_EVENTS,
+            Metrics.handler_events_total,
             "outcome",
             form="stack",
         ),
@@ -105,13 +105,13 @@ def _flow() -> tuple[Panel, ...]:
         slowest(
             "Age when done, 99 in 100",
             "From the record's timestamp to the outcome. It grows with lag, or where single inputs are slow.",
-            defs.EVENT_AGE,
+            Metrics.event_age_seconds,
             "handler",
         ),
         slowest(
             "Time in the handler",
             "Work on one input, including waits for services. For the cpu lane, milliseconds.",
-            defs.HANDLER_DURATION,
+            Metrics.handler_duration_seconds,
             "handler",
             shares=(0.5, 0.99),
         ),
@@ -119,23 +119,23 @@ def _flow() -> tuple[Panel, ...]:
             "Lag, records",
             "Records not committed yet, as the workers see it. It may rise in bursts and has to come back.",
             "sum",
-            defs.CONSUMER_LAG,
+            Metrics.consumer_lag_records,
             "handler",
         ),
         counted(
             "Dead letters",
             "Records refused for good, by where and why. Nothing is the rule.",
-            defs.DEAD_EVENTS,
+            Metrics.dead_events_total,
             "handler",
             "stage",
             "reason",
         ),
-        counted("Retries", "Tries after the first, by what failed before.", defs.RETRIES, "handler", "reason"),
+        counted("Retries", "Tries after the first, by what failed before.", Metrics.retries_total, "handler", "reason"),
         stands(
             "Intake rests",
             "1 while a handler waits for a provider that is down; its records stay where they are.",
             "max",
-            defs.BREAKER_OPEN,
+            Metrics.breaker_open,
             "handler",
         ),
     )
@@ -144,44 +144,53 @@ def _flow() -> tuple[Panel, ...]:
 def _work() -> tuple[Panel, ...]:
     return (
         stands(
-            "In flight", "Inputs in work, at most concurrency × partitions.", "sum", defs.HANDLER_IN_FLIGHT, "handler"
+            "In flight",
+            "Inputs in work, at most concurrency × partitions.",
+            "sum",
+            Metrics.handler_in_flight,
+            "handler",
         ),
         stands(
             "Oldest record in hand",
             "One that stays for minutes stalls its partition.",
             "max",
-            defs.OLDEST_UNFINISHED,
+            Metrics.oldest_unfinished_seconds,
             "handler",
             unit="s",
         ),
         counted(
             "Transactions",
             "By how they ended. One in doubt is read again; many point to the cluster.",
-            defs.TRANSACTIONS,
+            Metrics.transactions_total,
             "handler",
             "result",
         ),
         slowest(
             "Time of a transaction",
             "Tens of milliseconds; more: brokers are slow.",
-            defs.TRANSACTION_SECONDS,
+            Metrics.transaction_seconds,
             "handler",
         ),
-        stands("Records held", "In memory, not committed yet.", "sum", defs.RECORDS_HELD, "handler"),
-        stands("Bytes held", "In memory, not committed yet.", "sum", defs.BYTES_HELD, "handler", unit="bytes"),
+        stands("Records held", "In memory, not committed yet.", "sum", Metrics.records_held, "handler"),
+        stands("Bytes held", "In memory, not committed yet.", "sum", Metrics.bytes_held, "handler", unit="bytes"),
         Panel(
             title="Event loop lag",
             note="How late the slowest process wakes. Above a second, one input takes the processor for itself.",
             unit="s",
-            queries=single(level("max", defs.LOOP_LAG), "slowest process"),
+            queries=single(level("max", Metrics.loop_lag_seconds), "slowest process"),
         ),
         Panel(
             title="Restarts",
             note="Times that the processes began anew: on deploys, and else never.",
             unit="short",
-            queries=single(f"sum(changes({series(defs.STARTED_AT)}[1h]))", "within the hour before"),
+            queries=single(f"sum(changes({series(Metrics.started_at_seconds)}[1h]))", "within the hour before"),
         ),
-        counted("Rebalances", "Partitions handed round: on deploys, and else hardly ever.", defs.REBALANCES, "handler"),
+        counted(
+            "Rebalances",
+            "Partitions handed round: on deploys, and else hardly ever.",
+            Metrics.rebalances_total,
+            "handler",
+        ),
     )
 
 
@@ -193,13 +202,15 @@ def _heading(handler: Handler) -> str:
 
 def _handler(handler: Handler) -> tuple[Panel, ...]:
     one = {"handler": handler.name}
-    age = tuple(Query(quantile(share, defs.EVENT_AGE, **one), f"{share * 100:.0f} in 100") for share in (0.5, 0.99))
+    age = tuple(
+        Query(quantile(share, Metrics.event_age_seconds, **one), f"{share * 100:.0f} in 100") for share in (0.5, 0.99)
+    )
     return (
         Panel(
             title="Inputs done, by outcome",
             note=f"What {handler.name} decided, a second.",
             unit="cps",
-            queries=single(rate(defs.HANDLER_EVENTS, "outcome", "reason", **one), "{{outcome}} {{reason}}"),
+            queries=single(rate(Metrics.handler_events_total, "outcome", "reason", **one), "{{outcome}} {{reason}}"),
             form="stack",
         ),
         Panel(
@@ -213,25 +224,27 @@ def _handler(handler: Handler) -> tuple[Panel, ...]:
             title="Lag, records",
             note="Its own topic and its retry topics. What waits in a retry topic waits on purpose.",
             unit="short",
-            queries=single(level("sum", defs.CONSUMER_LAG, "topic", **one), "{{topic}}"),
+            queries=single(level("sum", Metrics.consumer_lag_records, "topic", **one), "{{topic}}"),
         ),
         Panel(
             title="In flight",
             note=f"Inputs in work; a process takes {handler.concurrency} at once.",
             unit="short",
-            queries=single(level("sum", defs.HANDLER_IN_FLIGHT, **one), "in flight"),
+            queries=single(level("sum", Metrics.handler_in_flight, **one), "in flight"),
         ),
         Panel(
             title="Dead letters",
             note="In the range shown, by where and why. `assay dlq list` has the records.",
             unit="short",
-            queries=single(increase(defs.DEAD_EVENTS, "stage", "reason", window=RANGE, **one), "{{stage}} {{reason}}"),
+            queries=single(
+                increase(Metrics.dead_events_total, "stage", "reason", window=RANGE, **one), "{{stage}} {{reason}}"
+            ),
             form="bars",
         ),
         Panel(
             title="Retries",
             note="Tries after the first, by what failed before.",
             unit="cps",
-            queries=single(rate(defs.RETRIES, "reason", **one), "{{reason}}"),
+            queries=single(rate(Metrics.retries_total, "reason", **one), "{{reason}}"),
         ),
     )

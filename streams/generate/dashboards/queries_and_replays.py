@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from streams.generate.panels import PICKED, Dashboard, Panel, Row, counted, single, slowest, stands
 from streams.generate.promql import RANGE, REPLAY, Aggregate, increase, mean, once, rate
-from streams.telemetry import metric_defs as defs
-from streams.telemetry.metric_defs import MetricDef
+from streams.telemetry.metrics import MetricDef, Metrics
 
 
 def replays() -> Dashboard:
@@ -24,24 +23,26 @@ def _replays() -> tuple[Panel, ...]:
         counted(
             "Records behind a replay",
             "Done again, or passed over because the plan does not mean them.",
-            defs.REPLAY_RECORDS,
+            Metrics.replay_records_total,
             "handler",
             "outcome",
             form="stack",
         ),
-        stands("Records before a replay", "It falls to 0.", "sum", defs.REPLAY_REMAINING, "handler"),
+        stands("Records before a replay", "It falls to 0.", "sum", Metrics.replay_remaining_records, "handler"),
         stands(
             "Gives way to live traffic",
             "1 while live traffic is late and the replay waits. Always 1: there is no room for it.",
             "max",
-            defs.REPLAY_WAITING,
+            Metrics.replay_waiting,
             "handler",
         ),
         Panel(
             title="Cost of replays",
             note="In the range shown; a replay stops at its --max-cost.",
             unit="currencyUSD",
-            queries=single(increase(defs.REPLAY_COST, "handler", window=RANGE, handler=PICKED), "{{handler}}"),
+            queries=single(
+                increase(Metrics.replay_cost_usd_total, "handler", window=RANGE, handler=PICKED), "{{handler}}"
+            ),
             form="bars",
         ),
         Panel(
@@ -49,7 +50,8 @@ def _replays() -> tuple[Panel, ...]:
             note="Inputs done in the replay lane, by outcome. In the dashboards of handlers none of them is.",
             unit="cps",
             queries=single(
-                rate(defs.HANDLER_EVENTS, "handler", "outcome", lane=REPLAY, handler=PICKED), "{{handler}} {{outcome}}"
+                rate(Metrics.handler_events_total, "handler", "outcome", lane=REPLAY, handler=PICKED),
+                "{{handler}} {{outcome}}",
             ),
             form="stack",
         ),
@@ -58,7 +60,7 @@ def _replays() -> tuple[Panel, ...]:
             note="Dead letters of the replay lane; they wake nobody.",
             unit="short",
             queries=single(
-                increase(defs.DEAD_EVENTS, "handler", "reason", window=RANGE, lane=REPLAY, handler=PICKED),
+                increase(Metrics.dead_events_total, "handler", "reason", window=RANGE, lane=REPLAY, handler=PICKED),
                 "{{handler}} {{reason}}",
             ),
             form="bars",
@@ -69,18 +71,24 @@ def _replays() -> tuple[Panel, ...]:
 def _groups() -> tuple[Panel, ...]:
     """Told by ``assay lag --serve``."""
     return (
-        _told("Lag, records", "Not committed, as seen from outside.", "sum", defs.GROUP_LAG, "short"),
-        _told("Lag, seconds", "Age of the oldest record not committed.", "max", defs.GROUP_LAG_SECONDS, "s"),
+        _told("Lag, records", "Not committed, as seen from outside.", "sum", Metrics.group_lag_records, "short"),
+        _told("Lag, seconds", "Age of the oldest record not committed.", "max", Metrics.group_lag_seconds, "s"),
         _told(
             "Until retention deletes what is unread",
             "A group that is stopped loses records when this reaches 0.",
             "min",
-            defs.GROUP_RETENTION_LEFT,
+            Metrics.group_retention_left_seconds,
             "s",
         ),
-        _told("Lost to retention, records", "Deleted before they were read: 0.", "sum", defs.GROUP_LOST, "short"),
-        _told("Members", "0: nobody reads.", "min", defs.GROUP_MEMBERS, "short"),
-        _told("Dead letters standing", "Records in the dead letter topic.", "max", defs.TOPIC_DEAD_LETTERS, "short"),
+        _told(
+            "Lost to retention, records",
+            "Deleted before they were read: 0.",
+            "sum",
+            Metrics.group_lost_records,
+            "short",
+        ),
+        _told("Members", "0: nobody reads.", "min", Metrics.group_members, "short"),
+        _told("Dead letters standing", "Records in the dead letter topic.", "max", Metrics.topic_dead_letters, "short"),
     )
 
 
@@ -107,15 +115,21 @@ def _asked() -> tuple[Panel, ...]:
             "Queries, by outcome",
             "empty: nothing was found. busy and timeout: more is asked than this many workers can answer; unavailable:"
             " the index or the model is down.",
-            defs.QUERIES,
+            Metrics.queries_total,
             "outcome",
             form="stack",
         ),
-        counted("Queries, by way", "Records of ranking.requested.v1, and /query.", defs.QUERIES, "via", form="stack"),
+        counted(
+            "Queries, by way",
+            "Records of ranking.requested.v1, and /query.",
+            Metrics.queries_total,
+            "via",
+            form="stack",
+        ),
         counted(
             "Queries, by intent",
             "What answered queries were taken for; it decides how diverse results are.",
-            defs.QUERIES,
+            Metrics.queries_total,
             "intent",
             form="stack",
             intent="!",
@@ -123,7 +137,7 @@ def _asked() -> tuple[Panel, ...]:
         slowest(
             "Time of an answered query",
             "With what the judge takes: where a model ranks, most of it is the model's.",
-            defs.QUERY_SECONDS,
+            Metrics.query_seconds,
             "via",
             shares=(0.5, 0.95),
         ),
@@ -135,14 +149,14 @@ def _answered() -> tuple[Panel, ...]:
         counted(
             "Stages, by what they did",
             "failed: the order before it stood. skipped: it was not needed, or had nothing to do.",
-            defs.QUERY_STAGES,
+            Metrics.query_stages_total,
             "stage",
             "outcome",
         ),
         counted(
             "Results, by trust label",
             "What a model or a person is told of each.",
-            defs.QUERY_RESULTS,
+            Metrics.query_results_total,
             "trust_label",
             form="stack",
         ),
@@ -150,7 +164,7 @@ def _answered() -> tuple[Panel, ...]:
             "Results, by what their label rests on",
             "fallback: the page has no score, so the tier of its source stands in. It falls as an old index is filled"
             " again.",
-            defs.QUERY_RESULTS,
+            Metrics.query_results_total,
             "label_source",
             form="stack",
         ),
@@ -158,13 +172,13 @@ def _answered() -> tuple[Panel, ...]:
             title="Share of HIGH among the first five",
             note="The mean over queries with results. It falls where the index has less to say than is asked.",
             unit="percentunit",
-            queries=single(mean(defs.QUERY_HIGH_SHARE), "HIGH"),
+            queries=single(mean(Metrics.query_high_share), "HIGH"),
         ),
         Panel(
             title="Trees in shadow: agreement",
             note="Share of the results shown that the trees would have shown as well; only with ranking.trees.mode:"
             " shadow. How good they are is for `assay train` to say.",
             unit="percentunit",
-            queries=single(mean(defs.QUERY_TREES_AGREEMENT), "agreement"),
+            queries=single(mean(Metrics.query_trees_agreement), "agreement"),
         ),
     )

@@ -14,7 +14,8 @@ import pytest
 from streams.cli.doctor_checks import Finding
 from streams.cli.doctor_services import check_models
 from streams.clock import SystemClock
-from streams.llm.sqlite_journal import make_store
+from streams.llm.settings import LlmSettings
+from streams.llm.sqlite_journal import make_journal
 from streams.settings import load_settings
 
 
@@ -43,7 +44,7 @@ def test_what_was_spent_today_is_told(tmp_path: Path) -> None:
     assert not path.exists()
 
     async def spend(usd: float) -> None:
-        store = make_store(path, "")
+        store = make_journal(LlmSettings(cache_path=path))
         await store.book(SystemClock().now().date().isoformat(), usd, None)
         await store.aclose()
 

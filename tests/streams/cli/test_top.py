@@ -25,7 +25,6 @@ from streams.cli.top_workers import (
 )
 from streams.kafka.lag import GroupLag
 from streams.settings import load_settings
-from streams.telemetry import metric_defs as defs
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 
@@ -58,12 +57,12 @@ def worker(*looks: tuple[float, str]) -> Worker:
 
 def test_rates_are_increases_over_time_and_a_restart_begins_at_zero() -> None:
     steady = worker((0.0, exposition(100)), (10.0, exposition(150)))
-    assert rate([steady], defs.HANDLER_EVENTS, handler="score_page") == 5
+    assert rate([steady], Metrics.handler_events_total, handler="score_page") == 5
     restarted = worker((0.0, exposition(100)), (10.0, exposition(20)))
-    assert rate([steady, restarted], defs.HANDLER_EVENTS, handler="score_page") == 7
-    assert rate([worker((0.0, exposition(100)))], defs.HANDLER_EVENTS) is None
-    assert rate([], defs.HANDLER_EVENTS) is None
-    assert total([steady, restarted], defs.HANDLER_EVENTS) == 170
+    assert rate([steady, restarted], Metrics.handler_events_total, handler="score_page") == 7
+    assert rate([worker((0.0, exposition(100)))], Metrics.handler_events_total) is None
+    assert rate([], Metrics.handler_events_total) is None
+    assert total([steady, restarted], Metrics.handler_events_total) == 170
 
 
 def test_what_a_run_has_published_is_in_the_rate_too() -> None:
@@ -82,20 +81,20 @@ def test_what_a_run_has_published_is_in_the_rate_too() -> None:
 def test_rates_forget_what_is_over() -> None:
     its = worker((0.0, exposition(0)), (10.0, exposition(1000)), (39.0, exposition(1000)), (50.0, exposition(1000)))
     assert its.seconds == 40
-    assert rate([its], defs.HANDLER_EVENTS) == 0
+    assert rate([its], Metrics.handler_events_total) == 0
 
 
 def test_ages_are_those_of_the_window_else_of_all_time() -> None:
     old, new = (0.2,) * 100, (40.0,) * 50
     moving = worker((0.0, exposition(ages=old)), (10.0, exposition(ages=old + new)))
-    [median] = quantiles([moving], defs.EVENT_AGE, [0.5], handler="score_page")
+    [median] = quantiles([moving], Metrics.event_age_seconds, [0.5], handler="score_page")
     assert median is not None
     assert 30 < median < 60
     resting = worker((0.0, exposition(ages=old)), (10.0, exposition(ages=old)))
-    [median] = quantiles([resting], defs.EVENT_AGE, [0.5], handler="score_page")
+    [median] = quantiles([resting], Metrics.event_age_seconds, [0.5], handler="score_page")
     assert median is not None
     assert 0.1 < median <= 0.25
-    assert quantiles([resting], defs.EVENT_AGE, [0.5, 0.99], handler="index_page") == [None, None]
+    assert quantiles([resting], Metrics.event_age_seconds, [0.5, 0.99], handler="index_page") == [None, None]
 
 
 @pytest.mark.parametrize("text", ["", "http://", "ftp://worker", "http://worker:port", "http://[::1", "worker:0"])

@@ -79,3 +79,21 @@ async def test_the_next_address_is_tried_where_nobody_answers(served: tuple[int,
         places = (("127.0.0.1", 1), ("127.0.0.1", port))
         found = await client.get(Admitted(Target("https", "site.example", 443, "/"), places), WANTED)
     assert isinstance(found, Response)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "expected"),
+    [
+        (301, "/b", "http://a.example/b"),
+        (302, "b?c", "http://a.example/x/b?c"),
+        (303, "//b.example/", "http://b.example/"),
+        (307, "https://b.example/é", "https://b.example/é"),
+        (308, "http://[", "http://["),
+        (301, "", None),
+        (200, "/b", None),
+        (300, "/b", None),
+        (304, "/b", None),
+    ],
+)
+def test_where_a_redirect_leads(status: int, said: str, expected: str | None) -> None:
+    assert Response(status, {"location": said}, b"", 0.0).location("http://a.example/x/y") == expected

@@ -68,7 +68,7 @@ async def test_nobody_waits_longer_than_patience_allows() -> None:
     politeness = polite(time, retry_after_seconds=10.0, max_delay_seconds=5.0)
     async with politeness.turn("a") as turn:
         assert turn is not None
-        turn.failure(wish=86_400.0)
+        turn.failure(retry_after=86_400.0)
     async with politeness.turn("a") as refused:
         assert refused is None
     assert time.slept == []

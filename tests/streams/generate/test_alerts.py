@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from streams.generate.alerts import Alert, alerts
 from streams.generate.grafana import dashboards
 from streams.generate.prometheus import prometheus
-from streams.telemetry.metric_defs import METRICS
+from streams.telemetry.metrics import METRICS
 from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS
 from tests.samples import ROOT

@@ -9,8 +9,7 @@ import yaml
 from streams.generate.grafana import FOLDER, SOURCE_UID, as_json, dashboards, grafana
 from streams.generate.panels import Dashboard
 from streams.generate.promql import series
-from streams.telemetry import metric_defs as defs
-from streams.telemetry.metric_defs import METRICS
+from streams.telemetry.metrics import METRICS, Metrics
 from streams.topology import HANDLERS
 from tests.samples import ROOT
 
@@ -112,14 +111,14 @@ def test_provisioning_points_at_what_the_composition_mounts() -> None:
 
 
 def test_a_selector_of_what_is_not_declared_is_refused() -> None:
-    assert series(defs.GROUP_LAG, handler="~a|b", topic="!~.*retry.*") == (
+    assert series(Metrics.group_lag_records, handler="~a|b", topic="!~.*retry.*") == (
         'assay_group_lag_records{handler=~"a|b", topic!~".*retry.*"}'
     )
-    assert series(defs.TRANSACTIONS) == 'assay_transactions_total{lane="live"}'
-    assert series(defs.LOOP_LAG) == 'assay_loop_lag_seconds{job!="assay-replay"}'
+    assert series(Metrics.transactions_total) == 'assay_transactions_total{lane="live"}'
+    assert series(Metrics.loop_lag_seconds) == 'assay_loop_lag_seconds{job!="assay-replay"}'
     with pytest.raises(ValueError, match="no label verdict"):
-        series(defs.GROUP_LAG, verdict="passed")
+        series(Metrics.group_lag_records, verdict="passed")
     with pytest.raises(ValueError, match="histogram"):
-        series(defs.EVENT_AGE)
+        series(Metrics.event_age_seconds)
     with pytest.raises(ValueError, match="gauge"):
-        series(defs.GROUP_LAG, "_sum")
+        series(Metrics.group_lag_records, "_sum")

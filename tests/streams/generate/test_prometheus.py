@@ -8,7 +8,7 @@ from streams.generate.alerts import AGE_P99, IN_TIME, LATE, TIER_SHARE, recordin
 from streams.generate.compose_workers import HTTP_PORT
 from streams.generate.promql import LAG_READER, WORKERS, scraping, services
 from streams.settings_files import read_document
-from streams.telemetry.metric_defs import AGE_BUCKETS
+from streams.telemetry.metrics import AGE_BUCKETS
 from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS
 from tests.samples import ROOT

@@ -68,7 +68,7 @@ async def ask(plan: Plan) -> Counter[str]:
         limits = ModelLimits(**{**FREE.model_dump(), "requests_per_minute": plan.requests_per_minute})
     shares = Shares({TASK: MODEL}, {})
     shares.expect(TASK, [TOPIC])
-    shares.told(TASK, TOPIC, *plan.partitions)
+    shares.on_assignment(TASK, TOPIC, *plan.partitions)
     replies: Counter[str] = Counter()
     numbers = iter(range(plan.first, plan.first + plan.count))
     async with gateway_at(

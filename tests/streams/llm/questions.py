@@ -13,6 +13,7 @@ from streams.clock import Clock, SystemClock
 from streams.llm.gateway import Gateway
 from streams.llm.journal import AnswerJournal, JournalError
 from streams.llm.limits import Shares
+from streams.llm.metrics import LlmObserver
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection, TaskPolicy
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.telemetry.metrics import Metrics
@@ -45,29 +46,28 @@ async def gateway_at(
     limits: ModelLimits = FREE,
     clock: Clock | None = None,
     shares: Shares | None = None,
-    store: AnswerJournal | None = None,
+    journal: AnswerJournal | None = None,
     cache_path: Path | None = None,
     weights: Mapping[str, float] | None = None,
     metrics: Metrics | None = None,
     **llm: Any,
 ) -> AsyncIterator[Gateway]:
     """A gateway to one server, closed after the block."""
-    if store is None and not llm.get("redis_url"):
-        store = SqliteJournal(cache_path)
+    if journal is None and not llm.get("redis_url"):
+        journal = SqliteJournal(cache_path)
         with contextlib.suppress(JournalError):
             # On a busy machine a file takes longer to be made than the hasty have.
-            await store.get("", 0.0)
+            await journal.get("", 0.0)
     hasty = {"first_backoff_seconds": 0.02, "max_backoff_seconds": 0.05}
     fields: dict[str, Any] = {"model": MODEL, "cache_path": cache_path, **hasty, **llm}
     gateway = Gateway(
         LlmSettings(base_url=base_url, **fields),
         ModelsSection(tasks={"default": policy}, limits={"default": limits}),
-        {},
         shares or Shares({}, weights or {}),
         clock or SystemClock(),
         lambda: 0.5,
-        metrics or Metrics(CollectorRegistry()),
-        store,
+        LlmObserver(metrics or Metrics(CollectorRegistry())),
+        journal,
     )
     try:
         yield gateway

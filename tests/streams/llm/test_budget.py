@@ -1,9 +1,11 @@
-"""What is told of a day's budget."""
+"""The metrics of a day's budget."""
 
 from prometheus_client import CollectorRegistry
 
 from streams.llm.accounting import Budget
-from streams.llm.sqlite_journal import make_store
+from streams.llm.metrics import LlmObserver
+from streams.llm.settings import LlmSettings
+from streams.llm.sqlite_journal import make_journal
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import VirtualClock
 
@@ -12,8 +14,8 @@ LEFT, BOUND = "assay_llm_budget_left_usd", "assay_llm_budget_usd"
 
 async def test_what_was_left_yesterday_is_not_told_today() -> None:
     registry, clock = CollectorRegistry(), VirtualClock()
-    store = make_store(None, "")
-    budget = Budget(10.0, store, clock, Metrics(registry))
+    store = make_journal(LlmSettings())
+    budget = Budget(10.0, store, clock, LlmObserver(Metrics(registry)))
     assert registry.get_sample_value(LEFT) is None
     assert await budget.book(budget.day(), 9.5) is None
     assert registry.get_sample_value(LEFT) == 0.5
@@ -27,5 +29,5 @@ async def test_what_was_left_yesterday_is_not_told_today() -> None:
 
 def test_without_a_bound_nothing_is_told() -> None:
     registry = CollectorRegistry()
-    Budget(None, make_store(None, ""), VirtualClock(), Metrics(registry))
+    Budget(None, make_journal(LlmSettings()), VirtualClock(), LlmObserver(Metrics(registry)))
     assert registry.get_sample_value(BOUND) is None

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from streams.llm.checks import Check, remarks_on
+from streams.llm.checks import Check, checks_of_models
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection
 
 KEPT = Path("llm.sqlite")
@@ -19,8 +19,8 @@ UNPRICED = ModelsSection(limits={"default": ModelLimits(price_in=1.0)})
 
 def said(models: ModelsSection = PRICED, model: str = "m", **llm: Any) -> list[Check]:
     settings = LlmSettings(**{"cache_path": KEPT, **llm})
-    remarks = remarks_on(settings, models, {"judge_relevance": model, "evaluate_search": model})
-    return [remark for remark in remarks if remark.state != "ok"]
+    checks = checks_of_models(settings, models, {"judge_relevance": model, "evaluate_search": model})
+    return [check for check in checks if check.state != "ok"]
 
 
 @pytest.mark.parametrize(
@@ -39,25 +39,25 @@ def said(models: ModelsSection = PRICED, model: str = "m", **llm: Any) -> list[C
     ],
 )
 def test_one_remark_for_each_thing(state: str, words: str, given: dict[str, Any]) -> None:
-    [remark] = said(**given)
-    assert remark.state == state
-    assert words in remark.sentence
+    [check] = said(**given)
+    assert check.state == state
+    assert words in check.sentence
 
 
 def test_where_all_is_well_it_is_said_who_is_asked_within_what_bounds() -> None:
     settings = LlmSettings(base_url=URL, api_key=SecretStr("k"), cache_path=KEPT, budget_usd_per_day=2.0)
-    remarks = remarks_on(settings, PRICED, {"judge_relevance": "m"})
-    assert {remark.state for remark in remarks} == {"ok"}
-    assert [remark.what for remark in remarks] == ["models", "model", "limits", "budget"]
+    checks = checks_of_models(settings, PRICED, {"judge_relevance": "m"})
+    assert {check.state for check in checks} == {"ok"}
+    assert [check.what for check in checks] == ["models", "model", "limits", "budget"]
 
 
 def test_a_process_that_asks_nobody_has_nothing_to_say() -> None:
-    assert remarks_on(LlmSettings(), PRICED, {}) == []
+    assert checks_of_models(LlmSettings(), PRICED, {}) == []
 
 
 def test_nothing_that_is_said_shows_a_key() -> None:
     everything = "; ".join(
-        remark.sentence for remark in said(models=UNPRICED, api_key="sesame", redis_url="redis://:sesame@localhost:1/0")
+        check.sentence for check in said(models=UNPRICED, api_key="sesame", redis_url="redis://:sesame@localhost:1/0")
     )
     assert everything
     assert "sesame" not in everything

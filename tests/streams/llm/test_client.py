@@ -1,42 +1,10 @@
-"""Retry-After, and bodies that are no completions."""
+"""Bodies that are not completions."""
 
-from datetime import timedelta
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.llm import CallOutcome
-from streams.llm.client import retry_after
 from streams.llm.replies import read_completion
-from tests.streams.doubles import START
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "120"}, 120.0),
-        ({"retry-after": " 0 "}, 0.0),
-        ({"retry-after": "1.5"}, 1.5),
-        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
-        ({"retry-after": (START + timedelta(seconds=90)).strftime("%a, %d %b %Y %H:%M:%S GMT")}, 90.0),
-        ({"retry-after": "Mon, 01 Jan 2001 00:00:00 GMT"}, 0.0),
-        ({"retry-after": "-5"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "1.2.3"}, None),
-        ({"retry-after": "²"}, None),
-        ({"retry-after": "9" * 400}, 999_999_999_999.0),
-        ({}, None),
-    ],
-)
-def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers, START) == seconds
-
-
-@given(st.text())
-def test_retry_after_is_total(text: str) -> None:
-    wish = retry_after({"retry-after": text}, START)
-    assert wish is None or wish >= 0
 
 
 @given(st.binary())

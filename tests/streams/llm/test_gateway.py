@@ -124,7 +124,7 @@ async def test_a_later_try_has_what_the_others_left_of_the_deadline() -> None:
 async def test_a_cancelled_asker_leaves_no_call_and_is_charged_with_the_prompt_alone() -> None:
     """The prompt may have been read."""
     store = SqliteJournal(None)
-    async with served(hangs(), TaskPolicy(), store=store) as (server, gateway):
+    async with served(hangs(), TaskPolicy(), journal=store) as (server, gateway):
         asking = asyncio.create_task(gateway.answer(question(max_tokens=100_000)))
         await until(lambda: bool(server.asked))
         asking.cancel()
@@ -378,7 +378,7 @@ async def test_a_booking_that_nobody_waits_for_any_more_is_taken_back(tmp_path: 
     """Cancelled, or out of time: the call is not made, so the day is not charged for it."""
     path = tmp_path / "llm.sqlite"
     store = HeldStore(path)
-    async with served(store=store) as (server, gateway):
+    async with served(journal=store) as (server, gateway):
         asking = asyncio.create_task(gateway.answer(question("cancelled", max_tokens=100_000)))
         await store.entered.wait()
         asking.cancel()
@@ -406,7 +406,7 @@ async def test_what_calls_took_is_kept_beside_what_was_foreseen(tmp_path: Path) 
     """A question that goes on with a conversation is counted apart; an answer that was kept is counted once."""
     need, store = question("word " * 100), SqliteJournal(tmp_path / "llm.sqlite")
     usage = {"prompt_tokens": 150, "completion_tokens": 3}
-    async with served(says("0.7", usage=usage), store=store) as (_, gateway):
+    async with served(says("0.7", usage=usage), journal=store) as (_, gateway):
         for asked in (need, need, replace(need, try_number=2)):
             await gateway.answer(asked)
         openings, followups = await store.experience(TASK, MODEL)
@@ -419,7 +419,7 @@ class FullStore(SqliteJournal):
 
 
 async def test_a_paid_answer_that_can_t_be_kept_is_handed_out() -> None:
-    async with served(store=FullStore(None)) as (_, gateway):
+    async with served(journal=FullStore(None)) as (_, gateway):
         assert isinstance(await gateway.answer(question()), ModelReply)
 
 
@@ -466,7 +466,7 @@ async def test_a_key_that_the_server_repeats_is_not_told_on() -> None:
     told = "status 401 invalid_api_key (is ASSAY_LLM__API_KEY right?)"
     assert reply.detail.startswith(f"{told}: ")
     assert (reply.lasting, again.lasting) == (True, False)
-    assert again.detail == f"model-1 is left alone after failing, the last time with: {told}"
+    assert again.detail == f"model-1 is paused after failures, the last time with: {told}"
     assert "sesame" not in reply.detail
 
 

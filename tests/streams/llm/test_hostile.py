@@ -304,7 +304,7 @@ async def test_calls_that_hang_are_charged_with_their_longest_reply_and_keep_the
     """Who hears nothing may still have to pay for a reply that was written to nobody; each try is booked."""
     store, policy = SqliteJournal(None), TaskPolicy(deadline_seconds=0.1, patience_seconds=1.0, attempts=3)
     limits = ModelLimits(**{**FREE.model_dump(), "price_out": 1000.0})
-    async with served(hangs(), policy, limits, store=store, budget_usd_per_day=2.0, breaker_failures=1000) as (
+    async with served(hangs(), policy, limits, journal=store, budget_usd_per_day=2.0, breaker_failures=1000) as (
         server,
         gateway,
     ):
@@ -333,7 +333,11 @@ async def test_a_call_over_midnight_belongs_to_the_day_it_began_on() -> None:
     today, tomorrow = START.date().isoformat(), START.replace(day=START.day + 1).date().isoformat()
     usage = {"prompt_tokens": 100, "completion_tokens": 10}
     async with served(
-        slow(0.1, says("0.7", usage=usage)), store=store, clock=clock, metrics=Metrics(registry), budget_usd_per_day=1.0
+        slow(0.1, says("0.7", usage=usage)),
+        journal=store,
+        clock=clock,
+        metrics=Metrics(registry),
+        budget_usd_per_day=1.0,
     ) as (server, gateway):
         asking = asyncio.create_task(gateway.answer(question()))
         await until(lambda: bool(server.asked))
@@ -386,7 +390,7 @@ async def test_a_bug_in_the_client_leaves_slot_and_money_free(monkeypatch: pytes
     async def broken(*_: Any) -> Any:
         raise RuntimeError("a bug")
 
-    async with served(limits=limits, store=store) as (_, gateway):
+    async with served(limits=limits, journal=store) as (_, gateway):
         with monkeypatch.context() as patched:
             patched.setattr(ModelClient, "ask", broken)
             with pytest.raises(RuntimeError):

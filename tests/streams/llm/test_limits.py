@@ -3,7 +3,7 @@
 import asyncio
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pytest
@@ -31,8 +31,27 @@ def most_in_a_minute(moments: list[float]) -> int:
     return most
 
 
+class GivenShares(Shares):
+    """Shares that a test computes."""
+
+    def __init__(
+        self,
+        share: Callable[[str], float] = lambda _: 1.0,
+        beside: Callable[[str], Sequence[str]] = lambda _: (),
+        at_once: bool = False,
+    ) -> None:
+        super().__init__({}, {}, at_once=at_once)
+        self._share, self._others = share, beside
+
+    def of(self, task: str) -> float:
+        return self._share(task)
+
+    def beside(self, task: str) -> tuple[str, ...]:
+        return tuple(self._others(task))
+
+
 def limiter(limits: ModelLimits, share: Callable[[str], float] = lambda _: 1.0) -> Limiter:
-    return Limiter(limits, share, MARGIN, LoopClock())
+    return Limiter(limits, GivenShares(share), MARGIN, LoopClock())
 
 
 def pace_of(limit: float, now: float = 0.0, fresh: bool = False) -> RateWindow:
@@ -136,7 +155,7 @@ async def test_a_command_s_first_question_goes_at_once_and_all_others_keep_to_th
     """Of each task: what somebody waits for is not held back by a share of which nothing is used yet."""
     times: dict[bool, list[float]] = {}
     for at_once in (False, True):
-        asked = Limiter(LIMITS, lambda _: 0.01, MARGIN, LoopClock(), at_once)
+        asked = Limiter(LIMITS, GivenShares(lambda _: 0.01, at_once=at_once), MARGIN, LoopClock())
         began = asyncio.get_running_loop().time()
         times[at_once] = []
         for _ in range(8):
@@ -277,10 +296,10 @@ async def test_patience() -> None:
     assert all(turn.waited < 0.01 for turn in refused)
     assert all(turn.after_seconds > 4 for turn in refused)
     for rest, resting in ((3.0, False), (30.0, True)):
-        each.pressed(rest)
+        each.rate_limited(rest)
         turns = await asyncio.gather(*(each.turn("task", 1, 5.0) for _ in range(12)))
         refused = [turn for turn in turns if isinstance(turn, NoTurn)]
-        assert {turn.resting for turn in refused} == {resting}
+        assert {turn.paused for turn in refused} == {resting}
 
 
 @virtually
@@ -303,12 +322,12 @@ async def test_a_wait_in_line_is_told_from_a_wait_for_the_limits() -> None:
 async def test_without_a_share_nobody_is_served_and_a_share_that_comes_is_noticed() -> None:
     shares = Shares({"task": "m"}, {})
     shares.expect("task", ["topic"])
-    each = limiter(LIMITS, shares.of)
+    each = Limiter(LIMITS, shares, MARGIN, LoopClock())
     assert isinstance(await each.turn("task", 1, 3.0), NoTurn)
     waiting = asyncio.create_task(each.turn("task", 1, 100.0))
     await asyncio.sleep(10)
     assert not waiting.done()
-    shares.told("task", "topic", 3, 6)
+    shares.on_assignment("task", "topic", 3, 6)
     assert isinstance(await waiting, ModelTurn)
     assert 10 < asyncio.get_running_loop().time() - 3 < 12.5
 
@@ -317,8 +336,8 @@ async def test_without_a_share_nobody_is_served_and_a_share_that_comes_is_notice
 async def test_complaints_halve_the_pace_and_it_grows_again() -> None:
     each = limiter(LIMITS)
     assert isinstance(await each.turn("task", 1, 100.0), ModelTurn)
-    each.pressed(30.0)
-    each.pressed(1.0)
+    each.rate_limited(30.0)
+    each.rate_limited(1.0)
     assert each.allowed("task") == 300
     next_turn = await each.turn("task", 1, 100.0)
     assert next_turn.waited == pytest.approx(30, abs=0.1)
@@ -330,11 +349,11 @@ async def test_complaints_halve_the_pace_and_it_grows_again() -> None:
 
 def test_complaints_within_five_seconds_are_one_and_no_complaint_goes_below_a_twentieth() -> None:
     clock = VirtualClock()
-    each = Limiter(LIMITS, lambda _: 1.0, MARGIN, clock)
+    each = Limiter(LIMITS, GivenShares(), MARGIN, clock)
     allowed = []
     for moment in (0.0, 0.0, 5.0, 65.0, 70.1, 75.2, 80.3, 85.4, 90.5):
         clock.seconds = moment
-        each.pressed(1.0)
+        each.rate_limited(1.0)
         allowed.append(each.allowed("task"))
     # It grows by a fifth in a minute: after 5 s by a sixtieth, after 65 s to 0.5 + 0.21.
     assert allowed[:4] == [300, 300, 310, 215]
@@ -346,8 +365,8 @@ def test_complaints_within_five_seconds_are_one_and_no_complaint_goes_below_a_tw
 @virtually
 async def test_a_rest_is_as_long_as_the_longest_that_was_asked_for() -> None:
     each = limiter(LIMITS)
-    each.pressed(30.0)
-    each.pressed(1.0)
+    each.rate_limited(30.0)
+    each.rate_limited(1.0)
     assert isinstance(await each.turn("task", 1, 29.9), NoTurn)
     assert isinstance(await each.turn("task", 1, 31.0), ModelTurn)
 
@@ -357,7 +376,7 @@ async def test_tokens_that_a_server_states_are_believed_where_they_are_lower() -
     waits = []
     for stated in (None, 600, 10**10):
         each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=10))
-        each.stated(None, stated)
+        each.on_limits(None, stated)
         for _ in range(2):
             turn = await each.turn("task", 300, 100.0)
         waits.append(turn.waited)
@@ -367,7 +386,7 @@ async def test_tokens_that_a_server_states_are_believed_where_they_are_lower() -
 @virtually
 async def test_each_task_has_its_own_share_and_its_own_line() -> None:
     shares = {"half": 0.5, "little": 0.001, "none": 0.0}
-    each = Limiter(LIMITS, shares.__getitem__, MARGIN, LoopClock())
+    each = limiter(LIMITS, shares.__getitem__)
     assert [each.allowed(task) for task in shares] == [300, 0.6, 0]
     assert isinstance(await each.turn("half", 1, 1.0), ModelTurn)
     assert isinstance(await each.turn("little", 1, 1.0), NoTurn)
@@ -378,9 +397,9 @@ async def test_each_task_has_its_own_share_and_its_own_line() -> None:
 @virtually
 async def test_limits_that_a_server_states_are_believed_where_they_are_lower() -> None:
     each = limiter(LIMITS)
-    each.stated(100_000, None)
+    each.on_limits(100_000, None)
     assert each.allowed("task") == 600
-    each.stated(100, 5)
+    each.on_limits(100, 5)
     assert each.allowed("task") == 100
 
 
@@ -397,11 +416,11 @@ async def test_a_wait_for_another_call_or_for_a_share_ends_with_the_patience() -
 async def test_a_rest_that_ends_with_the_patience_is_no_longer_than_it() -> None:
     each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
     assert isinstance(await each.turn("task", 1, 1.0), ModelTurn)
-    each.pressed(10.0)
+    each.rate_limited(10.0)
     refused = instance(NoTurn, await each.turn("task", 1, 10.0))
-    assert not refused.resting
+    assert not refused.paused
     refused = instance(NoTurn, await each.turn("task", 1, 9.9))
-    assert refused.resting
+    assert refused.paused
 
 
 @virtually
@@ -420,7 +439,7 @@ class Lending:
     def __init__(self, shares: dict[str, float], in_flight: int = 60, tokens_per_minute: int = 10**9) -> None:
         limits = ModelLimits(requests_per_minute=60, tokens_per_minute=tokens_per_minute, in_flight=in_flight)
         others = {task: [other for other in shares if other != task] for task in shares}
-        self.limiter = Limiter(limits, shares.__getitem__, MARGIN, LoopClock(), beside=others.__getitem__)
+        self.limiter = Limiter(limits, GivenShares(shares.__getitem__, others.__getitem__), MARGIN, LoopClock())
         self.granted: list[tuple[float, str]] = []
 
     async def keep_asking(self, task: str, seconds: float) -> None:

@@ -72,7 +72,7 @@ async def test_a_reply_that_no_reader_takes_is_kept_for_an_hour_and_then_asked_a
     unknown = says(GOOD["evaluate_retrieval"].replace("[]", f"[{source}]"))
     clock, event, store = VirtualClock(), input_of(task), SqliteJournal(None)
     words, asked = [], []
-    async with served(FAULTS.get(fault, unknown), PATIENT, clock=clock, store=store, cache_failed_seconds=3600) as (
+    async with served(FAULTS.get(fault, unknown), PATIENT, clock=clock, journal=store, cache_failed_seconds=3600) as (
         server,
         gateway,
     ):

@@ -43,13 +43,13 @@ def test_partitions() -> None:
     shares = Shares(MODELS, {})
     shares.expect("gate", ["own", "retry"])
     assert shares.of("gate") == 0.0
-    shares.told("gate", "own", 3, 6)
+    shares.on_assignment("gate", "own", 3, 6)
     assert shares.of("gate") == 0.25
-    shares.told("gate", "retry", 6, 6)
+    shares.on_assignment("gate", "retry", 6, 6)
     assert shares.of("gate") == 0.75
-    shares.told("gate", "own", 0, 0)
-    shares.told("gate", "somebody else's", 6, 6)
-    shares.told("nobody", "own", 6, 6)
+    shares.on_assignment("gate", "own", 0, 0)
+    shares.on_assignment("gate", "another topic", 6, 6)
+    shares.on_assignment("another task", "own", 6, 6)
     assert shares.of("gate") == 0.5
 
 
@@ -61,7 +61,7 @@ def test_all_parts_together_are_the_whole(own: list[int], retry: list[int]) -> N
         shares = Shares(MODELS, {"claims": 3.0, "search": 1.0})
         for task in ("claims", "search"):
             shares.expect(task, ["own", "retry"])
-            shares.told(task, "own", own.count(process), 12)
-            shares.told(task, "retry", retry.count(process), 6)
+            shares.on_assignment(task, "own", own.count(process), 12)
+            shares.on_assignment(task, "retry", retry.count(process), 6)
             total += shares.of(task)
     assert abs(total - 1.0) < 1e-9

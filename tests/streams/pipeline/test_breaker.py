@@ -57,12 +57,12 @@ async def test_when_the_last_that_waits_has_left_it_closes_and_the_next_failure_
     breaker.listen(lambda: heard.append(breaker.closed))
     waiting = [asyncio.create_task(breaker.turn()) for _ in range(2)]
     await asyncio.sleep(0)
-    for left in waiting:
-        breaker.left()
-        assert not breaker.closed, "somebody is left to probe"
-        left.cancel()
-        await asyncio.gather(left, return_exceptions=True)
-    breaker.left()
+    for attempt in waiting:
+        breaker.on_revoked()
+        assert not breaker.closed, "an attempt still waits for its probe"
+        attempt.cancel()
+        await asyncio.gather(attempt, return_exceptions=True)
+    breaker.on_revoked()
     assert breaker.closed
     assert await breaker.turn() is False
     breaker.failed("next", None)
@@ -72,7 +72,7 @@ async def test_when_the_last_that_waits_has_left_it_closes_and_the_next_failure_
 async def test_it_stays_open_while_a_probe_is_under_way() -> None:
     breaker = opened(VirtualClock())
     assert await breaker.turn()
-    breaker.left()
+    breaker.on_revoked()
     assert not breaker.closed
 
 

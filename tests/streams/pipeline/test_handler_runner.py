@@ -376,13 +376,13 @@ class Recorded(Breaker):
     def probed(self) -> None:
         self.calls.append("probed")
 
-    def succeeded(self) -> None:
+    def succeeded(self, key: Any = None) -> None:  # noqa: ARG002
         self.calls.append("succeeded")
 
-    def failed(self, record: Any, after_seconds: float | None, probe: bool = False, cause: str = "") -> None:
-        self.calls.append(("failed", record, after_seconds, probe, cause))
+    def failed(self, key: Any, after_seconds: float | None = None, probe: bool = False, cause: str = "") -> None:
+        self.calls.append(("failed", key, after_seconds, probe, cause))
 
-    def open(self, after_seconds: float | None, cause: str = "") -> None:
+    def open(self, after_seconds: float | None = None, cause: str = "") -> None:
         self.calls.append(("open", after_seconds, cause))
 
     def rate_limited(self) -> None:

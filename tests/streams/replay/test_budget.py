@@ -84,7 +84,7 @@ async def test_the_gateway_asks_nobody_beyond_the_bound(path: Path) -> None:
     """A reply of two tokens is booked with the ten that it may have, and costs two."""
     bound = CostBound(SqliteJournal(path), "spring", 13.0)
     usage = {"prompt_tokens": 5, "completion_tokens": 2}
-    async with served(says("Relevant", usage=usage), limits=DEAR, store=bound) as (server, gateway):
+    async with served(says("Relevant", usage=usage), limits=DEAR, journal=bound) as (server, gateway):
         replies = [await gateway.answer(question(str(number))) for number in range(4)]
         assert [type(reply) for reply in replies] == [ModelReply, ModelReply, ModelUnavailable, ModelUnavailable]
         assert bound.reached.is_set()
@@ -97,7 +97,9 @@ async def test_a_bound_of_nothing_lets_answers_through_that_are_kept(path: Path)
     async with model_server(says("Relevant")) as server:
         async with gateway_at(server.base_url, limits=DEAR, cache_path=path) as gateway:
             await gateway.answer(question())
-        async with gateway_at(server.base_url, limits=DEAR, store=CostBound(SqliteJournal(path), "p", 0.0)) as gateway:
+        async with gateway_at(
+            server.base_url, limits=DEAR, journal=CostBound(SqliteJournal(path), "p", 0.0)
+        ) as gateway:
             assert isinstance(await gateway.answer(question()), ModelReply)
             assert isinstance(await gateway.answer(question("new")), ModelUnavailable)
     assert len(server.asked) == 1

@@ -12,7 +12,7 @@ from schemas.needs import Ask, AskModel, Message
 from schemas.pages import CrawledPage
 from schemas.replays import OffsetRange
 from streams.codec import OutputRecord
-from streams.llm.journal import Experience, Kept, Usage, Used, answer_key
+from streams.llm.journal import Experience, StoredAnswer, Usage, Used, answer_key
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.replay.dry_run import Forecast
 from streams.replay.estimate import Estimate, HandlerEstimate, PaidEstimate, estimate_source, windows
@@ -60,7 +60,7 @@ async def keep(settings: Settings, need: AskModel, text: str, used: Used | None 
     assert settings.llm.cache_path is not None
     store = SqliteJournal(settings.llm.cache_path)
     key = answer_key(need, MODEL, settings.llm.base_url)
-    kept = Kept(text=text, outcome=CallOutcome.OK, prompt_tokens=100, completion_tokens=5)
+    kept = StoredAnswer(text=text, outcome=CallOutcome.OK, prompt_tokens=100, completion_tokens=5)
     await store.keep(key, kept.model_dump_json(), 0.0, 10**11, "2025-01-02", 0.0, used)
     await store.aclose()
 

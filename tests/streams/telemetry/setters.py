@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from streams.telemetry.metric_defs import METRICS
+from streams.telemetry.metrics import METRICS
 
 _STREAMS = Path(__file__).parents[3] / "streams"
 ELSEWHERE = {

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from prometheus_client.metrics_core import Metric
 
 from streams.telemetry.labels import label_rows
-from streams.telemetry.metric_defs import METRICS, MetricDef
+from streams.telemetry.metrics import METRICS, MetricDef
 
 PREFIX = "assay_"
 

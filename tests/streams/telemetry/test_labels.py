@@ -5,8 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streams.settings import load_settings
 from streams.telemetry.labels import LABELS, TASKS, label_rows, most_series
-from streams.telemetry.metric_defs import HANDLER_EVENTS, METRICS, MetricDef
-from streams.telemetry.metrics import Metrics
+from streams.telemetry.metrics import METRICS, MetricDef, Metrics
 from streams.topology import HANDLERS, TOPICS
 from tests.streams.telemetry.strays import strays
 
@@ -37,7 +36,7 @@ def test_a_label_that_nobody_has_thought_of_is_refused() -> None:
 
 
 def test_labels_that_depend_on_each_other_are_counted_together() -> None:
-    rows = label_rows(HANDLER_EVENTS, MODELS)
+    rows = label_rows(Metrics.handler_events_total, MODELS)
     assert ("emit", "") in rows["outcome", "reason"]
     assert ("emit", "invalid") not in rows["outcome", "reason"]
     assert ("drop", "invalid") not in rows["outcome", "reason"]

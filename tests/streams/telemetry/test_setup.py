@@ -45,9 +45,9 @@ def test_a_line_is_json_where_nobody_looks(capsys: Capture) -> None:
 
 def test_the_libraries_log_in_the_same_form(capsys: Capture) -> None:
     configure_logs("info", "json")
-    logging.getLogger("somebody").info("found %d", 3)
+    logging.getLogger("a.library").info("found %d", 3)
     entry = json.loads(capsys.readouterr().err)
-    assert (entry["event"], entry["level"], entry["logger"]) == ("found 3", "info", "somebody")
+    assert (entry["event"], entry["level"], entry["logger"]) == ("found 3", "info", "a.library")
 
 
 def test_an_error_is_one_line_with_its_traceback(capsys: Capture) -> None:
@@ -114,7 +114,7 @@ def test_an_error_is_shown_without_the_values_that_it_met(form: str, capsys: Cap
         fail()
     except ValueError:
         structlog.get_logger("streams.test").error("a record met a fault", exc_info=True)
-        logging.getLogger("somebody.else").exception("so did another")
+        logging.getLogger("another.library").exception("so did another")
     shown = capsys.readouterr().err
     assert shown.count("1 went wrong") == 2
     assert "sesamesesame" not in shown

@@ -12,7 +12,7 @@ from opentelemetry.trace import SpanKind
 from schemas.llm import CallOutcome
 from schemas.needs import AskModel, Message
 from streams.llm.metrics import LlmObserver
-from streams.llm.replies import Usage
+from streams.llm.replies import TokenUsage
 from streams.settings import SettingsError, load_settings
 from streams.telemetry import settings as telemetry_settings
 from streams.telemetry.otel import OtelTracer, exporting_tracer
@@ -151,7 +151,7 @@ def test_a_call_of_a_model_is_told_by_how_it_was_made_and_what_it_took() -> None
     secret = "the prompt's own words"
     need = AskModel("judge_relevance", "0123456789ab", (Message("user", secret),), {"text": secret}, 10, 0.5)
     with observer.call(need, "small-1") as span:
-        observer.came(span, CallOutcome.TRUNCATED, Usage(120, 10))
+        observer.responded(span, CallOutcome.TRUNCATED, TokenUsage(120, 10))
     [ended] = spans.named("chat small-1")
     assert dict(ended.attributes or {}) == {
         "gen_ai.operation.name": "chat",

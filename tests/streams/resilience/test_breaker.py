@@ -1,16 +1,18 @@
-"""The breaker of one model."""
+"""The state machine of a circuit breaker."""
 
-from streams.llm.breaker import ModelBreaker
-from streams.llm.settings import LlmSettings
+from streams.resilience.breaker import CircuitBreaker
 from tests.streams.doubles import VirtualClock
 
-SETTINGS = LlmSettings(breaker_failures=3, breaker_first_seconds=10, breaker_max_seconds=30)
+
+def breaker_of(clock: VirtualClock) -> CircuitBreaker:
+    return CircuitBreaker(3, 10, 30, clock.monotonic)
 
 
-def opened() -> tuple[ModelBreaker, VirtualClock, list[bool]]:
+def opened() -> tuple[CircuitBreaker, VirtualClock, list[bool]]:
     clock = VirtualClock()
     told: list[bool] = []
-    breaker = ModelBreaker(SETTINGS, clock.monotonic, told.append)
+    breaker = breaker_of(clock)
+    breaker.listen(lambda: told.append(not breaker.closed))
     for question in ("a", "b", "c"):
         assert breaker.enter(question) is None
         breaker.failed(question)
@@ -25,7 +27,7 @@ def test_different_questions_open_it() -> None:
 
 
 def test_one_question_opens_nothing_and_a_success_begins_anew() -> None:
-    breaker = ModelBreaker(SETTINGS, VirtualClock().monotonic)
+    breaker = breaker_of(VirtualClock())
     for question in ("a", "a", "a", "b"):
         breaker.failed(question)
     breaker.succeeded("z")
@@ -38,7 +40,7 @@ def test_one_probe_at_a_time() -> None:
     clock.seconds = 10
     assert breaker.enter("d") is None
     assert breaker.enter("e") is not None
-    breaker.left("d")
+    breaker.leave("d")
     assert breaker.enter("e") is None
 
 
@@ -47,7 +49,7 @@ def test_a_probe_that_works_closes_it() -> None:
     clock.seconds = 10
     breaker.enter("d")
     breaker.succeeded("d")
-    breaker.left("d")
+    breaker.leave("d")
     assert breaker.closed
     assert breaker.enter("e") is None
     assert told == [True, False]
@@ -55,41 +57,40 @@ def test_a_probe_that_works_closes_it() -> None:
 
 def test_a_probe_that_fails_doubles_the_pause_up_to_a_bound() -> None:
     breaker, clock, _ = opened()
-    rests = []
+    pauses = []
     for _ in range(3):
-        clock.seconds += breaker.rest() or 0
+        clock.seconds += breaker.pause() or 0
         assert breaker.enter("d") is None
         breaker.failed("late")  # a call from before does not count
         breaker.failed("d")
-        breaker.left("d")
-        rests.append(breaker.rest())
-    assert rests == [20, 30, 30]
+        breaker.leave("d")
+        pauses.append(breaker.pause())
+    assert pauses == [20, 30, 30]
 
 
 def test_it_can_be_opened_at_once() -> None:
-    breaker = ModelBreaker(SETTINGS, VirtualClock().monotonic)
+    breaker = breaker_of(VirtualClock())
     breaker.open(25)
-    assert breaker.rest() == 25
+    assert breaker.pause() == 25
     breaker.open(3600)
-    assert breaker.rest() == 30
+    assert breaker.pause() == 30
 
 
-FLAKY = LlmSettings(
-    breaker_failures=100, breaker_window=10, breaker_share=0.5, breaker_first_seconds=10, breaker_max_seconds=300
-)
+def flaky(clock: VirtualClock) -> CircuitBreaker:
+    return CircuitBreaker(100, 10, 300, clock.monotonic, window=10, share=0.5)
 
 
-def ask(breaker: ModelBreaker, question: str, *, fails: bool) -> None:
+def ask(breaker: CircuitBreaker, question: str, *, fails: bool) -> None:
     assert breaker.enter(question) is None
     if fails:
         breaker.failed(question)
     else:
         breaker.succeeded(question)
-    breaker.left(question)
+    breaker.leave(question)
 
 
 def test_too_large_a_share_of_failures_opens_it_without_a_run_of_them() -> None:
-    breaker = ModelBreaker(FLAKY, VirtualClock().monotonic)
+    breaker = flaky(VirtualClock())
     for number in range(9):
         ask(breaker, str(number), fails=number % 2 == 0)
         assert breaker.closed
@@ -98,14 +99,14 @@ def test_too_large_a_share_of_failures_opens_it_without_a_run_of_them() -> None:
 
 
 def test_a_share_below_the_bound_opens_nothing() -> None:
-    breaker = ModelBreaker(FLAKY, VirtualClock().monotonic)
+    breaker = flaky(VirtualClock())
     for number in range(200):
         ask(breaker, str(number), fails=number % 5 < 2)
     assert breaker.closed
 
 
 def test_a_few_questions_that_fail_again_and_again_are_no_share() -> None:
-    breaker = ModelBreaker(FLAKY, VirtualClock().monotonic)
+    breaker = flaky(VirtualClock())
     for number in range(200):
         ask(breaker, str(number), fails=False)
         ask(breaker, f"bad {number % 3}", fails=True)
@@ -114,21 +115,29 @@ def test_a_few_questions_that_fail_again_and_again_are_no_share() -> None:
 
 def test_while_most_has_failed_lately_the_next_failure_opens_it_again_for_longer() -> None:
     clock = VirtualClock()
-    breaker = ModelBreaker(FLAKY, clock.monotonic)
+    breaker = flaky(clock)
     for number in range(10):
         ask(breaker, str(number), fails=number not in (0, 1))
-    rests = []
+    pauses = []
     for number in range(3):
-        rest = breaker.rest()
-        assert rest is not None
-        rests.append(rest)
-        clock.seconds += rest
+        pause = breaker.pause()
+        assert pause is not None
+        pauses.append(pause)
+        clock.seconds += pause
         ask(breaker, f"probe {number}", fails=False)
         assert breaker.closed
         ask(breaker, f"next {number}", fails=True)
-    assert rests == [10, 20, 40]
-    clock.seconds += breaker.rest() or 0
+    assert pauses == [10, 20, 40]
+    clock.seconds += breaker.pause() or 0
     for number in range(8):
         ask(breaker, f"well {number}", fails=False)
     ask(breaker, "one of many", fails=True)
     assert breaker.closed, "what is well again is not held up by what was"
+
+
+def test_an_error_of_a_listener_changes_nothing() -> None:
+    breaker, _, told = opened()
+    breaker.listen(lambda: [][0])
+    breaker.succeeded()
+    assert breaker.closed
+    assert told == [True, False]

@@ -6,8 +6,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
-from streams.telemetry.metric_defs import METRICS, SCORE_BUCKETS
-from streams.telemetry.metrics import Metrics, UnsetGauge
+from streams.telemetry.metrics import METRICS, SCORE_BUCKETS, Metrics, UnsetGauge
 from tests.streams.telemetry.setters import ELSEWHERE, setters
 
 
@@ -32,7 +31,7 @@ def test_every_declared_metric_is_an_attribute_of_its_name_and_kind() -> None:
 def test_what_is_scraped_has_the_declared_name_and_meaning() -> None:
     for collector, metric in zip(registered().values(), METRICS, strict=True):
         if isinstance(collector, UnsetGauge):
-            assert not list(collector.collect()), "what nobody has looked at is not 0"
+            assert not list(collector.collect()), "an unknown value is not 0"
             collector.set(3.0)
         (family,) = collector.collect()
         assert family.name == metric.name.removesuffix("_total")

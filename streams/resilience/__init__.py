@@ -1,0 +1,1 @@
+"""When to try again: circuit breaker, back-off with jitter, Retry-After."""
