@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from handlers.claims.wording import ClaimsSection
+from handlers.claims.wording import ClaimBands, ClaimsSection
 from handlers.prompts.template import ModelTasks, Prompts, quoted, render
 from handlers.prompts.untrusted import cleaned, sanitize
 from schemas.claims import (
@@ -208,7 +208,7 @@ class _Conversation:
             decontextualization_score=score,
             status=status,
             detail=detail[:500],
-            band=band_of(score),
+            band=band_of(score, self.rules.claims.bands),
             quality=quality,
             promotable=excluded is None,
             excluded_because=excluded,
@@ -296,17 +296,17 @@ def parse_score(text: str) -> float | None:
     return float(found[1]) if found else None
 
 
-def band_of(score: float | None) -> ClaimBand:
+def band_of(score: float | None, bands: ClaimBands) -> ClaimBand:
     """The band of a score (R-151, C-26).
 
-    >>> [band_of(score).value for score in (None, 0.0, 0.4, 0.7, 0.99, 1.0)]
+    >>> [band_of(score, ClaimBands()).value for score in (None, 0.0, 0.4, 0.7, 0.99, 1.0)]
     ['failed', 'poor', 'moderate', 'good', 'good', 'perfect']
     """
     if score is None:
         return ClaimBand.FAILED
     if score >= 1:
         return ClaimBand.PERFECT
-    return ClaimBand.GOOD if score >= 0.7 else ClaimBand.MODERATE if score >= 0.4 else ClaimBand.POOR
+    return ClaimBand.GOOD if score >= bands.good else ClaimBand.MODERATE if score >= bands.moderate else ClaimBand.POOR
 
 
 def quality_of(entailed: float | None, coverage: float | None, decontextualization: float | None) -> float | None:

@@ -26,7 +26,7 @@ from handlers.indexing.config import (
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, one_line
-from handlers.relevance.sections import RelevanceGateSection
+from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import RetrievalEvaluationSection
 from handlers.retrieval.facets import QueryReader, answers, met, share_of, with_missing_weighed
 from handlers.text.patterns import Patterns

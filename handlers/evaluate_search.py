@@ -14,13 +14,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import PageRefusalsSection, Refusals
+from handlers.html.reading import PageReadingSection, PageRefusalsSection
+from handlers.html.refusals import Refusals
 from handlers.listings.page_shape import with_page
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, object_schema, read_reply
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, cleaned, one_line
-from handlers.relevance.sections import RelevanceGateSection
+from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import distinct_results
 from handlers.retrieval.facets import QueryReader
 from handlers.retrieval.search_rubric import (
@@ -188,7 +188,7 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
             max_text=section.max_text_characters,
         )
         titles = (found.title or "", page.title if page else "")
-        if rules.refusals.why_no_content(titles, found.content) is None:
+        if rules.refusals.why_no_content(titles, found.content, found.url) is None:
             read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})
 

@@ -16,8 +16,7 @@ from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
-from handlers.relevance.progress import go_on, settled
-from handlers.relevance.sections import RelevanceGateSection
+from handlers.relevance.progress import RelevanceGateSection, go_on, settled
 from handlers.text.patterns import Patterns, joined_words
 from handlers.text.scripts import is_ideographic
 from schemas.event import Event, derive_id

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handlers.relevance.progress import completed, go_on, sources_of
-from handlers.relevance.sections import Domains, RelevanceGateSection
+from handlers.relevance.progress import Domains, RelevanceGateSection, completed, go_on, sources_of
 from handlers.text.patterns import Patterns, joined_words
 from handlers.text.word_match import WordText, share_met, units_of
 from schemas.outcome import Emit

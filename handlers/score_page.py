@@ -15,8 +15,8 @@ from pydantic import model_validator
 from handlers.html.content import ExtractedReader, PageFacts, PageReader, clean
 from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
 from handlers.html.limits import admitted
-from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import PageRefusalsSection, Refusals
+from handlers.html.reading import PageReadingSection, PageRefusalsSection
+from handlers.html.refusals import Refusals
 from handlers.indexing.config import (
     SourceRulesSection,
     SourcesSection,
@@ -125,7 +125,7 @@ def _judged(
     page: CrawledPage, facts: PageFacts, source: Source, rules: CompiledRules
 ) -> tuple[int | None, tuple[Component, ...]]:
     """The score and its components; None if too little was observed for a score."""
-    if (refusal := rules.refusals.why_no_content(facts.titles[:2], facts.text)) is not None:
+    if (refusal := rules.refusals.why_no_content(facts.titles, facts.text, page.url)) is not None:
         because = f"no content, {refusal.reason}: {refusal.words!r}; nothing is counted"
         return 0, (Component("refusal", 0, because),)
     if page.content is not None and page.quality_metadata is None:

@@ -11,12 +11,10 @@ stopped (SIGSTOP, Ctrl-Z). The watchdog may therefore end a process that continu
 
 from __future__ import annotations
 
-import asyncio
 import faulthandler
 import gc
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from importlib.metadata import PackageNotFoundError, version
 
 _TICK_SECONDS = 1.0
 _STANDARD_ERROR = 2
@@ -31,6 +29,8 @@ async def watchdog(patience_seconds: float) -> AsyncIterator[None]:
     and the process exits with status 1, without clean-up. A process has one such timer; this replaces an earlier one.
     """
     _start_timer(patience_seconds)
+    import asyncio  # not at the top, because `assay --help` needs no event loop
+
     restarting = asyncio.create_task(_restart_timer(patience_seconds), name="watchdog")
     try:
         yield
@@ -40,6 +40,8 @@ async def watchdog(patience_seconds: float) -> AsyncIterator[None]:
 
 
 async def _restart_timer(patience_seconds: float) -> None:
+    import asyncio
+
     while True:
         await asyncio.sleep(_TICK_SECONDS)
         _start_timer(patience_seconds)
@@ -77,6 +79,8 @@ def freeze_gc() -> None:
 
 def installed_version() -> str:
     """The version of the installed distribution."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("assay")
     except PackageNotFoundError:

@@ -18,8 +18,7 @@ from pydantic_settings import SettingsError as UnreadableVariableError
 
 from handlers.claims.wording import ClaimsSection
 from handlers.decontextualize_claim import ModelSection, ThresholdSection, ToolsSection
-from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import PageRefusalsSection
+from handlers.html.reading import PageReadingSection, PageRefusalsSection
 from handlers.indexing.config import (
     IndexPointsSection,
     SourceRulesSection,
@@ -34,7 +33,7 @@ from handlers.prompts.template import ModelTasks, Prompts
 from handlers.ranking.config import RankingSection
 from handlers.ranking.model import ModelMismatchError, RankingModel
 from handlers.reasoning.context import ReasoningSection
-from handlers.relevance.sections import Domains, RelevanceGateSection
+from handlers.relevance.progress import Domains, RelevanceGateSection
 from handlers.results.batch import ExtractionSection, RetrievalEvaluationSection
 from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees

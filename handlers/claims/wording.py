@@ -40,6 +40,10 @@ _MOST_CHARACTERS, _SOURCE_SAMPLE = 20_000, 600
 _LEAST_HAN, _LEAST_CONTENT, _LEAST_MIXED = 4, 2, 2
 _REACH, _SUBJECT = 4, 3
 """Words after a noun that may say which one is meant, or after a pronoun that show its use; words of a subject."""
+_NOT_IN_CAPITALS = frozenset(
+    {"pronouns", "possessives", "subject_pronouns", "dummies", "speakers", "postmodifiers", "clause_starts"}
+)
+"""Lists that have no word in capitals among other words: WHO, IT and US are names."""
 _STARTS = frozenset({"pronouns", "possessives", "pointing", "connectives", "articles"})
 _VERBS = frozenset({"verbs", "past"})
 _CONTENT = frozenset({"roles", "expletives", "past"})
@@ -109,7 +113,10 @@ class LanguageWords(Section):
         words = []
         for place, (word, start) in enumerate(found):
             in_title = place > 0 and capital[place] and (capital[place - 1] or any(capital[place + 1 : place + 3]))
-            kinds = frozenset[str]() if in_title else self.lists_by_word.get(plain(word), frozenset())
+            small = plain(word)
+            kinds = frozenset[str]() if in_title else self.lists_by_word.get(small, frozenset())
+            if len(small) > 1 and word[: len(small)].isupper():
+                kinds -= _NOT_IN_CAPITALS
             is_function_word = not kinds <= _CONTENT
             may_be_name = word[0].isupper() and not is_function_word
             is_verb = not kinds.isdisjoint(_VERBS)
@@ -166,6 +173,13 @@ class ClaimWording(Section):
         return next((known for known in spaced if any(word.lower().endswith(known.endings) for word in words)), None)
 
 
+class ClaimBands(Section):
+    """From which score on a claim is in a band (R-151); 1 is perfect."""
+
+    moderate: float = Field(default=0.4, gt=0, le=1, description="A moderate claim; a lower score is poor.")
+    good: float = Field(default=0.7, gt=0, le=1, description="A good claim.")
+
+
 class ClaimsSection(Section):
     """The ``claims`` section."""
 
@@ -177,6 +191,7 @@ class ClaimsSection(Section):
         default=True,
         description="Whether each judged claim is recorded as an utterance, so that later claims find it in a search.",
     )
+    bands: ClaimBands = Field(default=ClaimBands(), description="The bands of a score.")
     wording: ClaimWording = Field(description="What the offline judge looks at.")
 
 

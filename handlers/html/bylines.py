@@ -7,7 +7,7 @@ and shows no person.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import regex
@@ -17,6 +17,7 @@ from handlers.html.outline import A, Mark
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.walk import short_text
+from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import HAN, KANA, has_han
 from handlers.text.words import alternatives
 
@@ -73,8 +74,9 @@ class Credit:
 class NameWords:
     """Reads names of persons in the text of a credit, under one configuration."""
 
-    def __init__(self, reading: PageReadingSection, months: Collection[str]) -> None:
-        """Compiles the words; ``months`` are the names of months in lower case."""
+    def __init__(self, reading: PageReadingSection, patterns: DetailPatterns) -> None:
+        """Compiles the words. Words of days and of their parts make no name: "By Monday Evening"."""
+        months, times = tuple(patterns.months), (*patterns.date_cues, *patterns.day_parts, *patterns.day_parts_ahead)
         dates = (*reading.published_words, *reading.updated_words)
         labels = (*reading.byline_words, *reading.byline_labels)
         self._occasions = frozenset((*reading.byline_occasions, *reading.byline_labels, *reading.published_words))
@@ -94,7 +96,15 @@ class NameWords:
         )
         self._beginnings = frozenset(word.split()[0].lower() for word in labels)
         self._roles = frozenset(reading.role_words)
-        no_names = (reading.no_names, reading.byline_words, reading.byline_stop_words, dates, self._roles, months)
+        no_names = (
+            reading.no_names,
+            reading.byline_words,
+            reading.byline_stop_words,
+            dates,
+            self._roles,
+            months,
+            times,
+        )
         self._no_names = frozenset(name.casefold() for names in no_names for name in names)
         not_given = (*self._no_names, *reading.wire_services, *reading.name_credentials)
         self._not_given = frozenset(word.casefold().rstrip(".") for word in not_given)
@@ -228,8 +238,8 @@ def _han_credits(reading: PageReadingSection) -> tuple[re.Pattern[str], ...]:
 class BylineWords:
     """The configured words around names, compiled once."""
 
-    def __init__(self, reading: PageReadingSection, months: Collection[str]) -> None:
-        self.names = NameWords(reading, months)
+    def __init__(self, reading: PageReadingSection, patterns: DetailPatterns) -> None:
+        self.names = NameWords(reading, patterns)
         self.meta = tuple(reading.author_names)
         self.publishers = tuple(reading.publisher_names)
         self.agencies = frozenset(name.casefold() for name in reading.wire_services)
@@ -336,7 +346,8 @@ def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditR
     for place in near.places:
         for block in story.outline.blocks(place.start, place.stop)[:_MAX_LINES]:
             # A heading such as "Interview: Ada Lovelace" is not a credit.
-            if block.start != near.heading and story.is_own(block.element, block.start):
+            is_credit = block.start != near.heading and not story.is_teased(block.start)
+            if is_credit and story.is_own(block.element, block.start):
                 yield reader.ranked(words.names.line_names(block.text), "text")
     for text in _linked(story, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
         yield reader.credited((text,), "member's link")
@@ -366,7 +377,7 @@ def _linked(story: Story, path: re.Pattern[str], end: int | None = None) -> Iter
                 node = node.parent
             if node is None or node.tag_id != A or not path.search(node.attributes.get("href") or ""):
                 continue
-            if story.is_own(outline.element_of(index), index):
+            if story.is_own(outline.element_of(index), index) and not story.is_teased(index):
                 yield short_text(node)
 
 

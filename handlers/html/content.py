@@ -59,7 +59,7 @@ class PageFacts:
     """Facts of one page; None if not observed. Texts hold neither NUL characters nor lone surrogates.
 
     Attributes:
-        titles: The title, the window's title, and the main heading, which may be that of a banner.
+        titles: The title, the window's title, and the heading of the story.
         site_name: As the page states it, else "".
         headings_count: Headings h2 and h3 in the main text; None if only ``has_headings`` is known.
         external_links_count: Different links to other registrable domains in the main text and its references.
@@ -102,7 +102,7 @@ class PageReader:
         self._patterns = patterns
         self._hints = Hints(reading)
         self._types = SchemaTypes(reading)
-        self._bylines = BylineWords(reading, tuple(patterns.months))
+        self._bylines = BylineWords(reading, patterns)
         self._dates = DateWords(reading, MomentReader(patterns), self._bylines.names)
         self._story = StoryWords(reading)
         self._citations = CitationWords(reading)
@@ -145,11 +145,10 @@ class PageReader:
         credit = find_credit(story, data, self._bylines, site_name, host)
         found = find_date(dated, self._dates)
         citations, counts, not_counted = self._support(page, body, story, url)
-        title = clean(find_title(page, data, _first(page, reading.title_names), site_name, host))
-        main_heading = next((text for level, text in page.headings if level == 1), "")
+        title = clean(find_title(page, data, _first(page, reading.title_names), story.heading, site_name, host))
         return PageFacts(
             title=title,
-            titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(main_heading)),
+            titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(story.heading)),
             text=clean(body.text),
             summary=clean(_summary(page, data, body.text, reading)),
             date=found.value if found else None,

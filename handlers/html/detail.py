@@ -15,8 +15,8 @@ from handlers.html.content import PageFacts, PageReader
 from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
 from handlers.html.limits import admitted
 from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
-from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import PageRefusalsSection, Refusals
+from handlers.html.reading import PageReadingSection, PageRefusalsSection
+from handlers.html.refusals import Refusals
 from handlers.text.patterns import Patterns, compile_details
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 
@@ -68,7 +68,7 @@ class DetailReader:
         if len(read.content.text) < least:
             plain = self._read(page, without_scripts=True)
             read = plain if isinstance(plain, Detail) else read
-        if (refusal := self._refusals.why_no_content(read.content.titles, read.content.text)) is not None:
+        if (refusal := self._refusals.why_no_content(read.content.titles, read.content.text, page.url)) is not None:
             return FetchRefused(page.url, refusal.reason, refusal.words)
         if len(read.content.text) < least:
             return FetchRefused(page.url, FetchFailure.NO_CONTENT)
@@ -83,7 +83,7 @@ class DetailReader:
         if isinstance(read, FetchRefused):
             return None
         text = "" if has_items else read.content.text
-        if (refusal := self._refusals.why_no_content(read.content.titles, text)) is not None:
+        if (refusal := self._refusals.why_no_content(read.content.titles, text, page.url)) is not None:
             return FetchRefused(page.url, refusal.reason, refusal.words)
         if why_elsewhere(page.url, page.final_url, self._refusals.section) is FetchFailure.CHALLENGE:
             return FetchRefused(page.url, FetchFailure.CHALLENGE)

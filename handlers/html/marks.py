@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
 from handlers.html.hints import BESIDE, BYLINE, DATE, EVENT, OTHERS
-from handlers.html.outline import NAME_OF, TEXT, Mark, Outline
+from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Mark, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.walk import MARK_CHARACTERS, short_text
@@ -41,6 +42,7 @@ _MAX_OTHERS_HEADINGS = 400
 _HEAD_TEXTS = 14
 _MAX_LABEL = 40
 _MAX_INSIDE = 6
+_LEAST_TEXT = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +137,23 @@ def times(story: Story) -> list[Mark]:
 
 
 def _heading(outline: Outline, first: int) -> int:
-    """The first text of the heading that the title repeats, or of the first h1; -1 without one."""
+    """The first text of the heading that the title repeats, else of the first h1 outside boilerplate; -1 for none."""
     titles = [title.casefold() for title in (outline.title, *outline.meta.get("og:title", ())[:1]) if title]
     repeated = (
         text
         for _, text in outline.headings[:_MAX_HEADINGS]
         if len(text) > _MIN_HEADING and any(text.casefold() in title for title in titles)
     )
-    text = max(repeated, key=len, default="") or next((text for level, text in outline.headings if level == 1), "")
+    longest = max(repeated, key=len, default="")
+    texts = [longest] if longest else [text for level, text in outline.headings[:_MAX_HEADINGS] if level == 1]
+    places = [place for text in texts if (place := _place_of(outline, text, first)) >= 0]
+    shown = (place for place in places if not outline.regions.hides(outline.element_of(place)))
+    return next(shown, places[0] if places else -1)
+
+
+def _place_of(outline: Outline, text: str, first: int) -> int:
+    """Where a heading is; -1 if it is not among the texts."""
     word = text.partition(" ")[0]
-    if not word:
-        return -1
     # Menus and breadcrumbs may repeat it. The nearest to the text is the heading.
     near = range(max(0, first - _TEXTS_TO_HEADING), min(first + _TEXTS_TO_HEADING, len(outline.texts)))
     found = _find(outline.texts, near, text, word, first)
@@ -274,6 +282,12 @@ class Story:
         self._known: dict[int, bool] = {-1: False}
         self._sections = _sections(outline, begin, words)
 
+    @property
+    def heading(self) -> str:
+        """The text of the page's heading; "" without one outside of boilerplate, such as a banner."""
+        line = self.outline.line_at(self.near.heading) if self.near.heading >= 0 else None
+        return "" if line is None or self.outline.regions.hides(line.element) else line.text
+
     def holds(self, element: int, index: int = -1) -> bool:
         """Whether a block element, or the text ``index`` in it, is in a part of others."""
         return (
@@ -281,6 +295,23 @@ class Story:
             or (index > self.begin and bool(self._said_by_line(index) & OTHERS))
             or (bool(self._sections) and any(index in section for section in self._sections))
         )
+
+    def is_teased(self, index: int) -> bool:
+        """Whether a text is below a further heading, such as "More from the web", without running text between."""
+        return any(index in teaser for teaser in self._teasers)
+
+    @cached_property
+    def _teasers(self) -> tuple[range, ...]:
+        found, opened, has_text, first = [], -1, False, max(self.begin, self.near.first)
+        for block in self.outline.blocks(self.begin + 1):
+            is_heading = block.tag in HEADING_NAMES
+            if is_heading and has_text and opened < 0 and block.start > first:
+                opened = block.start
+            elif not is_heading and len(block.text) >= _LEAST_TEXT:
+                has_text = True
+                found += [range(opened, block.start)] if opened >= 0 else []
+                opened = -1
+        return (*found, range(opened, len(self.outline.texts))) if opened >= 0 else tuple(found)
 
     def is_own(self, element: int, index: int) -> bool:
         """Whether a text is the author's: not in a part of others, and not hidden unless it is below the heading."""

@@ -236,11 +236,11 @@ def _text(value: Any) -> str:
     return " ".join(value.split())[:2000] if isinstance(value, str) else ""
 
 
-def find_title(page: Outline, data: StructuredData, stated: str, site_name: str, host: str) -> str:
+def find_title(page: Outline, data: StructuredData, stated: str, heading: str, site_name: str, host: str) -> str:
     """The title without the site's name, or the part of it that a heading repeats.
 
-    The title is the one that the metadata states, else an article's headline, else the window's title, else the main
-    heading. One that is only the site's name does not count.
+    The title is the one that the metadata states, else an article's headline, else the window's title, else the
+    story's heading. One that is only the site's name does not count.
     """
     own = frozenset(name for name in (_squashed(site_name), _squashed(data.publisher)) if name)
     places = [label for label in host.split(".") if len(label) > 2 and label != "www"]
@@ -250,8 +250,7 @@ def find_title(page: Outline, data: StructuredData, stated: str, site_name: str,
     headings = [text for level, text in page.headings[:_MAX_HEADINGS] if level < 3]
     least, lower = _MIN_SHARE * len(title), title.casefold()
     repeated = [text for text in headings if least <= len(text) < len(title) and text.casefold() in lower]
-    main = next((text for level, text in page.headings if level == 1), "")
-    return (max(repeated, key=len, default="") or title or main or page.title)[:_MAX_TITLE_CHARACTERS]
+    return (max(repeated, key=len, default="") or title or heading or page.title)[:_MAX_TITLE_CHARACTERS]
 
 
 def site_in_title(title: str, host: str) -> str:

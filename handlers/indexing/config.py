@@ -74,9 +74,7 @@ class MembersSection(Section):
 
     kinds: tuple[str, ...] = Field(description="Kinds of sources to which the two rules apply.")
     host_labels: tuple[str, ...] = Field(description="Labels of a host left of the listed or registered domain.")
-    path_segments: tuple[str, ...] = Field(
-        description="Segments of a path; a final * stands for at least one character."
-    )
+    path_segments: tuple[str, ...] = Field(description="Segments of a path; a final * matches at least one character.")
 
 
 class NamedSource(Section):

@@ -25,7 +25,7 @@ _PART = re.compile(r"^# (system|user)[ \t]*$", re.MULTILINE)
 class Template(Section):
     """A prompt's template. It is written as one text with the headings ``# system`` and ``# user``."""
 
-    system: str = Field(min_length=1, description="What the model is told about its task.")
+    system: str = Field(min_length=1, description="The instructions of the task.")
     user: str = Field(min_length=1, description="What it is asked, with {{places}} for values.")
 
     @model_validator(mode="before")

@@ -2,7 +2,7 @@
 
 Each untrusted text is a JSON string on one line of a block. The two lines around a block contain a nonce: a hash of the
 whole content, so no text can contain its own nonce. A JSON string contains no line break, so no text can begin a line.
-Our labels stand only outside the blocks. A model may ignore this structure, so a text also loses what our labels are
+Our labels are only outside the blocks. A model may ignore this structure, so a text also loses what our labels are
 written with: square brackets become round ones, and our label names are written as prose. No word is lost.
 """
 

@@ -210,7 +210,7 @@ def after_diversity(weighed: Weighed, standing: Standing, section: RankingSectio
     relevant = [place for place in standing.order if standing.relevance[place] >= least]
     rest = [place for place in standing.order if standing.relevance[place] < least]
     given = dict(_diversified(weighed, relevant, standing.scores, weight, section.mmr.copy_likeness))
-    because = f"relevance counts {weight:g}, likeness to what stands above {1 - weight:.3g}: the query is {asked}"
+    because = f"relevance counts {weight:g}, likeness to the results above {1 - weight:.3g}: the query is {asked}"
     ran = replace(
         standing.noted(StageName.MMR, StageOutcome.RAN, because),
         order=(*given, *rest)[:most],

@@ -27,11 +27,14 @@ _SPACE = r"(?<!\s)\s++"
 _MARKS = re.compile(
     rf"(?:{_SPACE})?[\[【〔［]\s*{_NAMED}?{_NUMBERS}\s*(?:†[^\]】〕］]{{0,40}})?[\]】〕］]"
     rf"|(?:{_SPACE})?[(（]\s*{_NAMED}{_NUMBERS}\s*[)）]"
-    rf"|(?:{_SPACE}|(?<![A-Za-z0-9]))[(（]\s*\d{{1,2}}(?:\s*[,;、，-]\s*\d{{1,2}}){{0,50}}\s*[)）]"
+    rf"|(?:{_SPACE}|(?<![A-Za-z0-9]))(?<!\d)(?<!\d\s)[(（]\s*\d{{1,2}}(?:\s*[,;、，-]\s*\d{{1,2}}){{0,50}}\s*[)）](?!\s*\w)"
     rf"|(?:(?<=[A-Za-z]{{4}})|{_SPACE}|(?<![A-Za-z0-9⁻⁺¹²³⁰-⁹/^]))[¹²³⁰⁴-⁹]+(?![⁻⁺¹²³⁰-⁹])",
     re.IGNORECASE,
 )
-"""Citations: numbers in square brackets, a source's number in any brackets, small raised ones that are no power."""
+"""Citations: numbers in square brackets, a source's number in any brackets, small raised ones that are no power.
+
+A number in round brackets is one only at the end of a clause and not behind a number: "section 4 (2)", "(2) snow".
+"""
 _LABEL = re.compile(rf"(?:{_SPACE})?\[\s*TRUST_TIER\s*:[^\[\]]{{0,20}}\]", re.IGNORECASE)
 _ADDRESS = re.compile(r"\b(?:[a-z][a-z0-9+.-]{1,10}://|www\.)[^\s<>()\[\]（）【】，。；、」]+", re.IGNORECASE)
 _EMPTY = re.compile(rf"(?:{_SPACE})?(?:\(\s*\)|（\s*）|<\s*>)")

@@ -20,27 +20,29 @@ from handlers.text.scripts import HAN_RUN, counts_by_language
 from handlers.text.sentences import sentence_ends, sentences
 from handlers.text.words import fold
 
+# The trees were grown from measures that these numbers limit. They belong to the trees: with other numbers, train anew.
 _NAME_WORDS = 4
 _LANGUAGE_WORDS = 120
-_PART = re.compile(r"\s[|·•—–»-]\s|[|:]")
-_NAMED_PART = re.compile(r"\s[|·•—–»-]\s|[|｜丨_]")
 _HEADLINE_WORDS = 5
-_FIRST_IDEOGRAPH, _AFTER_IDEOGRAPHS = "\u3400", "\ua000"
-_NUMBER = re.compile(r"\d[\d.,]{0,12}")
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_COUNT_END = re.compile(r"[.!?:;。！？]\s|\d")
-_ONLY_DIGITS = str.maketrans("", "", ".,")
 _AFTER_CHARACTERS, _AFTER_WORDS = 60, 4
 _CALL_CHARACTERS = 40
 _CHARACTERS, _WORDS = 400, 80
 _MAX_NUMBERS = 12
 _MIN_COUNTED, _MIN_IN_TITLE = 20, 5
 """A text may describe fewer things one by one; a title has no room to."""
-_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]{3,200}")
 _OF_ONE_ITEM = 2
 _PAIRED = 1000
-_MARKS = {"commas": (",", "，", "、"), "stops": (". ", "。"), "questions": ("?", "？"), "exclamations": ("!", "！")}
 _SENTENCE_WORDS = range(5, 120)
+
+_PART = re.compile(r"\s[|·•—–»-]\s|[|:]")
+_NAMED_PART = re.compile(r"\s[|·•—–»-]\s|[|｜丨_]")
+_FIRST_IDEOGRAPH, _AFTER_IDEOGRAPHS = "\u3400", "\ua000"
+_NUMBER = re.compile(r"\d[\d.,]{0,12}")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_COUNT_END = re.compile(r"[.!?:;。！？]\s|\d")
+_ONLY_DIGITS = str.maketrans("", "", ".,")
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]{3,200}")
+_MARKS = {"commas": (",", "，", "、"), "stops": (". ", "。"), "questions": ("?", "？"), "exclamations": ("!", "！")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from schemas.retrieval import Evidence
 def find_evidence(
     text: str, patterns: DetailPatterns, limit: int = 20, origin: Origin = UNKNOWN
 ) -> tuple[Evidence, ...]:
-    """The details of a text, in the order they stand; ``text[e.start:e.end] == e.text`` holds for each.
+    """The details of a text, in its order; ``text[e.start:e.end] == e.text`` holds for each.
 
     Values are ``2024-11-29`` or ``--11-29`` for dates (null where day and month can't be told apart), ``20:00`` for
     times, ``25 $`` or ``199.50 DKK`` for prices (``0`` for free admission), and the words themselves for places. Days

@@ -128,13 +128,13 @@ class PatternPack(Section):
         "fifteen), half_hour; an empty group cued asks for a part of the day beside it, or for a cue before."
     )
     time_cues: WordList = _words("Words before an hour that make it a time: kl.")
-    time_prepositions: WordList = _words("Words that may stand before a time, and before much else: at, um.")
+    time_prepositions: WordList = _words("Words before a time that are also before much else: at, um.")
     day_parts: dict[DayPart, WordList] = _meanings("Words before or after a time for a part of the day.")
     day_parts_before: dict[DayPart, WordList] = _meanings(
-        "The same for words that stand before a time only: evening at 8."
+        "The same for words that are before a time only: evening at 8."
     )
     day_parts_after: dict[DayPart, WordList] = _meanings("The same for words that follow a time only: p.m.")
-    range_words: WordList = _words("What stands between two times of a range: to, bis.")
+    range_words: WordList = _words("Words between two times of a range: to, bis.")
     minute_words: Counts = _meanings("Words before an hour that add minutes to it: half past, halb.")
     currencies: dict[str, WordList] = _meanings(
         "Spellings before or after an amount, by the ISO 4217 code (one too), or by the sign that several share."
@@ -144,14 +144,14 @@ class PatternPack(Section):
     scales: Factors = _meanings("Words between amount and currency that multiply it.")
     price_labels: WordList = _words("Words before the colon of a price.")
     free_of_charge: WordList = _words("Phrases that say admission costs nothing.")
-    places: tuple[Expression, ...] = _words("Street addresses in text as it stands, from their first number on.")
+    places: tuple[Expression, ...] = _words("Street addresses in text as written, from their first number on.")
     street_kinds: WordList = _words("Kinds of street after a name, %street% in places: street, road.")
     street_endings: WordList = _words("Endings of street names before a house number: straße, gade.")
     street_words: WordList = _words("Words that open a street name with its number behind it: rua, via, ul.")
     box_words: WordList = _words("Words before the number of a post office box.")
-    towns: tuple[Expression, ...] = _words("What stands between a town and the number of a postal code behind it.")
+    towns: tuple[Expression, ...] = _words("What is between a town and the number of a postal code behind it.")
     place_labels: WordList = _words("Words before the colon of a named place.")
-    no_places: WordList = _words("What stands behind such a colon where no place is named: tba, see below.")
+    no_places: WordList = _words("Words behind such a colon that name no place: tba, see below.")
 
     small_words: dict[str, WordList] = _meanings("The most frequent words of a language, which tell it from others.")
     listing_words: WordList = _words("Words of addresses that name a listing (R-026).")
@@ -173,7 +173,7 @@ class PatternPack(Section):
     report_phrases: WordList = _words("Phrases of a text about one thing: the first person, what others said.")
     link_phrases: WordList = _words("Labels of links to an item or a next page (R-027).")
     account_phrases: WordList = _words("Phrases of log-in and registration forms.")
-    item_phrases: WordList = _words("Phrases that stand beside one item or article.")
+    item_phrases: WordList = _words("Phrases that accompany one item or article.")
     stop_words: WordList = _words("Words of a query that say nothing of its subject.")
     question_fillers: WordList = _words("More words of questions that say nothing of their subject.")
     asked_things: dict[str, WordList] = _meanings("Words of a query for a kind of thing, by a name in thing_details.")
@@ -293,7 +293,7 @@ class CompiledPatterns:
     """All packs as one. Attributes are named as the fields of a pack; phrases begin with one of ``phrase_begins``.
 
     Endings are a language's own, so ``plurals`` are kept by the stem of their pack; ``stop_words_of`` tells languages
-    apart. ``offer_nouns_before`` has the nouns of the languages in which a word stands before a place.
+    apart. ``offer_nouns_before`` has the nouns of the languages in which a word is before a place.
     """
 
     details: DetailPatterns

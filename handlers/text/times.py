@@ -19,7 +19,7 @@ _DAY_MINUTES = 24 * 60
 def read_time(reading: Reading, start: int, hour_end: int, floor: int, *, has_lead: bool) -> Detail | None:
     """The clock time whose hour begins at ``start``, as ``20:00``; nothing before ``floor`` belongs to it.
 
-    A part of the day may stand before it or after it ("7 in the evening", ``下午3:30``). A bare hour needs one, or a
+    A part of the day may be before it or after it ("7 in the evening", ``下午3:30``). A bare hour needs one, or a
     word such as ``kl.`` before it.
     """
     patterns = reading.patterns
@@ -86,7 +86,7 @@ def _part_after(reading: Reading, end: int) -> tuple[int, DayPart | None]:
 class _Lead(NamedTuple):
     """The words before a time, which begins at ``start`` with them.
 
-    A cue makes any hour a time; a preposition may also stand before other numbers. The part of the day is joined if it
+    A cue makes any hour a time; a preposition may also be before other numbers. The part of the day is joined if it
     belongs to the hour: through a preposition, or without a blank.
     """
 

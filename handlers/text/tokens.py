@@ -40,7 +40,8 @@ _PARTICLE = regex.compile(
     rf"|(?<![{_HIRAGANA}])[{_HIRAGANA}]{{1,2}}(?=[^\s{_HIRAGANA}])"
 )
 _CJK_BLANK = regex.compile(rf"(?<=[{CJK}\d]) (?=[{CJK}])|(?<=[{CJK}]) (?=\d)")
-_START, _CJK = 3, "*cjk"
+_BESIDE_CJK = regex.compile(rf"(?<=[a-z])(?=[{CJK}])|(?<=[{CJK}])(?=[a-z])")
+_CJK = "*cjk"
 # Two ways to write one character in the same script; simplified and traditional are more than that.
 _VARIANTS = tuple(zip("臺裏峯羣啓爲衆麪綫祕", "台裡峰群啟為眾麵線秘", strict=True))
 
@@ -208,12 +209,12 @@ def _pairs(run: str, *, overlapping: bool) -> list[str]:
 
 
 class PhraseIndex:
-    """Finds those of many phrases that a text has. ``*`` is any beginning or ending of a word.
+    """Finds those of many phrases that a text has.
 
     >>> index = PhraseIndex()
-    >>> phrases = [index.add(phrase) for phrase in ("page", "not found", "redirect*", "页面", "for sale")]
-    >>> sorted(index.found(index.fold("Page: redirected! Not foundations. 頁 面")))
-    [' page ', ' redirect', '页面']
+    >>> phrases = [index.add(phrase) for phrase in ("page", "not found", "页面", "for sale")]
+    >>> sorted(index.found(index.fold("Page: not foundations. 頁 面")))
+    [' page ', '页面']
     """
 
     def __init__(self) -> None:
@@ -227,29 +228,24 @@ class PhraseIndex:
 
     @staticmethod
     def _undivided(folded: str) -> str:
-        return f" {_CJK_BLANK.sub('', simplified(folded)) if has_cjk(folded) else folded} "
+        if not has_cjk(folded):
+            return f" {folded} "
+        return f" {_BESIDE_CJK.sub(' ', _CJK_BLANK.sub('', simplified(folded)))} "
 
     def add(self, *words: str) -> str:
         """Adds a phrase of words or shorter phrases; returns the form in which folded texts have it."""
         for word in words:
             if word not in self._folds:
                 self._folds[word] = fold(word)
-        folded = self._undivided(" ".join(self._folds[word] for word in words))
-        is_open, goes_on = words[0].startswith("*"), words[-1].endswith("*")
-        form = folded[is_open : len(folded) - goes_on]
+        form = self._undivided(" ".join(self._folds[word] for word in words))
         # The last word is mostly the rarest.
         word = form.split()[-1]
-        if has_cjk(folded):
-            form, word = folded.strip(), _CJK
-        elif is_open and form.strip() == word:
-            word = ""
-        elif goes_on:
-            word = word[:_START] + "*"
+        if has_cjk(form):
+            form, word = form.strip(), _CJK
         self._by_word.setdefault(word, {})[form] = None
         return form
 
     def found(self, folded: str) -> set[str]:
         """The phrases that a folded text has."""
-        words = folded.split()
-        keys = {"", _CJK if has_cjk(folded) else "", *words, *(word[:_START] + "*" for word in words)}
+        keys = {_CJK if has_cjk(folded) else "", *folded.split()}
         return {form for key in keys for form in self._by_word.get(key, ()) if form in folded}

@@ -16,11 +16,11 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -34,9 +34,9 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
-from streams.cli.output import text_console
-from streams.cli.query import QueryOptions, in_words, request_of, switched
-from streams.cli.query_screen import LABEL_STYLE, printable
+from streams.cli.output import printable, text_console
+from streams.cli.query import QueryOptions, failed, in_words, request_of, switched
+from streams.cli.query_screen import LABEL_STYLE
 from streams.llm.tasks import answer_offline
 from streams.pipeline.handler_runner import Services
 from streams.query.access import NoQueriesError, open_queries
@@ -45,6 +45,7 @@ from streams.services import LiveServices
 from streams.settings import Settings
 from streams.telemetry.setup import configure_logs
 
+_LINES = "\n"
 _URL_CHARACTERS = 500
 _NAME_A_MODEL = (
     "Name a model with ASSAY_LLM__BASE_URL (and ASSAY_LLM__API_KEY) and ASSAY_LLM__MODEL to have it written."
@@ -63,7 +64,7 @@ def answer(
         Path | None, typer.Option(help="Answer from these instead of the index's: one a line, or an array.")
     ] = None,
     no_model: Annotated[bool, typer.Option("--no-model", help="Quote the sources instead of asking a model.")] = False,
-    app: Annotated[str, typer.Option(metavar="URL", help="The application that searches; detected by default.")] = "",
+    app: Annotated[str, typer.Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -88,27 +89,23 @@ def answer(
 
 
 def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> None:
-    """Prints an answer.
-
-    Args:
-        ranked: What the sources come from.
-        answer: The answer, or the reason why no answer was possible.
-        offline: Whether no model is configured, so that it is worth saying how one is.
-    """
+    """Prints an answer or why there is no answer, and how to configure a model if ``offline``."""
     console = text_console()
     if answer.outcome is AnswerOutcome.NO_SOURCES:
         console.print(Text(f"No answer: nothing was found{_why(ranked)}."))
-        console.print(Text("Are filters such as --tier or --since too narrow? `assay doctor` says what the index has."))
+        console.print(
+            Text("Are filters such as --tier or --since too narrow? `assay doctor` shows what the index has.")
+        )
         return
     if answer.outcome is AnswerOutcome.NOT_ANSWERED:
         count = len(answer.sources)
         read = f"{count} source{'s were' if count > 1 else ' was'} read"
         # A model that failed did not say that the sources have no answer.
-        none = "none is quoted as an answer; what went wrong stands below" if answer.left_out else "none holds one"
+        none = "none is quoted as an answer; see the errors below" if answer.left_out else "none has an answer"
         console.print(Text(f"No answer: {read} and {none}."))
-        console.print(Text("`assay query` with the same words shows them."))
+        console.print(Text("`assay query` with the same question shows them."))
     for sentence in answer.sentences:
-        console.print(Text(printable(_cited(sentence))))
+        console.print(Text(printable(_cited(sentence), keep="\n")))
     cited = cited_sources(answer)
     if cited:
         console.print()
@@ -119,7 +116,7 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
     if offline and answer.written_by == "offline":
         console.print(Text(_NAME_A_MODEL, style="dim"))
     for left_out in answer.left_out:
-        console.print(Text(f"Left out: {printable(left_out)}.", style="dim"))
+        console.print(Text(f"Left out: {printable(left_out, keep=_LINES)}.", style="dim"))
 
 
 def print_json(ranked: RankingCompleted, answer: Answer) -> None:
@@ -153,7 +150,7 @@ def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
         ],
         "left_out": list(answer.left_out),
         "cost_usd": _cost(_calls(ranked, answer)),
-        # Without what was replied word for word: whatever is not in its role's protocol is shown nowhere.
+        # Without the raw reply: text outside of the protocol of the role is shown nowhere.
         "calls": [{**call.to_wire(), "raw": None} for call in answer.calls],
         "stages": [str(stage) for stage in ranked.stages],
         "config_version": ranked.config_version,
@@ -161,7 +158,7 @@ def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
 
 
 def cited_sources(answer: Answer) -> tuple[Source, ...]:
-    """Those that a sentence cites, the most trusted first."""
+    """The sources that a sentence cites, the most trusted first."""
     cited = {number for sentence in answer.sentences for number in sentence.sources}
     return tuple(source for source in answer.sources if source.number in cited)
 
@@ -190,10 +187,10 @@ def _source(source: Source, answer: Answer, console: Console) -> Text:
 def _made_by(ranked: RankingCompleted, answer: Answer) -> str:
     calls = _calls(ranked, answer)
     if answer.written_by == "offline":
-        who = "Made by the offline judge and not by a model: sentences of the sources, as they stand there"
+        who = "Made by the offline judge and not by a model: sentences of the sources, quoted word for word"
     else:
         models = sorted({call.model for call in answer.calls if call.judged_by == "model"})
-        did = "Written by" if answer.written_by else "Asked was"
+        did = "Written by" if answer.written_by else "Asked"
         who = f"{did} {printable(', '.join(models))}" if models else "No model was asked"
     cost = _cost(calls)
     tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
@@ -216,41 +213,33 @@ def _why(ranked: RankingCompleted) -> str:
         note for note in ranked.notes if note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.FAILED
     )
     note = next(failed, None)
-    return f" ({printable(note.because)})" if note is not None and note.because else ""
+    return f" ({printable(note.because, keep=_LINES)})" if note is not None and note.because else ""
 
 
 _WEIGHT = 1.0
-"""Of each role in this process: no fleet runs them, so they have none in its shares of the models' limits."""
+"""The weight of each role in the model's limits: the configuration has no weights for the roles of this command."""
 _ENOUGH_FAILURES = 2
-"""Of a model, the ranking's included, after which it is not asked again for the same answer."""
+"""Failures of a model, that of the ranking included, after which this answer does not ask it again."""
 
 
 def run_answer(settings: Settings, options: QueryOptions) -> int:
-    """Asks, answers and shows.
-
-    Args:
-        settings: The configuration.
-        options: What is asked, and of whom.
-
-    Returns:
-        0, also where the sources hold no answer, which is said; 1 where nobody could answer; 2 for a wrong request.
-    """
+    """Answers a question; 1 if no index or model answered, 2 for a wrong request."""
     level = settings.logs.level if "level" in settings.logs.model_fields_set else "error"
     configure_logs(level, settings.logs.format)
     request = request_of(options)
     if isinstance(request, str):
-        return _tell(request, 2)
+        return failed("answer", request, 2)
     settings = _with_weights(switched(settings, options))
     try:
         ranked, answer = asyncio.run(_answer(settings, request, options))
     except NoQueriesError as error:
-        return _tell(str(error), 1)
+        return failed("answer", str(error), 1)
     if isinstance(ranked, Refusal):
-        return _tell(in_words(ranked), 2 if ranked.reason == "invalid" else 1)
+        return failed("answer", in_words(ranked), 2 if ranked.reason == "invalid" else 1)
     if isinstance(answer, ModelUnavailable):
         when = f"again in {math.ceil(answer.after_seconds)} s, or " if answer.after_seconds else "again later, or "
         todo = f"ask {when}with --no-model for the sources' own sentences; `assay doctor --models` looks at the model"
-        return _tell(f"no model can be asked now: {answer.detail}; {todo}", 1)
+        return failed("answer", f"no model can be asked now: {answer.detail}; {todo}", 1)
     if options.as_json:
         print_json(ranked, answer)
     else:
@@ -264,7 +253,7 @@ async def _answer(
     """The ranking, and the answer made of it."""
     services = LiveServices(settings, at_once=True)
     try:
-        with _telling(options.as_json or settings.llm.offline) as tell:
+        with _steps_shown(options.as_json or settings.llm.offline) as tell:
             tell("looking for sources")
             given = request.candidates is not None
             async with open_queries(settings, app=options.app, own_candidates=given, services=services) as queries:
@@ -279,17 +268,13 @@ async def _answer(
         await services.aclose()
 
 
-class _Tell(Protocol):
-    def __call__(self, what: str) -> None: ...
-
-
 async def converse(
-    settings: Settings, ranked: RankingCompleted, services: Services, tell: _Tell, seconds: float
+    settings: Settings, ranked: RankingCompleted, services: Services, tell: Callable[[str], None], seconds: float
 ) -> Answer | ModelUnavailable:
-    """Asks the roles one after another, until there is an answer or nobody can be asked.
+    """Asks the roles one after another, until there is an answer or no model can be asked.
 
-    Where the time is up, or the model has failed twice, the offline judge speaks for those that are left: somebody
-    waits, and sentences of the sources are more than nothing.
+    After a timeout or two failures of the model, the offline judge answers for the remaining roles: the user waits,
+    and sentences of the sources are better than no answer.
     """
     rules, sources = settings.rules(AnswerRules), order_sources(ranked.results)
     replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...] = ()
@@ -327,7 +312,7 @@ def _is_failure(call: LlmCall | None) -> bool:
 
 
 def _with_weights(settings: Settings) -> Settings:
-    """The settings with a part of the models' limits for the roles."""
+    """The settings with a weight in the models' limits for each role."""
     models = settings.models
     tasks = dict(models.tasks)
     for role in ROLES:
@@ -336,19 +321,14 @@ def _with_weights(settings: Settings) -> Settings:
 
 
 @contextmanager
-def _telling(quiet: bool) -> Iterator[_Tell]:
-    """Tells what is being done: on a terminal in one line that changes, elsewhere in lines; not where it is quick."""
+def _steps_shown(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Shows the current step: on a terminal in one line that changes, elsewhere in lines."""
     if quiet:
-        yield lambda what: None  # noqa: ARG005 - nobody wants to know
+        yield lambda _: None
     elif not sys.stderr.isatty():
-        yield lambda what: print(f"{what} …", file=sys.stderr)
+        yield lambda step: print(f"{step} …", file=sys.stderr)
     else:
         from rich.console import Console
 
         with Console(stderr=True).status("") as status:
-            yield lambda what: status.update(f"{what} …")
-
-
-def _tell(problem: str, status: int) -> int:
-    print(f"assay answer: {' '.join(printable(problem).split())}", file=sys.stderr)
-    return status
+            yield lambda step: status.update(f"{step} …")

@@ -1,7 +1,4 @@
-"""``assay broker``: a real Kafka on this machine, for as long as the command runs.
-
-In: where it should listen and keep its data. Out: its address, and exit status 0 when it was asked to stop.
-"""
+"""``assay broker``: runs a real Kafka on this machine until Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -23,21 +20,12 @@ def broker(
     as_json: AsJson = False,
 ) -> int:
     """Run a real Apache Kafka on this machine; no Docker needed."""
-    return run_broker(port or None, data, as_json)
+    return run_broker(port or None, data, as_json=as_json)
 
 
-def run_broker(port: int | None, data_dir: Path | None, as_json: bool) -> int:
-    """Start the local Kafka in the foreground; Ctrl-C or SIGTERM stops it.
-
-    Args:
-        port: Port on 127.0.0.1; a free one where None.
-        data_dir: Folder that keeps its data; a temporary one where None.
-        as_json: One line ``{"bootstrap_servers", "pid", "data_dir"}`` on standard output instead of text.
-
-    Returns:
-        0 when it was asked to stop, 1 when it could not start or ended by itself.
-    """
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # means here what Ctrl-C means
+def run_broker(port: int | None, data_dir: Path | None, *, as_json: bool) -> int:
+    """Runs Kafka on a port of 127.0.0.1, a free one where None; returns 1 if it cannot start, or ends by itself."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
         with LocalKafka(port=port, data_dir=data_dir, progress=_tell) as kafka:
             print(_as_json(kafka) if as_json else _as_text(kafka, kept=data_dir is not None), flush=True)

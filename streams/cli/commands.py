@@ -1,4 +1,4 @@
-"""The table of the commands. A command's module is imported when it is called, so that ``assay --help`` is quick."""
+"""The table of the commands. A command's module is imported when the command is called, so ``assay --help`` is fast."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
 
+from streams.cli.options import HELP_OPTIONS
 from streams.process import gc_paused
 from streams.settings_files import SettingsError
 
 COMMANDS = {
-    "demo": ("demo:demo", "Run the whole job on a small sample web, on a Kafka of its own."),
+    "demo": ("demo:demo", "Run all handlers on a small sample web, on a Kafka of its own."),
     "run": ("run:run", "Run handlers as consumer groups."),
     "broker": ("broker:broker", "Run a real Apache Kafka on this machine; no Docker needed."),
     "topics": ("topics:topics", "Create the topics, list them, or compare them with what is declared."),
-    "publish": ("publish:publish", "Publish events or pages, as live traffic or as a backfill that can be left alone."),
+    "publish": ("publish:publish", "Publish events or pages, as live traffic or as a backfill that can be resumed."),
     "tail": ("tail:tail", "Show the records of a topic as they come."),
     "export": ("export:export", "Write scored pages as TSV, for `assay publish` or other tools."),
     "try": ("try_:try_", "Run a handler on events from a file, without a broker."),
-    "query": ("query:query", "Search the index and say why each result is where it is."),
+    "query": ("query:query", "Search the index and explain the rank of each result."),
     "answer": ("answer:answer", "Answer a question from the index, with citations that carry their trust labels."),
-    "train": ("train:train", "Train a ranking model of what people did with results, and say whether it is better."),
-    "replay": ("replay:replay", "Handle a part of a topic once more: `assay replay HANDLER…`."),
+    "train": ("train:train", "Train a ranking model from feedback, and report whether it is better."),
+    "replay": ("replay:replay", "Process a part of a topic again: `assay replay HANDLER…`."),
     "dlq": ("dlq:dlq", "Count dead letters, show one, send them again, or delete them."),
-    "lag": ("lag:lag", "Tell how far each consumer group is behind, also one that is stopped."),
+    "lag": ("lag:lag", "Show how far each consumer group is behind, including stopped ones."),
     "top": ("top:top", "Watch the handlers at work: rate, lag, age, dead letters, costs."),
     "estimate": ("estimate:estimate", "Estimate how many points the index will hold."),
     "sources": ("sources:sources", "Show which kind and tier an address has, or import your own sources."),
     "config": ("config:config_", "Show the configuration in force and where it comes from, or describe every key."),
     "graph": ("graph:graph", "Draw the topology."),
     "generate": ("generate:generate", "Write the files that derive from the topology."),
-    "doctor": ("doctor:doctor", "Check that everything Assay needs is there."),
+    "doctor": ("doctor:doctor", "Check the machine, the configuration and Kafka, and say what to do."),
 }
 """For each command its function or group, as ``module:name`` in ``streams.cli``, and its line in the help."""
 
@@ -52,29 +53,27 @@ class _ImportOnCall(TyperGroup):
 def imported_command(name: str) -> Any:
     """The command with its options."""
     module, _, attribute = COMMANDS[name][0].partition(":")
-    # The collector would look at every imported object again and again.
     with gc_paused():
         command = getattr(import_module(f"streams.cli.{module}"), attribute)
     if not isinstance(command, typer.Typer):
-        function, command = command, typer.Typer(context_settings=_CONTEXT, add_completion=False)
+        function, command = command, typer.Typer(context_settings=HELP_OPTIONS, add_completion=False)
         command.command(name)(function)
     return get_command(command)
 
 
-_CONTEXT = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="assay",
     cls=_ImportOnCall,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings=_CONTEXT,
+    context_settings=HELP_OPTIONS,
 )
 for _name, (_, _line) in COMMANDS.items():
     app.command(_name, help=_line)(lambda: None)
 
 
 def run_command_line(arguments: list[str]) -> int:
-    """Runs one command; wrong usage is 2, with one line that says what to do, and Ctrl-C is 130."""
+    """Runs one command; returns 2 and prints one line for wrong usage, and 130 after Ctrl-C."""
     try:
         status = app(args=arguments, standalone_mode=False, prog_name="assay")
         sys.stdout.flush()
@@ -90,11 +89,12 @@ def run_command_line(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except BrokenPipeError:
-        # Whoever read our output has seen enough. What is left in the buffer goes nowhere, or the exit would complain.
+        # The reader of standard output has gone. Python would report the rest of the buffer at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        print(f"assay: {error}", file=sys.stderr)
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"assay: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     return int(status or 0)
 
@@ -111,7 +111,7 @@ def assay(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Weighs what a crawler or a search step brings home, before a language model reads it."""
+    """Checks web pages and search results before a language model reads them."""
 
 
 @app.command()

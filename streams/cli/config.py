@@ -1,4 +1,4 @@
-"""``assay config``: every key in force with its value and where that comes from, or the schema of all keys."""
+"""``assay config``: prints every key in force with its value and its origin, or the schema of all keys."""
 
 from __future__ import annotations
 
@@ -23,36 +23,28 @@ Action = Literal["show", "schema"]
 
 
 def config_(
-    action: Annotated[Literal["show", "schema"], typer.Argument(help="What to do.")] = "show",
+    action: Annotated[Action, typer.Argument(help="What to do.")] = "show",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Show the configuration in force and where it comes from, or describe every key."""
-    return run_config(action, config, as_json)
+    return run_config(action, config, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of the configuration: its path, its value (secrets masked), and where the value comes from."""
+    """A key of the configuration: its path, its value (secrets masked), and the origin of the value."""
 
     path: tuple[str, ...]
     value: Any
     origin: str
 
 
-def run_config(action: Action, overlay: Path | None, as_json: bool) -> int:
-    """Shows the configuration.
-
-    Args:
-        action: ``show`` the keys in force, or the JSON ``schema`` of all keys, which is JSON in any case.
-        overlay: The file named with ``--config``.
-        as_json: ``show`` as one object ``{key: {"value", "from"}}``.
-
-    Returns:
-        0.
+def run_config(action: Action, overlay: Path | None, *, as_json: bool = False) -> int:
+    """Prints the keys in force, or the schema of all keys, which is always JSON.
 
     Raises:
-        SettingsError: The configuration can't be used.
+        SettingsError: The configuration cannot be used.
     """
     if action == "schema":
         print(json.dumps(Settings.model_json_schema(), indent=2, ensure_ascii=False))
@@ -93,14 +85,14 @@ def keys_in_force(overlay: Path | None) -> list[Key]:
 
 
 def _variable(path: tuple[str, ...]) -> str:
-    """The variable that sets a key: its own, or one that holds a whole section as JSON."""
+    """The variable that sets a key: its own, or that of a section, as JSON."""
     names = ("ASSAY_" + "__".join(path[:length]).upper() for length in range(len(path), 0, -1))
     there = {name.upper() for name in os.environ}
     return next((name for name in names if name in there), "")
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Keys down to what is no mapping; an empty mapping is a value too."""
+    """The keys whose values are not mappings, or are empty mappings."""
     if not isinstance(value, dict) or not value:
         yield path, value
         return

@@ -1,4 +1,4 @@
-"""``assay demo``: the whole job on a small sample web, to be looked at, or with ``--once --json`` to be counted."""
+"""``assay demo``: runs all handlers on a small sample web, and shows the progress and the decisions, or counts them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from streams.telemetry.setup import configure_logs
 
 _PLAIN_WIDTH = 110
 _INTERRUPTED = 130
-"""The exit status of what Ctrl-C has ended."""
+"""The exit status after Ctrl-C."""
 
 
 def demo(
@@ -40,29 +40,23 @@ def demo(
     pages: Annotated[Path | None, typer.Option("--pages", help="Score a folder of real pages as well.")] = None,
     config: Config = None,
 ) -> int:
-    """Run the whole job on a small sample web, on a Kafka of its own."""
+    """Run all handlers on a small sample web, on a Kafka of its own."""
     return run_demo(load_settings(config), once=once, as_json=as_json, pages=pages)
 
 
-def run_demo(settings: Settings, once: bool, as_json: bool, pages: Path | None) -> int:
-    """Runs the demonstration.
-
-    Args:
-        settings: The configuration; where no Kafka is named, one is started for the run.
-        once: End when everything is done; else wait for Ctrl-C.
-        as_json: End with one line of figures, and show nothing else.
-        pages: A folder of real pages to score as well.
+def run_demo(settings: Settings, *, once: bool, as_json: bool, pages: Path | None) -> int:
+    """Runs the demonstration, on a local Kafka if none is configured.
 
     Returns:
-        0; 1 where an input is not accounted for, or something could not be started; 2 where there are no such pages;
-        130 where it was interrupted before everything was done.
+        0; 1 if an input has no outcome, or something could not be started; 2 for missing pages; 130 if interrupted
+        before everything was done.
     """
     if pages is not None and not pages.exists():
         tell("demo", f"{pages}: No such file or folder")
         return 2
-    # The table shows what happens; the log adds only what should not.
+    # The table shows the progress; the log adds only errors.
     configure_logs("error", settings.logs.format)
-    # Whatever is still open where a demonstration was cut short ends with its process.
+    # What an interrupted demonstration leaves open ends with its process.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     console = Console(stderr=as_json, width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
     try:
@@ -96,7 +90,7 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
         if live is None:
             console.print(live_table(demo, console.width, done=True))
         if not once:
-            console.print("all of it is done; Ctrl-C ends the demonstration", style="dim")
+            console.print("done; Ctrl-C ends the demonstration", style="dim")
 
     with _screen(console, as_json) as live:
         work = asyncio.create_task(run(settings, stop, once, pages, say, show, tell_all))

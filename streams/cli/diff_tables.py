@@ -1,4 +1,4 @@
-"""Differences between two configurations for people: a migration matrix, and what moves with the reasons."""
+"""Prints the differences between two configurations: a matrix of counts, and the first changes with their reasons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 from rich.text import Text
 
-from streams.cli.output import plain_table, table_console
+from streams.cli.output import plain_table, printable, table_console
 from streams.replay.diff import NO_DECISION, Comparison, DeadTally, FirstFew
 from streams.replay.diff_pages import PageDifferences, PageMove
 from streams.replay.diff_results import ExtractionChange, ResultFlip, ResultsDifferences
@@ -29,16 +29,11 @@ _SHOWN_CHARACTERS = 300
 _WAYS = ("up", "down", "into the dead letters", "out of the dead letters")
 
 
-def show_differences(comparison: Comparison, same_rules: bool = False) -> None:
-    """Prints what was counted.
-
-    Args:
-        comparison: Of pages or of results.
-        same_rules: Whether both configurations decide alike, which is said first.
-    """
+def show_differences(comparison: Comparison, *, same_rules: bool = False) -> None:
+    """Prints a comparison of pages or of results; with ``same_rules``, also that the configurations decide alike."""
     console = table_console()
     if same_rules:
-        console.print(Text("the other configuration changes nothing that these decisions depend on", style="yellow"))
+        console.print(Text("the other configuration changes no rule of these decisions", style="yellow"))
     match comparison:
         case PageDifferences():
             _show_pages(console, comparison)
@@ -53,17 +48,11 @@ def _show_pages(console: Console, found: PageDifferences) -> None:
     ways = Counter[str]()
     for (now, then), count in found.tiers.items():
         ways[_way(now, then)] += count
-    ways["with another label alone"] = moved - sum(ways[way] for way in _WAYS)
-    told = _parts((ways[way], way) for way in (*_WAYS, "with another label alone"))
-    console.print(Text.assemble((f"{moved:,} {_verb(moved, 'move')}", "bold"), f": {told}" if told else ""))
-    stay = _parts(
-        (
-            (found.rescored, "with another score"),
-            (found.reread, "with the same score, read otherwise"),
-            (found.unchanged, "as they are"),
-        )
-    )
-    console.print(f"{found.inputs - moved:,} {_verb(found.inputs - moved, 'stay')}{': ' if stay else ''}{stay}")
+    ways["label only"] = moved - sum(ways[way] for way in _WAYS)
+    told = _parts((ways[way], way) for way in (*_WAYS, "label only"))
+    console.print(Text.assemble((f"{_count(moved, 'page')} with another tier or label", "bold"), told))
+    same = _parts(((found.rescored, "other score"), (found.reread, "other content"), (found.unchanged, "unchanged")))
+    console.print(f"{_count(found.inputs - moved, 'page')} with the same tier and label{same}")
     if found.labels:
         changes = (
             Text.assemble(_styled(now), " → ", _styled(then), f" {count:,}")
@@ -86,22 +75,22 @@ def _show_move(console: Console, move: PageMove) -> None:
             "  ",
             _change(move.label_now or "-", move.label_then or "-"),
             "  ",
-            (_printable(move.url), "bold"),
+            (_shown(move.url), "bold"),
         )
     )
     for component in move.components:
         console.print(
             Text.assemble(
                 f"  {component.component} {component.points_now} → {component.points_then}: ",
-                _printable(component.because_then or "no such component"),
+                _shown(component.because_then or "no such component"),
                 (_before(component.because_now, component.because_then), "dim"),
             )
         )
     for when, detail in (("now", move.detail_now), ("then", move.detail_then)):
         if detail:
-            console.print(Text(f"  {when} {_printable(detail)}", style="red"))
+            console.print(Text(f"  {when} {_shown(detail)}", style="red"))
     if move.other_thresholds:
-        console.print("  by other thresholds")
+        console.print("  because a threshold changed")
 
 
 def _show_results(console: Console, found: ResultsDifferences) -> None:
@@ -109,14 +98,14 @@ def _show_results(console: Console, found: ResultsDifferences) -> None:
     _show_matrix(console, f"{_count(found.inputs, 'batch', 'batches')}, results by type", wire["matrix"])
     results = sum(found.types.values())
     moved = found.moved.count
-    console.print(Text.assemble((f"{moved:,} {_verb(moved, 'flip')}", "bold")))
-    stay = _parts(((found.rescored, "with another score"), (results - moved - found.rescored, "as they are")))
-    console.print(f"{results - moved:,} {_verb(results - moved, 'stay')}{': ' if stay else ''}{stay}")
+    console.print(Text(f"{_count(moved, 'result')} of another type", style="bold"))
+    same = _parts(((found.rescored, "other score"), (results - moved - found.rescored, "unchanged")))
+    console.print(f"{_count(results - moved, 'result')} of the same type{same}")
     console.print(
         Text.assemble(
             "extractions: ",
             (f"{found.extractions_now:,} → {found.extractions_then:,}", "bold"),
-            f", others in {_count(others, 'batch', 'batches')}" if (others := found.extractions.count) else "",
+            f", different in {_count(others, 'batch', 'batches')}" if (others := found.extractions.count) else "",
         )
     )
     _show_dead(console, found.dead)
@@ -136,28 +125,26 @@ def _show_flip(console: Console, flip: ResultFlip) -> None:
             "  ",
             _change(_or_dash(flip.score_now), _or_dash(flip.score_then)),
             "  ",
-            (_printable(flip.url) or "no address", "bold"),
-            (f"  in {_printable(flip.batch_id)}", "dim"),
+            (_shown(flip.url) or "no address", "bold"),
+            (f"  in {_shown(flip.batch_id)}", "dim"),
         )
     )
     now, then = "; ".join(flip.because_now[:3]), "; ".join(flip.because_then[:3])
-    console.print(Text.assemble(f"  {_printable(then or 'dead')}", (_before(now, then), "dim")))
+    console.print(Text.assemble(f"  {_shown(then or 'dead')}", (_before(now, then), "dim")))
 
 
 def _show_extractions(console: Console, change: ExtractionChange) -> None:
     console.print()
     console.print(
-        Text.assemble(
-            "extractions for ", (f"“{_printable(change.query)}”", "bold"), f" in {_printable(change.batch_id)}"
-        )
+        Text.assemble("extractions for ", (f"“{_shown(change.query)}”", "bold"), f" in {_shown(change.batch_id)}")
     )
     for sign, urls, style in (("+", change.more, "green"), ("-", change.fewer, "red")):
         for url in urls:
-            console.print(Text(f"  {sign} {_printable(url)}", style=style))
+            console.print(Text(f"  {sign} {_shown(url)}", style=style))
 
 
 def _way(now: str, then: str) -> str:
-    """Of a page between two tiers: one of ``_WAYS``, or "" where it stays."""
+    """The direction between two tiers: one of ``_WAYS``, or "" for the same tier."""
     if now == then:
         return ""
     if now in NO_DECISION or then in NO_DECISION:
@@ -166,16 +153,17 @@ def _way(now: str, then: str) -> str:
 
 
 def _parts(counts: Iterable[tuple[int, str]]) -> str:
-    """Counts in words, without those of nothing.
+    """Counts in words after a colon, without zeros.
 
-    >>> _parts([(3, "up"), (0, "down"), (1200, "as they are")])
-    '3 up, 1,200 as they are'
+    >>> _parts([(3, "up"), (0, "down"), (1200, "unchanged")])
+    ': 3 up, 1,200 unchanged'
     """
-    return ", ".join(f"{count:,} {words}" for count, words in counts if count)
+    told = ", ".join(f"{count:,} {words}" for count, words in counts if count)
+    return f": {told}" if told else ""
 
 
 def _show_matrix(console: Console, title: str, matrix: Mapping[str, Mapping[str, int]]) -> None:
-    """Rows are what is now, columns what is then. What nothing is in and comes to is left out, but for decisions."""
+    """Prints a matrix: the rows are the decisions now, the columns those under the other configuration."""
     shown = [name for name in matrix if name != "dead" or any(matrix["dead"].values()) or any(_column(matrix, "dead"))]
     console.print(Text(title, style="bold"))
     console.print()
@@ -228,18 +216,12 @@ def _or_dash(score: float | None) -> str:
 
 
 def _before(now: str, then: str) -> str:
-    return f" (before: {_printable(now)})" if now and then and now != then else ""
+    return f" (before: {_shown(now)})" if now and then and now != then else ""
 
 
 def _count(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
-def _verb(count: int, verb: str) -> str:
-    return f"{verb}s" if count == 1 else verb
-
-
-def _printable(text: str) -> str:
-    """The beginning of a text without what could steer a terminal: addresses and reasons come from the open web."""
-    shown = "".join(character if character.isprintable() else "\ufffd" for character in text[:_SHOWN_CHARACTERS])
-    return shown + ("…" if len(text) > _SHOWN_CHARACTERS else "")
+def _shown(text: str) -> str:
+    return printable(text, _SHOWN_CHARACTERS)

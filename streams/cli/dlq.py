@@ -1,42 +1,32 @@
-"""``assay dlq``: counts dead letters, shows one, sends them again, deletes them."""
+"""``assay dlq``: counts dead letters, shows one, sends them again, or deletes them."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import sys
 from base64 import b64encode
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from schemas.event import derive_id
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import tell
+from streams.cli.options import AsJson, Config, command_group, load_settings
+from streams.cli.output import print_rows, printable, tell
+from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
-from streams.dlq.redrive import purge, redrive
+from streams.dlq.redrive import RedriveOptions, purge, redrive
 from streams.settings import Settings
 from streams.topology import HANDLERS, handler_named
 
 _SHOWN_BYTES = 2000
 
 
-dlq = typer.Typer(
-    help="Count dead letters, show one, send them again, or delete them.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
+dlq = command_group("Count dead letters, show one, send them again, or delete them.")
 
 OfHandler = Annotated[list[str] | None, typer.Option("--handler", help="Only of this handler; may be repeated.")]
 OfReason = Annotated[list[str] | None, typer.Option("--reason", help="Only with this reason; may be repeated.")]
@@ -44,7 +34,7 @@ OfStage = Annotated[str | None, typer.Option("--stage", help="Only from decode, 
 OfKey = Annotated[str | None, typer.Option("--key", help="Only with this record key.")]
 Since = Annotated[str, typer.Option("--since", help="Died at or after: 2026-11-21T08:00 (UTC), or 90m, 2h, 7d ago.")]
 Until = Annotated[str, typer.Option("--until", help="Died before; as --since.")]
-OfPlan = Annotated[str, typer.Option("--plan", help="Dead letters of this replay instead of live traffic.")]
+OfPlan = Annotated[str, typer.Option("--plan", help="Dead letters of this replay instead of those of live traffic.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count.")]
 
 
@@ -64,7 +54,8 @@ def dlq_list(
 ) -> int:
     """Count the dead letters that wait, by handler and reason."""
     selection = _selection(handlers, reasons, stage, key, since, until)
-    return run_list(load_settings(config).with_kafka(), selection, each, everything, as_json, plan)
+    settings = load_settings(config).with_kafka()
+    return run_list(settings, selection, each=each, everything=everything, as_json=as_json, plan=plan)
 
 
 @dlq.command("show")
@@ -75,8 +66,8 @@ def dlq_show(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Show one dead letter: why it died, where it stood, its headers and its value."""
-    return run_show(load_settings(config).with_kafka(), letter, value_to, as_json, plan)
+    """Show one dead letter: its error, its origin, its headers and its value."""
+    return run_show(load_settings(config).with_kafka(), letter, value_to=value_to, as_json=as_json, plan=plan)
 
 
 @dlq.command("redrive")
@@ -97,18 +88,12 @@ def dlq_redrive(
 ) -> int:
     """Send dead letters again to the topic they came from, each once.
 
-    Not those of a replay: their inputs stand where they were, and another plan replays them.
+    Dead letters of a replay are not sent again: another replay reads their inputs.
     """
-    return run_redrive(
-        load_settings(config).with_kafka(),
-        _selection(handlers, reasons, stage, key, since, until),
-        run_id=run_id,
-        dry_run=dry_run,
-        again=again,
-        limit=limit,
-        rate=rate,
-        as_json=as_json,
-    )
+    run_id = run_id or f"redrive-{derive_id(datetime.now(UTC).isoformat())[:8]}"
+    options = RedriveOptions(run_id, dry_run=dry_run, again=again, limit=limit, rate=rate)
+    selection = _selection(handlers, reasons, stage, key, since, until)
+    return run_redrive(load_settings(config).with_kafka(), selection, options, as_json=as_json)
 
 
 @dlq.command("purge")
@@ -126,15 +111,16 @@ def dlq_purge(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Delete dead letters, from the oldest up to the first one that is not selected."""
+    """Delete matching dead letters, oldest first; stops at the first one that does not match."""
     selection = _selection(handlers, reasons, stage, key, since, until)
     if selection.open and not (only_redriven or everything):
-        raise typer.BadParameter("say which letters: --redriven, --handler, --reason, --until, or --all")
+        raise typer.BadParameter("say which dead letters: --redriven, --handler, --reason, --until, or --all")
     if not (dry_run or yes):
         if not sys.stdin.isatty():
-            raise typer.BadParameter("deleting needs --yes where nobody can be asked; --dry-run counts")
-        typer.confirm("Delete them for good?", abort=True)
-    return run_purge(load_settings(config).with_kafka(), selection, only_redriven, dry_run, as_json)
+            raise typer.BadParameter("confirm with --yes if there is no terminal; --dry-run only counts")
+        typer.confirm("Delete them?", abort=True)
+    settings = load_settings(config).with_kafka()
+    return run_purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run, as_json=as_json)
 
 
 def _selection(
@@ -153,7 +139,7 @@ def _selection(
 
 @dataclass
 class _Count:
-    """Letters of one handler and reason."""
+    """Dead letters of one handler and reason."""
 
     waiting: int = 0
     redriven: int = 0
@@ -170,182 +156,142 @@ class _Count:
 
 
 def run_list(
-    settings: Settings, selection: Selection, each: bool, everything: bool, as_json: bool, plan: str = ""
+    settings: Settings,
+    selection: Selection,
+    *,
+    each: bool = False,
+    everything: bool = False,
+    as_json: bool = False,
+    plan: str = "",
 ) -> int:
-    """Counts letters by handler and reason, or tells of each.
+    """Counts the dead letters of live traffic, or of a replay, or lists each; 1 if the replay has no topics."""
 
-    Args:
-        settings: The configuration; a Kafka is named in it.
-        selection: Which letters.
-        each: Tell of every letter, a line each.
-        everything: Also of those that were sent again.
-        as_json: Write JSON.
-        plan: The replay whose letters are meant; "" for those of live traffic.
+    async def work() -> int:
+        counts: dict[tuple[str, str], _Count] = {}
+        async with DeadLetterReader(settings, selection, plan) as found:
+            if plan and not found.partitions:
+                tell("dlq list", f"no dead letters are kept of a replay {plan!r}; `assay replay list` shows the plans")
+                return 1
+            for handler, partition in found.partitions:
+                runs = await found.redriven(partition)
+                async for letter in found.read(handler, partition, runs):
+                    if not selection.means(handler, letter.record.key, letter.note):
+                        continue
+                    if each and (everything or letter.redriven_by is None):
+                        print(json.dumps(_described(letter)) if as_json else _line(letter), flush=True)
+                    counts.setdefault((handler, letter.note.reason), _Count()).add(letter)
+        if each:
+            return 0
+        rows = [
+            {
+                "handler": handler,
+                "reason": reason,
+                "waiting": count.waiting,
+                "redriven": count.redriven,
+                "bytes": count.size,
+                "oldest": count.oldest,
+                "newest": count.newest,
+            }
+            for (handler, reason), count in sorted(counts.items())
+            if everything or count.waiting
+        ]
+        if as_json:
+            print(json.dumps({"waiting": sum(count.waiting for count in counts.values()), "letters": rows}))
+        elif not rows:
+            print("no dead letters are waiting")
+        else:
+            _print_rows(rows)
+        return 0
 
-    Returns:
-        0; 1 for trouble with Kafka, or where there is no such plan's topic; 130 after Ctrl-C.
-    """
-    return run_with_kafka("dlq list", settings, _list(settings, selection, each, everything, as_json, plan))
+    return run_with_kafka("dlq list", settings, work())
 
 
-def run_show(settings: Settings, name: str, value_to: str | None, as_json: bool, plan: str = "") -> int:
-    """Shows one letter, or writes its value as it came.
-
-    Args:
-        settings: The configuration; a Kafka is named in it.
-        name: ``handler/partition/offset``.
-        value_to: A file for the value, ``-`` for standard output.
-        as_json: Write JSON.
-        plan: The replay in which it died; "" for live traffic.
-
-    Returns:
-        0; 1 where there is no such letter, or for trouble with Kafka; 2 for a name that is none.
-    """
+def run_show(
+    settings: Settings, name: str, *, value_to: str | None = None, as_json: bool = False, plan: str = ""
+) -> int:
+    """Shows one dead letter, or writes its original bytes to a file or, with ``-``, to standard output."""
     handler, _, place = name.partition("/")
     partition, _, offset = place.partition("/")
     if handler_named(handler) is None or not (partition.isdecimal() and offset.isdecimal()):
         known = ", ".join(one.name for one in HANDLERS)
-        tell("dlq show", f"a letter is named HANDLER/PARTITION/OFFSET, as `assay dlq list --each` does; {known}")
+        tell("dlq show", f"name it HANDLER/PARTITION/OFFSET, as `assay dlq list --each` prints it; handlers: {known}")
         return 2
-    return run_with_kafka("dlq show", settings, _show(settings, name, value_to, as_json, plan))
+
+    async def work() -> int:
+        letter = None
+        async with DeadLetterReader(settings, Selection((handler,)), plan) as found:
+            for _, at in found.partitions:
+                if at.partition == int(partition):
+                    letter = await anext(found.read(handler, at, await found.redriven(at), int(offset)), None)
+        if letter is None or letter.id != name:
+            of_plan = f" of the replay {plan!r}" if plan else ""
+            tell("dlq show", f"there is no dead letter {name}{of_plan}; it was purged, or its retention is over")
+            return 1
+        value = letter.record.value or b""
+        if value_to == "-":
+            sys.stdout.buffer.write(value)
+        elif value_to is not None:
+            await asyncio.to_thread(Path(value_to).write_bytes, value)
+            print(f"{len(value)} bytes written to {value_to}")
+        elif as_json:
+            print(json.dumps(_described(letter) | {"headers": _headers(letter), "value": _value(value, len(value))}))
+        else:
+            for what, text in (_described(letter) | _headers(letter)).items():
+                print(f"{printable(what):24} {printable(str(text))}")
+            print(f"{'value':24} {printable(str(_value(value, _SHOWN_BYTES)))}")
+        return 0
+
+    return run_with_kafka("dlq show", settings, work())
 
 
-def run_redrive(
+def run_redrive(settings: Settings, selection: Selection, options: RedriveOptions, *, as_json: bool = False) -> int:
+    """Sends dead letters again; after trouble with Kafka, what was committed is not sent twice."""
+
+    async def work() -> int:
+        with ProgressLine("dlq redrive", "sending again") as advance:
+            done = await redrive(settings, selection, options, advance)
+        rows = [{"handler": h, "reason": r, "topic": t, "letters": n} for (h, r, t), n in sorted(done.targets.items())]
+        if as_json:
+            sent = 0 if options.dry_run else done.sent
+            counts = {"run": options.run_id, "dry_run": options.dry_run, "matched": done.matched, "redriven": sent}
+            print(json.dumps(counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows}))
+            return 0
+        for row in rows:
+            print(f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}")
+        skipped = "".join(f", {count} skipped ({why})" for why, count in sorted(done.skipped.items()))
+        print(f"{done.sent} {'would be sent' if options.dry_run else f'sent again as run {options.run_id}'}{skipped}")
+        return 0
+
+    return run_with_kafka("dlq redrive", settings, work())
+
+
+def run_purge(
     settings: Settings,
     selection: Selection,
     *,
-    run_id: str | None,
-    dry_run: bool,
-    again: bool,
-    limit: int | None,
-    rate: float | None,
-    as_json: bool,
+    only_redriven: bool = False,
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> int:
-    """Sends letters again to the topics they came from.
+    """Deletes dead letters, oldest first."""
 
-    Returns:
-        0; 1 for trouble with Kafka, what was sent before it counts and is not sent twice; 130 after Ctrl-C.
-    """
-    run = run_id or f"redrive-{derive_id(datetime.now(UTC).isoformat())[:8]}"
-    return run_with_kafka(
-        "dlq redrive", settings, _redrive(settings, selection, run, dry_run, again, limit, rate, as_json)
-    )
-
-
-def run_purge(settings: Settings, selection: Selection, only_redriven: bool, dry_run: bool, as_json: bool) -> int:
-    """Deletes letters, from the oldest on.
-
-    Returns:
-        0; 1 for trouble with Kafka; 130 after Ctrl-C.
-    """
-    return run_with_kafka("dlq purge", settings, _purge(settings, selection, only_redriven, dry_run, as_json))
-
-
-async def _list(
-    settings: Settings, selection: Selection, each: bool, everything: bool, as_json: bool, plan: str
-) -> int:
-    counts: dict[tuple[str, str], _Count] = {}
-    async with DeadLetterReader(settings, selection, plan) as found:
-        if plan and not found.partitions:
-            tell("dlq list", f"no dead letters are kept of a replay {plan!r}; `assay replay list` shows the plans")
-            return 1
-        for handler, partition in found.partitions:
-            runs = await found.redriven(partition)
-            async for letter in found.read(handler, partition, runs):
-                if not selection.means(handler, letter.record.key, letter.note):
-                    continue
-                if each and (everything or letter.redriven_by is None):
-                    print(_json_line(letter) if as_json else _line(letter), flush=True)
-                counts.setdefault((handler, letter.note.reason), _Count()).add(letter)
-    if each:
+    async def work() -> int:
+        done = await purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run)
+        if as_json:
+            counts = {
+                "deleted": 0 if dry_run else done.deleted,
+                "would_delete": done.deleted,
+                "held_back": done.held_back,
+            }
+            print(json.dumps(counts | {"not_sent_again": done.not_sent_again, "dry_run": dry_run}))
+            return 0
+        deleted = "would be deleted" if dry_run else "deleted"
+        print(f"{done.deleted} {deleted}, {done.not_sent_again} of them never sent again")
+        if done.held_back:
+            print(f"{done.held_back} more are behind dead letters that stay; Kafka can delete only the oldest records")
         return 0
-    rows = [
-        {
-            "handler": handler,
-            "reason": reason,
-            "waiting": count.waiting,
-            "redriven": count.redriven,
-            "bytes": count.size,
-            "oldest": count.oldest,
-            "newest": count.newest,
-        }
-        for (handler, reason), count in sorted(counts.items())
-        if everything or count.waiting
-    ]
-    if as_json:
-        print(json.dumps({"waiting": sum(count.waiting for count in counts.values()), "letters": rows}))
-    elif not rows:
-        print("no dead letters wait")
-    else:
-        _print_table(rows)
-    return 0
 
-
-async def _show(settings: Settings, name: str, value_to: str | None, as_json: bool, plan: str) -> int:
-    handler_name, number, offset = name.split("/")
-    letter = None
-    async with DeadLetterReader(settings, Selection((handler_name,)), plan) as found:
-        for _, partition in found.partitions:
-            if partition.partition == int(number):
-                runs = await found.redriven(partition)
-                letter = await anext(found.read(handler_name, partition, runs, int(offset)), None)
-    if letter is None or letter.id != name:
-        of_plan = f" of the replay {plan!r}" if plan else ""
-        tell("dlq show", f"there is no letter {name}{of_plan}; it may have been purged, or its retention is over")
-        return 1
-    value = letter.record.value or b""
-    if value_to == "-":
-        sys.stdout.buffer.write(value)
-    elif value_to is not None:
-        await asyncio.to_thread(Path(value_to).write_bytes, value)
-        print(f"{len(value)} bytes written to {value_to}")
-    elif as_json:
-        print(json.dumps(_described(letter) | {"headers": _headers(letter), "value": _value(value, len(value))}))
-    else:
-        for what, text in (_described(letter) | _headers(letter)).items():
-            print(f"{_printable(what):24} {_printable(str(text))}")
-        print(f"{'value':24} {_printable(str(_value(value, _SHOWN_BYTES)))}")
-    return 0
-
-
-async def _redrive(
-    settings: Settings,
-    selection: Selection,
-    run: str,
-    dry_run: bool,
-    again: bool,
-    limit: int | None,
-    rate: float | None,
-    as_json: bool,
-) -> int:
-    with _progress() as advance:
-        done = await redrive(
-            settings, selection, run, dry_run=dry_run, again=again, limit=limit, rate=rate, advance=advance
-        )
-    rows = [{"handler": h, "reason": r, "topic": t, "letters": n} for (h, r, t), n in sorted(done.targets.items())]
-    if as_json:
-        counts = {"run": run, "dry_run": dry_run, "matched": done.matched, "redriven": 0 if dry_run else done.sent}
-        print(json.dumps(counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows}))
-        return 0
-    for row in rows:
-        print(f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}")
-    skipped = "".join(f", {count} skipped ({why})" for why, count in sorted(done.skipped.items()))
-    print(f"{done.sent} {'would be sent' if dry_run else f'sent again as run {run}'}{skipped}")
-    return 0
-
-
-async def _purge(settings: Settings, selection: Selection, only_redriven: bool, dry_run: bool, as_json: bool) -> int:
-    done = await purge(settings, selection, only_redriven, dry_run)
-    if as_json:
-        counts = {"deleted": 0 if dry_run else done.deleted, "would_delete": done.deleted, "held_back": done.held_back}
-        print(json.dumps(counts | {"not_sent_again": done.not_sent_again, "dry_run": dry_run}))
-        return 0
-    print(
-        f"{done.deleted} {'would be deleted' if dry_run else 'deleted'}, {done.not_sent_again} of them never sent again"
-    )
-    if done.held_back:
-        print(f"{done.held_back} more stand behind letters that stay; Kafka deletes from the oldest on only")
-    return 0
+    return run_with_kafka("dlq purge", settings, work())
 
 
 def _described(letter: DeadLetterRecord) -> dict[str, Any]:
@@ -380,41 +326,12 @@ def _value(value: bytes, most: int) -> Any:
     return text[:most] + ("…" if len(text) > most else "")
 
 
-def _json_line(letter: DeadLetterRecord) -> str:
-    return json.dumps(_described(letter))
-
-
 def _line(letter: DeadLetterRecord) -> str:
     note, mark = letter.note, f" (redriven by {letter.redriven_by})" if letter.redriven_by is not None else ""
-    return _printable(f"{letter.id}  {note.died_at[:19]}  {note.reason}: {note.error[:200]}{mark}")
+    return printable(f"{letter.id}  {note.died_at[:19]}  {note.reason}: {note.error[:200]}{mark}")
 
 
-def _print_table(rows: list[dict[str, Any]]) -> None:
-    console = Console()
-    if not console.is_terminal:
-        for row in rows:
-            print("\t".join(str(cell) for cell in row.values()))
-        return
-    table = Table(box=None, header_style="bold")
-    for name in rows[0]:
-        table.add_column(name, justify="right" if isinstance(rows[0][name], int) else "left")
-    for row in rows:
-        table.add_row(*(str(cell)[:19] if name in ("oldest", "newest") else str(cell) for name, cell in row.items()))
-    console.print(table)
-
-
-def _printable(text: str) -> str:
-    """A text without what could steer a terminal: letters hold what strangers sent."""
-    return "".join(character if character.isprintable() else "�" for character in text)
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[int], None]]:
-    """Something to call with how many more were sent; on a terminal it moves a bar."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("sending again", total=None)
-        yield lambda count: progress.advance(task, count)
+def _print_rows(rows: list[dict[str, Any]]) -> None:
+    numbers = {name for name, cell in rows[0].items() if isinstance(cell, int)}
+    most = len("2026-11-21T08:00:00") if sys.stdout.isatty() else None
+    print_rows(rows[0], [[str(cell)[:most] for cell in row.values()] for row in rows], right=numbers)

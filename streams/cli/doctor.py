@@ -18,7 +18,6 @@ from rich.console import Console
 from rich.text import Text
 
 from streams.cli.doctor_checks import (
-    Finding,
     check_fetching,
     check_folder,
     check_jars,
@@ -30,6 +29,7 @@ from streams.cli.doctor_checks import (
 )
 from streams.cli.doctor_kafka import check_kafka
 from streams.cli.options import AsJson, Config, load_settings
+from streams.llm.checks import Check
 from streams.local_kafka.install import cache_folder
 from streams.settings import Settings
 from streams.settings_files import config_dir
@@ -42,24 +42,15 @@ def doctor(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Check that everything Assay needs is there."""
-    return run_doctor(load_settings(config), as_json, ask_models=models)
+    """Check the machine, the configuration and Kafka, and say what to do."""
+    return run_doctor(load_settings(config), as_json=as_json, ask_models=models)
 
 
-def run_doctor(settings: Settings, as_json: bool, ask_models: bool = False) -> int:
-    """Runs all checks.
-
-    Args:
-        settings: The configuration, read and valid.
-        ask_models: Also ask the model server for its list of models.
-        as_json: One line ``{"well", "findings": [{"what", "state", "detail", "todo"}]}``; states are ok, warn, fail.
-
-    Returns:
-        0 where nothing failed, warnings allowed; else 1.
-    """
+def run_doctor(settings: Settings, *, as_json: bool, ask_models: bool = False) -> int:
+    """Runs all checks and prints the findings; returns 1 if one failed. Warnings are not failures."""
     findings = []
     console = Console(highlight=False, soft_wrap=True)
-    for finding in examine(settings, ask_models):
+    for finding in examine(settings, ask_models=ask_models):
         findings.append(finding)
         if not as_json:
             mark, style = _MARKS[finding.state]
@@ -71,23 +62,23 @@ def run_doctor(settings: Settings, as_json: bool, ask_models: bool = False) -> i
     return 0 if well else 1
 
 
-def examine(settings: Settings, ask_models: bool = False) -> Iterator[Finding]:
-    """The findings in order, each as soon as it is there."""
+def examine(settings: Settings, *, ask_models: bool) -> Iterator[Check]:
+    """The findings in order, each as soon as it is known."""
     named = bool(settings.kafka.bootstrap_servers)
     yield check_python(sys.version_info[:3])
     yield check_packages()
-    yield Finding("configuration", "ok", f"every key of {config_dir()} is known and valid")
+    yield Check("configuration", "ok", f"every key of {config_dir()} is known and valid")
     yield check_java(needed=not named)
     yield check_jars(cache_folder(), needed=not named)
     yield from check_kafka(settings)
-    # The check of packages reports a broken package; an import here must not end the command before that.
+    # After the check of packages: a broken package must be reported before an import here fails.
     from streams.cli.doctor_services import check_index, check_models
 
     yield check_index(settings.index, settings.http)
     yield from check_trees(settings)
     yield check_port(settings.http)
     yield from check_fetching(settings.fetch)
-    yield from check_models(settings, ask_models)
+    yield from check_models(settings, ask=ask_models)
     yield check_folder("cache", cache_folder(), "ASSAY_CACHE_DIR")
     if not named:
         yield check_folder("local data", Path(tempfile.gettempdir()), "TMPDIR")

@@ -11,153 +11,141 @@ import socket
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 from handlers.ranking.model import ModelMismatchError
 from streams.fetch.cache import STEPS, VARIABLE
 from streams.fetch.settings import FetchSettings
 from streams.files import refuse_newer
+from streams.llm.checks import Check, CheckState
 from streams.local_kafka.install import KAFKA_VERSION, BrokerUnavailable, are_cached, find_java
 from streams.settings import HttpSettings, Settings
 
 OLDEST_PYTHON = (3, 11)
 _DISTRIBUTION = "assay"
+_SLOW = frozenset({"faststream", "openai", "qdrant-client"})
+"""The packages whose import takes most of a second."""
 FREE_BYTES = 1024**3
-"""Room below which a folder is worth a warning."""
-
-State = Literal["ok", "warn", "fail"]
+"""Free space below which a folder gets a warning."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was looked at, how it stands, what was found, and what to do where it is not well."""
-
-    what: str
-    state: State
-    detail: str
-    todo: str = ""
-
-
-def check_folder(name: str, folder: Path, variable: str) -> Finding:
-    """Whether a folder can be written, or made, and has room. Makes nothing."""
+def check_folder(name: str, folder: Path, variable: str) -> Check:
+    """Whether a folder exists or could be made, can be written, and has space; makes nothing."""
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        return Finding(name, "fail", f"{folder} can't be written", f"name another place with {variable}")
+        return Check(name, "fail", f"{folder} can't be written", f"name another place with {variable}")
     free = shutil.disk_usage(there).free
     found = f"{folder}, {free / 1024**3:.1f} GiB free"
     if free < FREE_BYTES:
-        return Finding(name, "warn", found, f"make room, or name another place with {variable}")
-    return Finding(name, "ok", found)
+        return Check(name, "warn", found, f"make room, or name another place with {variable}")
+    return Check(name, "ok", found)
 
 
-def check_python(version: tuple[int, ...]) -> Finding:
+def check_python(version: tuple[int, ...]) -> Check:
     """Whether this Python is new enough."""
     text, oldest = (".".join(str(part) for part in parts) for parts in (version, OLDEST_PYTHON))
     if version >= OLDEST_PYTHON:
-        return Finding("Python", "ok", text)
-    return Finding("Python", "fail", text, f"install Python {oldest} or newer and make the environment again")
+        return Check("Python", "ok", text)
+    return Check("Python", "fail", text, f"install Python {oldest} or newer and make the environment again")
 
 
-def check_packages() -> Finding:
-    """Whether all packages that Assay needs can be imported, in the versions it was tested with."""
+def check_packages() -> Check:
+    """Whether the packages that Assay needs are installed and can be imported, in the versions it was tested with.
+
+    The packages of ``_SLOW`` are not imported: all their files and requirements must be there. An import that fails
+    for another reason is not found.
+    """
     fix = "run `make setup`, or install assay again with its constraints.txt"
     try:
-        required = [text for text in metadata.requires(_DISTRIBUTION) or () if "extra ==" not in text]
+        names = _required(_DISTRIBUTION)
     except metadata.PackageNotFoundError:
-        return Finding("packages", "fail", "assay is not installed", fix)
-    names = [re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0] for text in required]
-    modules = _modules()
-    problems = [problem for name in names for problem in _import_problems(name, modules.get(_normal(name), ()))]
-    if problems:
-        return Finding("packages", "fail", "; ".join(problems), fix)
+        return Check("packages", "fail", "assay is not installed", fix)
+    if problems := [problem for name in names if (problem := _problem(name))]:
+        return Check("packages", "fail", "; ".join(problems), fix)
     others = [f"{name} {has} (tested with {pin})" for name, pin, has in _other_versions(names)]
     if others:
-        return Finding("packages", "warn", ", ".join(others), "tested versions are in constraints.txt")
-    return Finding("packages", "ok", f"all {len(names)} can be imported")
+        return Check("packages", "warn", ", ".join(others), "tested versions are in constraints.txt")
+    return Check("packages", "ok", f"all {len(names)} are there")
 
 
-def check_java(needed: bool) -> Finding:
-    """Whether there is a Java for the local Kafka, which is needed where no cluster is named."""
+def check_java(*, needed: bool) -> Check:
+    """Whether there is a Java for the local Kafka, which is needed if no cluster is configured."""
     try:
-        return Finding("Java", "ok", find_java())
+        return Check("Java", "ok", find_java())
     except BrokerUnavailable as error:
-        return Finding("Java", "fail" if needed else "warn", str(error))
+        return Check("Java", "fail" if needed else "warn", str(error))
 
 
-def check_jars(cache: Path, needed: bool) -> Finding:
+def check_jars(cache: Path, *, needed: bool) -> Check:
     """Whether the local Kafka's jars are in the cache, or could be fetched."""
     if are_cached(cache):
-        return Finding("local Kafka", "ok", f"{KAFKA_VERSION} in {cache}")
+        return Check("local Kafka", "ok", f"{KAFKA_VERSION} in {cache}")
     if find_spec("jgo") is not None:
-        return Finding("local Kafka", "warn", f"not in {cache} yet", "the first start fetches it (45 MB)")
-    state: State = "fail" if needed else "warn"
-    return Finding("local Kafka", state, f"not in {cache}, nothing to fetch it with", "pip install 'assay[local]'")
+        return Check("local Kafka", "warn", f"not in {cache} yet", "the first start fetches it (45 MB)")
+    state: CheckState = "fail" if needed else "warn"
+    return Check("local Kafka", state, f"not in {cache}, nothing to fetch it with", "pip install 'assay[local]'")
 
 
-def check_trees(settings: Settings) -> Iterator[Finding]:
-    """Whether the trees that re-rank can be asked, where there are any, and see the numbers they were trained on."""
+def check_trees(settings: Settings) -> Iterator[Check]:
+    """Whether the configured ranking trees can be used, and get the features that they were trained on."""
     if (model := settings.ranking_model) is None:
         return
     try:
         model.ready()
     except ModelMismatchError as error:
-        yield Finding("ranking trees", "fail", str(error))
+        yield Check("ranking trees", "fail", str(error))
         return
     if warning := model.other_config(settings.ranking):
-        yield Finding("ranking trees", "warn", warning)
+        yield Check("ranking trees", "warn", warning)
     else:
-        yield Finding(
-            "ranking trees", "ok", f"{model.manifest.name} {model.manifest.version} fits the features of today"
-        )
+        yield Check("ranking trees", "ok", f"{model.manifest.name} {model.manifest.version} fits the features of today")
 
 
-def check_port(http: HttpSettings) -> Finding:
+def check_port(http: HttpSettings) -> Check:
     """Whether the application could listen where the settings say."""
     where = f"{http.host}:{http.port}"
     if not http.enabled:
-        return Finding("HTTP port", "ok", "off")
+        return Check("HTTP port", "ok", "off")
     try:
         family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
         socket.create_server((http.host, http.port), family=family).close()
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            return Finding("HTTP port", "fail", f"{where}: {error.strerror}", "set ASSAY_HTTP__HOST, ASSAY_HTTP__PORT")
+            return Check("HTTP port", "fail", f"{where}: {error.strerror}", "set ASSAY_HTTP__HOST, ASSAY_HTTP__PORT")
         if "port" in http.model_fields_set:
-            return Finding("HTTP port", "warn", f"{where} is taken, maybe by `assay run`", "else set ASSAY_HTTP__PORT")
-        return Finding("HTTP port", "ok", f"{where} is taken, `assay run` would take a free port")
-    return Finding("HTTP port", "ok", f"{where} is free")
+            return Check("HTTP port", "warn", f"{where} is taken, maybe by `assay run`", "else set ASSAY_HTTP__PORT")
+        return Check("HTTP port", "ok", f"{where} is taken, `assay run` would take a free port")
+    return Check("HTTP port", "ok", f"{where} is free")
 
 
-def check_fetching(fetch: FetchSettings) -> Iterator[Finding]:
-    """What of the limits on fetching was opened, and whether pages can be kept."""
+def check_fetching(fetch: FetchSettings) -> Iterator[Check]:
+    """Which limits on fetching are off, and whether the cache of pages can be written."""
     if fetch.allow_private:
         todo = "unset fetch.allow_private, and permit single hosts with fetch.resolve"
-        yield Finding("fetching", "warn", "strangers' pages can have any address of your network fetched", todo)
+        yield Check("fetching", "warn", "pages from the web can make Assay fetch any address of your network", todo)
     if not fetch.robots:
-        yield Finding("fetching", "warn", "robots.txt is not obeyed", "unset fetch.robots=false unless the sites agree")
+        yield Check("fetching", "warn", "robots.txt is not obeyed", "unset fetch.robots=false unless the sites agree")
     if fetch.user_agent == FetchSettings().user_agent:
-        todo = "say who you are with ASSAY_FETCH__USER_AGENT before you fetch other people's sites"
-        yield Finding("fetching", "ok", f"as {fetch.user_agent}", todo)
+        todo = "identify yourself with ASSAY_FETCH__USER_AGENT before you fetch from other people's sites"
+        yield Check("fetching", "ok", f"as {fetch.user_agent}", todo)
     else:
-        yield Finding("fetching", "ok", f"as {fetch.user_agent}")
+        yield Check("fetching", "ok", f"as {fetch.user_agent}")
     for host, place in fetch.resolve.items():
-        yield Finding("fetching", "ok", f"{host} is reached at {place}, as fetch.resolve permits")
+        yield Check("fetching", "ok", f"{host} is reached at {place}, as fetch.resolve permits")
     if fetch.cache_path is None:
         todo = f"name a file with {VARIABLE}"
-        yield Finding("fetched pages", "warn", "in memory: a restart fetches them again", todo)
+        yield Check("fetched pages", "warn", "in memory: a restart fetches them again", todo)
     elif problem := _refused(fetch.cache_path):
         todo = f"pages are kept in memory until {VARIABLE} names another file"
-        yield Finding("fetched pages", "warn", f"{fetch.cache_path}: {problem}", todo)
+        yield Check("fetched pages", "warn", f"{fetch.cache_path}: {problem}", todo)
     else:
         yield check_folder("fetched pages", fetch.cache_path.absolute().parent, VARIABLE)
 
 
 def _refused(path: Path) -> str:
-    """Why the fetch cache can't use a file that exists; "" where it can."""
+    """Why the fetch cache cannot use an existing file; "" if it can."""
     if not path.exists():
         return ""
     try:
@@ -168,28 +156,41 @@ def _refused(path: Path) -> str:
     return ""
 
 
-def _modules() -> dict[str, list[str]]:
-    """Top-level modules by the normal name of the distribution that brings them."""
-    found: dict[str, list[str]] = {}
-    for module, distributions in metadata.packages_distributions().items():
-        for distribution in distributions:
-            found.setdefault(_normal(distribution), []).append(module)
-    return found
+def _required(distribution: str) -> list[str]:
+    """The names of the distributions that one always requires."""
+    required = [text for text in metadata.requires(distribution) or () if ";" not in text]
+    return [re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0] for text in required]
 
 
-def _import_problems(name: str, modules: list[str] | tuple[()]) -> Iterator[str]:
-    if not modules:
-        yield f"{name} is not installed"
-    for module in modules:
-        if not module.startswith("_"):
-            try:
+def _problem(name: str) -> str:
+    """What is wrong with a package; "" if nothing is."""
+    try:
+        if _normal(name) not in _SLOW:
+            for module in _modules(name):
                 importlib.import_module(module)
-            except Exception as error:  # whatever a broken package does, the next one is looked at too
-                yield f"{name} can't be imported ({type(error).__name__}: {error})"
+            return ""
+        missing = next((file for file in metadata.files(name) or () if not Path(file.locate()).exists()), None)
+        if missing is not None:
+            return f"{name} lacks its file {missing}"
+        for needed in _required(name):
+            metadata.version(needed)
+    except metadata.PackageNotFoundError as error:
+        return f"{error.name} is not installed"
+    except Exception as error:  # a broken package may raise anything, and the next one is checked too
+        return f"{name} can't be imported ({type(error).__name__}: {error})"
+    return ""
+
+
+def _modules(name: str) -> set[str]:
+    """The top-level modules of a distribution."""
+    declared = metadata.distribution(name).read_text("top_level.txt")
+    files = metadata.files(name) or ()
+    modules = declared.split() if declared else {file.parts[0].split(".")[0] for file in files if file.suffix == ".py"}
+    return {module for module in modules if module.isidentifier() and not module.startswith("_")}
 
 
 def _other_versions(names: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Packages whose version is not the pinned one, where there is a checkout to hold the pins."""
+    """Packages whose version is not the pinned one; none without a checkout, which has the pins."""
     pins = Path(__file__).parent.parent.parent / "constraints.txt"
     if not pins.is_file():
         return

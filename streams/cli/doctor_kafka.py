@@ -1,7 +1,6 @@
-"""What ``assay doctor`` says of Kafka: does it answer, are topics and groups as they should be, do clocks agree.
+"""The checks of ``assay doctor`` of Kafka: the cluster, its topics and groups, clocks, and the rules of the workers.
 
-In: the settings. Out: findings, the first of them whether the cluster answers at all. Only reads, and only little: no
-topic is read as a whole.
+They only read, and never a whole topic. If the cluster does not answer, there is one finding.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import Any
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
-from streams.cli.doctor_checks import Finding
 from streams.cli.errors import explain_trouble
 from streams.cli.output import in_time
 from streams.clock import Clock, SystemClock
@@ -24,33 +22,29 @@ from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, 
 from streams.kafka.last_records import LatestDecisions, read_dated_after, read_latest_decisions
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topics import RETENTION_MS, find_differences, plan_topics
+from streams.llm.checks import Check
 from streams.settings import Settings
 from streams.topology import HANDLERS
 
 SECONDS = 15.0
-"""How long a cluster may take to answer; a silent one is not waited for."""
+"""The time that the cluster has for each check."""
 _SKEW_SECONDS = 60.0
-"""By how much a record's timestamp may be ahead of this machine's clock."""
+"""How far a record's timestamp may be ahead of this machine's clock."""
 _LITTLE = 0.25
-"""Share of the retention below which what is left of it is worth a word."""
+"""The share of the retention below which the rest is reported."""
 _NAMED = 3
 
 
-def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Finding]:
-    """The findings in order; where the cluster does not answer there is one.
-
-    Args:
-        settings: The configuration.
-        clock: What timestamps are held against; the system's by default.
-    """
+def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Check]:
+    """The findings in order; timestamps are compared with the clock, that of the system where None."""
     where = settings.kafka.bootstrap_servers
     if not where:
-        yield Finding("Kafka", "ok", "none is named: `assay demo` starts its own, others look at 127.0.0.1:9092")
+        yield Check("Kafka", "ok", "not configured: `assay demo` starts its own, other commands use 127.0.0.1:9092")
         return
-    # aiokafka logs every failed try of a connection; the finding says it once.
+    # aiokafka logs each failed connection attempt; the finding reports it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     clock = clock or SystemClock()
-    looks: list[Callable[[], Coroutine[Any, Any, list[Finding]]]] = [
+    looks: list[Callable[[], Coroutine[Any, Any, list[Check]]]] = [
         lambda: _cluster(settings.kafka),
         lambda: _topics(settings),
         lambda: _groups(settings, clock),
@@ -64,17 +58,17 @@ def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Find
             return
 
 
-async def _findings(look: Callable[[], Coroutine[Any, Any, list[Finding]]], settings: Settings) -> list[Finding]:
+async def _findings(look: Callable[[], Coroutine[Any, Any, list[Check]]], settings: Settings) -> list[Check]:
     try:
         return await asyncio.wait_for(look(), SECONDS)
     except TimeoutError:
         found = f"{settings.kafka.bootstrap_servers} did not answer within {SECONDS:g} s"
-        return [Finding("Kafka", "fail", found, "look at its logs")]
+        return [Check("Kafka", "fail", found, "look at its logs")]
     except (KafkaError, OSError, ValueError) as error:
-        return [Finding("Kafka", "fail", await explain_trouble(error, settings))]
+        return [Check("Kafka", "fail", await explain_trouble(error, settings))]
 
 
-async def _cluster(kafka: KafkaSettings) -> list[Finding]:
+async def _cluster(kafka: KafkaSettings) -> list[Check]:
     async with opened(make_admin(kafka)) as admin:
         brokers = (await admin.describe_cluster())["brokers"]
         node = str(brokers[0]["node_id"])
@@ -83,129 +77,125 @@ async def _cluster(kafka: KafkaSettings) -> list[Finding]:
     return [_answers(kafka, len(brokers), values), *_suits(kafka, len(brokers), values)]
 
 
-def _answers(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None]) -> Finding:
-    # No request asks for the version; brokers before 4.0 name the one that they speak among themselves.
+def _answers(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None]) -> Check:
+    # No request returns the version; brokers before 4.0 have the version of their own protocol as a setting.
     spoken = values.get("inter.broker.protocol.version")
     version = f"version {spoken.split('-')[0]}" if spoken else "version 4.0 or newer" if values else "version unknown"
     found = f"{kafka.bootstrap_servers}, {brokers} broker{'' if brokers == 1 else 's'}, {version}"
     if spoken:
-        return Finding("Kafka", "warn", found, "Assay is tested with 4.1; plan to upgrade")
-    return Finding("Kafka", "ok", found)
+        return Check("Kafka", "warn", found, "Assay is tested with 4.1; plan to upgrade")
+    return Check("Kafka", "ok", found)
 
 
-def _suits(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None]) -> Iterator[Finding]:
-    """What of the brokers' own configuration does not go with ours."""
+def _suits(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None]) -> Iterator[Check]:
+    """Settings of the brokers that contradict those of Assay."""
     longest = int(values.get("transaction.max.timeout.ms") or 0)
     if longest and kafka.transaction_timeout_seconds * 1000 > longest:
-        found = f"the brokers allow transactions of {in_time(longest / 1000)}, we ask for more"
-        yield Finding("transactions", "fail", found, "lower ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS")
+        found = f"the brokers allow transactions of {in_time(longest / 1000)}, and Assay needs more"
+        yield Check("transactions", "fail", found, "lower ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS")
     kept = 60_000 * int(values.get("offsets.retention.minutes") or 0)
     if kept and kept < RETENTION_MS:
-        found = f"forgotten {in_time(kept / 1000)} after a group stopped, which then begins again at the first record"
-        yield Finding("offsets", "warn", found, f"raise offsets.retention.minutes to {RETENTION_MS // 60_000}")
+        found = f"deleted {in_time(kept / 1000)} after a group stopped; the group then starts again at the first record"
+        yield Check("offsets", "warn", found, f"raise offsets.retention.minutes to {RETENTION_MS // 60_000}")
     if values.get("auto.create.topics.enable") == "true":
-        found = "the brokers make any topic that somebody names, with settings of their own"
-        yield Finding("topics", "warn", found, "set auto.create.topics.enable=false")
+        found = "the brokers create any topic that a client names, with default settings"
+        yield Check("topics", "warn", found, "set auto.create.topics.enable=false")
     if brokers >= 3 > kafka.replication_factor:
         found = f"new topics have {kafka.replication_factor} of {brokers} possible replicas"
-        yield Finding("replication", "warn", found, "set ASSAY_KAFKA__REPLICATION_FACTOR=3")
+        yield Check("replication", "warn", found, "set ASSAY_KAFKA__REPLICATION_FACTOR=3")
 
 
-async def _topics(settings: Settings) -> list[Finding]:
+async def _topics(settings: Settings) -> list[Check]:
     planned, differences = len(plan_topics(settings.kafka)), await find_differences(settings.kafka)
     missing = sum(difference.what == "topic" for difference in differences)
     others = len(differences) - missing
     found = []
     if missing:
         what = f"{missing} of {planned} are missing"
-        found.append(Finding("topics", "warn", what, "`assay topics create` makes them"))
+        found.append(Check("topics", "warn", what, "`assay topics create` creates them"))
     if others:
-        found.append(Finding("topics", "warn", f"{others} differences from what is declared", "`assay topics diff`"))
-    return found or [Finding("topics", "ok", f"all {planned} as declared")]
+        found.append(Check("topics", "warn", f"{others} differences from what is declared", "`assay topics diff`"))
+    return found or [Check("topics", "ok", f"all {planned} as declared")]
 
 
-async def _groups(settings: Settings, clock: Clock) -> list[Finding]:
+async def _groups(settings: Settings, clock: Clock) -> list[Check]:
     lags = await read_lags(settings.kafka, HANDLERS, clock)
     dead = await read_dead_letters(settings.kafka, HANDLERS, clock)
     return [*judge_groups(lags), *judge_retention(lags), judge_dead_letters(dead)]
 
 
-def judge_groups(lags: Sequence[GroupLag]) -> Iterator[Finding]:
-    """Whether those who should read do, and in time."""
+def judge_groups(lags: Sequence[GroupLag]) -> Iterator[Check]:
+    """Whether each handler with waiting records runs, and is within its promise."""
     slo = {handler.name: handler.slo_seconds for handler in HANDLERS}
     stopped = sorted({lag.handler for lag in lags if lag.records and not lag.members})
     late = [lag for lag in lags if lag.members and lag.seconds - lag.delay_seconds > slo[lag.handler]]
     if stopped:
-        yield Finding("groups", "warn", f"records wait and nobody reads: {_few(stopped)}", f"`assay run {stopped[0]}`")
+        yield Check(
+            "groups", "warn", f"records wait, and no worker reads them: {_few(stopped)}", f"`assay run {stopped[0]}`"
+        )
     for lag in late:
         behind = in_time(lag.seconds - lag.delay_seconds)
         found = f"{lag.handler} is {behind} behind ({lag.records:,} records), {in_time(slo[lag.handler])} are promised"
-        yield Finding(
-            "lag", "warn", found, "more workers, up to the topic's partitions; `assay top` shows what it does"
+        yield Check(
+            "lag", "warn", found, "start more workers, up to the number of partitions; `assay top` shows the rate"
         )
     if not stopped and not late:
         running = len({lag.handler for lag in lags if lag.members})
-        yield Finding("groups", "ok", f"{running} of {len(slo)} handlers run, nobody is late")
+        yield Check("groups", "ok", f"{running} of {len(slo)} handlers run, no handler is behind")
 
 
-def judge_retention(lags: Sequence[GroupLag]) -> Iterator[Finding]:
-    """Whether retention is about to take what nobody has read, or has."""
+def judge_retention(lags: Sequence[GroupLag]) -> Iterator[Check]:
+    """Whether retention has deleted unread records, or will soon."""
     for lag in lags:
         if lag.lost:
             found = f"{lag.lost:,} records of {lag.topic} were deleted before {lag.handler} read them"
-            yield Finding("retention", "warn", found, "bring them in again; raise the topic's retention.ms")
+            yield Check("retention", "warn", found, "publish them again; raise the topic's retention.ms")
         if (left := lag.retention_left_seconds) is not None and left < _LITTLE * (left + lag.seconds):
             found = f"unread records of {lag.topic} may be deleted in {in_time(left)}"
-            yield Finding("retention", "fail", found, f"`assay run {lag.handler}`, or raise the topic's retention.ms")
+            yield Check("retention", "fail", found, f"`assay run {lag.handler}`, or raise the topic's retention.ms")
 
 
-def judge_dead_letters(dead: Sequence[DeadLettersStanding]) -> Finding:
-    """Whether somebody has to look at dead letters."""
+def judge_dead_letters(dead: Sequence[DeadLettersStanding]) -> Check:
+    """Whether there are dead letters."""
     standing = {one.handler: one for one in dead if one.records}
     if not standing:
-        return Finding("dead letters", "ok", "none stands")
+        return Check("dead letters", "ok", "no dead letters")
     oldest = max(one.oldest_seconds for one in standing.values())
     found = f"of {_few(list(standing))}, the oldest {in_time(oldest)} old"
-    return Finding("dead letters", "warn", found, "`assay dlq list` tells why, `assay dlq redrive` sends them again")
+    return Check("dead letters", "warn", found, "`assay dlq list` shows why, `assay dlq redrive` sends them again")
 
 
-async def _clocks(settings: Settings, clock: Clock) -> list[Finding]:
-    """Whether records bear timestamps that are still to come: ages and retention are reckoned by them."""
+async def _clocks(settings: Settings, clock: Clock) -> list[Check]:
+    """Whether records have timestamps in the future; ages and retention depend on timestamps."""
     limit = clock.now() + timedelta(seconds=_SKEW_SECONDS)
     dated = await read_dated_after(settings.kafka, {topic.name for topic in plan_topics(settings.kafka)}, limit)
     if not dated:
-        return [Finding("clocks", "ok", f"no record is dated more than {in_time(_SKEW_SECONDS)} ahead of this machine")]
+        return [Check("clocks", "ok", f"no record is dated more than {in_time(_SKEW_SECONDS)} ahead of this machine")]
     most = (max(dated.values()) - clock.now()).total_seconds()
     found = f"records are dated {in_time(most)} and more ahead of this machine, on {_few(sorted(dated))}"
-    return [Finding("clocks", "warn", found, "let NTP set the clocks of this machine, of the brokers and the writers")]
+    return [Check("clocks", "warn", found, "synchronize this machine, the brokers and the producers with NTP")]
 
 
-async def _decisions(settings: Settings) -> list[Finding]:
-    """Whether the last decisions on the cluster were made under the rules that are configured here."""
+async def _decisions(settings: Settings) -> list[Check]:
+    """Whether the workers' last decisions were made under the rules of this configuration."""
     latest = await read_latest_decisions(settings.kafka, HANDLERS)
     return [judge_versions(latest, {h.name: settings.rules(h.rules).config_version for h in HANDLERS})]
 
 
-def judge_versions(last: LatestDecisions, here: Mapping[str, str]) -> Finding:
-    """Whether what runs decides as this configuration would."""
+def judge_versions(last: LatestDecisions, here: Mapping[str, str]) -> Check:
+    """Whether the last decisions have the versions of the rules here."""
     latest, hidden = last.of, last.only_replayed
     others = [name for name, decision in latest.items() if decision.config_version != here[name]]
     if hidden and not others:
-        found = (
-            f"only replays stand at the ends of what {_few(hidden)} wrote; by which rules live records go can't be told"
-        )
-        return Finding(
-            "rules", "warn", found, "look again when live records have come; `assay config show` on each worker"
-        )
+        found = f"the last records of {_few(hidden)} are those of replays, so the rules for live records are not known"
+        return Check("rules", "warn", found, "check again after live records; `assay config show` on each worker")
     if not latest:
-        return Finding("rules", "ok", "no decision has been made yet")
+        return Check("rules", "ok", "no decision has been made yet")
     if not others:
-        return Finding(
-            "rules", "ok", f"the last decisions of {len(latest)} handlers were made under this configuration"
-        )
+        return Check("rules", "ok", f"the last decisions of {len(latest)} handlers were made under this configuration")
     newest = max((latest[name] for name in others), key=lambda decision: decision.at)
-    found = f"{_few(others)} decided last under other rules, at {newest.at:%Y-%m-%d %H:%M} UTC"
-    return Finding("rules", "warn", found, "restart workers that were started before; `assay config show` on each")
+    found = f"{_few(others)} last decided under other rules, at {newest.at:%Y-%m-%d %H:%M} UTC"
+    return Check("rules", "warn", found, "restart workers that were started before; `assay config show` on each")
 
 
 def _few(names: Sequence[str]) -> str:

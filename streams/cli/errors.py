@@ -1,4 +1,4 @@
-"""Trouble with Kafka in one line that says what to do, for every command that needs a broker."""
+"""Runs the Kafka work of commands, and explains trouble with Kafka in one line that says what to do."""
 
 from __future__ import annotations
 
@@ -28,22 +28,19 @@ from streams.kafka.topics import TopicsError
 from streams.settings import Settings
 
 _REFUSAL_SECONDS = 5.0
-"""How long one server may take to say why it refuses a client."""
+"""The time that a server has to refuse a client."""
 _CLOSE_SECONDS = 0.5
 _ADDRESS = "ASSAY_KAFKA__BOOTSTRAP_SERVERS"
 _FORBIDDEN = (ClusterAuthorizationFailedError, GroupAuthorizationFailedError, TopicAuthorizationFailedError)
 
 
 def run_with_kafka(command: str, settings: Settings, work: Coroutine[Any, Any, int]) -> int:
-    """Runs a command's work.
-
-    Returns:
-        What the work returns; 1 for expected trouble, told in a line on standard error; 130 after Ctrl-C.
+    """Returns what the work returns; 1 after a line on standard error for expected trouble; 130 after Ctrl-C.
 
     Raises:
-        BrokenPipeError: Nobody reads standard output any more; how to end then is the caller's business.
+        BrokenPipeError: The reader of standard output has gone.
     """
-    # aiokafka logs every failed try of a connection; the line below says it once.
+    # aiokafka logs each failed connection attempt; the line below reports it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     try:
         return asyncio.run(_work(command, settings, work))
@@ -62,7 +59,7 @@ async def _work(command: str, settings: Settings, work: Coroutine[Any, Any, int]
 
 
 async def explain_trouble(error: Exception, settings: Settings) -> str:
-    """What went wrong with Kafka, and what to do where that is known; takes a few seconds at most."""
+    """What went wrong with Kafka, and what to do if that is known; takes a few seconds at most."""
     where = settings.kafka.bootstrap_servers
     if isinstance(error, TopicsError | TlsFileError):
         return str(error)
@@ -78,7 +75,7 @@ async def explain_trouble(error: Exception, settings: Settings) -> str:
 
 
 async def _refusal(kafka: KafkaSettings) -> str:
-    """Why a server that is there does not take the client in, and what to do; "" where none is there."""
+    """Why a server refuses the client, and what to do; "" if no server answers."""
     options = connection(kafka)
     for host, port, _ in collect_hosts(options.pop("bootstrap_servers")):
         server = AIOKafkaConnection(host, port, **options)
@@ -96,7 +93,7 @@ async def _refusal(kafka: KafkaSettings) -> str:
 
 
 def _describe(error: Exception, kafka: KafkaSettings) -> str:
-    """One refusal; "" for an error that a server which is not there causes too."""
+    """Describes a refusal; "" for an error that a missing server causes too."""
     spoken = kafka.security_protocol
     match error:
         case ssl.SSLCertVerificationError():
@@ -107,11 +104,11 @@ def _describe(error: Exception, kafka: KafkaSettings) -> str:
         case UnsupportedSaslMechanismError():
             return f"does not offer {kafka.sasl_mechanism} here; see ASSAY_KAFKA__SASL_MECHANISM"
         case IllegalSaslStateError():
-            return f"wants no SASL here; set ASSAY_KAFKA__SECURITY_PROTOCOL to {spoken.removeprefix('SASL_')}"
+            return f"does not use SASL here; set ASSAY_KAFKA__SECURITY_PROTOCOL to {spoken.removeprefix('SASL_')}"
         case KafkaConnectionError() | ssl.SSLError() | ConnectionResetError():
             certificate = ", or a certificate: ASSAY_KAFKA__SSL_CERTFILE" if "SSL" in spoken else ""
             return (
-                f"ends a connection by {spoken}; it may want another ASSAY_KAFKA__SECURITY_PROTOCOL "
+                f"closes {spoken} connections; it may need another ASSAY_KAFKA__SECURITY_PROTOCOL "
                 f"({', '.join(name for name in get_args(SecurityProtocol) if name != spoken)}){certificate}"
             )
     return ""

@@ -7,31 +7,25 @@ with an index in which every article is chunked in full.
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from rich.table import Table
 from rich.text import Text
 
-from schemas.outcome import Dead
 from schemas.pages import ScoredPage
-from streams.cli.handler_trial import read_lines
+from streams.cli.event_lines import open_lines, read_events
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, table_console
-from streams.cli.progress import with_progress
+from streams.cli.output import plain_table, table_console, tell
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
 from streams.settings import Settings
+from streams.topology import PAGES_SCORED
 
 ASSUMED_ARTICLES = 10_000_000
 ASSUMED_MIX = "10/50/40"
-STANDARD_INPUT = Path("-")
 
 
 def estimate(
@@ -46,12 +40,20 @@ def estimate(
     config: Config = None,
 ) -> int:
     """Estimate how many points the index will hold."""
-    return run_estimate(load_settings(config), articles, mix, chunks, sample, dimensions, as_json)
+    return run_estimate(
+        load_settings(config),
+        articles=articles,
+        mix=mix,
+        chunks=chunks,
+        sample=sample,
+        dimensions=dimensions,
+        as_json=as_json,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What an estimate rests on. ``passed_over`` lines of the sample hold no scored page."""
+    """The assumption or the sample of an estimate; ``passed_over`` events of the sample are not scored pages."""
 
     assumed_chunks: float | None = None
     sampled_pages: int | None = None
@@ -60,6 +62,7 @@ class Basis:
 
 def run_estimate(
     settings: Settings,
+    *,
     articles: int | None = None,
     mix: str | None = None,
     chunks: float | None = None,
@@ -67,21 +70,7 @@ def run_estimate(
     dimensions: int | None = None,
     as_json: bool = False,
 ) -> int:
-    """Estimates and tells.
-
-    Args:
-        settings: How each tier is cut stands in there.
-        articles: How many; the plan's 10 million, or as many as the sample has, where None.
-        mix: Shares of the tiers in per cent, A/B/C; not together with a sample.
-        chunks: Of one article on average; the configured ones where None. Not together with a sample.
-        sample: Scored pages, one a line: events of ``pages.scored.v1``, or what ``assay try score_page`` or
-            ``assay tail --json`` wrote; ``-`` is standard input.
-        dimensions: Of a vector; the configured embedder's where None.
-        as_json: One object.
-
-    Returns:
-        0; 1 for a sample that can't be read or has no scored page; 2 for wrong usage.
-    """
+    """Prints the estimate; 1 if the sample cannot be read or has no scored page, 2 for wrong usage."""
     if sample is not None and (mix is not None or chunks is not None):
         return _refused("--from takes mix and chunks from the pages; leave --mix and --chunks out")
     if articles is not None and articles < 1:
@@ -107,46 +96,25 @@ def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimen
     seen = SampledPages(settings.tiered_indexing, settings.index_points)
     passed_over = 0
     try:
-        with _opened(sample) as source, with_progress(source, sample) as watched:
-            for line in read_lines(watched):
-                pages = [] if isinstance(line, Dead) else list(_scored_pages(line))
-                passed_over += not pages
-                for page in pages:
-                    seen.add(page)
+        with open_lines("estimate", sample) as lines:
+            for found in read_events(str(sample), lines, PAGES_SCORED):
+                if isinstance(found.event, ScoredPage):
+                    seen.add(found.event)
+                else:
+                    passed_over += 1
     except OSError as error:
-        print(f"assay estimate: {sample}: {error.strerror}", file=sys.stderr)
+        tell("estimate", f"{sample}: {error.strerror}")
         return 1
     count = seen.pages.total()
     if not count:
-        print(f"assay estimate: {sample}: no line holds a scored page (see `assay try score_page`)", file=sys.stderr)
+        tell("estimate", f"{sample}: no line holds a scored page (see `assay try score_page`)")
         return 1
     estimate = seen.estimate(articles or count)
     return _tell(estimate, Basis(sampled_pages=count, passed_over=passed_over), dimensions, as_json)
 
 
-def _opened(sample: Path) -> AbstractContextManager[BinaryIO]:
-    return nullcontext(sys.stdin.buffer) if sample == STANDARD_INPUT else sample.open("rb")
-
-
-def _scored_pages(line: bytes) -> Iterator[ScoredPage]:
-    """The scored pages of a line, whichever of the three forms it has."""
-    try:
-        document = json.loads(line)
-    except (ValueError, RecursionError):
-        return
-    if not isinstance(document, dict):
-        return
-    events = document.get("events", [document])
-    for event in events if isinstance(events, list) else []:
-        value = event.get("value", event) if isinstance(event, dict) else None
-        try:
-            yield ScoredPage.model_validate(value)
-        except (ValidationError, RecursionError):
-            continue
-
-
 def _refused(problem: str) -> int:
-    print(f"assay estimate: {problem}", file=sys.stderr)
+    tell("estimate", " ".join(problem.split()))
     return 2
 
 
@@ -154,8 +122,6 @@ def _tell(estimate: IndexEstimate, basis: Basis, dimensions: int, as_json: bool)
     if as_json:
         print(json.dumps(_document(estimate, basis, dimensions)))
         return 0
-    from streams.cli.estimate import show_estimate  # --json has no use for rich
-
     show_estimate(estimate, _basis_in_words(basis), dimensions)
     return 0
 
@@ -210,13 +176,7 @@ _BAR_WIDTH = 20
 
 
 def show_estimate(estimate: IndexEstimate, basis: str, dimensions: int) -> None:
-    """Prints an estimate.
-
-    Args:
-        estimate: The counts.
-        basis: What they rest on, in words that follow the number of articles.
-        dimensions: Numbers of a vector.
-    """
+    """Prints an estimate; the basis follows the number of articles."""
     console = table_console()
     vectors = f"; vectors of {dimensions:,} x {FLOAT_BYTES} bytes"
     console.print(

@@ -13,33 +13,28 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, BinaryIO, Literal
 
 import typer
-from aiokafka import TopicPartition
-from pydantic import ValidationError
-from pydantic_core import from_json
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from schemas.outcome import Dead
 from schemas.pages import ScoredPage
-from streams.cli import handler_trial
 from streams.cli.errors import run_with_kafka
+from streams.cli.event_lines import STANDARD_INPUT, LineEvent, open_lines, read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import tell
-from streams.cli.progress import with_progress
+from streams.cli.progress import ProgressLine
 from streams.cli.tail import is_start, no_topic, partitions_of, seek_to
-from streams.codec import decode, refusal, timestamp
+from streams.codec import decode, timestamp
 from streams.kafka.clients import make_reader, opened
 from streams.kafka.log_reader import records_between
 from streams.kafka.settings import KafkaSettings
-from streams.publish.lines import STANDARD_INPUT, read_lines
-from streams.publish.sources import LARGEST_LINE, STANDARD_INPUT_PATH
 from streams.publish.tsv import row_of
 from streams.settings import Settings
 from streams.topology import PAGES_SCORED
@@ -59,8 +54,8 @@ def export(
 ) -> int:
     """Write scored pages as TSV, for `assay publish` or other tools."""
     settings = load_settings(config)
-    what = Export(start, most, output, newest, source)
-    return run_export(what, settings if source else settings.with_kafka(), as_json)
+    options = ExportOptions(start=start, most=most, output=output, newest=newest, source=source)
+    return run_export(settings if source else settings.with_kafka(), options, as_json=as_json)
 
 
 class FileError(Exception):
@@ -69,14 +64,11 @@ class FileError(Exception):
 
 @contextlib.contextmanager
 def written(output: Path | None) -> Iterator[BinaryIO]:
-    """Something to write rows to. What was begun is taken away where the block is left by an exception.
-
-    Args:
-        output: A file, or a device or pipe that is there already; standard output where None.
+    """A file, an existing device or pipe, or standard output where None; an exception removes the unfinished file.
 
     Raises:
-        FileError: It can't be written.
-        BrokenPipeError: Nobody reads standard output any more.
+        FileError: The output cannot be written.
+        BrokenPipeError: The reader of standard output has gone.
     """
     try:
         if output is None:
@@ -160,24 +152,11 @@ def _seconds(fetched_at: datetime | None) -> float:
 
 
 _SHOWN_REFUSALS = 20
-_FORMS = "neither a scored page nor a line of `assay tail --json` or `assay try score_page` that holds one"
-
-Found = tuple[str, ScoredPage | str]
-"""Where something stands, and the page that it is, or why it is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
-    """What is exported, and where to.
-
-    Attributes:
-        start: ``earliest``, ``latest`` or an offset, in each partition.
-        most: Records that are read at most.
-        output: A file, which is there as a whole or not at all; standard output where None.
-        newest: Of each address the newest page only.
-        source: A file of scored pages, one JSON object a line, as they travel or as ``assay tail --json`` and
-            ``assay try score_page`` write them; ``-`` is standard input. The topic where None.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions:
+    """What is exported, and where to; ``start`` is ``earliest``, ``latest`` or an offset."""
 
     start: str = "earliest"
     most: int | None = None
@@ -185,163 +164,127 @@ class Export:
     newest: bool = False
     source: Path | None = None
 
+    @property
+    def quiet(self) -> bool:
+        """Whether progress would appear among the rows."""
+        return self.output is None and sys.stdout.isatty()
 
-def run_export(export: Export, settings: Settings, as_json: bool = False) -> int:
-    """Writes scored pages as TSV.
 
-    Args:
-        export: What, and where to.
-        settings: The configuration; a Kafka is named in it, unless pages come from a file.
-        as_json: End with one line ``{"exported", "refused", "seconds"}``. It goes to standard error where the rows go
-            to standard output.
+def run_export(settings: Settings, options: ExportOptions, *, as_json: bool = False) -> int:
+    """Writes scored pages as TSV, and the summary to standard error if the rows go to standard output.
 
     Returns:
-        0; 1 where a record is no scored page, or Kafka or a file failed; 2 for a start that is none, or a topic that
-        isn't there; 130 after Ctrl-C. But for 0, and 1 for such records, no file is written.
+        0; 1 if a record is not a scored page, and for trouble with Kafka or a file; 2 for wrong usage or a missing
+        topic. A file is written only for 0, and for records that are not scored pages.
     """
-    if not is_start(export.start):
-        tell("export", f"--from takes earliest, latest or an offset, not {export.start!r}")
+    if not is_start(options.start):
+        tell("export", f"--from takes earliest, latest or an offset, not {options.start!r}")
         return 2
-    if export.source is not None and export.start != "earliest":
+    if options.source is not None and options.start != "earliest":
         tell("export", "--from says where in the topic to begin; a file is read from its beginning")
         return 2
-    return run_with_kafka("export", settings, _export(export, settings, as_json))
-
-
-async def _export(export: Export, settings: Settings, as_json: bool) -> int:
     began = time.monotonic()
-    refused = read = 0
+    rows = _Export(options)
     try:
-        with written(export.output) as target:
-            rows = NewestRows(target) if export.newest else EveryRow(target)
-            found = _from_topic(export, settings.kafka) if export.source is None else _from_file(export.source, export)
-            async with contextlib.aclosing(found):
-                async for place, page in found:
-                    if isinstance(page, ScoredPage):
-                        rows.add(page)
-                    else:
-                        refused += 1
-                        if refused <= _SHOWN_REFUSALS:
-                            tell("export", f"{place}: {page}")
-                    read += 1
-                    if read == export.most:
-                        break
-                    await asyncio.sleep(0)  # lets Ctrl-C in, also where nothing else is waited for
-            rows.finish()
+        if options.source is not None:
+            rows.write_file(options.source)
+        elif status := run_with_kafka("export", settings, rows.write_topic(settings.kafka)):
+            return status
     except FileError as error:
         tell("export", str(error))
         return 1
-    except _UsageError as error:
-        tell("export", str(error))
-        return 2
-    if refused > _SHOWN_REFUSALS:
-        tell("export", f"and {refused - _SHOWN_REFUSALS} more refused")
-    _summarize(rows.count, refused, time.monotonic() - began, export.output, as_json)
-    return 1 if refused else 0
-
-
-class _UsageError(Exception):
-    """What was asked for is not there; the text says what to do."""
-
-
-def _summarize(exported: int, refused: int, seconds: float, output: Path | None, as_json: bool) -> None:
-    told = sys.stdout if output else sys.stderr
+    if rows.refused > _SHOWN_REFUSALS:
+        tell("export", f"and {rows.refused - _SHOWN_REFUSALS} more refused")
+    seconds = time.monotonic() - began
+    told = sys.stdout if options.output else sys.stderr
     if as_json:
-        print(json.dumps({"exported": exported, "refused": refused, "seconds": round(seconds, 3)}), file=told)
+        print(json.dumps({"exported": rows.count, "refused": rows.refused, "seconds": round(seconds, 3)}), file=told)
     else:
-        where = f" to {output}" if output else ""
-        print(f"exported {exported}{where}, refused {refused}, in {seconds:.1f} s", file=told)
+        where = f" to {options.output}" if options.output else ""
+        print(f"exported {rows.count}{where}, refused {rows.refused}, in {seconds:.1f} s", file=told)
+    return 1 if rows.refused else 0
 
 
-async def _from_topic(export: Export, kafka: KafkaSettings) -> AsyncGenerator[Found, None]:
-    """Every committed record from the start to the end as it is now."""
-    name = PAGES_SCORED.name
-    partitions = await partitions_of(name, kafka)
-    if not partitions:
-        raise _UsageError(no_topic(name, kafka))
-    async with opened(make_reader(kafka)) as reader:
+class _Export:
+    """Writes the rows, and reports what is not a scored page."""
+
+    def __init__(self, options: ExportOptions) -> None:
+        self._options = options
+        self._read = 0
+        self.refused = 0
+        self.count = 0
+
+    def write_file(self, source: Path) -> None:
+        with self._rows() as rows:
+            for found in _events_of(source, quiet=self._options.quiet):
+                if self._add(rows, found):
+                    break
+
+    async def write_topic(self, kafka: KafkaSettings) -> int:
+        """Writes every committed record from the start to the current end; 2 if there is no topic."""
+        name = PAGES_SCORED.name
+        partitions = await partitions_of(name, kafka)
+        if not partitions:
+            tell("export", no_topic(name, kafka))
+            return 2
+        with self._rows() as rows:
+            async with (
+                opened(make_reader(kafka)) as reader,
+                contextlib.aclosing(self._records(reader, kafka, partitions)) as found,
+            ):
+                async for event in found:
+                    if self._add(rows, event):
+                        break
+                    await asyncio.sleep(0)  # lets Ctrl-C in while records are at hand
+        return 0
+
+    async def _records(
+        self, reader: AIOKafkaConsumer, kafka: KafkaSettings, partitions: list[TopicPartition]
+    ) -> AsyncGenerator[LineEvent, None]:
         reader.assign(partitions)
         ends = await reader.end_offsets(partitions)
-        await seek_to(reader, partitions, ends, export.start)
+        await seek_to(reader, partitions, ends, self._options.start)
         reader.pause(*partitions)
         spans = {partition: (await reader.position(partition), end) for partition, end in ends.items()}
         left = {partition: max(0, end - start) for partition, (start, end) in spans.items()}
-        # The end is that of what is committed, so nothing but a cluster that fell silent holds it back.
+        total = sum(left.values())
+        # The ends are those of committed records, so only a silent cluster delays them.
         patience = kafka.transaction_timeout_seconds
-        with _progress(sum(left.values()), export.output) as at:
+        with ProgressLine(
+            "export", "exporting", total, at=lambda: total - sum(left.values()), quiet=self._options.quiet
+        ) as advance:
             async with contextlib.aclosing(records_between(reader, spans, patience_seconds=patience)) as records:
                 async for record in records:
                     event = decode(PAGES_SCORED, record.value, record.headers, timestamp(record.timestamp))
-                    yield f"{record.partition}/{record.offset}", _page_or_why(event)
+                    yield LineEvent(f"{record.partition}/{record.offset}", event)
                     partition = TopicPartition(record.topic, record.partition)
                     left[partition] = ends[partition] - record.offset - 1
-                    at(sum(left.values()))
+                    advance()
+
+    @contextlib.contextmanager
+    def _rows(self) -> Iterator[EveryRow | NewestRows]:
+        with written(self._options.output) as target:
+            rows = NewestRows(target) if self._options.newest else EveryRow(target)
+            yield rows
+            rows.finish()
+            self.count = rows.count
+
+    def _add(self, rows: EveryRow | NewestRows, found: LineEvent) -> bool:
+        """Writes a page, or reports what is not one; returns whether ``--max`` is reached."""
+        if isinstance(found.event, ScoredPage):
+            rows.add(found.event)
+        else:
+            self.refused += 1
+            if self.refused <= _SHOWN_REFUSALS:
+                tell("export", f"{found.place}: {found.problem}")
+        self._read += 1
+        return self._read == self._options.most
 
 
-async def _from_file(source: Path, export: Export) -> AsyncGenerator[Found, None]:
-    name, number = "standard input" if source == STANDARD_INPUT_PATH else str(source), 0
+def _events_of(source: Path, *, quiet: bool) -> Iterator[LineEvent]:
+    name = "standard input" if source == STANDARD_INPUT else str(source)
     try:
-        async for line in _lines_of(source, export):
-            number += 1
-            if line is None:
-                yield f"{name}:{number}", f"the line is longer than {LARGEST_LINE} bytes"
-            elif line.strip():
-                for value in _values(line):
-                    yield f"{name}:{number}", value
+        with open_lines("export", source, quiet=quiet) as lines:
+            yield from read_events(name, lines, PAGES_SCORED)
     except OSError as error:
         raise FileError(f"{name}: {error.strerror or error}") from None
-
-
-async def _lines_of(source: Path, export: Export) -> AsyncGenerator[bytes | None, None]:
-    """The lines of a file or of standard input; None for one that is too long."""
-    if source == STANDARD_INPUT_PATH:
-        async for line in read_lines(STANDARD_INPUT, LARGEST_LINE):
-            yield line
-        return
-    shown = source if _shows_progress(export.output) else None
-    with source.open("rb") as opened, with_progress(opened, shown) as watched:
-        for read in handler_trial.read_lines(watched):
-            yield None if isinstance(read, Dead) else read
-
-
-def _values(line: bytes) -> Iterator[ScoredPage | str]:
-    """The pages of a line, whichever of the forms it has."""
-    try:
-        document: Any = from_json(line)
-    except ValueError as error:
-        yield f"no JSON: {error}"
-        return
-    events = document.get("events", [document]) if isinstance(document, dict) else None
-    if not isinstance(events, list) or not events:
-        yield _FORMS
-        return
-    for event in events:
-        try:
-            yield ScoredPage.model_validate(event.get("value", event) if isinstance(event, dict) else event)
-        except ValidationError as error:
-            yield refusal(error).detail
-
-
-def _page_or_why(event: object) -> ScoredPage | str:
-    if isinstance(event, Dead):
-        return f"{event.reason}: {event.detail}"
-    return event if isinstance(event, ScoredPage) else _FORMS
-
-
-def _shows_progress(output: Path | None) -> bool:
-    """Only where it is seen, and not among the rows."""
-    return sys.stderr.isatty() and (output is not None or not sys.stdout.isatty())
-
-
-@contextlib.contextmanager
-def _progress(total: int, output: Path | None) -> Iterator[Callable[[int], None]]:
-    """Something to tell how many records are left."""
-    if not _shows_progress(output):
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"exporting {PAGES_SCORED.name}", total=total)
-        yield lambda left: progress.update(task, completed=total - left)

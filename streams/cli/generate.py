@@ -1,7 +1,7 @@
-"""``assay generate``: writes what derives from the topology, or tells what is not up to date, lost or incompatible.
+"""``assay generate``: writes the files that derive from the topology, or reports drift, lost files and incompatibility.
 
-A checkout's files are the same for everybody: they derive from its own ``config/`` and from nothing that somebody has
-set. Prometheus's files for the settings in force go to a folder of one's own.
+The files of a checkout depend only on its own ``config/``, not on the environment. Prometheus's files for the settings
+in force go to a folder that the user names.
 """
 
 from __future__ import annotations
@@ -41,32 +41,25 @@ def generate(
 ) -> int:
     """Write the files that derive from the topology."""
     if check and release:
-        raise typer.BadParameter("it writes, and --check does not", param_hint="'--release'")
+        raise typer.BadParameter("it cannot be used with --check", param_hint="'--release'")
     if prometheus is not None:
         if check or release:
-            raise typer.BadParameter("it stands alone, without --check and --release", param_hint="'--prometheus'")
-        return write_prometheus(load_settings(config), prometheus, as_json)
+            raise typer.BadParameter("it cannot be used with --check or --release", param_hint="'--prometheus'")
+        return write_prometheus(load_settings(config), prometheus, as_json=as_json)
     if config is not None:
-        raise typer.BadParameter("the checkout's files are of its own config/", param_hint="'--config'")
-    return run_generate(check, as_json, keep=release)
+        raise typer.BadParameter("the files of the checkout derive from its own config/", param_hint="'--config'")
+    return run_generate(check=check, as_json=as_json, keep=release)
 
 
-def run_generate(check: bool, as_json: bool, root: Path = CHECKOUT, keep: bool = False) -> int:
-    """Writes the generated files, or compares them with what stands there.
-
-    Args:
-        check: Compare only.
-        as_json: Print one JSON object instead of lines.
-        root: The checkout.
-        keep: Also keep today's schemas for ever, as those of the version in the package's metadata.
+def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: bool = False) -> int:
+    """Writes the generated files of a checkout, or with ``check`` compares them; ``keep`` also stores today's schemas.
 
     Returns:
-        0; 1 where ``check`` found a difference, where a file that is kept for ever is lost, where today's events break
-        readers of released ones, or where the configuration can't be used; 2 where there is no checkout to work on, and
-        where settings are in force that would not be in its files.
+        0; 1 if a check found a difference, a stored file is lost, today's events break readers of released ones, or the
+        configuration cannot be used; 2 without a checkout, and if settings are in force that its files would not have.
     """
     if not (root / "pyproject.toml").is_file():
-        print(f"assay generate works on a checkout of Assay, and {root} is none", file=sys.stderr)
+        print(f"assay generate works on a checkout of Assay, and {root} is not one", file=sys.stderr)
         return 2
     if passed_over := _set_elsewhere(root):
         print(
@@ -101,16 +94,11 @@ def run_generate(check: bool, as_json: bool, root: Path = CHECKOUT, keep: bool =
     return 1 if (check and found) or gone or broken else 0
 
 
-def write_prometheus(settings: Settings, folder: Path, as_json: bool) -> int:
+def write_prometheus(settings: Settings, folder: Path, *, as_json: bool) -> int:
     """Writes Prometheus's scrape configuration and rules for the settings in force; needs no checkout.
 
-    Args:
-        settings: Their section ``alerts`` has the thresholds, which have to go with how workers run.
-        folder: Made where it is not there.
-        as_json: Print one JSON object instead of lines.
-
     Returns:
-        0; 1 where the folder can't be written to, or where settings don't go together.
+        0; 1 if the folder cannot be written, or settings contradict each other.
     """
     written = []
     try:
@@ -133,7 +121,7 @@ def _refused(error: ValueError) -> int:
 
 
 def _set_elsewhere(root: Path) -> str:
-    """The variable that says something of alerts which the checkout's configuration does not; "" for none."""
+    """A variable whose alert settings the checkout's configuration does not have; "" if there is no such variable."""
     for name in sorted(os.environ):
         if name.upper().split("__")[0] == "ASSAY_ALERTS":
             return name

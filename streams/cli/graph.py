@@ -16,19 +16,11 @@ def graph(
     mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
 ) -> int:
     """Draw the topology."""
-    return run_graph(mermaid, as_json)
+    return run_graph(as_mermaid=mermaid, as_json=as_json)
 
 
-def run_graph(as_mermaid: bool, as_json: bool) -> int:
-    """Prints the topology.
-
-    Args:
-        as_mermaid: As a Mermaid flowchart.
-        as_json: As one JSON object with ``topics`` and ``handlers``; wins over ``as_mermaid``.
-
-    Returns:
-        0.
-    """
+def run_graph(*, as_mermaid: bool, as_json: bool) -> int:
+    """Prints the topology."""
     if as_json:
         print(json.dumps(_tables(), ensure_ascii=False))
     else:

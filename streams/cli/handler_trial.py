@@ -8,9 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
-from typing import IO, Any, TypeVar
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,10 +18,11 @@ from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.listings.listing import follow_listing
 from schemas.event import Event
 from schemas.needs import Ask, Need, SearchVectors
-from schemas.outcome import Dead, DeadReason, Drop, DropReason, Outcome, Retry
+from schemas.outcome import Dead, DeadReason, Outcome, Retry
 from schemas.pages import Body
 from schemas.relevance import SnippetFailure
 from schemas.replies import Reply, VectorsUnavailable
+from streams.cli.output import tell
 from streams.clock import SystemClock
 from streams.codec import MAX_DETAIL, decode, refusal
 from streams.index.settings import has_collection
@@ -30,60 +30,21 @@ from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.handler_runner import HandlerRunner, exhausted, retry_of
 from streams.ranking_model import make_ready
 from streams.settings import Settings
-from streams.topology import HANDLERS, TOPIC_BYTES, Handler, Topic, no_such, only_searches
+from streams.topology import HANDLERS, Handler, no_such, only_searches
 
 Step = Callable[[bytes], dict[str, Any] | Dead]
-"""A line to its answer."""
-_ANSWER = b'{"outcome":'
-"""How every answer of ``assay try`` begins."""
-
-
-def read_lines(source: IO[bytes]) -> Iterator[bytes | Dead]:
-    """Lines without their ends; a dead letter for one longer than any topic takes, which is never held as a whole."""
-    while line := source.readline(TOPIC_BYTES + 1):
-        if len(line) > TOPIC_BYTES and not line.endswith(b"\n"):
-            while line and not line.endswith(b"\n"):
-                line = source.readline(TOPIC_BYTES)
-            yield Dead(DeadReason.TOO_LARGE, f"the line is longer than {TOPIC_BYTES} bytes")
-        else:
-            yield line.rstrip(b"\r\n")
-
-
-def read_events(source: IO[bytes], topic: Topic) -> Iterator[bytes | Dead | Drop]:
-    """Lines as ``read_lines`` has them; where one is an answer of ``assay try``, its events of that topic.
-
-    So handlers can be tried one behind another in a pipe. An answer without such an event is nothing to do.
-    """
-    for line in read_lines(source):
-        events = None if isinstance(line, Dead) else _answered(line, topic)
-        if events is None:
-            yield line
-        else:
-            yield from events or (Drop(DropReason.NOTHING_TO_DO),)
-
-
-def _answered(line: bytes, topic: Topic) -> list[bytes] | None:
-    """The events of a topic in an answer of ``assay try``; None for a line that is none."""
-    if not line.startswith(_ANSWER):
-        return None
-    try:
-        answer = json.loads(line)
-        if not {"outcome", "reason", "events"} <= answer.keys() <= {"outcome", "reason", "detail", "events"}:
-            return None
-        return [json.dumps(event["value"]).encode() for event in answer["events"] if event["topic"] == topic.name]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
+"""Answers a line."""
 
 
 class HandlerTrial:
     """A handler under one configuration."""
 
     def __init__(self, handler: Handler, settings: Settings, runner: asyncio.Runner) -> None:
-        """Takes what the handler's run depends on.
+        """Prepares the handler.
 
         Raises:
-            SettingsError: Sections of the configuration that are right by themselves don't go together, or its trees
-                can't be asked.
+            SettingsError: Sections of the configuration that are valid by themselves contradict each other, or its
+                ranking trees cannot be used.
         """
         retry = retry_of(handler, settings.processing.retries)
         clock = SystemClock()
@@ -101,7 +62,7 @@ class HandlerTrial:
         return decode(self._handler.consumes, line, (), None)
 
     def decide(self, event: Event) -> Outcome:
-        """What the handler decides on an event, everything that it asks for answered."""
+        """The handler's decision on an event, after all its requests are answered."""
         outcome = self._runner.decide(event)
         if isinstance(outcome, Ask | Retry | Generator):
             tried = self._loop.run(self._runner.finish(event, outcome, record=None))
@@ -111,12 +72,12 @@ class HandlerTrial:
         return outcome
 
     def close(self) -> None:
-        """Closes what the handler's needs have opened."""
+        """Closes the services that the handler has used."""
         self._loop.run(self._services.aclose())
 
 
 class _LazyServices:
-    """The pipeline's world, made only when a handler asks: the HTTP client is not imported before."""
+    """The pipeline's services, imported and created when a handler first requests one."""
 
     def __init__(self, settings: Settings, reads_index: bool) -> None:
         self._settings = settings
@@ -130,11 +91,11 @@ class _LazyServices:
             from streams.services import LiveServices
             from streams.telemetry.setup import configure_logs
 
-            # Standard output is for answers alone; structlog writes there until it is told otherwise.
+            # structlog writes to standard output by default, which is for answers only.
             configure_logs(self._settings.logs.level, self._settings.logs.format)
             settings = self._settings
             if not self._reads_index:
-                # A trial changes no index: it has an empty one of its own, in memory, for as long as it runs.
+                # A trial changes no index: it uses an empty one in memory.
                 index = settings.index.model_copy(update={"url": "", "path": None})
                 settings = settings.model_copy(update={"index": index})
             self._live = LiveServices(settings, at_once=True)
@@ -142,14 +103,14 @@ class _LazyServices:
         return reply
 
     def _missing_index(self) -> str:
-        """Why no index can be read, found out without opening one, for that would make it; "" where there is one."""
+        """Why no index can be read; "" if there is one. Opening a missing index would create it."""
         index = self._settings.index
         if index.url or has_collection(index):
             return ""
         where = f"at {index.path.resolve()}" if index.path is not None else "in memory"
         return (
             f"there is no index {where}: name one with ASSAY_INDEX__PATH or ASSAY_INDEX__URL,"
-            " or give the request candidates of its own"
+            " or put candidates into the request"
         )
 
     async def aclose(self) -> None:
@@ -158,7 +119,7 @@ class _LazyServices:
 
 
 class ListingInput(BaseModel):
-    """What the step ``follow_listing`` reads."""
+    """The input of the step ``follow_listing``."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -169,7 +130,7 @@ class ListingInput(BaseModel):
 
 
 class SnippetInput(BaseModel):
-    """What the step ``extract_snippet`` reads: a source to be judged, or a crawled page."""
+    """The input of the step ``extract_snippet``: a source to be judged, or a crawled page."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -181,7 +142,7 @@ class SnippetInput(BaseModel):
     content: str | None = None
 
     def page(self) -> str | None:
-        """The HTML, where there is some."""
+        """The HTML; None if there is no HTML."""
         if self.html is None and self.html_base64 is not None:
             return page_bytes(self.html_base64, self.content_type).utf8.decode("utf-8", "replace")
         return self.html
@@ -233,18 +194,18 @@ def _step(kind: type[I], answer: Callable[[I], dict[str, Any]]) -> Step:
 
 
 STEPS: Mapping[str, Callable[[Settings], Step]] = {"follow_listing": _listing, "extract_snippet": _snippet}
-"""Pure steps that can be tried by themselves, each made under a configuration."""
+"""The pure steps that ``assay try`` can run, by name."""
 
 
 def unknown_handler(name: str) -> int:
-    """Prints the known names, and returns the exit status of wrong usage."""
+    """Prints the known names, and returns the exit status for wrong usage."""
     known = [*(handler.name for handler in HANDLERS), *STEPS]
-    print(f"assay try: {no_such('handler', name, known)}", file=sys.stderr)
+    tell("try", no_such("handler", name, known))
     return 2
 
 
 def dumped(value: Any) -> str:
-    """JSON that any output takes: characters that no encoding has are escaped."""
+    """JSON for any output: lone surrogates are escaped."""
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()

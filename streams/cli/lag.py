@@ -1,7 +1,6 @@
-"""``assay lag``: how far each handler's groups are behind, for people, for scripts, and for Prometheus.
+"""``assay lag``: prints how far the consumer groups are behind, checks limits, or serves the lag to Prometheus.
 
-In: the cluster. Out: a table, one line of JSON, an exit status that a script can test, or an address to be scraped. A
-worker only tells of the partitions that it holds, so a handler that is stopped is seen here and nowhere else.
+The figures come from the cluster, so they include handlers without a worker.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from streams.settings import Settings
 from streams.topology import HANDLERS, Handler, no_such
 
 _FEW = 0.25
-"""Share of the retention below which what is left of it is worth a colour."""
+"""The share of the retention below which the rest is red."""
 _NARROW = 80
 _WIDE = 108
-"""Columns from which on there is room for the topics."""
+"""The columns that a table with topics needs."""
 
 
 def lag(
@@ -47,7 +46,7 @@ def lag(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Tell how far each consumer group is behind, also one that is stopped."""
+    """Show how far each consumer group is behind, including stopped ones."""
     options = LagOptions(
         replays=replays,
         watch_seconds=every if watch else None,
@@ -61,16 +60,7 @@ def lag(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagOptions:
-    """What of the lag is told, and how.
-
-    Attributes:
-        replays: Also groups of replays.
-        watch_seconds: Tell again so often; None once.
-        max_records: More than that on any topic is too much; None never.
-        max_seconds: Older than that, beyond a retry topic's own delay, is too old; None never.
-        serve: ``[HOST:]PORT`` for Prometheus, instead of telling.
-        as_json: One line of JSON each time.
-    """
+    """The options; without ``watch_seconds`` the lag is printed once."""
 
     replays: bool = False
     watch_seconds: float | None = None
@@ -88,17 +78,7 @@ class _Told:
 
 
 def run_lag(names: Sequence[str], settings: Settings, options: LagOptions) -> int:
-    """Runs the command.
-
-    Args:
-        names: Which handlers; all where empty.
-        settings: The configuration; a Kafka is named in it.
-        options: What is told, and how.
-
-    Returns:
-        0; 1 where a limit is exceeded, and for trouble with Kafka; 2 for a handler or an address that is none; 130
-        after Ctrl-C.
-    """
+    """Runs the command for some handlers, or for all; 1 if a limit is exceeded, 2 for wrong usage."""
     known = {handler.name: handler for handler in HANDLERS}
     if unknown := [name for name in names if name not in known]:
         tell("lag", no_such("handler", unknown[0], known))
@@ -110,7 +90,7 @@ def run_lag(names: Sequence[str], settings: Settings, options: LagOptions) -> in
 
 
 def _serve(place: str, settings: Settings, handlers: Sequence[Handler]) -> int:
-    # What answers HTTP takes half a second to import, which telling doesn't need.
+    # The import of the HTTP server takes half a second.
     from streams.cli.lag_server import ServerAddressError, address_of, serve_lag
 
     try:
@@ -141,13 +121,13 @@ def _exceeded(groups: Sequence[GroupLag], options: LagOptions) -> list[str]:
     """A sentence for each limit that is exceeded."""
     found = []
     for lag in groups:
-        if lag.plan:  # a replay ends where its plan does, which may be far from its topic's end
+        if lag.plan:  # a replay ends at the end of its plan, which may be far before the end of its topic
             continue
         late = lag.seconds - lag.delay_seconds
         if options.max_records is not None and lag.records > options.max_records:
-            found.append(f"{lag.handler}: {lag.records:,} records wait on {lag.topic}, {options.max_records:,} may")
+            found.append(f"{lag.handler}: {lag.records:,} records wait on {lag.topic}, limit {options.max_records:,}")
         if options.max_seconds is not None and late > options.max_seconds:
-            found.append(f"{lag.handler}: {in_time(late)} behind on {lag.topic}, {in_time(options.max_seconds)} may be")
+            found.append(f"{lag.handler}: {in_time(late)} behind on {lag.topic}, limit {in_time(options.max_seconds)}")
     return found
 
 
@@ -177,16 +157,16 @@ def _show(told: _Told) -> None:
     console.print(table)
     for lag in told.groups:
         if lag.lost:
-            console.print(Text(f"{lag.handler}: retention took {lag.lost:,} records of {lag.topic} unread", "red"))
+            console.print(Text(f"{lag.handler}: retention deleted {lag.lost:,} unread records of {lag.topic}", "red"))
     if missing := sorted({lag.topic for lag in told.groups if not lag.exists}):
         named = missing[0] if len(missing) == 1 else f"{len(missing)} topics"
-        console.print(f"not made yet: {named}; `assay topics create` makes what is missing, and so does `assay run`")
+        console.print(f"missing: {named}; `assay topics create` creates missing topics, and so does `assay run`")
     for sentence in told.exceeded:
         console.print(Text(sentence, "red"))
 
 
 def _where(lag: GroupLag, wide: bool) -> str:
-    """What stands beside the handler's name, or below it where there is no room."""
+    """The text beside the handler's name, or below it on a narrow terminal."""
     if lag.delay_seconds:
         return (
             f"waits {in_time(lag.delay_seconds)} to be tried again" if wide else f"waits {in_time(lag.delay_seconds)}"

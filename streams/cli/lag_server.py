@@ -1,7 +1,7 @@
-"""``assay lag --serve``: what the cluster knows of all groups, as metrics for Prometheus.
+"""``assay lag --serve``: serves the lag of all groups to Prometheus at ``/metrics``, and ``/healthz``.
 
-In: handlers and an address. Out: ``/metrics``, read from the cluster when it is scraped, and ``/healthz``. Where the
-cluster can't be read ``/metrics`` answers 503, so that the target is down and nobody believes old figures.
+A scrape reads the cluster. If the cluster cannot be read, ``/metrics`` answers 503, so that the target is down instead
+of reporting old figures.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from streams.telemetry.metrics import Metrics
 from streams.topology import Handler
 
 _FRESH_SECONDS = 5.0
-"""A reading that several scrapers share."""
+"""Scrapes within so many seconds share a reading."""
 _PATIENCE_SECONDS = 9.0
 """Prometheus waits 10 s for an answer."""
 _HOST = "127.0.0.1"
@@ -34,7 +34,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 class ServerAddressError(Exception):
-    """Where to serve is no address, or can't be listened on; the message says what to do."""
+    """An address is wrong or cannot be listened on; the message says what to do."""
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -44,7 +44,7 @@ def address_of(text: str) -> tuple[str, int]:
     (('127.0.0.1', 9101), ('0.0.0.0', 9101), ('::1', 9101))
 
     Raises:
-        ServerAddressError: It is none.
+        ServerAddressError: The text is not an address.
     """
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdecimal() and int(port) < 65536):
@@ -53,7 +53,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 
 async def serve_lag(settings: Settings, handlers: Sequence[Handler], host: str, port: int) -> int:
-    """Serves until a signal comes.
+    """Serves until a signal.
 
     Raises:
         ServerAddressError: The address can't be listened on.
@@ -63,7 +63,7 @@ async def serve_lag(settings: Settings, handlers: Sequence[Handler], host: str, 
         async with HttpServer(
             LagExporter(settings, handlers, SystemClock()), HttpSettings(host=host, port=port)
         ) as http:
-            tell("lag", f"answers at http://{http.address}/metrics; Ctrl-C stops it")
+            tell("lag", f"serves http://{http.address}/metrics; Ctrl-C stops it")
             await stop.wait()
     except PortTakenError:
         raise ServerAddressError(f"cannot listen on {host}:{port}; name another place with --serve") from None
@@ -74,7 +74,7 @@ class LagExporter:
     """An ASGI application: ``/metrics`` and ``/healthz``."""
 
     def __init__(self, settings: Settings, handlers: Sequence[Handler], clock: Clock) -> None:
-        """Takes whose lag is told."""
+        """Takes the handlers whose lag is served."""
         self._settings = settings
         self._handlers = handlers
         self._clock = clock
@@ -93,7 +93,7 @@ class LagExporter:
                     self._read_at = self._clock.monotonic()
             status, body = self._answer
         else:
-            status, body = (200, b"ok\n") if scope["path"] == "/healthz" else (404, b"there is /metrics\n")
+            status, body = (200, b"ok\n") if scope["path"] == "/healthz" else (404, b"see /metrics\n")
         kind = CONTENT_TYPE_LATEST if scope["path"] == "/metrics" and status == 200 else "text/plain; charset=utf-8"
         headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -112,7 +112,7 @@ class LagExporter:
 
 
 def as_metrics(lags: Sequence[GroupLag], dead: Sequence[DeadLettersStanding]) -> bytes:
-    """The exposition: the metrics of groups and no others. Topics that are not made yet have no series."""
+    """The exposition of the metrics of groups only; missing topics have no series."""
     metrics = Metrics(CollectorRegistry())
     told = (
         metrics.group_lag_records,

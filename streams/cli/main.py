@@ -1,4 +1,4 @@
-"""Where ``assay`` begins: little is imported before a Ctrl-C is one that ends quietly."""
+"""The entry point of ``assay``; it imports little before it handles Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _INTERRUPTED = 130
 
 
 def main() -> None:
-    """Runs the command line; wrong usage exits 2 with one line that says what to do."""
+    """Runs the command line and exits."""
     sys.exit(_run(sys.argv[1:]))
 
 
 def _run(arguments: list[str]) -> int:
     try:
-        # Some 0.1 s, in which somebody may already have seen that it is the wrong command.
+        # The import takes about 0.1 s, in which the user may press Ctrl-C.
         with gc_paused():
             from streams.cli.commands import run_command_line
 

@@ -1,4 +1,4 @@
-"""Options that many commands have, and the settings that they ask for."""
+"""The options that several commands have, and the settings that a command loads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from streams.process import gc_paused
 
 if TYPE_CHECKING:
     from streams.settings import Settings
+
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 Config = Annotated[Path | None, typer.Option("--config", help="A YAML file whose keys override the shipped ones.")]
@@ -22,16 +25,20 @@ Since = Annotated[str | None, typer.Option("--since", help="Published on this da
 Until = Annotated[str | None, typer.Option("--until", help="Published on this day or earlier.")]
 
 
+def command_group(help_text: str, kind: type[TyperGroup] | None = None) -> typer.Typer:
+    """A group of commands, such as ``assay dlq``."""
+    return typer.Typer(
+        cls=kind, help=help_text, no_args_is_help=True, add_completion=False, context_settings=HELP_OPTIONS
+    )
+
+
 def load_settings(overlay: Path | None = None) -> Settings:
-    """The configuration in force, for a command that was called.
+    """The configuration in force, with the keys of the file of ``--config`` over it.
 
-    The sections are those of all handlers, so whoever only asks for help would wait for every one of them.
-
-    Args:
-        overlay: A YAML file whose keys win (``--config``).
+    Its sections are those of all handlers. The import is here so that ``--help`` does not wait for them.
 
     Raises:
-        SettingsError: With every wrong key on a line of its own, and what to do.
+        SettingsError: The message has a line for each wrong key, and what to do.
     """
     with gc_paused():
         from streams.settings import load_settings

@@ -1,10 +1,11 @@
-"""Tables, texts and amounts for people: no terminal width cuts them off, and no encoding stops them."""
+"""Prints tables, texts and amounts: a terminal's width cuts nothing off, and its encoding stops nothing."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,22 +14,29 @@ if TYPE_CHECKING:
 
 _LEAST_WIDTH = 120
 _NARROWEST = 24
-"""Columns below which words are broken everywhere."""
+"""Below so many columns, words would be broken everywhere."""
+
+
+def printable(text: str, most: int | None = None, *, keep: str = "") -> str:
+    """A text, or its first ``most`` characters, without control and format characters, which could steer a terminal.
+
+    >>> printable("a" + chr(27) + "[31mb" + chr(0x202E)), printable("abcd", 2)
+    ('a�[31mb�', 'ab…')
+    """
+    shown = "".join(sign if sign.isprintable() or sign in keep else "\ufffd" for sign in text[:most])
+    return shown + ("…" if most is not None and len(text) > most else "")
 
 
 def tell(command: str, message: str) -> None:
-    """One line on standard error."""
+    """Prints one line on standard error."""
     print(f"assay {command}: {message}", file=sys.stderr, flush=True)
 
 
 def table_console(narrowest: int = _LEAST_WIDTH) -> Console:
-    """Standard output for tables and lines.
-
-    A narrow terminal breaks long lines, for a figure that is cut off is a wrong one. A character that the output's
-    encoding does not have becomes a question mark.
+    """Standard output for tables and lines: long lines are wrapped, because a figure that is cut off is wrong.
 
     Args:
-        narrowest: The terminal's width from which on the caller's tables fit it; elsewhere there is room for all.
+        narrowest: The width in columns that the caller's tables need on a terminal; pipes have no limit.
     """
     from rich.console import Console
 
@@ -39,11 +47,7 @@ def table_console(narrowest: int = _LEAST_WIDTH) -> Console:
 
 
 def text_console() -> Console:
-    """Standard output for texts, which break where the reader's lines end.
-
-    Those end with the terminal, or where ``COLUMNS`` says so. Of a pipe's reader nothing is known without it: lines of
-    text stay whole there, and tables have room.
-    """
+    """Standard output for texts, wrapped at the width of the terminal or of ``COLUMNS``, if there is one."""
     from rich.console import Console
 
     _replace_what_can_not_be_written()
@@ -60,17 +64,34 @@ def _replace_what_can_not_be_written() -> None:
 
 
 def plain_table(apart: int = 2) -> Table:
-    """A table of columns alone, so many spaces apart."""
+    """A table without lines, whose columns are so many spaces apart."""
     from rich.table import Table
 
     return Table(box=None, pad_edge=False, header_style="dim", padding=(0, apart, 0, 0))
+
+
+def print_rows(columns: Iterable[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()) -> None:
+    """Prints rows as a table on a terminal, else with tabs between their cells; ``right`` aligns columns of numbers."""
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        for row in rows:
+            print("\t".join(row))
+        return
+    table = plain_table()
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
 
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
 def in_time(seconds: float | None) -> str:
-    """A length of time with about two digits; "-" for none.
+    """A duration with about two digits; "-" where None.
 
     >>> in_time(0.004), in_time(2.34), in_time(75), in_time(5400), in_time(604800), in_time(None)
     ('4 ms', '2.3 s', '75 s', '90 min', '7.0 d', '-')
@@ -86,7 +107,7 @@ def in_time(seconds: float | None) -> str:
 
 
 def in_rate(per_second: float | None) -> str:
-    """Records a second; "-" where it is not known yet.
+    """Records a second; "-" where None.
 
     >>> in_rate(0), in_rate(0.25), in_rate(12.34), in_rate(1234.5), in_rate(None)
     ('0', '0.25', '12.3', '1,234', '-')
@@ -99,7 +120,7 @@ def in_rate(per_second: float | None) -> str:
 
 
 def in_money(usd: float | None) -> str:
-    """US dollars, with as many places as a small sum needs; "-" where none is known.
+    """US dollars, with as many places as a small sum needs; "-" where None.
 
     >>> in_money(0), in_money(0.00042), in_money(3.5), in_money(None)
     ('0', '$0.00042', '$3.50', '-')

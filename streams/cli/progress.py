@@ -1,71 +1,121 @@
-"""Progress of a command through offsets or a file: a bar on a terminal, a line every few seconds elsewhere."""
+"""The progress of a command: a bar on a terminal, else a line on standard error every few seconds."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import BinaryIO
+from collections import deque
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
-from streams.cli.output import tell
+from streams.cli.output import in_rate, in_time, tell
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _LINE_SECONDS = 5.0
+_DRAW_SECONDS = 0.1
+_SPEED_SECONDS = 15.0
+"""The rate and the time left follow from the last so many seconds."""
 
 
-@contextmanager
-def offsets_progress(command: str, doing: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Something to call with how many more records have been passed.
+class ProgressLine:
+    """Shows how far a command is while the block runs: ``with ProgressLine(…) as advance: … advance()``."""
 
-    Args:
-        command: Whose lines they are, such as "replay".
-        doing: What is done, such as "estimating".
-        total: Offsets in all; records are a little fewer, for markers of transactions stand among them.
-    """
-    if not sys.stderr.isatty():
-        yield _Lines(command, doing, total).advance
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    def __init__(
+        self,
+        command: str,
+        doing: str,
+        total: int | None = None,
+        *,
+        unit: str = "records",
+        at: Callable[[], int] | None = None,
+        quiet: bool = False,
+        monotonic: Callable[[], float] | None = None,
+    ) -> None:
+        """Shows nothing yet.
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(doing, total=total or None)
-        yield lambda count: progress.advance(task, count)
-
-
-class _Lines:
-    """A line on standard error every few seconds."""
-
-    def __init__(self, command: str, doing: str, total: int) -> None:
+        Args:
+            command: The command, for the lines.
+            doing: What it does, such as "estimating".
+            total: The end, in units or, with ``at``, in bytes; None or 0 if it is unknown.
+            unit: What is counted.
+            at: The position in bytes; None if the total is a number of units.
+            quiet: Show nothing.
+            monotonic: The clock; that of the system where None.
+        """
         self._command = command
         self._doing = doing
         self._total = total
-        self._done = 0
-        self._next = time.monotonic() + _LINE_SECONDS
+        self._unit = unit
+        self._at = at
+        self._quiet = quiet
+        self._monotonic = monotonic or time.monotonic
+        self._count = 0
+        self._notes: Sequence[str] = ()
+        self._bar: Progress | None = None
+        now = self._monotonic()
+        self._seen = deque([(now, 0, at() if at else 0)])
+        self._next = now + _LINE_SECONDS
 
-    def advance(self, count: int) -> None:
-        self._done += count
-        if (now := time.monotonic()) >= self._next:
+    def __enter__(self) -> Self:
+        """Shows the bar if there is a terminal."""
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.add_task(self._doing, total=self._total or None, told="")
+            self._bar.start()
+            self._next = 0.0
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Removes the bar."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, count: int = 1) -> None:
+        """Counts so many more units."""
+        self._count += count
+        self._show()
+
+    def set(self, doing: str, count: int, total: int, notes: Sequence[str] = ()) -> None:
+        """Replaces everything that is shown; the rate starts anew if the command does something else than before."""
+        if doing != self._doing:
+            self._doing = doing
+            self._seen = deque([(self._monotonic(), count, count)])
+        self._count, self._total, self._notes = count, total, notes
+        self._show()
+
+    def _show(self) -> None:
+        now = self._monotonic()
+        if self._quiet or now < self._next:
+            return
+        at = self._at() if self._at else self._count
+        self._seen.append((now, self._count, at))
+        while len(self._seen) > 2 and self._seen[1][0] <= now - _SPEED_SECONDS:
+            self._seen.popleft()
+        if self._bar is None:
             self._next = now + _LINE_SECONDS
-            tell(self._command, f"{self._doing}: {self._done:,} of {self._total:,} records")
+            tell(self._command, f"{self._doing}: {self._told(at)}")
+        else:
+            self._next = now + _DRAW_SECONDS
+            told, total = self._told(at), self._total or None
+            self._bar.update(self._bar.task_ids[0], description=self._doing, total=total, completed=at, told=told)
 
-
-@contextmanager
-def with_progress(source: BinaryIO, file: Path | None) -> Iterator[BinaryIO]:
-    """The source, with a bar on standard error while it is read; none where that is no terminal or the end is unknown.
-
-    Args:
-        source: Open for reading.
-        file: What it was opened from; None for standard input.
-    """
-    if file is None or not file.is_file() or not sys.stderr.isatty():
-        yield source
-        return
-    from rich.console import Console
-    from rich.progress import wrap_file
-
-    total, console = file.stat().st_size, Console(stderr=True)
-    with wrap_file(source, total, description=file.name, console=console, transient=True) as watched:
-        yield watched
+    def _told(self, at: int) -> str:
+        """The count, the rate, the share, the time left and the notes."""
+        (began, count_before, at_before), (now, *_) = self._seen[0], self._seen[-1]
+        seconds = max(now - began, 1e-9)
+        of_total = f" of {self._total:,}" if self._total and self._at is None else ""
+        parts = [f"{self._count:,}{of_total} {self._unit}", f"{in_rate((self._count - count_before) / seconds)}/s"]
+        if self._total:
+            parts.append(f"{min(100, 100 * at // self._total)} %")
+            if at > at_before:
+                parts.append(f"{in_time(max(0, self._total - at) * seconds / (at - at_before))} left")
+        return ", ".join([*parts, *self._notes])

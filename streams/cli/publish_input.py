@@ -1,4 +1,4 @@
-"""What ``assay publish`` was given: its entries as records, and what becomes of those that are none."""
+"""Reads the sources of ``assay publish``: makes their entries records, and reports and keeps refused entries."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from streams.cli.output import tell
-from streams.cli.publish_progress import publish_progress
+from streams.cli.progress import ProgressLine
 from streams.codec import OutputRecord
 from streams.publish.entries import Entry, Refused, SourceError
 from streams.publish.sources import STANDARD_INPUT_PATH, Format
@@ -21,21 +21,22 @@ from streams.topology import Topic
 
 SHOWN_REFUSALS = 20
 _REFUSAL = b'{"place": "'
-"""How every line of a file of refused entries begins."""
+"""The beginning of every line of a file of refused entries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """What is asked for.
+    """What is published, and how.
 
     Attributes:
-        topic: Where the records go.
-        paths: What is read; ``-`` is standard input.
-        run: Identity of the backfill; None for live traffic.
-        stated: How lines are written; None: as a file's name says.
-        refused: A file in which all that is refused is kept.
-        rate: Records a second at most.
-        config: The file that the settings were read from; None for the shipped ones.
+        paths: Files and folders; ``-`` is standard input.
+        run: The id of the backfill; None for live traffic.
+        resume: The run must exist.
+        stated: The format of lines; None derives it from the file's name.
+        refused: A file for the refused entries, one JSON object a line.
+        rate: Maximum records a second.
+        config: The file of ``--config``, for the command that resumes the run.
+        mode: "check" only validates; "estimate" also estimates the work of the handlers.
     """
 
     topic: Topic
@@ -45,10 +46,13 @@ class Publication:
     refused: Path | None = None
     rate: float | None = None
     config: Path | None = None
+    resume: bool = False
+    mode: Literal["send", "check", "estimate"] = "send"
+    as_json: bool = False
 
 
 class Input:
-    """The entries of a publication in order. What is refused is counted and kept, and the first of it told.
+    """The entries of a publication in order; counts and keeps the refused ones, and reports the first of them.
 
     Attributes:
         refused: Entries of this call that were refused.
@@ -64,15 +68,19 @@ class Input:
         self._entries = self.walk.entries()
         self._file: BinaryIO | None = None
 
+    def progress(self, doing: str) -> ProgressLine:
+        """Counts records, and takes the share and the time left from the bytes that were read."""
+        return ProgressLine("publish", doing, self.walk.total, at=lambda: self.walk.done)
+
     async def resume(self, position: Position) -> int:
-        """Goes to where a run had been. Returns its entries up to there; raises as ``Walk.pass_over``."""
-        with publish_progress("finding the place", self.walk) as advance:
+        """Skips to the position of a run; returns its entries up to there. Raises as ``Walk.pass_over``."""
+        with self.progress("finding the place") as advance:
             passed = await self.walk.pass_over(self._entries, position, advance)
         self.kept = position.kept
         return passed
 
     async def records(self) -> AsyncIterator[OutputRecord | None]:
-        """The record of each entry; None for one that is none. What was refused is in its file by then.
+        """The record of each entry; None for a refused entry, which is in the file of refused entries by then.
 
         Raises:
             SourceError: With what to do.
@@ -80,14 +88,14 @@ class Input:
         self._open()
         try:
             async for entry in self._entries:
-                await asyncio.sleep(0)  # lets Ctrl-C in, also where nothing else is waited for
+                await asyncio.sleep(0)  # lets Ctrl-C in, also if nothing else is awaited
                 yield self._record(entry)
         finally:
             if self._file is not None:
                 self._file.close()
 
     def tell_rest(self) -> None:
-        """Says how many more were refused than were told."""
+        """Reports how many more entries were refused than were reported one by one."""
         if self.refused > SHOWN_REFUSALS:
             where = "" if self.asked.refused else "; --refused FILE keeps them all"
             tell("publish", f"and {self.refused - SHOWN_REFUSALS} more refused{where}")
@@ -104,7 +112,7 @@ class Input:
         return None
 
     def _open(self) -> None:
-        """Opens the file of refused entries where the position knows it to end; what stands behind is written again."""
+        """Opens the file of refused entries, and cuts off what the run wrote to it after the position."""
         if self.asked.refused is None:
             return
         descriptor = os.open(self.asked.refused, os.O_WRONLY | os.O_CREAT, 0o644)
@@ -115,22 +123,22 @@ class Input:
 
 
 def refusals_problem(asked: Publication) -> str | None:
-    """Why the file of refused entries can't be written: it would end what is to be published, or what somebody keeps.
+    """Why the file of refused entries cannot be used: it would overwrite a source, or a file of the user.
 
     Raises:
-        SourceError: It can't be looked at.
+        SourceError: The file cannot be read.
     """
     file = asked.refused
     if file is None:
         return None
     try:
         if any(_is_or_holds(path, file) for path in asked.paths if path != STANDARD_INPUT_PATH):
-            return f"--refused {file} would write over what is to be published, or among it; name a file elsewhere"
+            return f"--refused {file} is one of the sources, or in one; name a file elsewhere"
         if file.is_dir():
             return f"--refused {file} is a folder; name a file in it"
-        # By its contents: a hard link into a folder that is published has a name elsewhere.
+        # Its name is no proof: the file may be a hard link to a source.
         if file.is_file() and file.stat().st_size and not _has_refusals(file):
-            return f"--refused {file} has something else in it than what was refused; name a new file"
+            return f"--refused {file} contains something other than refused entries; name a new file"
     except OSError as error:
         raise SourceError(f"--refused {file}: {error.strerror}") from None
     return None
@@ -146,7 +154,7 @@ def _is_or_holds(path: Path, file: Path) -> bool:
 
 def _has_refusals(file: Path) -> bool:
     with file.open("rb") as lines:
-        # A run that was killed may have left less than that.
+        # A run that was killed may have written a part of a line.
         return _REFUSAL.startswith(lines.read(len(_REFUSAL)))
 
 

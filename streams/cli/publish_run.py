@@ -18,7 +18,6 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from streams.cli.output import tell
 from streams.cli.publish_input import Input, Publication
-from streams.cli.publish_progress import publish_progress
 from streams.codec import OutputRecord
 from streams.kafka.topics import create_topics
 from streams.kafka.transactions import stop_producer
@@ -29,33 +28,26 @@ from streams.settings import Settings
 
 
 class Backfill:
-    """A run, from finding its place to saying how it ended."""
+    """Starts or resumes a run, and summarizes it."""
 
-    def __init__(self, asked: Publication, run: str, settings: Settings, as_json: bool) -> None:
-        """Takes what to publish and the run's id; nothing is opened yet."""
+    def __init__(self, asked: Publication, run: str, settings: Settings) -> None:
+        """Opens nothing yet."""
         self._source = Input(asked)
         self._asked = asked
         self._run = run
         self._settings = settings
-        self._as_json = as_json
         self._log = RunLog(settings, asked.topic, run)
 
-    async def go(self, resume: bool) -> int:
-        """Publishes what the run has not published yet.
-
-        Args:
-            resume: The run must have been begun.
-
-        Returns:
-            As ``streams.cli.publish.run_publish``.
+    async def go(self) -> int:
+        """Publishes what the run has not published yet; returns as ``streams.cli.publish.run_publish``.
 
         Raises:
-            KafkaError, TimeoutError: Kafka did not take it; the command that goes on was told.
+            KafkaError, TimeoutError: Kafka failed; the command that resumes the run was printed.
         """
         topic = self._asked.topic.name
         if self._settings.kafka.create_topics:
             await create_topics(self._settings.kafka)
-        if resume and await self._log.read() is None:
+        if self._asked.resume and await self._log.read() is None:
             tell(
                 "publish",
                 f"Kafka knows no run {self._run!r} for {topic}; begin it with --run-id {self._run} (a run that has not "
@@ -82,21 +74,21 @@ class Backfill:
         if position is None:
             return 0
         entries = await self._source.resume(position)
-        tell("publish", f"run {self._run} goes on: {position.published} published, {position.refused} refused before")
+        tell("publish", f"resuming run {self._run}: {position.published} published, {position.refused} refused before")
         return entries
 
     async def _send(self, before: Position, entries: int, began: float) -> int:
         source, status = self._source, 0
         sending = RunSending(self._log, before, entries, self._settings.pipeline)
         try:
-            with publish_progress(f"publishing to {self._asked.topic.name}", source.walk) as advance:
+            with source.progress(f"publishing to {self._asked.topic.name}") as advance:
                 await self._pass_on(before, sending, advance)
         except SourceError as error:
             tell("publish", str(error))
             status = 2
         except asyncio.CancelledError:
             await sending.stop()
-            tell("publish", f"stopped; to go on: {self._command()}")
+            tell("publish", f"stopped; to resume: {self._command()}")
             raise
         except (KafkaError, RunTakenError, TimeoutError) as error:
             sending.failure = sending.failure or error
@@ -108,7 +100,7 @@ class Backfill:
             self._tell_taken()
             return 1
         if sending.failure is not None:
-            tell("publish", f"to go on later: {self._command()}")
+            tell("publish", f"to resume later: {self._command()}")
             raise sending.failure
         return status or (1 if sending.committed.refused else 0)
 
@@ -130,7 +122,7 @@ class Backfill:
 
     def _summarize(self, before: Position, after: Position, seconds: float) -> None:
         published, refused = after.published - before.published, after.refused - before.refused
-        if self._as_json:
+        if self._asked.as_json:
             told = {"published": published, "refused": refused, "seconds": round(seconds, 3)}
             run = {"run": self._run, "run_published": after.published, "run_refused": after.refused}
             print(json.dumps(told | run))
@@ -142,7 +134,7 @@ class Backfill:
         tell("publish", f"another copy of run {self._run} has taken over, so this one ends")
 
     def _command(self) -> str:
-        """What goes on with the run."""
+        """The command that resumes the run."""
         asked = self._asked
         rate = None if asked.rate is None else f"{asked.rate:g}"
         options = {"--format": asked.stated, "--rate": rate, "--refused": asked.refused, "--config": asked.config}
@@ -162,13 +154,13 @@ _IN_FLIGHT = 200
 
 
 class Sending:
-    """Sends with a bounded number of records under way, and counts those that the cluster has acknowledged.
+    """Sends with a bounded number of records in flight, and counts the acknowledged ones.
 
-    An idempotent producer tries for ever; here it is given up when nothing is acknowledged for ``patience`` seconds.
+    An idempotent producer retries for ever; this one fails if nothing is acknowledged for ``patience`` seconds.
     """
 
     def __init__(self, producer: AIOKafkaProducer, prefix: str, patience: float) -> None:
-        """Takes a producer that is started, and what stands before topics."""
+        """Takes a started producer and the topic prefix."""
         self._producer = producer
         self._prefix = prefix
         self._patience = patience
@@ -178,7 +170,7 @@ class Sending:
         self.failure: BaseException | None = None
 
     async def send(self, record: OutputRecord) -> None:
-        """Sends a record once there is room; raises where an earlier one failed."""
+        """Sends a record once there is room; raises if an earlier one failed."""
         name, headers = self._prefix + record.topic, list(record.headers)
         try:
             async with asyncio.timeout(self._patience):
@@ -192,7 +184,7 @@ class Sending:
         future.add_done_callback(self._answered)
 
     async def stop(self) -> None:
-        """Waits for what is under way, as long as some of it is acknowledged, and closes the producer."""
+        """Waits for records in flight while some of them are acknowledged, and closes the producer."""
         before = -1
         while self.failure is None and before < self.acknowledged:
             before = self.acknowledged

@@ -1,4 +1,4 @@
-"""``assay query``: a query put to the index, or to candidates from a file, and why each result is where it is.
+"""``assay query``: ranks the index, or candidates from a file, for a query, and explains each result.
 
 Examples:
     assay query "carbon tax" --tier A --since 2025-01-01
@@ -14,7 +14,6 @@ import json
 import math
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +27,10 @@ from rich.console import Console
 from handlers.reasoning.context import order_sources, role_messages
 from schemas.queries import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingRequested
 from schemas.ranking import RankingCompleted
+from streams.cli.event_lines import values_in
 from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
-from streams.cli.query_screen import print_results, printable
+from streams.cli.output import printable, tell
+from streams.cli.query_screen import print_results
 from streams.codec import refusal
 from streams.publish.entries import UNREADABLE, explain, opened
 from streams.query.access import NoQueriesError, open_queries
@@ -40,12 +41,13 @@ from streams.telemetry.setup import configure_logs
 from streams.topology import TOPIC_BYTES
 
 Role = Literal["analyst", "critic", "writer"]
+_LINES = "\n"
 _LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1
-"""Bytes of standard input: more are no query that is answered."""
+"""Bytes of standard input; a longer query is refused."""
 
 
 _STAGES = ("bm25", "ranking", "trees", "mmr", "reasoning")
-"""Those that a query can do without."""
+"""The stages that ``--without`` can leave out."""
 
 
 def query(
@@ -65,23 +67,23 @@ def query(
     ] = None,
     no_model: Annotated[bool, typer.Option("--no-model", help="Ask the offline judge instead of a model.")] = False,
     context: Annotated[bool, typer.Option("--context", help="Print the context that a model would get.")] = False,
-    prompt: Annotated[
-        Literal["analyst", "critic", "writer"] | None, typer.Option(help="A role's whole prompt, rendered.")
-    ] = None,
-    app: Annotated[str, typer.Option(metavar="URL", help="URL of the application to ask; detected by default.")] = "",
+    prompt: Annotated[Role | None, typer.Option(help="Print the prompt of this role.")] = None,
+    app: Annotated[str, typer.Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Search the index and say why each result is where it is.
+    """Search the index and explain the rank of each result.
 
     assay query "carbon tax 2025" --tier A --since 2025-01-01
     """
     if context and prompt:
-        raise typer.BadParameter("it stands alone, without --context", param_hint="'--prompt'")
+        raise typer.BadParameter("it cannot be used with --context", param_hint="'--prompt'")
     if app and (without or no_model):
         raise typer.BadParameter("that application's configuration decides; leave it out", param_hint="'--without'")
     if unknown := set(without or ()) - set(_STAGES):
-        raise typer.BadParameter(f"{min(unknown)!r} is none of {', '.join(_STAGES)}", param_hint="'--without'")
+        raise typer.BadParameter(
+            f"{min(unknown)!r} is not a stage; there are {', '.join(_STAGES)}", param_hint="'--without'"
+        )
     options = QueryOptions(
         text=text,
         limit=limit,
@@ -103,7 +105,7 @@ def query(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryOptions:
-    """What is asked, of whom, and what of the answer is shown."""
+    """The query, where it goes, and what is printed; also of ``assay answer``."""
 
     text: str
     limit: int | None = None
@@ -122,30 +124,22 @@ class QueryOptions:
 
 
 def run_query(settings: Settings, options: QueryOptions) -> int:
-    """Asks and shows.
-
-    Args:
-        settings: The configuration.
-        options: What, of whom, and how.
-
-    Returns:
-        0, also where nothing was found; 1 where nobody could answer; 2 for a request that can't be meant.
-    """
-    # Whoever reads the answer does not want the log beside it, unless he asked for it.
+    """Runs a query and prints the results; 1 if no index or model answered, 2 for a wrong request."""
+    # The log would be among the results, so it shows errors only unless the level is set.
     level = settings.logs.level if "level" in settings.logs.model_fields_set else "error"
     configure_logs(level, settings.logs.format)
     request = request_of(options)
     if isinstance(request, str):
-        return _tell(request, 2)
+        return failed("query", request, 2)
     settings = switched(settings, options)
     began = time.monotonic()
     try:
         with _waiting(options.as_json):
             answer, place = asyncio.run(_ask(settings, options, request))
     except NoQueriesError as error:
-        return _tell(str(error), 1)
+        return failed("query", str(error), 1)
     if isinstance(answer, Refusal):
-        return _tell(in_words(answer), 2 if answer.reason == "invalid" else 1)
+        return failed("query", in_words(answer), 2 if answer.reason == "invalid" else 1)
     _show(answer, settings, options, time.monotonic() - began, place)
     return 0
 
@@ -153,7 +147,7 @@ def run_query(settings: Settings, options: QueryOptions) -> int:
 async def _ask(
     settings: Settings, options: QueryOptions, request: RankingRequested
 ) -> tuple[RankingCompleted | Refusal, str]:
-    """The answer, and who gave it; "" for this process."""
+    """The answer, and the application that gave it; "" for this process."""
     given = request.candidates is not None
     async with open_queries(settings, app=options.app, own_candidates=given) as queries:
         place = queries.url if isinstance(queries, RemoteQueries) else ""
@@ -164,7 +158,7 @@ async def _ask(
 
 
 def in_words(refusal: Refusal) -> str:
-    """Why there is no answer, when it may be asked for again, and how to do without a model where none can be asked.
+    """Why there is no answer, when to try again, and how to query without the model that did not answer.
 
     >>> in_words(Refusal("busy", "8 queries are under way already", 0.2))
     '8 queries are under way already (again in 1 s)'
@@ -174,7 +168,7 @@ def in_words(refusal: Refusal) -> str:
 
 
 def request_of(options: QueryOptions) -> RankingRequested | str:
-    """The request, or what is wrong with it or with whom it is for."""
+    """The request, or what is wrong with the options."""
     if options.app and (problem := check_address(options.app)):
         return f"--app: {problem}"
     text, problem = _asked(options.text)
@@ -206,27 +200,24 @@ def request_of(options: QueryOptions) -> RankingRequested | str:
 
 
 def _asked(text: str) -> tuple[str, str]:
-    """What is asked, and what is wrong with it."""
-    # Bytes of the command line that are no text come as surrogates.
+    """The query, and what is wrong with it."""
+    # Bytes of the command line that are not UTF-8 come as surrogates.
     raw = sys.stdin.buffer.read(_LONGEST_INPUT) if text == "-" else text.encode("utf-8", "surrogateescape")
     try:
         text = raw.decode("utf-8").strip()
     except UnicodeDecodeError as error:
         if len(raw) < _LONGEST_INPUT or error.reason != "unexpected end of data":
-            return "", "the query is no text in UTF-8; `iconv -t UTF-8` makes it of text in another encoding"
+            return "", "the query is not UTF-8; convert it with `iconv -t UTF-8`"
         text = raw.decode("utf-8", "ignore")
     if not text:
-        return "", "the query is empty: say what is looked for"
+        return "", "query must not be empty"
     if len(text) > MAX_QUERY_CHARACTERS:
         return "", f"the query is longer than {MAX_QUERY_CHARACTERS} characters; ask for less at once"
     return text, ""
 
 
 def _candidates(path: Path) -> list[tuple[int, Any]] | str:
-    """Candidates of a file: a JSON array, or one a line; answers of ``assay try`` give their events.
-
-    Each comes with its line, 0 in an array.
-    """
+    """The candidates of a file with their line numbers, 0 in a JSON array; or what is wrong with the file."""
     try:
         with opened(path) as source:
             content = source.read(TOPIC_BYTES + 1)
@@ -241,7 +232,7 @@ def _candidates(path: Path) -> list[tuple[int, Any]] | str:
             found = [(0, candidate) for candidate in json.loads(content)]
         else:
             for number, line in enumerate(content.splitlines(), 1):
-                found += [(number, value) for value in _of_line(json.loads(line))] if line.strip() else []
+                found += [(number, json.loads(value)) for value, _ in values_in(line)] if line.strip() else []
     except (ValueError, RecursionError):
         where = f", line {number}" if number else ""
         return f'{path}{where}: not JSON; one candidate a line is needed, {{"url": …, "title": …, "content": …}}'
@@ -250,14 +241,8 @@ def _candidates(path: Path) -> list[tuple[int, Any]] | str:
     return found
 
 
-def _of_line(value: Any) -> list[Any]:
-    if isinstance(value, Mapping) and isinstance(value.get("events"), list) and "outcome" in value:
-        return [event["value"] for event in value["events"] if isinstance(event, Mapping) and "value" in event]
-    return [value]
-
-
 def switched(settings: Settings, options: QueryOptions) -> Settings:
-    """The settings with the stages left out that are not wanted (R-257)."""
+    """The settings without the stages of ``--without`` (R-257)."""
     ranking, reasoning = settings.ranking, settings.reasoning
     off: dict[str, Any] = {}
     for stage, section in (("bm25", "bm25"), ("ranking", "model_ranking"), ("mmr", "mmr")):
@@ -281,22 +266,23 @@ def _show(answer: RankingCompleted, settings: Settings, options: QueryOptions, s
         if options.as_json:
             print(json.dumps([{"role": one.role, "content": one.content} for one in messages], ensure_ascii=False))
         else:
-            print("\n\n".join(f"--- {one.role} ---\n{printable(one.content)}" for one in messages))
+            print("\n\n".join(f"--- {one.role} ---\n{printable(one.content, keep=_LINES)}" for one in messages))
     elif options.as_json:
         print(answer.to_json().decode())
     elif options.context:
-        print(printable(answer.context))
+        print(printable(answer.context, keep=_LINES))
     else:
         print_results(answer, seconds, place)
 
 
 def _waiting(as_json: bool) -> Any:
-    """Shows on a terminal that something is going on."""
+    """Shows on a terminal that the query is under way."""
     if as_json or not sys.stderr.isatty():
         return nullcontext()
     return Console(stderr=True).status("asking …")
 
 
-def _tell(problem: str, status: int) -> int:
-    print(f"assay query: {' '.join(printable(problem).split())}", file=sys.stderr)
+def failed(command: str, problem: str, status: int) -> int:
+    """Prints why there is no answer, on one line, and returns the status."""
+    tell(command, " ".join(printable(problem, keep=_LINES).split()))
     return status

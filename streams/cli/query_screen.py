@@ -1,7 +1,6 @@
-"""A query's answer for people: what it was taken for, what was done, and each result with its label and the reasons.
+"""Prints the answer to a query: its intent, the stages, and each result with its label and the reasons.
 
-It is as wide as the reader's lines. What pages say of themselves is shown without anything that would move a cursor or
-turn a line.
+It is as wide as the terminal. Texts of pages are printed without control characters.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from rich.text import Text
 
 from handlers.html.links import host_of
 from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutcome
-from streams.cli.output import text_console
+from streams.cli.output import printable, text_console
 
 LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
 _SHOWN_CHARACTERS = 300
@@ -20,13 +19,7 @@ _SHOWN_CHARACTERS = 300
 
 
 def print_results(answer: RankingCompleted, seconds: float, place: str) -> None:
-    """Prints an answer.
-
-    Args:
-        answer: The event.
-        seconds: How long it took.
-        place: The application that answered; "" for this process.
-    """
+    """Prints an answer, and the application that gave it; ``place`` is "" for this process."""
     console = text_console()
     console.print(_head(answer))
     if answer.results:
@@ -42,15 +35,6 @@ def print_results(answer: RankingCompleted, seconds: float, place: str) -> None:
         _advise(console, answer)
     console.print()
     console.print(Text(_summary(answer, seconds, place)))
-
-
-def printable(text: str) -> str:
-    """Text without control and format characters, lines left as they are.
-
-    >>> printable("a" + chr(27) + "[31mb" + chr(0x202E))
-    'a�[31mb�'
-    """
-    return "".join(sign if sign.isprintable() or sign == "\n" else "\ufffd" for sign in text)
 
 
 def _table(results: tuple[RankedResult, ...]) -> Table:
@@ -80,7 +64,7 @@ def _result(result: RankedResult) -> Text:
 
 
 def _head(answer: RankingCompleted) -> Table:
-    """The intent, and the stages: those that ran, in order, and then what each did, or why it did not."""
+    """The intent, the stages that ran, and the notes of the stages."""
     table = Table.grid(padding=(0, 3, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(ratio=1)
@@ -98,7 +82,7 @@ def _head(answer: RankingCompleted) -> Table:
 
 
 def _advise(console: Console, answer: RankingCompleted) -> None:
-    """What to do about no results."""
+    """Prints what to do if there are no results."""
     retrieved = [note for note in answer.notes if note.stage is StageName.RETRIEVAL]
     searched = any(note.outcome is StageOutcome.RAN for note in retrieved)
     console.print()
@@ -121,7 +105,7 @@ def _summary(answer: RankingCompleted, seconds: float, place: str) -> str:
         who = "the offline judge" if call.judged_by == "offline" else printable(call.model)
         cost = "cost unknown" if call.cost_usd is None else f"${call.cost_usd:.4f}"
         if any(note.stage is StageName.RANKING and note.outcome is StageOutcome.FAILED for note in answer.notes):
-            parts.append(f"{who} failed, the order before it stands, {cost}")
+            parts.append(f"{who} failed and changed no order, {cost}")
         else:
             parts.append(f"judged by {who}, {cost}" + (", from the journal" if call.cached else ""))
     else:
@@ -130,5 +114,5 @@ def _summary(answer: RankingCompleted, seconds: float, place: str) -> str:
 
 
 def _cut(text: str) -> str:
-    text = " ".join(printable(text).split())
+    text = " ".join(printable(text, keep="\n").split())
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"

@@ -1,4 +1,4 @@
-"""``assay replay``: the options of all its commands, and list, show, cancel and drop. ``replay_run`` has the others."""
+"""``assay replay``: its commands; ``replay_run`` carries plans out, ``replay_reports`` previews them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import in_money, plain_table, tell
-from streams.cli.replay_run import held_topics, own_topics, refused
+from streams.cli.options import AsJson, Config, command_group, load_settings
+from streams.cli.output import in_money, print_rows, tell
+from streams.cli.replay_run import held_topics, own_topics, preview, refused, run_promote, run_replay, run_resume
 from streams.clock import SystemClock
-from streams.replay.admin import PlanStatus, accounts, cancel, drop, known
-from streams.replay.ledger import Ledger, NoLedgerError
+from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest
-from streams.replay.ranges import count
+from streams.replay.plan_store import NoPlanTopicError, PlanStore
+from streams.replay.ranges import bounds_of, count
+from streams.replay.transitions import existing
 from streams.settings import Settings
 
 _RUN = "run"
@@ -40,22 +40,19 @@ class _HandlersFirst(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-replay = typer.Typer(
-    cls=_HandlersFirst,
-    help="Handle a part of a topic once more: `assay replay HANDLER…`.\n\nIts options are those of `assay replay run`.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings={"help_option_names": list(_HELP)},
+replay = command_group(
+    "Process a part of a topic again: `assay replay HANDLER…`.\n\nIts options are those of `assay replay run`.",
+    _HandlersFirst,
 )
 
 
 def _finite(number: float | None) -> float | None:
     if number is not None and not math.isfinite(number):
-        raise typer.BadParameter(f"{number:g} is no bound; leave the option out for none, where it may be")
+        raise typer.BadParameter(f"{number:g} is not a limit; leave the option out for no limit")
     return number
 
 
-Plan = Annotated[str, typer.Argument(help="The plan's name, as `assay replay list` has it.")]
+Plan = Annotated[str, typer.Argument(help="The plan's name; `assay replay list` lists them.")]
 Rate = Annotated[
     float | None,
     typer.Option("--rate", min=0.001, callback=_finite, help="Maximum records a second, over all processes."),
@@ -67,8 +64,6 @@ Http = Annotated[bool, typer.Option("--http", help="Serve /metrics while it runs
 ReadersDedupe = Annotated[
     bool, typer.Option("--readers-dedupe", help="Confirm that readers of the live topics drop duplicate ids.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Also a plan that is only partly promoted.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 
 @replay.command(_RUN)
@@ -99,7 +94,7 @@ def replay_run(
     fetch: Annotated[bool, typer.Option("--fetch", help="Allow requests to the web.")] = False,
     rate: Rate = None,
     max_cost: MaxCost = None,
-    give_way: Annotated[bool, typer.Option(help="Wait while live traffic is late.")] = True,
+    give_way: Annotated[bool, typer.Option(help="Wait while live traffic is behind.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate records, time and costs.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Only report what --config would change.")] = False,
     limit: Annotated[int, typer.Option(min=0, help="Differences that --diff shows in full.")] = 50,
@@ -108,15 +103,19 @@ def replay_run(
     config: Config = None,
 ) -> int:
     """Make a plan and carry it out: read a part of the handlers' topics, write to topics of its own."""
-    from streams.cli.replay_run import run_replay
-
     if diff and config is None:
         raise typer.BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
     request = ReplayRequest(
         plan=_plan_name(plan, handlers),
         handlers=tuple(handlers),
         downstream=downstream,
-        selection=_selection(keys, domains, tiers, outcomes, judged_by),
+        selection=ReplaySelection(
+            keys=tuple(keys or ()),
+            domains=_each(domains),
+            tiers=_each(tiers),
+            outcomes=_each(outcomes),
+            judged_by=judged_by,
+        ),
         live=to_live,
         readers_dedupe=readers_dedupe,
         fetch=fetch,
@@ -124,11 +123,16 @@ def replay_run(
         max_cost_usd=max_cost,
         give_way=give_way,
     )
-    settings = load_settings(None if diff else config).with_kafka()
+    settings, now = _settings(None if diff else config), datetime.now(UTC)
     other = load_settings(config) if diff else None
-    return run_replay(
-        settings, request, start, end, since, dry_run=dry_run, other=other, limit=limit, http=http, as_json=as_json
-    )
+    try:
+        bounds = bounds_of(start, end, since, now)
+        if dry_run or diff:
+            work = preview(settings, other, request, bounds, limit=limit, as_json=as_json)
+            return run_with_kafka("replay", settings, work)
+        return run_replay(settings, request, bounds, now, http=http, as_json=as_json)
+    except ReplayError as error:
+        return refused("replay", error)
 
 
 @replay.command("list")
@@ -137,14 +141,37 @@ def replay_list(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """List the plans there are, and how far each has come."""
-    return run_list(_settings(config), everything, as_json)
+    """List the plans and their progress."""
+    settings = _settings(config)
+
+    async def listed(store: PlanStore) -> int:
+        plans = [plan for plan in store.plans.values() if everything or plan.state is not ReplayState.DROPPED]
+        found = await plan_status(settings, sorted(plans, key=lambda plan: plan.created_at))
+        if as_json:
+            print(json.dumps({"plans": [_described(account) for account in found]}))
+        elif not found:
+            print("there are no replays")
+        else:
+            _print_table(found)
+        return 0
+
+    return _with_store("replay list", settings, listed, without='{"plans": []}' if as_json else "there are no replays")
 
 
 @replay.command("show")
 def replay_show(plan: Plan, as_json: AsJson = False, config: Config = None) -> int:
-    """Show one plan: its stages, what they read and write, and how far it has come."""
-    return run_show(_settings(config), plan, as_json)
+    """Show one plan: its stages, their topics, and its progress."""
+    settings = _settings(config)
+
+    async def shown(store: PlanStore) -> int:
+        [account] = await plan_status(settings, [existing(store.plans.get(plan), plan)])
+        if as_json:
+            print(json.dumps(_described(account) | {"entry": account.plan.to_wire()}))
+        else:
+            _print_plan(account)
+        return 0
+
+    return _with_store("replay show", settings, shown)
 
 
 @replay.command("resume")
@@ -156,42 +183,73 @@ def replay_resume(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Go on with a plan where it is, or help those that work on it."""
-    from streams.cli.replay_run import run_resume
-
-    return run_resume(_settings(config), plan, max_cost, rate, http, as_json)
+    """Continue a plan, or share it with the processes that work on it."""
+    terms = {name: value for name, value in (("max_cost_usd", max_cost), ("rate", rate)) if value is not None}
+    try:
+        return run_resume(_settings(config), plan, terms, http=http, as_json=as_json)
+    except ReplayError as error:
+        return refused("replay resume", error)
 
 
 @replay.command("cancel")
 def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) -> int:
-    """End a plan on whatever machine it runs, and say what is left."""
-    return run_cancel(_settings(config), plan, as_json)
+    """Stop a plan in all processes, and report what is left."""
+    settings = _settings(config)
+
+    async def cancelled(store: PlanStore) -> int:
+        account = await cancel(settings, store, plan, SystemClock())
+        if as_json:
+            print(json.dumps(_described(account)))
+        else:
+            left = f"{account.remaining:,} of {account.total:,} left in {_stage_of(account.plan)}"
+            print(f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`")
+        if account.members:
+            told = f"{account.members} processes have not left its group: they are finishing, or were killed just now"
+            tell("replay cancel", told)
+        return 1 if account.members else 0
+
+    return _with_store("replay cancel", settings, cancelled)
 
 
 @replay.command("promote")
 def replay_promote(
     plan: Plan,
     readers_dedupe: ReadersDedupe = False,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Also records that make the fetch worker fetch.")] = False,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Also records that cause requests to the web.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Copy a finished plan's results to the live topics, each once."""
-    from streams.cli.replay_run import run_promote
-
-    return run_promote(_settings(config), plan, readers_dedupe, fetch, as_json)
+    try:
+        return run_promote(_settings(config), plan, readers_dedupe=readers_dedupe, fetch=fetch, as_json=as_json)
+    except ReplayError as error:
+        return refused("replay promote", error)
 
 
 @replay.command("drop")
 def replay_drop(
-    plan: Plan, yes: Yes = False, force: Force = False, as_json: AsJson = False, config: Config = None
+    plan: Plan,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also a plan that is only partly promoted.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
 ) -> int:
     """Delete a plan, its topics and its collections."""
     if not yes:
         if not sys.stdin.isatty():
-            raise typer.BadParameter("deleting needs --yes where nobody can be asked; `assay replay show` says what")
-        typer.confirm(f"Delete {plan} and what it wrote for good?", abort=True)
-    return run_drop(_settings(config), plan, force, as_json)
+            raise typer.BadParameter("confirm with --yes if there is no terminal; see `assay replay show`")
+        typer.confirm(f"Delete {plan} and its output?", abort=True)
+    settings = _settings(config)
+
+    async def dropped(store: PlanStore) -> int:
+        gone = await drop(settings, store, plan, force=force)
+        if as_json:
+            print(json.dumps({"plan": plan, "deleted": gone}))
+        else:
+            print(f"{plan} is dropped; deleted: {', '.join(gone) or 'nothing, because it had nothing'}")
+        return 0
+
+    return _with_store("replay drop", settings, dropped)
 
 
 def _settings(config: Path | None) -> Settings:
@@ -204,125 +262,29 @@ def _plan_name(given: str, handlers: list[str]) -> str:
     return given or f"{handlers[0][:24]}-{datetime.now(UTC):%Y%m%d-%H%M%S}".lower()
 
 
-def _selection(
-    keys: list[str] | None,
-    domains: list[str] | None,
-    tiers: list[str] | None,
-    outcomes: list[str] | None,
-    judged_by: str | None,
-) -> ReplaySelection:
-    return ReplaySelection(
-        keys=tuple(keys or ()),
-        domains=_each(domains),
-        tiers=_each(tiers),
-        outcomes=_each(outcomes),
-        judged_by=judged_by,
-    )
-
-
 def _each(given: list[str] | None) -> tuple[str, ...]:
-    """Every value of an option that may be repeated, and have several with commas between them."""
+    """The values of an option that may be repeated, and may have several values with commas between them."""
     return tuple(part.strip() for text in given or () for part in text.split(",") if part.strip())
 
 
-def run_list(settings: Settings, everything: bool, as_json: bool) -> int:
-    """Tells of every plan; of those that were dropped only where everything is asked for.
-
-    Returns:
-        0, also where the cluster has no ledger; 1 for trouble with Kafka.
-    """
-
-    def shown(found: list[PlanStatus]) -> int:
-        if as_json:
-            print(json.dumps({"plans": [_described(account) for account in found]}))
-        elif not found:
-            print("there are no replays")
-        else:
-            _print_table(found)
-        return 0
-
-    async def listed(ledger: Ledger) -> int:
-        plans = [its for its in ledger.plans.values() if everything or its.state is not ReplayState.DROPPED]
-        return shown(await accounts(settings, sorted(plans, key=lambda its: its.created_at)))
-
-    return _with_ledger("replay list", settings, listed, lambda: shown([]))
-
-
-def run_show(settings: Settings, name: str, as_json: bool) -> int:
-    """Tells all of a plan: its stages, what it reads and writes, how far it has come.
-
-    Returns:
-        0; 1 for trouble with Kafka; 2 for a plan that is none.
-    """
-
-    async def shown(ledger: Ledger) -> int:
-        [account] = await accounts(settings, [known(ledger.plans.get(name), name)])
-        if as_json:
-            print(json.dumps(_described(account) | {"entry": account.plan.to_wire()}))
-        else:
-            _print_plan(account)
-        return 0
-
-    return _with_ledger("replay show", settings, shown)
-
-
-def run_cancel(settings: Settings, name: str, as_json: bool) -> int:
-    """Ends a plan, on whatever machine it is worked on.
-
-    Returns:
-        0; 1 for trouble with Kafka, or where a process has not noticed yet; 2 for a plan that is none, or is over.
-    """
-
-    async def cancelled(ledger: Ledger) -> int:
-        account = await cancel(settings, ledger, name, SystemClock())
-        if as_json:
-            print(json.dumps(_described(account)))
-        else:
-            left = f"{account.remaining:,} of {account.total:,} left in {_stage_of(account.plan)}"
-            print(f"{name} is cancelled, {left}; what it has written stays until `assay replay drop {name}`")
-        if account.members:
-            tell("replay cancel", f"{account.members} still at it: finishing what is in hand, or killed just now")
-        return 1 if account.members else 0
-
-    return _with_ledger("replay cancel", settings, cancelled)
-
-
-def run_drop(settings: Settings, name: str, force: bool, as_json: bool) -> int:
-    """Deletes what a plan has of its own, and the plan.
-
-    Returns:
-        0; 1 for trouble with Kafka; 2 for a plan that is none, or is worked on.
-    """
-
-    async def dropped(ledger: Ledger) -> int:
-        gone = await drop(settings, ledger, name, force=force)
-        if as_json:
-            print(json.dumps({"plan": name, "deleted": gone}))
-        else:
-            print(f"{name} is dropped; deleted: {', '.join(gone) or 'nothing, for nothing was there'}")
-        return 0
-
-    return _with_ledger("replay drop", settings, dropped)
-
-
-def _with_ledger(
-    command: str,
-    settings: Settings,
-    work: Callable[[Ledger], Awaitable[int]],
-    without: Callable[[], int] | None = None,
+def _with_store(
+    command: str, settings: Settings, work: Callable[[PlanStore], Awaitable[int]], without: str | None = None
 ) -> int:
-    async def opened() -> int:
-        try:
-            async with Ledger(settings, SystemClock()) as ledger:
-                return await work(ledger)
-        except NoLedgerError as error:
-            if without is not None:
-                return without()
-            return refused(command, error)
-        except ReplayError as error:
-            return refused(command, error)
+    """Runs work on the plan store; if its topic is missing, prints ``without`` or, where None, the error."""
 
-    return run_with_kafka(command, settings, opened())
+    async def opened() -> int:
+        async with PlanStore(settings, SystemClock()) as store:
+            return await work(store)
+
+    try:
+        return run_with_kafka(command, settings, opened())
+    except NoPlanTopicError as error:
+        if without is None:
+            return refused(command, error)
+        print(without)
+        return 0
+    except ReplayError as error:
+        return refused(command, error)
 
 
 def _described(account: PlanStatus) -> dict[str, Any]:
@@ -362,17 +324,8 @@ def _print_table(found: list[PlanStatus]) -> None:
         )
         for its in found
     ]
-    console = Console()
-    if not console.is_terminal:
-        for row in rows:
-            print("\t".join(row))
-        return
-    table = plain_table()
-    for name in ("plan", "state", "handlers", "target", "left", "processes", "cost", "updated"):
-        table.add_column(name, justify="right" if name in ("left", "processes", "cost") else "left")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    columns = ("plan", "state", "handlers", "target", "left", "processes", "cost", "updated")
+    print_rows(columns, rows, right=("left", "processes", "cost"))
 
 
 def _print_plan(account: PlanStatus) -> None:

@@ -1,7 +1,7 @@
 """The reports of ``assay replay``: ``--dry-run`` estimates a replay, ``--diff`` compares two configurations.
 
-A comparison decides anew on the selected records, under the configuration in force and with OTHER.yaml laid over it.
-Neither report writes anything.
+A comparison decides on the selected records under the configuration in force, and with OTHER.yaml laid over it. Neither
+report writes anything.
 
 Examples:
     assay replay judge_relevance --since 7d --outcome error,timeout --dry-run
@@ -18,37 +18,27 @@ from rich.text import Text
 
 from schemas.replays import ReplayPlan
 from streams.cli.estimate import size_in_words
-from streams.cli.handler_trial import dumped
 from streams.cli.output import in_money, in_time, plain_table, table_console, tell
-from streams.cli.progress import offsets_progress
-from streams.cli.try_diff import comparison_of
+from streams.cli.progress import ProgressLine
+from streams.cli.try_diff import comparison_of, not_comparable, print_comparison
 from streams.llm.journal import JournalError
 from streams.replay.budget import cost_problems
-from streams.replay.dry_run import Compared, compare
+from streams.replay.dry_run import compare
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
 from streams.replay.plan import ReplayError, handler_of
 from streams.replay.ranges import count
 from streams.settings import Settings
-from streams.topology import HANDLERS
 
 
 async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> int:
-    """Estimates a plan and prints the figures.
-
-    Args:
-        settings: The configuration that the handlers decide under.
-        plan: With the ranges of the stages that read live topics; nothing of it is written anywhere.
-        as_json: One object instead of tables.
-
-    Returns:
-        0.
+    """Estimates a plan whose ranges are resolved, and prints the figures.
 
     Raises:
-        ReplayError: The selection asks for what a handler does not have, or the journal can't be read.
-        KafkaError: The cluster can't be read.
+        ReplayError: A handler does not have what the selection asks for, or the journal cannot be read.
+        KafkaError: The cluster cannot be read.
     """
     try:
-        with offsets_progress("replay", "estimating", offsets_read(settings, plan)) as advance:
+        with ProgressLine("replay", "estimating", offsets_read(settings, plan)) as advance:
             found = await estimate(settings, plan, advance=advance)
     except JournalError as error:
         raise ReplayError(f"the journal of answers can't be read: {error}") from error
@@ -57,17 +47,12 @@ async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> 
     else:
         show_estimate(found, plan.max_cost_usd)
     for problem in cost_problems(settings, [handler_of(stage) for stage in plan.stages]):
-        tell("replay", f"it can't be carried out yet: {problem}")
+        tell("replay", f"it cannot be carried out yet: {problem}")
     return 0
 
 
 def show_estimate(found: Estimate, max_cost_usd: float | None = None) -> None:
-    """Prints the figures of an estimate.
-
-    Args:
-        found: The figures.
-        max_cost_usd: What it may cost, where that is said already.
-    """
+    """Prints an estimate, and warns if the costs exceed the limit."""
     console = table_console()
     records = f"{found.records:,} record{'' if found.records == 1 else 's'}"
     about = "about " if found.sampled is not None else ""
@@ -89,7 +74,7 @@ def _show_handlers(console: Console, found: Estimate) -> None:
     table.add_column("handler", no_wrap=True)
     for name in ("records", "bytes", "time"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("because of", style="dim")
+    table.add_column("basis", style="dim")
     for its in found.handlers:
         table.add_row(its.handler, f"{its.records:,}", size_in_words(its.bytes), in_time(its.seconds), its.because)
     console.print(table)
@@ -102,7 +87,7 @@ def _show_handlers(console: Console, found: Estimate) -> None:
     table.add_column("model", no_wrap=True)
     for name in ("calls", "kept", "tokens in", "tokens out", "cost", "saved"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("after", style="dim")
+    table.add_column("basis", style="dim")
     for handler, asked in paid:
         counts = (asked.calls, asked.kept, asked.prompt_tokens, asked.completion_tokens)
         money = (in_money(asked.usd), in_money(asked.saved_usd))
@@ -112,9 +97,9 @@ def _show_handlers(console: Console, found: Estimate) -> None:
 
 def _show_notes(console: Console, its: HandlerEstimate) -> None:
     notes = (
-        (its.open, "records wait for answers that nobody knows yet; what handlers below read of them is not counted"),
+        (its.open, "records wait for unknown answers; their downstream records are not counted"),
         (its.offline, "questions for the offline judge, which costs nothing"),
-        (its.pages, "pages to fetch at first; what they lead to is not counted"),
+        (its.pages, "pages to fetch at first; the records they lead to are not counted"),
         (its.points, "points for the index"),
     )
     for amount, words in notes:
@@ -125,61 +110,39 @@ def _show_notes(console: Console, its: HandlerEstimate) -> None:
 def _show_money(console: Console, found: Estimate, max_cost_usd: float | None) -> None:
     console.print()
     if found.usd is None:
-        console.print(Text("what it costs is not known: set price_in and price_out in models.limits", style="yellow"))
+        console.print(Text("the costs are not known: set price_in and price_out in models.limits", style="yellow"))
         return
     console.print(
         Text.assemble(
-            ("it costs about ", ""),
+            ("costs: about ", ""),
             (in_money(found.usd), "bold"),
-            f"; {in_money(found.saved_usd)} are saved by answers that are kept" if found.saved_usd else "",
+            f"; answers in the journal save {in_money(found.saved_usd)}" if found.saved_usd else "",
         )
     )
     if max_cost_usd is not None and max_cost_usd < found.usd:
         console.print(
-            Text(f"that is more than --max-cost {max_cost_usd:g}: it would pause before its end", style="yellow")
+            Text(
+                f"that is more than --max-cost {max_cost_usd:g}: the replay would pause before its end", style="yellow"
+            )
         )
 
 
 async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit: int, as_json: bool) -> int:
-    """Compares the decisions of a plan's handlers and prints what differs.
-
-    Args:
-        settings: The configuration in force.
-        other: The other one.
-        plan: With the ranges of its stages, which all read live topics; nothing of it is written anywhere.
-        limit: How many differences to show.
-        as_json: One object a handler and line instead of tables.
-
-    Returns:
-        0; 2 for a handler whose decisions can't be compared.
+    """Compares the decisions of a plan's handlers under two configurations, and prints up to ``limit`` differences.
 
     Raises:
-        ReplayError: The selection asks for what a handler does not have.
-        SettingsError: Sections of a configuration that are right by themselves don't go together.
-        KafkaError: The cluster can't be read.
+        ReplayError: A handler does not have what the selection asks for.
+        SettingsError: Sections of a configuration that are valid by themselves contradict each other.
+        KafkaError: The cluster cannot be read.
     """
     comparisons = []
     for stage in plan.stages:
         if (comparison := comparison_of(handler_of(stage), limit)) is None:
-            able = " and ".join(handler.name for handler in HANDLERS if comparison_of(handler, 0))
-            tell("replay", f"--diff compares decisions of {able}, not of {stage.handler}; name one of those")
+            tell("replay", not_comparable(stage.handler))
             return 2
         comparisons.append((stage, comparison))
     for stage, comparison in comparisons:
-        with offsets_progress("replay", f"comparing {stage.handler}", count(stage.ranges)) as advance:
+        with ProgressLine("replay", f"comparing {stage.handler}", count(stage.ranges)) as advance:
             compared = await compare(settings, other, stage, plan.selection, comparison, advance)
-        if as_json:
-            print(dumped({**_head(compared), **comparison.to_wire()}))
-            continue
-        from streams.cli.diff_tables import show_differences
-
-        show_differences(comparison, same_rules=compared.version_now == compared.version_then)
+        print_comparison(compared.handler, comparison, compared.version_now, compared.version_then, as_json=as_json)
     return 0
-
-
-def _head(compared: Compared) -> dict[str, str]:
-    return {
-        "handler": compared.handler,
-        "config_version_now": compared.version_now,
-        "config_version_then": compared.version_then,
-    }

@@ -1,7 +1,7 @@
-"""``assay run``: handlers as consumer groups, until a signal, or until there is nothing left to do.
+"""``assay run``: runs handlers as consumer groups until a signal or, with ``--drain``, until they are caught up.
 
-The application owns its signals: SIGTERM and Ctrl-C finish and commit what is in work within the drain's budget and
-exit 0; a second one, or work that doesn't end, exits 1. A process that is wedged exits 1, for only a restart helps.
+SIGTERM and Ctrl-C finish and commit the work in progress within the drain's budget and exit 0. A second signal, or work
+that does not end, exits 1. A process that fails its liveness checks exits 1, because only a restart helps.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = structlog.get_logger("assay")
 
 _LOOK_SECONDS = 0.3
 _CANCEL_SECONDS = 5.0
-"""What does not let itself be cancelled must not keep the rest from being stopped."""
+"""The time that cancelled tasks have, before the rest is stopped."""
 _WEDGED_AFTER = 10
 """Failed liveness checks in a row after which the process gives up."""
 
@@ -48,21 +48,15 @@ def run(
     config: Config = None,
 ) -> int:
     """Run handlers as consumer groups."""
-    return run_handlers(handlers or [], load_settings(config).with_kafka(), drain, as_json)
+    return run_handlers(handlers or [], load_settings(config).with_kafka(), drain=drain, as_json=as_json)
 
 
-def run_handlers(names: Sequence[str], settings: Settings, drain: bool, as_json: bool) -> int:
-    """Runs handlers in the foreground.
-
-    Args:
-        names: Which handlers; all where empty.
-        settings: The configuration.
-        drain: Stop when everything is caught up, or can't be for what is down.
-        as_json: End with one line ``{"handlers", "caught_up", "seconds"}``.
+def run_handlers(names: Sequence[str], settings: Settings, *, drain: bool, as_json: bool) -> int:
+    """Runs some handlers, or all if none is named.
 
     Returns:
-        0 when stopped cleanly or caught up; 1 when wedged, over the drain's budget, unable to start, or to drain while
-        what a handler needs stays down; 2 for an unknown handler.
+        0 after a clean stop or if caught up; 1 if the process is wedged, exceeds the drain's budget, cannot start, or
+        cannot drain because a service stays down; 2 for an unknown handler.
     """
     known = {handler.name: handler for handler in HANDLERS}
     unknown = [name for name in names if name not in known]
@@ -90,7 +84,7 @@ def run_handlers(names: Sequence[str], settings: Settings, drain: bool, as_json:
 
 
 async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> tuple[int, bool]:
-    """Returns the exit status, and whether the work was caught up."""
+    """Returns the exit status, and whether the handlers are caught up."""
     stop = stop_on_signals()
     if settings.kafka.create_topics and not await _unless_asked(stop, create_topics(settings.kafka)):
         return 0, False
@@ -100,7 +94,7 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
         if check.state != "ok":
             log.warning(check.sentence)
     await application.open_index()
-    # A loop that stands still for a session's time has lost its partitions already.
+    # If the loop does not turn for a session timeout, the group has lost its partitions.
     async with (
         watchdog(2 * settings.kafka.session_timeout_seconds),
         HttpServer(application.asgi, settings.http) as http,
@@ -114,7 +108,7 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
 
 
 async def _unless_asked(stop: asyncio.Event, work: Coroutine[Any, Any, object]) -> bool:
-    """Whether the work was done; False where a signal came first, for a Kafka that is silent is waited for for long."""
+    """Whether the work was done before a signal; a silent Kafka can delay it for long."""
     doing, asked = asyncio.create_task(work), asyncio.create_task(stop.wait())
     await asyncio.wait({doing, asked}, return_when=asyncio.FIRST_COMPLETED)
     asked.cancel()
@@ -128,7 +122,7 @@ async def _unless_asked(stop: asyncio.Event, work: Coroutine[Any, Any, object]) 
 
 
 async def _stop(application: Application, settings: Settings) -> bool:
-    """Stops within the budget and a margin for closing connections; returns whether it worked."""
+    """Stops within the budget and a margin for closing connections; returns whether it succeeded."""
     try:
         async with asyncio.timeout(settings.pipeline.drain_seconds + 10):
             await application.stop()
@@ -139,7 +133,7 @@ async def _stop(application: Application, settings: Settings) -> bool:
 
 
 async def _work(application: Application, address: str, drain: bool) -> None:
-    """Starts the application; to drain, goes on to the end of the work, else for ever."""
+    """Starts the application, and returns when it is caught up; without ``drain``, never."""
     await application.start()
     freeze_gc()
     log.info("running", handlers=list(dict.fromkeys(group.handler.name for group in application.groups)), http=address)
@@ -150,10 +144,9 @@ async def _work(application: Application, address: str, drain: bool) -> None:
 
 
 async def _watch(application: Application, stop: asyncio.Event, address: str, drain: bool) -> tuple[int, bool]:
-    """Works until a signal, a wedge, the end of the work, or the end of the patience with what holds it up.
+    """Works until a signal, failed liveness checks, the end of the work, or the end of the patience with its delays.
 
-    The start is watched as well, for a group that is given no partitions waits for them without an end; and so are
-    looks at a Kafka that is silent.
+    The start is watched too: a group without partitions, and a request to a silent Kafka, would wait for ever.
     """
     sick = 0
     asked = asyncio.create_task(stop.wait())
@@ -179,7 +172,7 @@ async def _watch(application: Application, stop: asyncio.Event, address: str, dr
         done, _ = await asyncio.wait({asked, working}, timeout=_CANCEL_SECONDS)
         for task in done:
             if not task.cancelled():
-                task.exception()  # what ends it while it is stopped anyway is nobody's business
+                task.exception()  # retrieved, so that asyncio does not log it
 
 
 def _tell_waiting(reason: str) -> None:
@@ -187,23 +180,23 @@ def _tell_waiting(reason: str) -> None:
 
 
 def _out_of_patience(application: Application) -> Sequence[str]:
-    """What has held the work up for too long to wait for it; empty where nothing has."""
+    """What has delayed the work for too long; empty if nothing has."""
     settings = application.settings
     waiting = application.health.waiting(settings.processing.breaker.drain_patience_seconds)
     seconds, reason = application.drain_detector.held_up
-    # Twice: the broker, too, looks only now and then for transactions that are too old.
+    # Twice the timeout: the broker checks for expired transactions only from time to time.
     if seconds > 2 * settings.kafka.transaction_timeout_seconds:
         return [*waiting.problems, f"{reason}, for {seconds:.0f} s"]
     return waiting.problems
 
 
 def stop_on_signals() -> asyncio.Event:
-    """An event that the first SIGTERM or Ctrl-C sets; the second one ends the process at once, with status 1."""
+    """An event that the first SIGTERM or Ctrl-C sets; the second ends the process at once with status 1."""
     stop = asyncio.Event()
 
     def asked() -> None:
         if stop.is_set():
-            print("assay: stopping at once; what was not committed is done again", file=sys.stderr, flush=True)
+            print("assay: stopping at once; uncommitted records will be processed again", file=sys.stderr, flush=True)
             os._exit(1)
         stop.set()
 

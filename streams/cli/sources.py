@@ -1,4 +1,4 @@
-"""``assay sources``: the options of its commands, and how the kind and tier of addresses are decided."""
+"""``assay sources``: shows how the kind and tier of addresses are decided, and imports sources."""
 
 from __future__ import annotations
 
@@ -15,16 +15,11 @@ from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, Source, SourceRules, host_suffixes, suffix_forms
-from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import plain_table, table_console
 from streams.settings import Settings
 
-sources = typer.Typer(
-    help="Show which kind and tier an address has, or import your own sources.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+sources = command_group("Show which kind and tier an address has, or import your own sources.")
 
 
 @sources.command("check")
@@ -40,7 +35,7 @@ def sources_check(
     assay sources check https://www.reuters.com/world/ --explain
     """
     try:
-        return run_check(urls, load_settings(config), publisher or None, explain, as_json)
+        return run_check(urls, load_settings(config), publisher or None, explain=explain, as_json=as_json)
     except AddressError as error:
         raise typer.BadParameter(str(error), param_hint="'URL...'") from None
 
@@ -72,7 +67,7 @@ def sources_import(
         raise typer.BadParameter(f"{kind!r} is not a kind; there are {known}", param_hint="'--kind'")
     target = out or default_out()
     if target is None:
-        message = "the installed configuration is not yours to change: name a file, or set ASSAY_CONFIG_DIR"
+        message = "the installed configuration must not be changed: name a file, or set ASSAY_CONFIG_DIR"
         raise typer.BadParameter(message, param_hint="'--out'")
     return run_import(settings, ImportOptions(file, target, kind or None, tier, dry_run, as_json))
 
@@ -81,24 +76,14 @@ class AddressError(ValueError):
     """A text is not an address of a host."""
 
 
-def run_check(urls: Sequence[str], settings: Settings, publisher: str | None, explain: bool, as_json: bool) -> int:
-    """Shows the source of each address.
-
-    Args:
-        urls: Addresses; a bare host stands for its front page.
-        settings: The configuration in force.
-        publisher: The publisher's name as a crawler would give it.
-        explain: Also show each suffix and rule that was tried.
-        as_json: One JSON object a line.
-
-    Returns:
-        0.
+def run_check(urls: Sequence[str], settings: Settings, publisher: str | None, *, explain: bool, as_json: bool) -> int:
+    """Shows the source of each address; a bare host means its front page.
 
     Raises:
         AddressError: A text has no host.
     """
     rules = settings.rules(ScorePageRules)
-    found = [_described(_address(text), publisher, rules, explain) for text in urls]
+    found = [_described(_address(text), publisher, rules, explain=explain) for text in urls]
     if as_json:
         for each in found:
             print(json.dumps(each, ensure_ascii=False))
@@ -124,7 +109,7 @@ def _address(text: str) -> str:
     return url
 
 
-def _described(url: str, publisher: str | None, rules: ScorePageRules, explain: bool) -> dict[str, Any]:
+def _described(url: str, publisher: str | None, rules: ScorePageRules, *, explain: bool) -> dict[str, Any]:
     lists = rules.compiled.sources
     source = source_at(url, publisher, "", lists)
     matched = source.entry or ""
@@ -158,12 +143,12 @@ def _described(url: str, publisher: str | None, rules: ScorePageRules, explain: 
 
 
 def highest_label(source: Source, rules: ScorePageRules) -> str:
-    """The label of a page of this source that has every point of the formula."""
+    """The label of a page of this source with the highest possible score."""
     return label_of(source.base_score + rules.trust_points.most, source.tier, rules.compiled.labels)
 
 
 def _tried(host: str, lists: SourceRules) -> Iterator[dict[str, Any]]:
-    """Each suffix of the host, with the entries and the rule that fit exactly it."""
+    """Each suffix of the host, with its entries and its rule."""
     for suffix in host_suffixes(host):
         forms = [form for form in suffix_forms((suffix,), registered_domain(host)) if form in lists.suffixes]
         yield {
@@ -182,7 +167,7 @@ def _entry(entry: ListedSource | None) -> str | None:
 
 
 def _reason(answer: dict[str, Any]) -> str:
-    """The body and the reason; what decided where a source has neither."""
+    """The publisher and the reason, or the rule that decided."""
     known = ": ".join(filter(None, (answer["name"], answer["reason"])))
     return known if known and answer["because"].endswith(")") else ": ".join(filter(None, (answer["because"], known)))
 

@@ -1,4 +1,4 @@
-"""``assay sources import``: a file of domains becomes entries of ``sources.own`` in a YAML file.
+"""``assay sources import``: adds the domains of a file to ``sources.own`` in a YAML file.
 
 A line is ``domain[,kind or tier][,reason]``. CSV and TSV may begin with a line of column names; JSON lines have the
 keys ``domain``, ``kind``, ``tier``, ``reason``. Nothing is written where a line cannot be used.
@@ -32,12 +32,12 @@ _DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)++(?:[a-z]{2,63
 _HEAD = "# Written by `assay sources import`; docs/sources.md describes the entries.\n"
 
 _SHOWN = 20
-"""Changed tiers that are listed for people."""
+"""The changed tiers that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What is imported, where it is written, and what lines that state neither kind nor tier get."""
+    """The file, the YAML file, and the kind or tier of lines that state neither."""
 
     file: Path
     out: Path
@@ -49,7 +49,7 @@ class ImportOptions:
 
 @dataclass(slots=True)
 class _Import:
-    """The entries of a file by domain, with their line numbers, and what is wrong with the others."""
+    """The entries of a file by domain, with their line numbers, and the problems of other lines."""
 
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class _LineError(ValueError):
 
 
 def default_out() -> Path | None:
-    """``own_sources.yaml`` of the configuration directory; None where that is part of the installed package."""
+    """``own_sources.yaml`` of the configuration directory; None if that is part of the installed package."""
     directory = config_dir()
     return None if directory.name == "_config" else directory / OWN_SOURCES
 
@@ -81,7 +81,7 @@ def run_import(settings: Settings, options: ImportOptions) -> int:
     """Reads the file, validates every line, and adds the entries to the YAML file.
 
     Returns:
-        0; 1 where a file cannot be read or a line cannot be used, with one line on standard error for each.
+        0; 1 if the file cannot be read or lines cannot be used, with one line on standard error for each.
 
     Raises:
         SettingsError: The YAML file exists and is not one of ``sources.own`` alone.
@@ -106,7 +106,7 @@ def run_import(settings: Settings, options: ImportOptions) -> int:
 
 
 def _existing(out: Path) -> dict[str, dict[str, Any]]:
-    """The entries that the YAML file has already."""
+    """The entries that the YAML file has."""
     if not out.exists():
         return {}
     sources = (document := read_yaml(out)).get("sources", {})
@@ -129,7 +129,7 @@ def _read(text: str, options: ImportOptions, sources: SourcesSection) -> _Import
 
 
 def _rows(text: str, suffix: str, found: _Import) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line numbers and rows by key; lines that are blank or begin with # are left out."""
+    """Line numbers and rows by key, without blank lines and comments."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and line[0] != "#"]
     if lines and (suffix in {".jsonl", ".ndjson"} or lines[0][1].lstrip().startswith("{")):
         for number, line in lines:
@@ -185,7 +185,7 @@ def _entry(row: dict[str, Any], options: ImportOptions, sources: SourcesSection)
 
 
 def _domain(text: str) -> str:
-    """The domain of a cell: an address stands for its host, and ``www.`` for the domain below it."""
+    """The domain of a cell: an address means its host, and ``www.`` the domain without it."""
     host = host_of(text) if "://" in text else text.strip().strip(".").lower()
     try:
         domain = host.encode("idna").decode()
@@ -207,7 +207,7 @@ def _write(out: Path, entries: dict[str, dict[str, Any]]) -> None:
 def _tell(
     entries: dict[str, dict[str, Any]], before: dict[str, dict[str, Any]], settings: Settings, options: ImportOptions
 ) -> None:
-    """Counts, the tiers that change, and how Assay comes to use the file."""
+    """Prints the counts, the tiers that change, and how to use the file."""
     rules = settings.rules(ScorePageRules).compiled.sources
     changed = []
     for domain, entry in entries.items():
@@ -220,7 +220,7 @@ def _tell(
         "unchanged": sum(before.get(domain) == entry for domain, entry in entries.items()),
     }
     if options.out.resolve() == (config_dir() / OWN_SOURCES).resolve():
-        use = f"Assay reads {options.out} when it starts: restart what runs"
+        use = f"Assay reads {options.out} when it starts: restart running workers"
     else:
         use = f"use it with --config {options.out}, or as {OWN_SOURCES} in the directory ASSAY_CONFIG_DIR"
     if options.as_json:

@@ -1,4 +1,4 @@
-"""``assay tail``: the committed records of a topic as they come, for people or, with ``--json``, for programs."""
+"""``assay tail``: prints the committed records of a topic, for people or, with ``--json``, for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rich.text import Text
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import tell
+from streams.cli.output import printable, tell
 from streams.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.settings import KafkaSettings
@@ -26,7 +26,7 @@ from streams.topology import TOPICS, topic_named
 
 _SHOWN_KEY = 80
 _SHOWN_CHARACTERS = 400
-"""Characters of a key and of a value that people are shown."""
+"""The characters of a key and of a value that are shown."""
 
 
 def tail(
@@ -38,75 +38,77 @@ def tail(
     config: Config = None,
 ) -> int:
     """Show the records of a topic as they come."""
-    return run_tail(topic, load_settings(config).with_kafka(), start, most, as_json, follow=follow)
+    settings = load_settings(config).with_kafka()
+    return run_tail(topic, settings, start, max_records=most, as_json=as_json, follow=follow)
 
 
 def run_tail(
-    topic: str, settings: Settings, start: str, max_records: int | None, as_json: bool, follow: bool = True
+    topic: str,
+    settings: Settings,
+    start: str,
+    *,
+    max_records: int | None = None,
+    as_json: bool = False,
+    follow: bool = True,
 ) -> int:
-    """Shows records.
+    """Prints the records of a topic, named with or without the prefix; 2 for a missing topic.
 
     Args:
-        topic: A topic's name, with or without the prefix; dead letter topics too.
-        settings: The configuration; a Kafka is named in it.
+        topic: The topic, also a dead letter topic.
+        settings: The configuration.
         start: ``earliest``, ``latest``, or an offset, in each partition.
-        max_records: Stop after so many.
-        as_json: One line a record: topic, partition, offset, timestamp, key, headers, value.
-        follow: Wait for more; else stop at the end as it was at the beginning.
-
-    Returns:
-        0; 1 for trouble with Kafka; 2 for a start that is none, or a topic that isn't there; 130 after Ctrl-C.
+        max_records: Stop after so many; None for no maximum.
+        as_json: A line for each record: topic, partition, offset, timestamp, key, headers, value.
+        follow: Wait for more records; else stop at the end at the time of the start.
     """
     if not is_start(start):
         tell("tail", f"--from takes earliest, latest or an offset, not {start!r}")
         return 2
-    return run_with_kafka("tail", settings, _tail(topic, settings, start, max_records, as_json, follow))
 
+    async def work() -> int:
+        partitions = await partitions_of(topic, settings.kafka)
+        if not partitions:
+            tell("tail", no_topic(topic, settings.kafka))
+            return 2
+        async with opened(make_reader(settings.kafka)) as reader:
+            reader.assign(partitions)
+            ends = await reader.end_offsets(partitions)
+            await seek_to(reader, partitions, ends, start)
+            console = Console(highlight=False, soft_wrap=True)
+            shown = 0
+            while max_records is None or shown < max_records:
+                room = None if max_records is None else max_records - shown
+                batch = await reader.getmany(timeout_ms=300, max_records=room)
+                records = [r for p, some in batch.items() for r in some if follow or r.offset < ends[p]]
+                for record in sorted(records, key=lambda r: r.timestamp):
+                    shown += 1
+                    if as_json:
+                        print(as_json_line(record), flush=True)
+                    else:
+                        console.print(as_line(record))
+                if not follow and all([await reader.position(p) >= ends[p] for p in partitions]):
+                    break
+        return 0
 
-async def _tail(
-    topic: str, settings: Settings, start: str, max_records: int | None, as_json: bool, follow: bool
-) -> int:
-    partitions = await partitions_of(topic, settings.kafka)
-    if not partitions:
-        tell("tail", no_topic(topic, settings.kafka))
-        return 2
-    async with opened(make_reader(settings.kafka)) as reader:
-        reader.assign(partitions)
-        ends = await reader.end_offsets(partitions)
-        await seek_to(reader, partitions, ends, start)
-        console = Console(highlight=False, soft_wrap=True)
-        shown = 0
-        while max_records is None or shown < max_records:
-            room = None if max_records is None else max_records - shown
-            batch = await reader.getmany(timeout_ms=300, max_records=room)
-            records = [r for p, some in batch.items() for r in some if follow or r.offset < ends[p]]
-            for record in sorted(records, key=lambda r: r.timestamp):
-                shown += 1
-                if as_json:
-                    print(as_json_line(record), flush=True)
-                else:
-                    console.print(as_line(record))
-            if not follow and all([await reader.position(p) >= ends[p] for p in partitions]):
-                break
-    return 0
+    return run_with_kafka("tail", settings, work())
 
 
 def is_start(text: str) -> bool:
-    """Whether a text says where to begin: ``earliest``, ``latest`` or an offset."""
+    """Whether a text is ``earliest``, ``latest`` or an offset."""
     return text in ("earliest", "latest") or text.isdecimal()
 
 
 def no_topic(topic: str, kafka: KafkaSettings) -> str:
-    """That a topic is not on the cluster, and what to do."""
+    """The error for a topic that the cluster does not have."""
     near = get_close_matches(topic, [known.name for known in TOPICS])
-    todo = "`assay topics create` makes it" if topic_named(topic) else "`assay topics list` shows those there are"
+    todo = "`assay topics create` creates it" if topic_named(topic) else "`assay topics list` lists the topics"
     if near and not topic_named(topic):
         todo = f"did you mean {' or '.join(near)}? {todo}"
     return f"there is no topic {kafka.topic_prefix}{topic} on the cluster; {todo}"
 
 
 async def partitions_of(topic: str, kafka: KafkaSettings) -> list[TopicPartition]:
-    """The partitions of a topic, named with or without the prefix; none where it is not on the cluster."""
+    """The partitions of a topic, named with or without the prefix; empty if the cluster does not have it."""
     async with opened(make_admin(kafka)) as admin:
         existing = set(await admin.list_topics())
         prefix = kafka.topic_prefix
@@ -120,7 +122,7 @@ async def partitions_of(topic: str, kafka: KafkaSettings) -> list[TopicPartition
 async def seek_to(
     reader: AIOKafkaConsumer, partitions: list[TopicPartition], ends: dict[TopicPartition, int], start: str
 ) -> None:
-    """Goes to ``earliest``, ``latest`` or an offset in each partition, or as near as there are records."""
+    """Seeks ``earliest``, ``latest`` or an offset in each partition, or the nearest offset with a record."""
     begins = await reader.beginning_offsets(partitions)
     for partition in partitions:
         wanted = begins[partition] if start == "earliest" else ends[partition] if start == "latest" else int(start)
@@ -128,7 +130,7 @@ async def seek_to(
 
 
 def as_json_line(record: ConsumerRecord) -> str:
-    """A record as JSON; a value that is no JSON is told by its size only, binary headers are base64."""
+    """A record as JSON; a value that is not JSON becomes its size, and binary headers become base64."""
     produced = timestamp(record.timestamp)
     shown = {
         "topic": record.topic,
@@ -142,7 +144,7 @@ def as_json_line(record: ConsumerRecord) -> str:
 
 
 def as_line(record: ConsumerRecord) -> Text:
-    """A record as one line for people: why a letter died, which letter a marker means, else the value's beginning."""
+    """A record as one line: the error of a dead letter, the dead letter of a marker, else the value's beginning."""
     key = "" if record.key is None else record.key.decode("utf-8", "replace")
     letter = DeadLetter.of(record.headers)
     trouble = f"{letter.reason} at {letter.stage}: {letter.error}" if letter.reason else ""
@@ -156,16 +158,10 @@ def as_line(record: ConsumerRecord) -> Text:
     return Text.assemble(
         (f"{record.partition}/{record.offset}", "dim"),
         " ",
-        (_printable(key, _SHOWN_KEY), "bold"),
+        (printable(key, _SHOWN_KEY), "bold"),
         " ",
-        (_printable(text, _SHOWN_CHARACTERS), "red" if trouble else ""),
+        (printable(text, _SHOWN_CHARACTERS), "red" if trouble else ""),
     )
-
-
-def _printable(text: str, most: int) -> str:
-    """The beginning of a text, without what could steer a terminal: keys and values come from the open web."""
-    shown = "".join(character if character.isprintable() else "\ufffd" for character in text[:most])
-    return shown + ("…" if len(text) > most else "")
 
 
 def _dumped(value: Any) -> str:
@@ -182,7 +178,7 @@ def _header(value: bytes | None) -> Any:
 
 
 def _value(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> str:
-    """A value as JSON text, or its size where it is no JSON or nested too deep for a reader."""
+    """A value as JSON text, or its size if it is not JSON or nested too deep."""
     if value is None:
         return "null"
     type_ = next((text.decode("utf-8", "replace") for name, text in headers if name == "content-type" and text), None)
@@ -193,4 +189,4 @@ def _value(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> 
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")

@@ -25,7 +25,7 @@ from rich.text import Text
 
 from streams.cli.errors import explain_trouble, run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import in_money, in_rate, in_time, table_console, tell
+from streams.cli.output import in_money, in_rate, in_time, plain_table, table_console, tell
 from streams.cli.top_workers import Worker, WorkerAddressError, look_at, quantiles, rate, total, worker_url
 from streams.clock import SystemClock
 from streams.kafka.lag import GroupLag, read_lags
@@ -34,9 +34,9 @@ from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
 
 NARROW = 80
-"""Columns that it needs."""
+"""The columns that the narrow table needs."""
 _WIDE = 104
-"""Columns from which on there is room for everything."""
+"""The columns that the wide table needs."""
 
 
 def top(
@@ -56,22 +56,16 @@ def top(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A handler; None is what nobody could say.
+    """The figures of a handler; None if unknown.
 
     Attributes:
-        handler: Its name.
-        rate_per_second: Inputs that came to an outcome, over all workers, of the last half minute.
-        lag_records: Of its own topic and its retry topics.
-        lag_seconds: Of the oldest of them, beyond a retry topic's own delay.
-        members: Of its own topic's group.
-        age_p50_seconds: From produced to done, as the buckets of the histogram allow.
-        age_p99_seconds: The same, 99 in 100.
-        slo_seconds: What that may be.
-        in_flight: In work now.
-        retries: Since the workers started.
-        dead: The same.
-        cost_usd: The same; None without a model.
-        breaker_open: Whether intake is paused because a service is down.
+        rate_per_second: Processed inputs, over all workers, in the last half minute.
+        lag_records: Records behind on its topic and its retry topics.
+        lag_seconds: The age of the oldest of them, beyond the delay of a retry topic.
+        age_p50_seconds: From produced to processed, as exact as the histogram's buckets.
+        slo_seconds: The upper bound for age_p99_seconds.
+        retries: Since the workers started, as ``dead`` and ``cost_usd``.
+        breaker_open: Intake is paused because a service is down.
     """
 
     handler: str
@@ -91,17 +85,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """One look at everything.
+    """The figures of all handlers at a moment.
 
     Attributes:
-        at: When, ISO 8601.
-        rows: In the topology's order.
-        workers: That answered.
-        worker_problems: By address, why others did not.
-        kafka_problem: Why there are no lags; "" where there are.
-        cost_usd: Of all models since the workers started; None without one.
-        cost_today_usd: Of the UTC day, where a budget is set and a worker tells what is left of it.
-        budget_usd: Of a day.
+        at: The moment, ISO 8601.
+        workers: The number of workers that answered.
+        worker_problems: By address, why the other workers did not answer.
+        kafka_problem: Why there are no lags; "" if there are.
+        cost_usd: Of all models since the workers started; None without a model.
+        cost_today_usd: Of the UTC day; None without a budget.
         models_left_alone: Models whose breaker is open.
     """
 
@@ -116,36 +108,22 @@ class View:
     models_left_alone: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Sort:
-    """An order of rows: the key that asks for it, and what comes first."""
-
-    key: str
-    by: Callable[[Row], float]
-
-
-SORTS: Mapping[str, Sort] = {
-    "topology": Sort("t", lambda _: 0.0),
-    "rate": Sort("r", lambda row: -(row.rate_per_second or 0.0)),
-    "lag": Sort("l", lambda row: -(row.lag_records or 0)),
-    "age": Sort("a", lambda row: -(row.age_p99_seconds or 0.0)),
-    "dead": Sort("d", lambda row: -(row.dead or 0.0)),
-    "cost": Sort("c", lambda row: -(row.cost_usd or 0.0)),
+SORTS: Mapping[str, Callable[[Row], float]] = {
+    "topology": lambda _: 0.0,
+    "rate": lambda row: -(row.rate_per_second or 0.0),
+    "lag": lambda row: -(row.lag_records or 0),
+    "age": lambda row: -(row.age_p99_seconds or 0.0),
+    "dead": lambda row: -(row.dead or 0.0),
+    "cost": lambda row: -(row.cost_usd or 0.0),
 }
+"""The orders of the rows by name; the first letter is the key on the screen."""
 
 
-def top_screen(view: View, sort: str, width: int, keys: bool = False) -> RenderableType:
-    """The whole screen.
-
-    Args:
-        view: What is shown.
-        sort: A name of ``SORTS``.
-        width: Columns there are.
-        keys: Whether it is a screen whose keys do something.
-    """
+def top_screen(view: View, sort: str, width: int, *, keys: bool = False) -> RenderableType:
+    """The screen, so many columns wide, sorted by a name of ``SORTS``; with ``keys`` it lists the keys."""
     parts: list[RenderableType] = [_head(view), _table(view, sort, width >= _WIDE), *_problems(view)]
     if keys:
-        orders = "  ".join(f"{its.key} {name}" for name, its in SORTS.items())
+        orders = "  ".join(f"{name[0]} {name}" for name in SORTS)
         parts.append(Text(f"q quit  sort by: {orders}", style="dim"))
     return Group(*parts)
 
@@ -162,13 +140,13 @@ def _head(view: View) -> Text:
 
 
 def _table(view: View, sort: str, wide: bool) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2 if wide else 1, 0, 0))
+    table = plain_table(2 if wide else 1)
     table.add_column("handler", no_wrap=True)
     narrow = ("in/s", "lag", "oldest", "p50", "p99", "work", "again", "dead", "cost")
     full = ("in/s", "lag", "oldest", "age p50", "age p99", "slo", "in work", "retried", "dead", "cost", "members")
     for name in full if wide else narrow:
         table.add_column(name, justify="right", no_wrap=True)
-    for row in sorted(view.rows, key=SORTS[sort].by):
+    for row in sorted(view.rows, key=SORTS[sort]):
         cells: list[Text | str] = [
             in_rate(row.rate_per_second),
             _whole(row.lag_records),
@@ -188,14 +166,14 @@ def _table(view: View, sort: str, wide: bool) -> Table:
 
 
 def _problems(view: View) -> Iterator[Text]:
-    resting = [row.handler for row in view.rows if row.breaker_open]
+    paused = [row.handler for row in view.rows if row.breaker_open]
     stopped = [row.handler for row in view.rows if row.lag_records and row.members == 0]
-    if resting:
-        yield Text(f"breaker open, intake is paused: {', '.join(resting)}", "red")
+    if paused:
+        yield Text(f"breaker open, intake is paused: {', '.join(paused)}", "red")
     if view.models_left_alone:
-        yield Text(f"models left alone for now: {', '.join(view.models_left_alone)}", "red")
+        yield Text(f"models with an open breaker: {', '.join(view.models_left_alone)}", "red")
     if stopped:
-        yield Text(f"records wait and nobody reads: {', '.join(stopped)}", "yellow")
+        yield Text(f"records wait, and no worker reads them: {', '.join(stopped)}", "yellow")
     if view.kafka_problem:
         yield Text(view.kafka_problem, "red")
     for url, problem in view.worker_problems.items():
@@ -222,20 +200,12 @@ def _whole(number: float | None) -> str:
 
 _KAFKA_SECONDS = 8.0
 _QUIT = ("q", "Q", "\x1b", "\x04", "")
-"""Keys that end it; arrows begin with an escape too, but go on. The last one is a terminal that has gone."""
+"""The keys that end the command. An arrow key only begins with an escape. The last one is a closed terminal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopOptions:
-    """What is looked at, and how it is told.
-
-    Attributes:
-        urls: Addresses of workers; empty: the one of the settings, on this machine.
-        every: Seconds between two looks.
-        once: Two looks, one table, and no more.
-        sort: A name of ``SORTS``.
-        as_json: One line of JSON a look.
-    """
+    """The options; without ``urls``, the worker of the settings on this machine is asked."""
 
     urls: Sequence[str] = ()
     every: float = 2.0
@@ -245,16 +215,7 @@ class TopOptions:
 
 
 def run_top(settings: Settings, options: TopOptions) -> int:
-    """Runs the command.
-
-    Args:
-        settings: The configuration; a Kafka is named in it.
-        options: What is looked at, and how it is told.
-
-    Returns:
-        0; 1 for ``once`` where neither a worker nor Kafka answers; 2 for an address or an order that is none; 130 after
-        Ctrl-C.
-    """
+    """Runs the command; with ``once``, the exit status is 1 if neither a worker nor Kafka answers."""
     try:
         workers = [Worker(worker_url(url)) for url in options.urls or [f"{_here(settings)}:{settings.http.port}"]]
     except WorkerAddressError as error:
@@ -274,7 +235,7 @@ async def _watch(settings: Settings, workers: Sequence[Worker], options: TopOpti
             return await _show_live(console, views, options)
         console, first = table_console(NARROW), True
         async for view in views:
-            if first:  # a rate takes two looks
+            if first:  # a rate needs two looks
                 first = False
                 continue
             if options.as_json:
@@ -305,10 +266,10 @@ async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
 
 
 def make_view(settings: Settings, workers: Sequence[Worker], lags: Sequence[GroupLag], problem: str) -> View:
-    """Everything that is shown, of what the workers and the cluster said."""
+    """The view of what the workers and the cluster reported."""
     ready = [worker for worker in workers if not worker.problem]
     budget = settings.llm.budget_usd_per_day
-    # Each worker tells of the same purse, as it was when it last looked.
+    # All workers share one budget; the smallest rest is the latest one.
     left = min((left for worker in ready for _, left in worker.now(Metrics.llm_budget_left_usd.name)), default=None)
     return View(
         at=SystemClock().now().isoformat(timespec="seconds"),
@@ -347,7 +308,7 @@ def _row(handler: Handler, workers: Sequence[Worker], lags: Sequence[GroupLag]) 
 
 
 async def _show_live(console: Console, views: AsyncIterator[View], options: TopOptions) -> int:
-    """Shows each view as it comes, until a key ends it."""
+    """Shows each view until a key ends the command."""
     events: asyncio.Queue[View | str] = asyncio.Queue()
 
     async def follow() -> None:
@@ -363,7 +324,7 @@ async def _show_live(console: Console, views: AsyncIterator[View], options: TopO
                 if isinstance(event, View):
                     view = event
                 else:
-                    sort = next((name for name, its in SORTS.items() if its.key == event), sort)
+                    sort = next((name for name in SORTS if name[0] == event), sort)
                 if view is not None:
                     live.update(top_screen(view, sort, console.width, keys=True), refresh=True)
             if following.done():
@@ -376,7 +337,7 @@ async def _show_live(console: Console, views: AsyncIterator[View], options: TopO
 
 @contextlib.contextmanager
 def _keys_into(events: asyncio.Queue[View | str]) -> Iterator[None]:
-    """Puts the keys that are pressed among the events; the terminal is as before afterwards."""
+    """Puts pressed keys into the queue of events, and restores the terminal at the end."""
     import termios
     import tty
 
@@ -393,6 +354,6 @@ def _keys_into(events: asyncio.Queue[View | str]) -> Iterator[None]:
 
 def _here(settings: Settings) -> str:
     host = settings.http.host
-    if host in ("", "0.0.0.0", "::"):  # noqa: S104 - nothing listens here
+    if host in ("", "0.0.0.0", "::"):  # noqa: S104 - not an address to listen on
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host

@@ -1,7 +1,6 @@
-"""What workers tell of themselves at ``/metrics``, as ``assay top`` needs it: rates, ages and sums over all of them.
+"""Reads the ``/metrics`` of workers for ``assay top``, and computes rates, ages and sums over all workers.
 
-In: addresses. Out: what each worker said at the last looks, and increases between them. A worker that was restarted
-begins at zero again; what it has counted since then is its increase.
+A counter of a restarted worker starts at zero: its value is then its increase.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from streams.telemetry.metrics import MetricDef, Metrics
 
 _SECONDS = 4.0
 _WINDOW_SECONDS = 30.0
-"""Rates and ages are those of so long a time; a look at a longer one would still show what is over."""
+"""The time that rates and ages are taken over."""
 _LARGEST_BYTES = 16 * 1024 * 1024
 _LARGEST_VALUE = 1e18
 _READ = {
@@ -33,23 +32,23 @@ _READ = {
     Metrics.llm_breaker_open.name: ("model",),
     Metrics.llm_budget_left_usd.name: (),
 }
-"""What is shown, and the labels it is found by; a worker of another version may well have other labels beside them."""
+"""The metrics that are read, and the labels they must have; a worker of another version may have more labels."""
 
 Series = tuple[str, tuple[tuple[str, str], ...]]
 """A metric's name with its sorted labels."""
 
 
 class UnreadableMetricsError(Exception):
-    """What answered as a worker said something that can't be reckoned with; the message says what."""
+    """The metrics of a worker cannot be used; the message says why."""
 
 
 class WorkerAddressError(Exception):
-    """What was given is no address of a worker; the message says what one is like."""
+    """A text is not an address of a worker; the message has examples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a worker said at a moment of a monotonic clock."""
+    """The metrics of a worker at a moment of a monotonic clock."""
 
     at: float
     samples: Mapping[Series, float]
@@ -57,30 +56,30 @@ class Look:
 
 @dataclass(slots=True)
 class Worker:
-    """A worker's address, its last looks, and why the last one brought nothing."""
+    """A worker's address, its last metrics, and why the last request failed."""
 
     url: str
     looks: deque[Look] = field(default_factory=deque)
     problem: str = ""
 
     def add(self, look: Look) -> None:
-        """Keeps a look, and of older ones those of the window."""
+        """Adds a look, and drops the looks before the window."""
         self.looks.append(look)
         while len(self.looks) > 2 and look.at - self.looks[1].at >= _WINDOW_SECONDS:
             self.looks.popleft()
 
     @property
     def seconds(self) -> float:
-        """Between the first and the last look."""
+        """The time between the first and the last look."""
         return self.looks[-1].at - self.looks[0].at if self.looks else 0.0
 
     def now(self, name: str, **labels: str) -> Iterator[tuple[Mapping[str, str], float]]:
-        """The series of a metric with these labels, as they were at the last look."""
+        """The series of a metric with these labels at the last look."""
         if self.looks:
             yield from _chosen(self.looks[-1].samples, name, labels)
 
     def increase(self, name: str, **labels: str) -> Iterator[tuple[Mapping[str, str], float]]:
-        """By how much the series of a counter with these labels rose between the first look and the last one."""
+        """The increase of the series of a counter with these labels from the first look to the last one."""
         if not self.looks:
             return
         before = self.looks[0].samples
@@ -96,7 +95,7 @@ def worker_url(text: str) -> str:
     ('http://127.0.0.1:8080/metrics', 'http://worker-1:8080/metrics', 'https://w.example/assay/metrics')
 
     Raises:
-        WorkerAddressError: It is none.
+        WorkerAddressError: The text is not an address.
     """
     whole = text if "://" in text else f"http://127.0.0.1:{text}" if text.isdecimal() else f"http://{text}"
     try:
@@ -106,13 +105,13 @@ def worker_url(text: str) -> str:
         usable = False
     if not usable:
         raise WorkerAddressError(
-            f"{text!r} is no worker's address: it is like 8080, worker-1:8080, http://worker-1:8080"
+            f"{text!r} is not a worker's address, such as 8080, worker-1:8080, http://worker-1:8080"
         )
     return whole if parts.path.strip("/") else whole.rstrip("/") + "/metrics"
 
 
 async def look_at(workers: Sequence[Worker], client: httpx2.AsyncClient) -> None:
-    """Asks all workers at once; one that doesn't answer keeps what it said, and its problem."""
+    """Asks all workers at once; a worker that does not answer keeps its looks and gets a problem."""
     await asyncio.gather(*(_look_at(worker, client) for worker in workers))
 
 
@@ -128,7 +127,7 @@ async def _look_at(worker: Worker, client: httpx2.AsyncClient) -> None:
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
         worker.problem = type(error).__name__
     else:
-        worker.problem = f"it answers {status}" if status != 200 else "" if samples else "it is no worker of Assay"
+        worker.problem = f"it answers {status}" if status != 200 else "" if samples else "it is not a worker of Assay"
         if samples:
             worker.add(Look(asyncio.get_running_loop().time(), samples))
 
@@ -151,7 +150,7 @@ def _samples(text: str) -> dict[Series, float]:
                 if sample.name.startswith("assay_"):
                     samples[sample.name, tuple(sorted(sample.labels.items()))] = float(sample.value)
     except (ValueError, LookupError, TypeError):
-        raise UnreadableMetricsError("what it says is not in Prometheus's format") from None
+        raise UnreadableMetricsError("its answer is not in Prometheus's format") from None
     for (name, pairs), value in samples.items():
         if name in _READ:
             _check(name, dict(pairs), value)
@@ -159,7 +158,7 @@ def _samples(text: str) -> dict[Series, float]:
 
 
 def _check(name: str, labels: Mapping[str, str], value: float) -> None:
-    """A series that can't be reckoned with would spoil the figures of all workers, so its worker's are left out."""
+    """Refuses series that would spoil the figures of all workers."""
     if missing := [label for label in _READ[name] if label not in labels]:
         raise UnreadableMetricsError(f"{name} has no label {missing[0]}; is it a worker of Assay?")
     if not -_LARGEST_VALUE <= value <= _LARGEST_VALUE:  # not a number is neither
@@ -174,13 +173,13 @@ def _check(name: str, labels: Mapping[str, str], value: float) -> None:
 
 
 def total(workers: Sequence[Worker], metric: MetricDef, **labels: str) -> float | None:
-    """The sum of a metric over workers as they last said; None where none of them has it."""
+    """The sum of a metric over all workers; None if no worker has it."""
     values = [value for worker in workers for _, value in worker.now(metric.name, **labels)]
     return sum(values) if values else None
 
 
 def rate(workers: Sequence[Worker], metric: MetricDef, **labels: str) -> float | None:
-    """The rate of a counter over all workers, per second; None before there are two looks."""
+    """The rate of a counter per second over all workers; None before the second look."""
     ready = [worker for worker in workers if worker.seconds > 0]
     if not ready:
         return None
@@ -190,7 +189,7 @@ def rate(workers: Sequence[Worker], metric: MetricDef, **labels: str) -> float |
 def quantiles(
     workers: Sequence[Worker], metric: MetricDef, shares: Sequence[float], **labels: str
 ) -> list[float | None]:
-    """Quantiles of a histogram over all workers: of the window, or, where nothing came in it, since they started."""
+    """Quantiles of a histogram over all workers: of the window, or since their start if nothing came in the window."""
     name = f"{metric.name}_bucket"
     recent = [pair for worker in workers for pair in worker.increase(name, **labels)]
     ever = [pair for worker in workers for pair in worker.now(name, **labels)]
@@ -205,7 +204,7 @@ def quantiles(
 
 
 def quantile(buckets: Mapping[float, float], share: float) -> float:
-    """A quantile of cumulative buckets, as Prometheus reckons it: evenly within a bucket.
+    """A quantile of cumulative buckets, computed as Prometheus does: evenly within a bucket.
 
     >>> quantile({1.0: 50, 2.0: 100, float("inf"): 100}, 0.75), quantile({1.0: 0, float("inf"): 3}, 0.5)
     (1.5, 1.0)

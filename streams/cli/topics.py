@@ -1,4 +1,4 @@
-"""``assay topics``: makes the topics of the topology, lists them, or tells how the cluster's differ."""
+"""``assay topics``: creates the topics of the topology, lists them, or compares them with the cluster."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 from aiokafka import TopicPartition
-from rich.console import Console
-from rich.table import Table
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import print_rows
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.topics import create_topics, find_differences, plan_topics
 from streams.settings import Settings
@@ -21,26 +20,28 @@ Action = Literal["create", "list", "diff"]
 
 
 def topics(
-    action: Annotated[Literal["create", "list", "diff"], typer.Argument(help="What to do.")] = "list",
+    action: Annotated[Action, typer.Argument(help="What to do.")] = "list",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what create would do.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Create the topics, list them, or compare them with what is declared."""
-    return run_topics(action, load_settings(config).with_kafka(), as_json, dry_run)
+    return run_topics(action, load_settings(config).with_kafka(), as_json=as_json, dry_run=dry_run)
 
 
-def run_topics(action: Action, settings: Settings, as_json: bool, dry_run: bool = False) -> int:
-    """Runs the command.
+def run_topics(action: Action, settings: Settings, *, as_json: bool = False, dry_run: bool = False) -> int:
+    """Runs the command; 1 if ``diff`` finds a difference."""
+    match action:
+        case "create":
+            work = _create(settings, as_json=as_json, dry_run=dry_run)
+        case "list":
+            work = _list(settings, as_json=as_json)
+        case "diff":
+            work = _diff(settings, as_json=as_json)
+    return run_with_kafka("topics", settings, work)
 
-    Returns:
-        0; 1 for trouble with Kafka, and for ``diff`` where something differs; 130 after Ctrl-C.
-    """
-    work = {"create": _create, "list": _list, "diff": _diff}[action]
-    return run_with_kafka("topics", settings, work(settings, as_json, dry_run))
 
-
-async def _create(settings: Settings, as_json: bool, dry_run: bool) -> int:
+async def _create(settings: Settings, *, as_json: bool, dry_run: bool) -> int:
     if dry_run:
         made = [difference.topic for difference in await find_differences(settings.kafka) if difference.what == "topic"]
     else:
@@ -48,16 +49,15 @@ async def _create(settings: Settings, as_json: bool, dry_run: bool) -> int:
     planned = [topic.name for topic in plan_topics(settings.kafka)]
     existing = [name for name in planned if name not in made]
     if as_json:
-        print(
-            json.dumps({"created": [] if dry_run else made, "missing": made if dry_run else [], "existing": existing})
-        )
+        counts = {"created": [] if dry_run else made, "missing": made if dry_run else [], "existing": existing}
+        print(json.dumps(counts))
         return 0
     for name in planned:
         print(f"{('would be made' if dry_run else 'made') if name in made else 'existed':14} {name}")
     return 0
 
 
-async def _list(settings: Settings, as_json: bool, dry_run: bool) -> int:  # noqa: ARG001 - one signature for all
+async def _list(settings: Settings, *, as_json: bool) -> int:
     planned = {topic.name for topic in plan_topics(settings.kafka)}
     rows = [row for row in await _described(settings) if row["topic"] in planned]
     missing = sorted(planned - {str(row["topic"]) for row in rows})
@@ -66,22 +66,11 @@ async def _list(settings: Settings, as_json: bool, dry_run: bool) -> int:  # noq
         return 0
     cells = [(str(row["topic"]), str(row["partitions"]), str(row["records"])) for row in rows]
     cells += [(name, "-", "missing: assay topics create") for name in missing]
-    console = Console()
-    if not console.is_terminal:
-        for name, partitions, records in cells:
-            print(f"{name}\t{partitions}\t{records}")
-        return 0
-    table = Table(box=None, header_style="bold")
-    table.add_column("topic")
-    table.add_column("partitions", justify="right")
-    table.add_column("records", justify="right")
-    for line in cells:
-        table.add_row(*line)
-    console.print(table)
+    print_rows(("topic", "partitions", "records"), cells, right=("partitions", "records"))
     return 0
 
 
-async def _diff(settings: Settings, as_json: bool, dry_run: bool) -> int:  # noqa: ARG001
+async def _diff(settings: Settings, *, as_json: bool) -> int:
     differences = await find_differences(settings.kafka)
     if as_json:
         print(json.dumps({"differences": [asdict(difference) for difference in differences]}))
@@ -94,7 +83,7 @@ async def _diff(settings: Settings, as_json: bool, dry_run: bool) -> int:  # noq
 
 
 async def _described(settings: Settings) -> list[dict[str, object]]:
-    """Existing topics with partitions and the offsets between their beginning and end, markers included."""
+    """The existing topics with their partitions and offsets, transaction markers included."""
     async with opened(make_admin(settings.kafka)) as admin:
         wanted = {topic.name for topic in plan_topics(settings.kafka)} & set(await admin.list_topics())
         if not wanted:

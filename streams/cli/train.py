@@ -1,4 +1,4 @@
-"""``assay train``: a ranking model of what people did with results, held against the order they were shown.
+"""``assay train``: trains a ranking model from feedback, and compares it with the order that users were shown.
 
 assay train --out models/november
 assay train --out models/november --features 41 --seed 7 --json
@@ -8,7 +8,6 @@ assay train --out models/november --completed completed.jsonl --feedback feedbac
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,30 +19,31 @@ from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
 from handlers.training.report import MEASURE_NAMES, figures, rows_of, told_of, write_card
 from handlers.training.train import Refusal, Trained, XgboostMissingError
 from handlers.training.train import train as train_model
+from schemas.outcome import Dead, Drop
 from streams.cli.errors import run_with_kafka
-from streams.cli.handler_trial import read_lines
+from streams.cli.event_lines import LineEvent, open_lines, read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, table_console, tell
-from streams.cli.progress import offsets_progress, with_progress
+from streams.cli.progress import ProgressLine
 from streams.query.training_data import (
     MANIFEST_FILE,
     EmptyTopicError,
+    TrainingRecord,
     TrainingRecords,
     is_free,
-    read_file,
     read_topics,
     write_model,
 )
 from streams.ranking_model import read_ranking_model
 from streams.settings import Settings
-from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, Topic
+from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
 
 _SHOWN = 10
-"""Unreadable places, and features by importance, that people are shown."""
+"""The unreadable places and the most important features that are shown."""
 
 
 def train(
-    out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output folder; it must not exist, or be empty.")],
     completed: Annotated[
         Path | None, typer.Option("--completed", help="Answers, one event a line, instead of ranking.completed.v1.")
     ] = None,
@@ -52,19 +52,21 @@ def train(
     ] = None,
     features: Annotated[
         Literal["29", "41"] | None,
-        typer.Option("--features", help="Without or with the trust block; 41 from the listwise phase on by default."),
+        typer.Option("--features", help="29, or 41 with trust features; 41 by default once there is enough data."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same data and seed give the same model.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31 - 1, help="Random seed; the same seed gives the same model.")
+    ] = 1,
     skip_other_versions: Annotated[
         bool, typer.Option("--skip-other-versions", help="Leave out answers with features of other versions.")
     ] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Train a ranking model of what people did with results, and say whether it is better."""
+    """Train a ranking model from feedback, and report whether it is better."""
     if (completed is None) != (feedback is None):
         missing = "'--feedback'" if feedback is None else "'--completed'"
-        raise typer.BadParameter("answers and feedback both come from files, or both from Kafka", param_hint=missing)
+        raise typer.BadParameter("give both --completed and --feedback, or neither", param_hint=missing)
     settings = load_settings(config)
     options = TrainOptions(
         out=out,
@@ -80,17 +82,7 @@ def train(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainOptions:
-    """What is trained, and where to.
-
-    Attributes:
-        out: The folder to write; it is not there yet, or empty.
-        completed: Answers, a file; from Kafka where None, as ``feedback``.
-        feedback: What was done with them.
-        features: 29 or 41; by the phase where None.
-        seed: Of everything that is drawn.
-        skip_other_versions: Leave out answers with features of an unknown version.
-        as_json: One JSON object on standard output.
-    """
+    """The options; without the files ``completed`` and ``feedback`` the events come from Kafka."""
 
     out: Path
     completed: Path | None = None
@@ -102,18 +94,13 @@ class TrainOptions:
 
 
 def run_train(settings: Settings, options: TrainOptions) -> int:
-    """Trains, judges and writes a model.
-
-    Args:
-        settings: The configuration; a Kafka is named in it, unless files are.
-        options: What, and where to.
+    """Trains, evaluates and writes a model, which is written only with the status 0.
 
     Returns:
-        0; 1 where the data makes no model, or Kafka or a file failed; 2 for a folder that is in use, or a topic that
-        holds nothing; 130 after Ctrl-C. But for 0, nothing is written.
+        0; 1 if the data is not enough, or Kafka or a file failed; 2 for a folder in use, and for an empty topic.
     """
     if not is_free(options.out):
-        tell("train", f"{options.out} is in use, and no model is written over: name a folder that is not there yet")
+        tell("train", f"{options.out} is in use; name a folder that does not exist")
         return 2
     reading = TrainingRecords()
     if status := _read(settings, options, reading):
@@ -121,7 +108,7 @@ def run_train(settings: Settings, options: TrainOptions) -> int:
     for place in reading.unreadable[:_SHOWN]:
         tell("train", f"left out: {place}")
     if (more := len(reading.unreadable) - _SHOWN) > 0:
-        tell("train", f"left out: {more} more that can't be read")
+        tell("train", f"left out: {more} more that cannot be read")
     joined = reading.joined()
     tell("train", f"{joined.labelled:,} labelled results of {len(joined.requests):,} requests")
     current, why = _current(settings)
@@ -158,21 +145,27 @@ def _read(settings: Settings, options: TrainOptions, reading: TrainingRecords) -
         return run_with_kafka("train", settings, _read_kafka(settings, reading))
     try:
         for topic, path in ((RANKING_FEEDBACK, options.feedback), (RANKING_COMPLETED, options.completed)):
-            with path.open("rb") as opened, with_progress(opened, path) as watched:
-                for found in read_file(topic, path, read_lines(watched)):
-                    reading.add(found)
+            with open_lines("train", path) as lines:
+                for found in read_events(str(path), lines, topic):
+                    if (record := training_record(found)) is not None:
+                        reading.add(record)
     except OSError as error:
         tell("train", f"{error.filename}: {error.strerror or error}")
         return 1
     return 0
 
 
-async def _read_kafka(settings: Settings, reading: TrainingRecords) -> int:
-    def progress(topic: Topic, total: int) -> AbstractContextManager[Any]:
-        return offsets_progress("train", f"reading {topic.name}", total)
+def training_record(found: LineEvent) -> TrainingRecord | None:
+    """The record of a line; None for a line of ``assay try`` that has no event of the topic."""
+    if isinstance(found.event, Drop):
+        return None
+    identity = found.place if isinstance(found.event, Dead) else found.content_identity
+    return TrainingRecord(found.place, identity, None, found.event)
 
+
+async def _read_kafka(settings: Settings, reading: TrainingRecords) -> int:
     try:
-        await read_topics(settings, reading, progress)
+        await read_topics(settings, reading, lambda topic, total: ProgressLine("train", f"reading {topic.name}", total))
     except EmptyTopicError as error:
         tell("train", str(error))
         return 2
@@ -180,7 +173,7 @@ async def _read_kafka(settings: Settings, reading: TrainingRecords) -> int:
 
 
 def _current(settings: Settings) -> tuple[RankingModel | None, str | None]:
-    """The model that ``ranking.trees.model`` names, in force or not; or why there is none to compare with."""
+    """The model that ``ranking.trees.model`` names, or why there is no model to compare with."""
     if settings.ranking_model is not None:
         return settings.ranking_model, None
     try:
@@ -232,7 +225,7 @@ def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
         f"judged on {told_of(report.judged)} held out"
     )
     if (several := len(report.config_versions)) > 1:
-        console.print(f"answers of {several} configurations are mixed, whose features may differ")
+        console.print(f"the answers come from {several} configurations, whose features may differ")
     for reason, count in report.left_out.items():
         if count:
             console.print(f"left out: {count:,} {reason.meaning}")
@@ -262,9 +255,9 @@ def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
 
 
 def _switch_on(folder: Path) -> list[str]:
-    """How it is put to use: what it would change is in the events' ``trees``, then it may."""
+    """The variables that switch the model on: first in shadow mode, whose results are in the events' ``trees``."""
     return [
         f"ASSAY_RANKING__TREES__MODEL={(folder / MANIFEST_FILE).absolute()}",
         "ASSAY_RANKING__TREES__MODE=shadow",
-        "ASSAY_RANKING__TREES__MODE=on   # once trees.agreement and the figures of the shadow please",
+        "ASSAY_RANKING__TREES__MODE=on   # if trees.agreement and the figures of the shadow mode are good",
     ]

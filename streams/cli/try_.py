@@ -1,8 +1,9 @@
 """``assay try``: runs a handler or a pure step on one event a line, without a broker.
 
-Each input line is an event of the handler's topic, or an answer of another trial that contains such events. Each output
-line is ``{"outcome", "reason", "events": [{"topic", "key", "value"}]}``, in the order of the input. A bad line gives
-``dead`` with a reason. The command holds one line at a time and imports neither Kafka nor a model's client.
+Each input line is an event of the handler's topic, a line of ``assay tail --json``, or an answer of another trial that
+contains such events. Each output line is ``{"outcome", "reason", "events": [{"topic", "key", "value"}]}``, in the order
+of the input. A bad line gives ``dead`` with a reason. The command holds one line at a time and imports neither Kafka
+nor a model's client.
 
 The pure steps are parts of a handler: the links of a listing that are its items, and a source's snippet. Their input
 may omit fields and may have unknown ones.
@@ -13,17 +14,19 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
-from streams.cli.handler_trial import STEPS, HandlerTrial, Step, dumped, read_events, read_lines, unknown_handler
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry
+from streams.cli.event_lines import open_lines, values_in
+from streams.cli.handler_trial import STEPS, HandlerTrial, Step, dumped, unknown_handler
 from streams.cli.options import AsJson, Config, load_settings
 from streams.settings import Settings
-from streams.topology import handler_named, topic_of
+from streams.topology import Topic, handler_named, topic_of
 
 
 def try_(
@@ -41,52 +44,34 @@ def try_(
     if diff:
         from streams.cli.try_diff import run_diff
 
-        return run_diff(handler, file, load_settings(), load_settings(config), limit, strict, as_json)
-    return run_try(handler, file, load_settings(config), strict)
+        settings, other = load_settings(), load_settings(config)
+        return run_diff(handler, file, settings, other, limit=limit, strict=strict, as_json=as_json)
+    return run_try(handler, file, load_settings(config), strict=strict)
 
 
-Answer = Callable[[bytes], tuple[str, bool]]
-"""A line's answer, and whether the line was dead."""
+def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool) -> int:
+    """Writes the answer for every line of a file or of standard input.
 
-
-def run_try(name: str, file: Path | None, settings: Settings, strict: bool) -> int:
-    """Answers every line of a file or of standard input.
-
-    Args:
-        name: A handler, or a step of ``STEPS``.
-        file: Where the lines are; standard input where None.
-        settings: The configuration to decide under.
-        strict: Whether a dead line makes the exit status 1.
-
-    Returns:
-        0; 1 for a dead line under ``strict`` or a file that can't be read; 2 for an unknown name.
+    Raises:
+        OSError: The file cannot be read.
     """
     handler = handler_named(name)
     if handler is None and name not in STEPS:
         return unknown_handler(name)
-    try:
-        source = sys.stdin.buffer if file is None else file.open("rb")
-    except OSError as error:
-        print(f"assay try: {file}: {error.strerror}", file=sys.stderr)
-        return 1
-    with source, asyncio.Runner() as runner:
+    with asyncio.Runner() as runner, open_lines("try", file, quiet=True) as lines:
         if handler is None:
             step = STEPS[name](settings)
-            dead = _answer_all(read_lines(source), lambda line: _answer_step(step, line))
+            dead = _write_all(_answer_step(step, line) for line in lines)
         else:
-            trial = HandlerTrial(handler, settings, runner)
-            try:
-                dead = _answer_all(read_events(source, handler.consumes), lambda line: _answer(trial, line))
-            finally:
-                trial.close()
+            with closing(HandlerTrial(handler, settings, runner)) as trial:
+                dead = _write_all(answer for line in lines for answer in _answers(trial, handler.consumes, line))
     return 1 if dead and strict else 0
 
 
-def _answer_all(lines: Iterable[bytes | Dead | Drop], answer: Answer) -> int:
-    """Writes one line for each line read; returns how many were dead."""
+def _write_all(answers: Iterable[tuple[str, bool]]) -> int:
+    """Writes each answer on a line; returns how many are dead."""
     dead = 0
-    for line in lines:
-        text, died = answer(line) if isinstance(line, bytes) else _refused(line)
+    for text, died in answers:
         dead += died
         # Bytes, for the terminal's encoding is not the data's.
         sys.stdout.buffer.write(text.encode() + b"\n")
@@ -94,15 +79,25 @@ def _answer_all(lines: Iterable[bytes | Dead | Drop], answer: Answer) -> int:
     return dead
 
 
-def _answer(trial: HandlerTrial, line: bytes) -> tuple[str, bool]:
-    """The line for one line."""
-    event = trial.decode(line)
+def _answers(trial: HandlerTrial, topic: Topic, line: bytes | Dead) -> Iterator[tuple[str, bool]]:
+    """An answer for each event of a line, and whether it is dead."""
+    if isinstance(line, Dead):
+        yield _without_events(line)
+        return
+    values = values_in(line, topic)
+    for value, _ in values:
+        yield _answer(trial, value)
+    if not values:
+        yield _without_events(Drop(DropReason.NOTHING_TO_DO))
+
+
+def _answer(trial: HandlerTrial, value: bytes) -> tuple[str, bool]:
+    event = trial.decode(value)
     outcome: Outcome = event if isinstance(event, Dead) else trial.decide(event)
-    return _emit_line(outcome.events) if isinstance(outcome, Emit) else _refused(outcome)
+    return _emit_line(outcome.events) if isinstance(outcome, Emit) else _without_events(outcome)
 
 
-def _refused(outcome: Drop | Retry | Dead) -> tuple[str, bool]:
-    """The line of an outcome without events."""
+def _without_events(outcome: Drop | Retry | Dead) -> tuple[str, bool]:
     if isinstance(outcome, Dead):
         return _dead_line(outcome), True
     if isinstance(outcome, Drop):
@@ -110,10 +105,9 @@ def _refused(outcome: Drop | Retry | Dead) -> tuple[str, bool]:
     return dumped({"outcome": "retry", "reason": outcome.reason, "detail": outcome.detail, "events": []}), False
 
 
-def _answer_step(step: Step, line: bytes) -> tuple[str, bool]:
-    """The bare line for one line."""
-    answered = step(line)
-    return (_dead_line(answered), True) if isinstance(answered, Dead) else (dumped(answered), False)
+def _answer_step(step: Step, line: bytes | Dead) -> tuple[str, bool]:
+    answer = line if isinstance(line, Dead) else step(line)
+    return (_dead_line(answer), True) if isinstance(answer, Dead) else (dumped(answer), False)
 
 
 def _emit_line(events: tuple[Any, ...]) -> tuple[str, bool]:

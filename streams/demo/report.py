@@ -1,4 +1,4 @@
-"""What the demonstration tells at its end: the decisions that say most, each with its reasons."""
+"""Prints the most interesting decisions of the demonstration, each with its reasons."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streams.demo.tally import Tally
 
 LABEL_STYLE = {"HIGH": "bold green", "MEDIUM": "bold yellow", "LOW": "bold red"}
 _REASONS = 3
-"""Of a result; the event has them all."""
+"""The reasons of a result that are shown."""
 _SHORT = {
     "contextRecall": "recall",
     "contextPrecision": "precision",
@@ -29,13 +29,13 @@ _SHORT = {
 
 
 def tell_decisions(console: Console, tally: Tally, least: Dimensions) -> None:
-    """One section a question that Assay answers. Takes what each dimension of a batch must reach."""
+    """Prints a section for each question that Assay answers; ``least`` has the thresholds of a batch."""
     pages = sorted(tally.pages.values(), key=lambda page: -(page.cts_score or 0))
     _section(console, "How far can a page be trusted?")
     for page in [*pages[:1], *[p for p in pages[1:] if p.tier == "B"][:1], *pages[-1:]]:
         _tell_page(console, page)
     roots = sorted((b for b in tally.classified.values() if b.parent_batch_id is None), key=lambda b: b.batch_id)
-    _section(console, "Does what came back answer the question, or is it only a listing?")
+    _section(console, "Do the results answer the question, or are they only listings?")
     for batch in roots:
         _tell_batch(console, tally, least, batch)
     _section(console, f"Is the search done?  {_judges(tally)}")
@@ -45,7 +45,7 @@ def tell_decisions(console: Console, tally: Tally, least: Dimensions) -> None:
     _section(console, f"Which source answers, and what does it say?  {_judges(tally)}")
     for done in tally.snippets.values():
         _tell_sources(console, done)
-    _section(console, f"Can the claim stand alone?  {_judges(tally)}")
+    _section(console, f"Is the claim clear without its context?  {_judges(tally)}")
     for claim_id in tally.claims_evaluated:
         _tell_claim(console, tally, claim_id)
     _section(console, f"What does the index say, and how far can it be trusted?  {_judges(tally)}")
@@ -67,12 +67,12 @@ def _section(console: Console, title: str) -> None:
 
 
 def _line(console: Console, indent: int, line: str | Text, style: str = "") -> None:
-    """A paragraph whose second line stands under its first."""
+    """Prints an indented paragraph."""
     console.print(Padding(line if isinstance(line, Text) else Text(line, style=style), (0, 0, 0, indent), expand=False))
 
 
 def _address(console: Console, indent: int, head: str | Text, url: str, style: str = "dim") -> None:
-    """An address on a line of its own, shortened where it is too long, never broken."""
+    """Prints an address on its own line, shortened if it is too long."""
     line = Text.assemble(head, (url, style))
     line.truncate(max(console.width - indent, 20), overflow="ellipsis")
     _line(console, indent, line)

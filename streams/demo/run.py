@@ -41,12 +41,12 @@ from streams.settings import HttpSettings, Settings
 from streams.topology import MIB, PAGES_CRAWLED, topic_of
 
 _ROOM_BYTES = 128 * MIB
-"""Room for a local Kafka's files, with some to spare."""
+"""The space for a local Kafka's files, with a reserve."""
 
 
 @contextlib.asynccontextmanager
 async def with_kafka(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[Settings]:
-    """Settings with a Kafka in them: a local one for this run, or a named one under a prefix of the run's own."""
+    """Settings with a Kafka: a local one for this run, or the configured one with a topic prefix for this run."""
     if not settings.kafka.bootstrap_servers:
         _have_room()
         say("starting a real Kafka on this machine")
@@ -55,7 +55,7 @@ async def with_kafka(settings: Settings, say: Callable[[str], None]) -> AsyncIte
                 async with _while_running(kafka):
                     yield _changed(settings, bootstrap_servers=kafka.bootstrap_servers)
             finally:
-                # Nothing on it is kept, so there is nothing to wait for.
+                # Nothing on it is kept, so a clean stop is not necessary.
                 await asyncio.to_thread(kafka.kill)
         return
     prefix = f"{settings.kafka.topic_prefix}demo-{uuid.uuid4().hex[:8]}."
@@ -73,14 +73,14 @@ def _have_room() -> None:
     free = shutil.disk_usage(folder).free
     if free < _ROOM_BYTES:
         raise BrokerUnavailable(
-            f"{folder} has {free // MIB} MiB free and a local Kafka wants {_ROOM_BYTES // MIB}: make room there, or "
+            f"{folder} has {free // MIB} MiB free and a local Kafka needs {_ROOM_BYTES // MIB}: free some space, or "
             "name another folder with TMPDIR"
         )
 
 
 @contextlib.asynccontextmanager
 async def _while_running(kafka: LocalKafka) -> AsyncIterator[None]:
-    """Ends the block where the broker ends first: its clients would go on trying to reach it."""
+    """Ends the block if the broker ends: its clients would try to reconnect for ever."""
     here = asyncio.current_task()
     ended = ""
 
@@ -98,7 +98,7 @@ async def _while_running(kafka: LocalKafka) -> AsyncIterator[None]:
     except (asyncio.CancelledError, KafkaError):
         if not ended:
             raise
-        raise BrokerUnavailable(f"the Kafka of this demonstration is gone: {ended}") from None
+        raise BrokerUnavailable(f"the Kafka of this demonstration has ended: {ended}") from None
     finally:
         looking.cancel()
 
@@ -114,7 +114,7 @@ _CLOSE_SECONDS = 5.0
 
 @dataclass(slots=True)
 class Demo:
-    """A run under way, for whoever shows it."""
+    """A running demonstration."""
 
     application: Application
     tally: Tally
@@ -124,11 +124,11 @@ class Demo:
 
     @property
     def seconds(self) -> float:
-        """How long it has been running."""
+        """The duration so far."""
         return time.monotonic() - self.began
 
     def balances(self) -> dict[str, Balance]:
-        """How each handler's inputs and outcomes stand, by what is committed and read back."""
+        """The inputs and outcomes of each handler, from the committed records."""
         dropped: Counter[str] = Counter()
         for family in self.application.metrics.handler_events_total.collect():
             for sample in family.samples:
@@ -146,19 +146,16 @@ async def run(
     show: Callable[[Demo], None],
     tell: Callable[[Demo], None],
 ) -> Demo:
-    """Runs the demonstration.
+    """Runs the demonstration; returns it as it ended, with everything that was committed in its tally.
 
     Args:
-        settings: The configuration; where no Kafka is named, one is started and ends with the run.
+        settings: The configuration; without a Kafka, a local one is started.
         stop: Ends the run when set.
-        once: End when everything is done.
+        once: End when everything is processed.
         pages: A folder of real pages to score as well.
-        say: Told of each step before there is something to show.
+        say: Called with each step of the start.
         show: Called several times a second.
-        tell: Called once, when everything that was fed is done and read back.
-
-    Returns:
-        The run as it ended; its tally holds everything that was committed.
+        tell: Called once, when everything is processed and read back.
     """
     async with contextlib.AsyncExitStack() as stack:
         settings = await stack.enter_async_context(with_kafka(settings, say))
@@ -174,7 +171,7 @@ async def run(
         application = Application(settings)
         http = await stack.enter_async_context(HttpServer(application.asgi, settings.http))
         demo = Demo(application, tally, http.address, time.monotonic())
-        # Before it is started: what was interrupted half way is closed as well.
+        # Before the start, so that an interrupted start is closed too.
         stack.push_async_callback(lambda: _close(application.stop()))
         await application.start()
         say("handlers are running")
@@ -195,7 +192,7 @@ async def run(
 
 
 async def _close(work: Coroutine[Any, Any, object]) -> None:
-    """Closes something in good order, within a time: where its Kafka is gone that has no end."""
+    """Closes something within a time limit: without its Kafka, closing would never end."""
     closing = asyncio.create_task(work)
     await asyncio.wait({closing}, timeout=_CLOSE_SECONDS)
     if closing.done():
@@ -205,11 +202,11 @@ async def _close(work: Coroutine[Any, Any, object]) -> None:
 
 
 async def _work(settings: Settings, demo: Demo, watch: Watch, pages: Path | None, say: Callable[[str], None]) -> None:
-    """Feeds everything, and waits until it is done and read back."""
+    """Publishes everything, and waits until it is processed and read back."""
     drain_detector = demo.application.drain_detector
     await _feed(settings, feed.events(datetime.now(UTC)), pages, demo)
     await drain_detector.wait(say)
-    # Not before, for what they find would depend on who was faster.
+    # Not earlier: their results would depend on the order of processing.
     await _feed(settings, feed.queries(), None, demo)
     await drain_detector.wait(say)
     await watch.catch_up()
@@ -223,10 +220,10 @@ async def _look_on(demo: Demo, stop: asyncio.Event, show: Callable[[Demo], None]
 
 
 def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
-    """Settings under which a demonstration costs nothing and leaves nothing behind.
+    """Settings with which a demonstration costs nothing and leaves no files.
 
-    Fetching reaches the sample web under its own names, at the pace of loopback; files are the run's own; the offline
-    judge answers and the vectors are hashed, whatever models are configured.
+    Fetching reaches the sample web under its own names, with short delays. The offline judge answers and the vectors
+    are hashed, whatever models are configured.
     """
     fetch = settings.fetch.model_copy(
         update={

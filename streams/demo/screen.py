@@ -1,6 +1,6 @@
-"""The demonstration at a glance: what each handler was given and what came of it, and what was decided so far.
+"""The screen of the demonstration: the inputs and outcomes of each handler, and the decisions so far.
 
-It fits a terminal of 80 columns and 24 lines; where there is more room the two parts stand side by side.
+It fits a terminal of 80 columns and 24 lines; on a wider one the two parts are side by side.
 """
 
 from __future__ import annotations
@@ -17,19 +17,13 @@ from streams.demo.tally import Tally, faults
 TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
 TYPE_STYLE = {"SPECIFIC_CONTENT": "green", "AGGREGATOR": "yellow", "NAVIGATION": "blue"}
 _SIDE_BY_SIDE = 112
-"""Columns from which on both parts have room beside each other."""
+"""The columns that both parts need side by side."""
 
 Row = tuple[str | Text, str | Text]
 
 
 def live_table(demo: Demo, width: int, done: bool) -> RenderableType:
-    """The whole screen.
-
-    Args:
-        demo: The run.
-        width: Columns there are.
-        done: Whether everything that was fed is done, so that the account can be closed.
-    """
+    """The screen, so many columns wide; with ``done``, also whether every input has one outcome."""
     pages, batches = _pages(demo.tally), _batches(demo.tally)
     if width >= _SIDE_BY_SIDE:
         parts = Table.grid(padding=(0, 1))
@@ -46,7 +40,7 @@ def live_table(demo: Demo, width: int, done: bool) -> RenderableType:
 def _handlers(demo: Demo) -> Panel:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1))
     table.add_column("handler", no_wrap=True)
-    for name in ("in", "answered", "dead", "in hand", "waiting"):
+    for name in ("in", "answered", "dead", "in flight", "waiting"):
         table.add_column(name, justify="right", no_wrap=True)
     now: dict[str, list[int]] = {}
     for group in demo.application.groups:

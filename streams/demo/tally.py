@@ -28,12 +28,12 @@ from streams.topology import HANDLERS, Handler, Topic, topic_of
 
 
 class Trace(NamedTuple):
-    """What a record's headers say of its place in the chain.
+    """The origin of a record, from its headers.
 
     Attributes:
-        identity: Of the event; for a record without headers, where it stood.
-        cause: Identity of the input it answers; "" where it came from outside.
-        writer: The handler that wrote it; "" likewise.
+        identity: The id of the event; without headers, the place of the record.
+        cause: The id of the input that caused it; "" for an input from outside.
+        writer: The handler that wrote it; "" for an input from outside.
     """
 
     identity: str
@@ -43,15 +43,15 @@ class Trace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """One handler's inputs and what they became.
+    """The inputs of a handler and their outcomes.
 
     Attributes:
         taken: Inputs on its topic.
         answered: Inputs that at least one output names as its cause.
         dead: Inputs on its dead letter topic.
-        dropped: Inputs that the handler had nothing to say to; only it knows.
-        missing: Inputs of which nothing is known.
-        twice: Inputs that came to something more than once.
+        dropped: Inputs without an output, as the handler counted them.
+        missing: Inputs without an outcome.
+        twice: Inputs with more than one outcome.
     """
 
     taken: int
@@ -63,34 +63,34 @@ class Balance:
 
 
 class Audit:
-    """What each handler was given and what came of it."""
+    """The inputs and outcomes of each handler."""
 
     def __init__(self, handlers: Sequence[Handler]) -> None:
-        """Takes the handlers that are held to account."""
+        """Takes the handlers to check."""
         self._handlers = handlers
         self._inputs: dict[str, Counter[str]] = {}
         self._outputs: dict[str, Counter[tuple[str, str]]] = {handler.name: Counter() for handler in handlers}
         self._dead: dict[str, Counter[str]] = {handler.name: Counter() for handler in handlers}
 
     def see(self, topic: Topic, trace: Trace) -> None:
-        """A record on a topic."""
+        """Counts a record on a topic."""
         self._inputs.setdefault(topic.name, Counter())[trace.identity] += 1
         if trace.writer in self._outputs:
             self._outputs[trace.writer][trace.cause, trace.identity] += 1
 
     def see_dead(self, handler: str, identity: str) -> None:
-        """A record on a handler's dead letter topic."""
+        """Counts a record on a handler's dead letter topic."""
         self._dead.setdefault(handler, Counter())[identity] += 1
 
     def balances(self, dropped: Mapping[str, int]) -> dict[str, Balance]:
-        """How each handler stands, in the order of the topology. Takes how many inputs each has dropped."""
+        """The balance of each handler, with the inputs that it has dropped."""
         return {handler.name: self._balance(handler, dropped.get(handler.name, 0)) for handler in self._handlers}
 
     def _balance(self, handler: Handler, dropped: int) -> Balance:
         inputs = self._inputs.get(handler.consumes.name, Counter())
         outputs, dead = self._outputs[handler.name], self._dead[handler.name]
         answered = {cause for cause, _ in outputs}
-        # The same input given twice is answered twice, under the same ids.
+        # An input that was published twice is answered twice, under the same ids.
         twice = {cause for (cause, _), times in outputs.items() if times > inputs[cause]}
         twice |= {identity for identity, times in dead.items() if times > inputs[identity] or identity in answered}
         missing = len(inputs.keys() - answered - dead.keys()) - dropped
@@ -105,7 +105,7 @@ class Audit:
 
 
 def faults(balances: Mapping[str, Balance]) -> list[str]:
-    """What does not add up, one line a handler; empty where every input came to something once."""
+    """A line for each handler with inputs that do not have exactly one outcome."""
     return [
         f"{name}: {balance.taken} in, {balance.missing} without an outcome, {balance.twice} with more than one"
         for name, balance in balances.items()
@@ -114,10 +114,10 @@ def faults(balances: Mapping[str, Balance]) -> list[str]:
 
 
 class Tally:
-    """Counts what passed on the topics, and keeps the few events that tell a story."""
+    """Counts the events on the topics, and keeps those that the report shows."""
 
     def __init__(self, tiers: TieredIndexingSection, planned_chunks: int) -> None:
-        """Nothing was seen yet. Takes what the index's estimate is made of."""
+        """Takes the parameters of the estimate of the index."""
         self._tiers = tiers
         self._planned_chunks = planned_chunks
         self.account = Audit(HANDLERS)
@@ -140,7 +140,7 @@ class Tally:
         self.dead: list[DeadLetter] = []
 
     def see(self, event: Event, trace: Trace) -> None:
-        """An event on its topic."""
+        """Counts and keeps an event."""
         self.account.see(topic_of(event), trace)
         match event:
             case ScoredPage():
@@ -176,7 +176,7 @@ class Tally:
             self._judged(call)
 
     def see_dead(self, letter: DeadLetter) -> None:
-        """A record on a dead letter topic."""
+        """Counts and keeps a dead letter."""
         self.account.see_dead(letter.handler, letter.root_id)
         self.dead.append(letter)
 
@@ -186,23 +186,24 @@ class Tally:
             self.cost_usd = None if call.cost_usd is None else self.cost_usd + call.cost_usd
 
     def index_points(self) -> int:
-        """Points that the documents seen have in the index."""
+        """The points of the documents in the index."""
         return sum(document.points for document in self.documents.values())
 
     def estimate(self) -> IndexEstimate:
-        """What the plan's arithmetic gives for as many documents of these tiers (C-35)."""
+        """The estimate for the same number of documents of these tiers (C-35)."""
         documents = Counter[str](document.tier for document in self.documents.values())
         return estimate_documents(documents, self._planned_chunks, self._tiers)
 
     def improvement(self) -> tuple[float, float]:
-        """Mean actionable information before and after, over the first attempts that needed extraction.
+        """Mean actionable information before and after extraction, over the first attempts that needed extraction.
 
-        After is the mean over a batch's children, the batch's own score where none came. (0, 0) where none needed any.
+        After is the mean over the children of a batch, or the score of a batch without children. (0, 0) if no batch
+        needed extraction.
         """
         return self._before_and_after(lambda batch: batch.actionable_information)
 
     def answered(self) -> tuple[float, float]:
-        """The same of the overall score, which says how far a batch answers its query."""
+        """The same for the overall score, which measures how far a batch answers its query."""
         return self._before_and_after(self._overall)
 
     def _before_and_after(self, score: Callable[[ResultsClassified], float]) -> tuple[float, float]:
@@ -229,7 +230,7 @@ class Tally:
         return [child for child in self.classified.values() if child.parent_batch_id == batch_id]
 
     def passed(self) -> int:
-        """Batches whose verdict is that they answer the question, each attempt counted by itself."""
+        """Batches that answer their query; each attempt counts by itself."""
         return sum(verdict.passed for verdict in self.evaluated.values())
 
     def sources(self) -> tuple[int, int]:
@@ -238,7 +239,7 @@ class Tally:
         return outcomes.count(SourceOutcome.RELEVANT), len(outcomes)
 
     def summary(self, balances: Mapping[str, Balance], seconds: float) -> dict[str, Any]:
-        """The figures of ``assay demo --once --json``; ``handlers`` accounts for every input."""
+        """The figures of ``assay demo --once --json``."""
         before, after = self.improvement()
         overall_before, overall_after = self.answered()
         estimate = self.estimate()

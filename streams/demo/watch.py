@@ -1,4 +1,4 @@
-"""Reads everything that is committed to the topics of an installation into a tally, for as long as it runs."""
+"""Reads all committed records of an installation into a tally."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Watch:
     """Follows every topic, ``read_committed``, from its beginning."""
 
     def __init__(self, settings: Settings, tally: Tally) -> None:
-        """Takes where to read and what to count into."""
+        """Takes the installation and the tally."""
         prefix = settings.kafka.topic_prefix
         self._kafka = settings.kafka
         self._tally = tally
@@ -45,13 +45,13 @@ class Watch:
             await stop(self._reader)
 
     async def catch_up(self) -> None:
-        """Waits until everything that is written now has been read, as soon as its transaction has ended.
+        """Waits until all records that are written by now are read; open transactions must end first.
 
         Raises:
-            Exception: What has ended the reading.
+            Exception: The reading failed.
         """
         partitions = list(self._reader.assignment())
-        # By what can be read, a commit that was confirmed a moment ago would be missed.
+        # The readable end could miss a commit that was confirmed a moment ago.
         ends = await high_watermarks(self._kafka, partitions)
         behind = True
         while behind:
@@ -73,7 +73,7 @@ class Watch:
         topic = self._topics[record.topic]
         event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
         if isinstance(event, Dead):
-            # A record that its own handler will find unreadable as well still counts as an input.
+            # An unreadable record is an input too.
             self._tally.account.see(topic, _trace(record))
         else:
             self._tally.see(event, _trace(record))

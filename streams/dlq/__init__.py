@@ -1,1 +1,1 @@
-"""Dead letters read back, sent again, and deleted."""
+"""Reads dead letters, sends them again, and deletes them."""

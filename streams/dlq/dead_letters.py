@@ -1,7 +1,8 @@
-"""Reads dead letters from their topics: selection by handler, reason, stage, key and time, and what was sent again.
+"""Reads dead letters from their topics, selected by handler, reason, stage, key and time, with their redrives.
 
-A dead letter that was sent again stays where it is. A marker behind it in the same partition (``x-redriven-of``) says
-so. Reading streams, because dead letters are as large as pages. Dead letters of a replay are on topics of its plan.
+A dead letter that was sent again stays on its topic. A marker behind it in the same partition (``x-redriven-of``)
+records that. The records are streamed, because they can be as large as pages. Dead letters of a replay are on topics of
+its plan.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 class SelectionError(Exception):
-    """The selection can't be understood; the message says what can."""
+    """The selection is wrong; the message says what is possible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which letters are meant; what is empty or None leaves the choice open."""
+    """Selects dead letters; an empty or None field selects all."""
 
     handlers: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -46,15 +47,15 @@ class Selection:
 
     @property
     def open(self) -> bool:
-        """Whether it means every letter."""
+        """Whether it selects all dead letters."""
         return self == Selection()
 
     def wants(self, handler: str) -> bool:
-        """Whether a handler's letters can be meant."""
+        """Whether it can select dead letters of a handler."""
         return not self.handlers or handler in self.handlers
 
     def means(self, handler: str, key: bytes | None, note: DeadLetter) -> bool:
-        """Whether a letter is meant."""
+        """Whether it selects a dead letter."""
         died = _instant(note.died_at)
         return (
             self.wants(handler)
@@ -69,10 +70,10 @@ class Selection:
 def selection_of(
     handlers: list[str], reasons: list[str], stage: str | None, key: str | None, since: str, until: str, now: datetime
 ) -> Selection:
-    """A selection as it was typed.
+    """The selection of the options of a command.
 
     Raises:
-        SelectionError: For an unknown handler, reason or stage, or a time that is none.
+        SelectionError: A handler, reason or stage is unknown, or a time is wrong.
     """
     _known("handler", handlers, [handler.name for handler in HANDLERS])
     _known("reason", reasons, list(DeadReason))
@@ -88,7 +89,7 @@ def _known(what: str, given: list[str], known: list[str]) -> None:
 
 
 def _moment(option: str, text: str, now: datetime) -> datetime | None:
-    """An instant, or how long ago one was: ``2026-11-21T08:00``, ``90m``, ``7d``."""
+    """The instant of ``2026-11-21T08:00``, or of a time ago such as ``90m`` or ``7d``."""
     if not text:
         return None
     if (ago := re.fullmatch(r"(\d{1,6})([smhdw])", text)) is not None:
@@ -111,7 +112,7 @@ _SETTLE_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterRecord:
-    """A dead letter, and the run that sent it again, if one did."""
+    """A dead letter, and the run that sent it again, or None."""
 
     handler: str
     record: ConsumerRecord
@@ -130,10 +131,10 @@ class DeadLetterRecord:
 
 
 class DeadLetterReader:
-    """The dead letter topics of the selected handlers, as far as they exist, open for reading: ``async with``."""
+    """The existing dead letter topics of the selected handlers, open for reading: ``async with``."""
 
     def __init__(self, settings: Settings, selection: Selection, plan: str = "") -> None:
-        """Prepares; nothing is opened yet. ``plan`` names the replay whose letters are meant; "" means live traffic."""
+        """Opens nothing yet; ``plan`` names a replay, and "" means live traffic."""
         self._settings = settings
         self._selection = selection
         self._plan = plan
@@ -161,10 +162,10 @@ class DeadLetterReader:
         await self._open.aclose()
 
     async def settle(self, partition: TopicPartition) -> None:
-        """Waits until whatever stands in a partition by now is committed or aborted.
+        """Waits until all records that are written by now are committed or aborted.
 
-        What is committed can't be read while an older transaction is open before it, as a running handler's often is.
-        So whoever must know of every marker waits here first.
+        An open transaction, for example of a running handler, hides the committed records behind it. A redrive must
+        read all markers, so it waits here first.
 
         Raises:
             KafkaTimeoutError: A transaction stays open for longer than its timeout allows.
@@ -172,13 +173,13 @@ class DeadLetterReader:
         end = (await self._whole.end_offsets([partition]))[partition]
         try:
             async with asyncio.timeout(2 * self._settings.kafka.transaction_timeout_seconds):
-                while (await self._reader.end_offsets([partition]))[partition] < end:  # noqa: ASYNC110 - Kafka tells nobody
+                while (await self._reader.end_offsets([partition]))[partition] < end:  # noqa: ASYNC110 - Kafka sends no event
                     await asyncio.sleep(_SETTLE_SECONDS)
         except TimeoutError:
             raise KafkaTimeoutError(f"a transaction on {partition.topic} stays open; try again later") from None
 
     async def redriven(self, partition: TopicPartition) -> dict[int, str]:
-        """For each letter of a partition that was sent again, the run that did it, by offset."""
+        """The runs of the dead letters of a partition that were sent again, by offset."""
         runs: dict[int, str] = {}
         async for record in self._records(partition, 0):
             if not is_marker(record.headers):
@@ -191,7 +192,7 @@ class DeadLetterReader:
     async def read(
         self, handler: str, partition: TopicPartition, runs: Mapping[int, str], start: int = 0
     ) -> AsyncIterator[DeadLetterRecord]:
-        """The letters of a partition in order, from an offset to the end as it is now; markers are left out."""
+        """The dead letters of a partition, from an offset to the current end, without the markers."""
         async for record in self._records(partition, start):
             if not is_marker(record.headers):
                 yield DeadLetterRecord(handler, record, DeadLetter.of(record.headers), runs.get(record.offset))

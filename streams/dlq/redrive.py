@@ -34,42 +34,45 @@ from streams.settings import Settings
 _BATCH_LETTERS = 100
 _BATCH_BYTES = 8 * 1024 * 1024
 _CUT = ("x-orig-size", "x-orig-key-size", "x-orig-headers-dropped")
-"""Notes of a letter that is not whole."""
+"""The notes of a dead letter that does not have all original bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveOptions:
+    """How dead letters are sent again.
+
+    Attributes:
+        run_id: The value of the header ``assay_run`` of every record.
+        dry_run: Only count.
+        again: Include dead letters that were sent again before.
+        limit: Maximum number; None for no maximum.
+        rate: Maximum number a second; None for no maximum.
+    """
+
+    run_id: str
+    dry_run: bool = False
+    again: bool = False
+    limit: int | None = None
+    rate: float | None = None
 
 
 @dataclass
 class Redriven:
-    """What a redrive came to."""
+    """The counts of a redrive; ``targets`` has them by handler, reason and target topic."""
 
     matched: int = 0
     sent: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     targets: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """Letters by handler, reason and the topic they go to."""
 
 
 async def redrive(
     settings: Settings,
     selection: Selection,
-    run_id: str,
-    *,
-    dry_run: bool = False,
-    again: bool = False,
-    limit: int | None = None,
-    rate: float | None = None,
+    options: RedriveOptions,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Redriven:
-    """Sends the selected letters again.
-
-    Args:
-        settings: The configuration.
-        selection: Which letters.
-        run_id: Goes into the header ``assay_run`` of every record.
-        dry_run: Only counts.
-        again: Also letters that were sent again before.
-        limit: At most so many.
-        rate: Letters a second at most.
-        advance: Told how many more were sent.
+    """Sends the selected dead letters again, and calls ``advance`` with the size of each batch.
 
     Raises:
         KafkaError: The cluster failed, or another redrive took over; what was committed counts.
@@ -77,15 +80,15 @@ async def redrive(
     result = Redriven()
     async with DeadLetterReader(settings, selection) as letters:
         for handler, partition in letters.partitions:
-            if limit is not None and result.sent >= limit:
+            if options.limit is not None and result.sent >= options.limit:
                 break
-            drive = _PartitionDrive(settings, selection, run_id, again, limit, rate, advance, result)
-            await drive.run(letters, handler, partition, dry_run)
+            drive = _PartitionDrive(letters, handler, partition, selection, options, advance, result)
+            await drive.run(settings)
     return result
 
 
 def revive(letter: DeadLetterRecord, run_id: str) -> OutputRecord | str:
-    """The record as it was before it died, with its identity and the run; or why it can't be had."""
+    """The original record with its identity and the run; or the reason why it cannot be restored."""
     texts = {name: value.decode("utf-8", "replace") for name, value in letter.record.headers if value is not None}
     if any(name in texts for name in _CUT):
         return "cut"
@@ -107,119 +110,98 @@ def revive(letter: DeadLetterRecord, run_id: str) -> OutputRecord | str:
     return OutputRecord(letter.note.topic, key, value, tuple(headers))
 
 
+@dataclass(frozen=True, slots=True)
 class _PartitionDrive:
-    """One partition's letters, in transactions of its own transactional id."""
+    """The dead letters of one partition, sent in transactions of the partition's transactional id."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        selection: Selection,
-        run_id: str,
-        again: bool,
-        limit: int | None,
-        rate: float | None,
-        advance: Callable[[int], None],
-        result: Redriven,
-    ) -> None:
-        self._settings = settings
-        self._selection = selection
-        self._run_id = run_id
-        self._again = again
-        self._limit = limit
-        self._rate = rate
-        self._advance = advance
-        self._result = result
+    letters: DeadLetterReader
+    handler: str
+    partition: TopicPartition
+    selection: Selection
+    options: RedriveOptions
+    advance: Callable[[int], None]
+    result: Redriven
 
-    async def run(self, letters: DeadLetterReader, handler: str, partition: TopicPartition, dry_run: bool) -> None:
-        """Sends what is selected; a dry run opens no transaction, and so fences nobody."""
-        if dry_run:
-            await self._go(letters, handler, partition, None)
+    async def run(self, settings: Settings) -> None:
+        """Sends what is selected; a dry run opens no transaction, so it fences no other redrive."""
+        if self.options.dry_run:
+            await self._go(None)
             return
-        kafka = self._settings.kafka
-        own_id = f"{partition.topic}.redrive.{partition.partition}"
+        kafka = settings.kafka
+        own_id = f"{self.partition.topic}.redrive.{self.partition.partition}"
         writer = RecordWriter(lambda: make_producer(kafka, own_id, "assay.dlq"), kafka.transaction_timeout_seconds)
         try:
             await writer.start()
-            await letters.settle(partition)
-            await self._go(letters, handler, partition, writer)
+            await self.letters.settle(self.partition)
+            await self._go(writer)
         finally:
             await writer.stop()
 
-    async def _go(
-        self, letters: DeadLetterReader, handler: str, partition: TopicPartition, writer: RecordWriter | None
-    ) -> None:
-        runs = await letters.redriven(partition)
+    async def _go(self, writer: RecordWriter | None) -> None:
+        runs = await self.letters.redriven(self.partition)
         batch: list[tuple[DeadLetterRecord, OutputRecord]] = []
-        async for letter in letters.read(handler, partition, runs):
-            if not self._selection.means(handler, letter.record.key, letter.note):
+        async for letter in self.letters.read(self.handler, self.partition, runs):
+            if not self.selection.means(self.handler, letter.record.key, letter.note):
                 continue
-            if self._limit is not None and self._result.sent + len(batch) >= self._limit:
+            if self.options.limit is not None and self.result.sent + len(batch) >= self.options.limit:
                 break
-            self._result.matched += 1
-            if letter.redriven_by is not None and not self._again:
-                self._result.skipped["redriven_before"] += 1
+            self.result.matched += 1
+            if letter.redriven_by is not None and not self.options.again:
+                self.result.skipped["redriven_before"] += 1
                 continue
-            record = revive(letter, self._run_id)
+            record = revive(letter, self.options.run_id)
             if isinstance(record, str):
-                self._result.skipped[record] += 1
+                self.result.skipped[record] += 1
                 continue
             batch.append((letter, record))
             if len(batch) >= _BATCH_LETTERS or sum(one.size for _, one in batch) >= _BATCH_BYTES:
-                await self._send(partition, writer, batch)
+                await self._send(writer, batch)
                 batch = []
         if batch:
-            await self._send(partition, writer, batch)
+            await self._send(writer, batch)
 
-    async def _send(
-        self,
-        partition: TopicPartition,
-        writer: RecordWriter | None,
-        batch: list[tuple[DeadLetterRecord, OutputRecord]],
-    ) -> None:
+    async def _send(self, writer: RecordWriter | None, batch: list[tuple[DeadLetterRecord, OutputRecord]]) -> None:
         if writer is not None:
-            # Records and their markers, or neither.
+            # A transaction has both the records and their markers.
             records = [record for _, record in batch]
-            markers = [self._marker(partition, letter) for letter, _ in batch]
+            markers = [self._marker(letter) for letter, _ in batch]
             await writer.write("", [*records, *markers], abort_on_error=True)
         for letter, record in batch:
-            self._result.targets[letter.handler, letter.note.reason, record.topic] += 1
-        self._result.sent += len(batch)
-        self._advance(len(batch))
-        if self._rate and writer is not None:
-            await asyncio.sleep(len(batch) / self._rate)
+            self.result.targets[letter.handler, letter.note.reason, record.topic] += 1
+        self.result.sent += len(batch)
+        self.advance(len(batch))
+        if self.options.rate and writer is not None:
+            await asyncio.sleep(len(batch) / self.options.rate)
 
-    def _marker(self, partition: TopicPartition, letter: DeadLetterRecord) -> OutputRecord:
-        """The record that says beside a dead letter that it was sent again."""
+    def _marker(self, letter: DeadLetterRecord) -> OutputRecord:
+        """The record in the dead letter topic that marks a dead letter as sent again."""
         notes = {
             REDRIVEN_OF: str(letter.record.offset),
-            "x-run": self._run_id,
+            "x-run": self.options.run_id,
             "x-redriven-at": datetime.now(UTC).isoformat(),
         }
         key = letter.record.key
         headers = tuple((name, text.encode()) for name, text in notes.items())
-        return OutputRecord(partition.topic, key, b"" if key is None else None, headers, partition.partition)
+        value = b"" if key is None else None
+        return OutputRecord(self.partition.topic, key, value, headers, self.partition.partition)
 
 
 @dataclass
 class Purged:
-    """What a purge came to, or would come to."""
+    """The counts of a purge.
+
+    Attributes:
+        not_sent_again: Deleted dead letters that were never sent again.
+        held_back: Selected dead letters behind one that is not selected.
+    """
 
     deleted: int = 0
     not_sent_again: int = 0
-    """Of those, letters that were never sent again."""
     held_back: int = 0
-    """Letters that are meant and stand behind one that is not."""
 
 
-async def purge(settings: Settings, selection: Selection, only_redriven: bool, dry_run: bool) -> Purged:
-    """Deletes the selected letters as far as Kafka can.
-
-    Args:
-        settings: The configuration.
-        selection: Which letters.
-        only_redriven: Of those only what was sent again.
-        dry_run: Only counts.
-    """
+async def purge(settings: Settings, selection: Selection, *, only_redriven: bool, dry_run: bool) -> Purged:
+    """Deletes the selected dead letters as far as Kafka can; ``only_redriven`` spares those never sent again."""
     result = Purged()
     ends: dict[TopicPartition, int] = {}
     async with DeadLetterReader(settings, selection) as letters:
@@ -227,9 +209,8 @@ async def purge(settings: Settings, selection: Selection, only_redriven: bool, d
             runs = await letters.redriven(partition)
             kept = False
             async for letter in letters.read(handler, partition, runs):
-                meant = selection.means(handler, letter.record.key, letter.note)
-                meant = meant and (letter.redriven_by is not None or not only_redriven)
-                if not meant:
+                selected = selection.means(handler, letter.record.key, letter.note)
+                if not selected or (only_redriven and letter.redriven_by is None):
                     kept = True
                 elif kept:
                     result.held_back += 1

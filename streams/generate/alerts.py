@@ -16,13 +16,13 @@ from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS, Handler
 
 AGE_P99 = f"handler:{Metrics.event_age_seconds.name}:p99_10m"
-"""Age within which 99 in 100 inputs of a handler were done, over 10 minutes."""
+"""The 99th percentile of the age of a handler's inputs when they were done, over 10 minutes."""
 IN_TIME = f"handler:{Metrics.event_age_seconds.name}:in_time10m"
 """Share of a handler's inputs that were done within its objective, over 10 minutes."""
 LATE = f"handler:{Metrics.event_age_seconds.name}:late10m"
 """How many of a handler's inputs were not done within its objective, over 10 minutes."""
 TIER_SHARE = f"tier:{Metrics.pages_scored_total.name}:share1h"
-"""A tier's share of the pages of an hour; none of an hour without pages: no number, which means would stay."""
+"""A tier's share of the pages of an hour. Without pages there is no value: NaN would stay in every later mean."""
 
 
 def recording_rules() -> list[dict[str, Any]]:
@@ -46,7 +46,7 @@ def _late_ratio(handler: Handler) -> str:
 
 
 def _in_time(handler: Handler) -> str:
-    """Objectives differ, and each is a bound of the histogram, so the share is exact."""
+    """Each objective is a bucket bound of the histogram, so the share is exact."""
     bound = str(float(handler.slo_seconds))
     done = rate(Metrics.event_age_seconds, window="10m", part="_bucket", handler=handler.name, le=bound)
     return f"{done}\n  / {rate(Metrics.event_age_seconds, window='10m', part='_count', handler=handler.name)}"
@@ -56,20 +56,20 @@ Severity = Literal["page", "ticket"]
 Comparison = Literal["==", "<", ">"]
 
 STALL_LASTS_SECONDS = 120
-"""How long a stall has to be seen before somebody is told."""
+"""How long a stall must last before the alert fires."""
 _OWN_TOPIC = {"topic": r"!~.*[.]retry[.].*"}
 """Records in retry topics wait on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One way for something to be wrong.
+    """One condition of an alert.
 
     Attributes:
-        watched: What is looked at, one series for each thing that can be wrong.
-        comparison: How it stands to the bound when something is wrong.
+        watched: An expression with one series for each thing that can be wrong.
+        comparison: How a wrong value compares with the bound.
         bound: The bound.
-        unless: What excuses it, by handler; empty where nothing does.
+        unless: Series by handler that suppress the condition; may be empty.
     """
 
     watched: str
@@ -79,7 +79,7 @@ class Condition:
 
     @property
     def expression(self) -> str:
-        """True while something is wrong."""
+        """True while the condition holds."""
         condition = f"{self.watched} {self.comparison} {self.bound:g}"
         return f"({condition}\n  unless on (handler) {self.unless})" if self.unless else condition
 
@@ -90,11 +90,11 @@ class Alert:
 
     Attributes:
         name: Also the heading of its entry in the runbook.
-        severity: ``page`` wakes somebody, ``ticket`` waits for the morning.
-        lasting: How long something has to be wrong.
+        severity: ``page`` needs an operator now, ``ticket`` can wait for the morning.
+        lasting: How long a condition must hold.
         conditions: One of them is enough.
-        summary: One line for who is told, with Prometheus' templates.
-        description: What is seen, with values, and what happens if nobody does anything.
+        summary: One line, with Prometheus' templates.
+        description: The measured values, and the consequences if no operator acts.
     """
 
     name: str
@@ -106,12 +106,12 @@ class Alert:
 
     @property
     def expression(self) -> str:
-        """True while something is wrong, one series for each thing that is."""
+        """One series for each thing that is wrong."""
         return "\nor ".join(condition.expression for condition in self.conditions)
 
     @property
     def runbook(self) -> str:
-        """Where its entry is, in the checkout."""
+        """The link to its entry in the checkout."""
         return f"docs/operations.md#{self.name.lower()}"
 
 
@@ -135,7 +135,7 @@ def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
 
 
 def _worker_down(settings: AlertSettings) -> Alert:
-    # A container that is gone has no address any more, so nothing is scraped and nothing is 0.
+    # A container that is gone has no address, so Prometheus scrapes nothing and `up` is absent instead of 0.
     gone = (
         Condition(f'absent(up{{job="{WORKERS}", service="{name}"}})', "==", 1) for name in services(settings.not_run)
     )
@@ -151,29 +151,30 @@ def _worker_down(settings: AlertSettings) -> Alert:
 
 
 def _restarts(settings: AlertSettings) -> Alert:
-    # Between two deaths it answers, so that it is never down for long enough.
+    # The worker answers between two restarts, so AssayWorkerDown does not fire.
     began = f"changes({series(Metrics.started_at_seconds)}[15m])"
     return Alert(
         name="AssayWorkerRestarts",
         severity="page",
         lasting="0m",
         conditions=(Condition(began, ">", settings.restarts),),
-        summary="{{ $labels.service }} begins again and again",
-        description="A worker of {{ $labels.service }} ({{ $labels.instance }}) has begun anew {{ $value }} times in 15"
-        " minutes. What it had in hand is done again each time; where one input ends it, nothing behind that is done.",
+        summary="{{ $labels.service }} restarts repeatedly",
+        description="A worker of {{ $labels.service }} ({{ $labels.instance }}) has restarted {{ $value }} times in 15"
+        " minutes. Each time it processes its records in flight again. If one input ends the process, the records"
+        " behind it wait.",
     )
 
 
 def _stalled(settings: AlertSettings) -> Alert:
     waiting = f"({once('sum', Metrics.group_lag_records, 'handler', **_run(settings), **_OWN_TOPIC)}"
     waiting += f"\n  or {level('sum', Metrics.consumer_lag_records, 'handler', **_OWN_TOPIC)})"
-    # Work that has just come is not late; what is in hand for too long is told before the worker ends itself.
+    # New records are not late. The alert for a record in flight fires before the worker ends itself.
     waiting = f"min_over_time({waiting}[3m:15s])"
-    # Commits of its own group: a replay has another, and a backfill's records are committed with live ones.
+    # Commits of the handler's own group: a replay has another one. Records of a backfill are in the same transactions.
     excuses = f"({rate(Metrics.transactions_total, 'handler', window='10m', result='committed')} > 0"
-    # One replica that rests says nothing of another, nor one that has nothing in hand of any.
-    resting = f"{series(Metrics.breaker_open)} and on (instance, handler) {series(Metrics.records_held)} > 0"
-    excuses += f"\n  or min by (handler) ({resting}) == 1)"
+    # Only replicas with records in flight count: the others say nothing about the dependency.
+    paused = f"{series(Metrics.breaker_open)} and on (instance, handler) {series(Metrics.records_held)} > 0"
+    excuses += f"\n  or min by (handler) ({paused}) == 1)"
     oldest = level("max", Metrics.oldest_unfinished_seconds, "handler")
     return Alert(
         name="AssayHandlerStalled",
@@ -181,8 +182,8 @@ def _stalled(settings: AlertSettings) -> Alert:
         lasting=f"{STALL_LASTS_SECONDS // 60}m",
         conditions=(Condition(waiting, ">", 0, excuses), Condition(oldest, ">", settings.stalled_seconds)),
         summary="{{ $labels.handler }} has records waiting and finishes none",
-        description="{{ $labels.handler }} does not move ({{ $value | humanize }}: records waiting while"
-        " nothing was done for 10 minutes, or seconds that one record has been in hand).",
+        description="{{ $labels.handler }} makes no progress ({{ $value | humanize }}: waiting records while"
+        " none was done for 10 minutes, or seconds that one record has been in flight).",
     )
 
 
@@ -195,15 +196,15 @@ def _late(settings: AlertSettings) -> Alert:
         conditions=(Condition(IN_TIME, "<", settings.share_in_time, f"{LATE} < {settings.late_inputs}"),),
         summary="{{ $labels.handler }} is late: {{ $value | humanizePercentage }} of its inputs are done in time",
         description="Only {{ $value | humanizePercentage }} of the inputs of {{ $labels.handler }} were done within its"
-        f" objective in 10 minutes; 99 in 100 took up to {{{{ {age} }}}}. The objective stands above its row on the"
-        " dashboard of handlers.",
+        f" objective in 10 minutes; 99 in 100 took up to {{{{ {age} }}}}. The dashboard of handlers shows the"
+        " objective above its row.",
     )
 
 
 def _dead_letters() -> Alert:
     by = ("handler", "reason")
     dead = series(Metrics.dead_events_total)
-    # A counter that is new starts at its first value, which no increase shows. Each process has counters of its own.
+    # Each process has its own counters. A new counter starts at its first value, which `increase` does not show.
     grown = f"({dead} unless {dead} offset 10m)\n  or increase({dead}[10m])"
     return Alert(
         name="AssayDeadLetters",
@@ -217,7 +218,7 @@ def _dead_letters() -> Alert:
 
 
 def _breaker_open() -> Alert:
-    # A provider that answers now and then closes it for a moment, so its share of 10 minutes counts.
+    # A provider that answers occasionally closes the breaker for a moment, so the share of 10 minutes counts.
     handlers = f"max by (handler) (avg_over_time({series(Metrics.breaker_open)}[10m]))"
     models = f"max by (model) (avg_over_time({series(Metrics.llm_breaker_open)}[10m]))"
     return Alert(
@@ -225,11 +226,11 @@ def _breaker_open() -> Alert:
         severity="page",
         lasting="5m",
         conditions=(Condition(handlers, ">", 0.5), Condition(models, ">", 0.5)),
-        summary="{{ if $labels.handler }}{{ $labels.handler }} rests: what it needs is down"
-        "{{ else }}The model {{ $labels.model }} is left alone{{ end }}",
-        description="{{ if $labels.handler }}Intake of {{ $labels.handler }} rests"
-        "{{ else }}The model {{ $labels.model }} fails question after question and is left alone{{ end }}"
-        " most of the time, {{ $value | humanizePercentage }} of the last 10 minutes. Records wait and"
+        summary="{{ if $labels.handler }}{{ $labels.handler }} is paused: its dependency is down"
+        "{{ else }}The model {{ $labels.model }} is not called: it keeps failing{{ end }}",
+        description="{{ if $labels.handler }}Intake of {{ $labels.handler }} was paused"
+        "{{ else }}The model {{ $labels.model }} keeps failing and was not called{{ end }}"
+        " for {{ $value | humanizePercentage }} of the last 10 minutes. Records wait and"
         " nothing is decided; lag grows until the provider is back.",
     )
 
@@ -246,9 +247,10 @@ def _in_doubt(settings: AlertSettings) -> Alert:
                 settings.in_doubt_transactions,
             ),
         ),
-        summary="{{ $labels.handler }} can't tell whether its transactions are committed",
+        summary="{{ $labels.handler }} does not know whether its transactions are committed",
         description='About {{ $value | printf "%.0f" }} transactions of {{ $labels.handler }} ended in doubt in 15'
-        " minutes. Each is read again, so nothing is lost or doubled, but work is done twice and lag grows.",
+        " minutes. Their records are read again, so nothing is lost or duplicated, but work is done twice and lag"
+        " grows.",
     )
 
 
@@ -262,8 +264,8 @@ def _loop_lag(settings: AlertSettings) -> Alert:
         ),
         summary="{{ $labels.instance }} wakes {{ $value | humanizeDuration }} late",
         description="The event loop of {{ $labels.instance }} ({{ $labels.service }}) wakes"
-        " {{ $value | humanizeDuration }} late on average: the processor is not enough, or one input takes it for"
-        " itself. Heartbeats and deadlines suffer next.",
+        " {{ $value | humanizeDuration }} late on average: the processor is too slow, or one input blocks it."
+        " Heartbeats and deadlines fail next.",
     )
 
 
@@ -287,8 +289,8 @@ def _lost(settings: AlertSettings) -> Alert:
         lasting="0m",
         conditions=(Condition(once("sum", Metrics.group_lost_records, "handler", "topic", **_run(settings)), ">", 0),),
         summary="{{ $labels.topic }} has deleted records that {{ $labels.handler }} had not read",
-        description="Retention has taken about {{ $value | humanize }} records of {{ $labels.topic }} before"
-        " {{ $labels.handler }} came to them, and goes on as long as it stands still.",
+        description="Retention has deleted about {{ $value | humanize }} records of {{ $labels.topic }} before"
+        " {{ $labels.handler }} read them. It deletes more while {{ $labels.handler }} is stopped.",
     )
 
 
@@ -301,9 +303,9 @@ def _lag_unknown() -> Alert:
             Condition(f'up{{job="{LAG_READER}"}}', "==", 0),
             Condition(f'absent(up{{job="{LAG_READER}"}})', "==", 1),
         ),
-        summary="Nobody tells the lag of the groups",
-        description="`assay lag --serve` has not answered for 5 minutes. Handlers go on, but nobody would be told of a"
-        " group that is stopped, or of records that retention is about to delete.",
+        summary="The lag of the groups is unknown",
+        description="`assay lag --serve` has not answered for 5 minutes. Handlers go on, but no alert would report a"
+        " stopped group, or records that retention is about to delete.",
     )
 
 
@@ -316,7 +318,7 @@ def _budget(settings: AlertSettings) -> Alert:
         conditions=(Condition(share, "<", settings.budget_left_share),),
         summary="{{ $value | humanizePercentage }} of the day's budget for models is left",
         description="{{ $value | humanizePercentage }} of the day's budget is left. When it is spent, handlers that ask"
-        " models rest until midnight UTC and their lag grows.",
+        " models are paused until midnight UTC and their lag grows.",
     )
 
 
@@ -328,13 +330,13 @@ def _tier_mix(settings: AlertSettings) -> Alert:
         severity="ticket",
         lasting="15m",
         conditions=(Condition(f"({shift}\n  and on () {enough})", ">", settings.tier_shift),),
-        summary="Tier {{ $labels.tier }} is not what it was: {{ $value | humanizePercentage }} off the day before",
+        summary="The share of tier {{ $labels.tier }} has moved by {{ $value | humanizePercentage }} in a day",
         description="The share of tier {{ $labels.tier }} in the pages of the last hour is"
         " {{ $value | humanizePercentage }} away from its mean over the day before: other sources, a changed rule, or"
-        " pages that are read differently. The index grows by another plan than the one it was sized for.",
+        " pages that are parsed differently. The index was sized for another mix.",
     )
 
 
 def _run(settings: AlertSettings) -> dict[str, str]:
-    """Selects handlers that somebody runs."""
+    """Selects handlers that are deployed."""
     return {"handler": f"!~{'|'.join(settings.not_run)}"} if settings.not_run else {}

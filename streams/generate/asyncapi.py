@@ -1,8 +1,8 @@
-"""The AsyncAPI 3.0 document: every topic, what may stand on it, with which headers, and who sends and receives.
+"""The AsyncAPI 3.0 document: every topic with its messages, headers, producers and consumers.
 
-It is made from the topology and not from FastStream's subscribers, which see raw bytes: the topology knows of pages
-that travel raw, and of the envelope in the headers. The examples are the golden ones. ``streams.asyncapi.routes``
-serves it, with the names that a prefix makes of topics and groups.
+Its source is the topology and not FastStream's subscribers, which see raw bytes: the topology has the raw pages and the
+envelope in the headers. The examples are the golden ones. ``streams.asyncapi.routes`` serves the document with the
+prefix of topics and groups.
 """
 
 from __future__ import annotations
@@ -26,11 +26,7 @@ def asyncapi() -> dict[Path, str]:
 
 
 def asyncapi_document(prefix: str = "") -> dict[str, Any]:
-    """The document as plain values, for the file and for an HTTP route.
-
-    Args:
-        prefix: What stands before topics and groups on the cluster that is described.
-    """
+    """The document as plain values; ``prefix`` is that of topics and groups on the described cluster."""
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -124,14 +120,14 @@ def _operations(handler: Handler, prefix: str) -> dict[str, Any]:
 
 
 def _envelope() -> dict[str, Any]:
-    """CloudEvents in binary mode. None is required of a foreign writer."""
+    """CloudEvents in binary mode. Other producers may omit every header."""
     return {
         "type": "object",
         "properties": {
             "ce_specversion": _text("Always 1.0.", const="1.0"),
             "ce_id": _text("Identity of the event; derived from its input, so a replay writes the same."),
             "ce_type": _text("The topic's name without any prefix."),
-            "ce_source": _text("Who wrote it, such as assay/score_page."),
+            "ce_source": _text("The producer, such as assay/score_page."),
             "ce_time": _text("When it was written, UTC.", format="date-time"),
             "ce_correlationid": _text("Identity of the first event of the chain."),
             "ce_causationid": _text("Identity of the event that this one answers."),
@@ -147,11 +143,11 @@ def _raw_page_headers() -> dict[str, Any]:
     own = {
         "content-type": _text("text/html or application/xhtml+xml, with the charset as it was received."),
         "assay_url": _text("The page's address."),
-        "assay_fetched_at": _text("When it was fetched; else the record's timestamp stands.", format="date-time"),
+        "assay_fetched_at": _text("When it was fetched; without it the record's timestamp counts.", format="date-time"),
         "assay_final_url": _text("The address after redirects."),
         "assay_status": _text("HTTP status, such as 200."),
         "assay_site_name": _text("The publisher as the crawler knows it."),
-        "assay_context": _text("Free text that travels along."),
+        "assay_context": _text("Free text that is passed on."),
     }
     return {
         "type": "object",

@@ -1,8 +1,6 @@
-"""Whether today's readers still understand every record that was ever written, told from JSON Schemas (R-010).
+"""Finds changes of an event's JSON Schema that break today's readers of old records (R-010).
 
-Two schemas of one event go in, an earlier one and today's; what comes out is each change that breaks a reader of old
-records, in words. A change whose effect is not known counts as one that breaks. What models check beyond their schema
-is held by the golden examples instead.
+A change of unknown effect counts as a break. The golden examples cover what models check beyond their schema.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any
 Schema = Mapping[str, Any]
 
 _SAID_ONLY = frozenset({"$schema", "$id", "$defs", "title", "description", "examples", "deprecated", "discriminator"})
-"""Keywords that tell people something and no validator."""
+"""Keywords without an effect on validation."""
 _LEAST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _MOST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _SHAPE = ("pattern", "format", "multipleOf", "contentEncoding", "contentMediaType")
@@ -27,7 +25,7 @@ _STRUCTURE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """One change that breaks readers of old records: where, such as ``results[].kind``, and what."""
+    """A change that breaks readers of old records, and its place, such as ``results[].kind``."""
 
     where: str
     what: str
@@ -38,21 +36,15 @@ class Break:
 
 
 def breaks(earlier: Schema, today: Schema) -> list[Break]:
-    """The changes for which a record that fits the earlier schema may not be read, or be read otherwise, today.
+    """The changes because of which a valid old record may be refused, or understood differently, today.
 
-    Args:
-        earlier: A schema that records were written under, self-contained.
-        today: The schema of the same event that readers have now, self-contained.
-
-    Returns:
-        Nothing where every old record is still understood. Fields that are new and optional, wider bounds, more values
-        and other words are no breaks.
+    Both schemas are self-contained. New optional fields, wider bounds, more values and other texts are no breaks.
     """
     return list(_Comparison(earlier, today).breaks())
 
 
 class _Comparison:
-    """Two documents, and the pairs of definitions that are being compared; a definition may hold itself."""
+    """Two documents, and the compared pairs of definitions; a definition may refer to itself."""
 
     def __init__(self, earlier: Schema, today: Schema) -> None:
         self._earlier = earlier
@@ -70,7 +62,7 @@ class _Comparison:
             yield from self._accepted(alternative, wider, where)
 
     def _accepted(self, old: Schema, wider: list[Schema], where: str) -> Iterator[Break]:
-        """An alternative of old has to be read by one of today's; where none does, the nearest tells why."""
+        """One of today's alternatives must accept the old one; otherwise the breaks are those of the nearest."""
         found: list[list[Break]] = []
         for new in wider:
             begun = set(self._begun)
@@ -126,7 +118,7 @@ class _Comparison:
             yield from self._compare(more, allowed, _below(where, "*"))
 
     def _mapping(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
-        """What a mapping held under any name has to be read under names that are fields today, and under others."""
+        """The values of an old mapping must be valid under the names of today's fields, and under other names."""
         values = _values_of_mapping(old)
         if values is None:
             return
@@ -138,7 +130,7 @@ class _Comparison:
             yield Break(where, "it held fields of any name, and those that have no name today would be passed over")
 
     def _parts(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
-        """What has to fit several schemas at once is compared part by part, in their order."""
+        """The parts of ``allOf`` are compared in their order."""
         parts, today = old.get("allOf", ()), new.get("allOf", ())
         if len(parts) != len(today):
             yield Break(where, "allOf has other parts, and this check does not know what that means")
@@ -164,7 +156,7 @@ _OF_TYPE = "could be "
 
 
 def _alternatives(schema: Schema, document: Schema) -> list[Schema]:
-    """What a value may be, choices laid open and references followed; where one led stays in ``$ref``."""
+    """The alternatives of a schema, with references resolved; a resolved one keeps its ``$ref``."""
     if reference := schema.get("$ref"):
         found: Any = document
         for part in str(reference).removeprefix("#/").split("/"):
@@ -183,7 +175,7 @@ def _alternatives(schema: Schema, document: Schema) -> list[Schema]:
 
 
 def _values_of_mapping(schema: Schema) -> Schema | None:
-    """What a mapping holds under names of its own; None for what is no mapping."""
+    """The schema of a mapping's values; None for other schemas."""
     values = schema.get("additionalProperties")
     if isinstance(values, Mapping):
         return values

@@ -77,7 +77,7 @@ def _service(handler: Handler) -> dict[str, Any]:
         service["environment"] = environment | {"ASSAY_INDEX__PATH": f"{STATE}/{handler.name}"}
         service["volumes"] = [f"indexed:{STATE}"]
     if handler.asks_models:
-        # Workers share no disk: paid answers and the day's costs stand in Redis, which is used only with a model.
+        # Workers share no disk, so Redis has the paid answers and the day's costs. It is used only with a model.
         service["environment"] = environment | {"ASSAY_LLM__REDIS_URL": "${REDIS_URL:-redis://redis:6379/0}"}
         service["depends_on"] = service["depends_on"] | {"redis": {"condition": "service_healthy"}}
     return service

@@ -50,7 +50,7 @@ def plain_text() -> str:
     """The graph for a terminal: each topic, who writes it, and what its readers make of it."""
     blocks = []
     for topic in TOPICS:
-        lines = [f"{topic.name}   from {', '.join(writers(topic)) or 'nobody yet'}"]
+        lines = [f"{topic.name}   from {', '.join(writers(topic)) or 'no producer yet'}"]
         readers = [handler for handler in HANDLERS if handler.consumes == topic]
         for handler in readers:
             lines.append(f"  └─ {handler.name}   lane {handler.lane}, within {handler.slo_seconds:g} s")
@@ -61,12 +61,12 @@ def plain_text() -> str:
 
 
 def writers(topic: Topic) -> tuple[str, ...]:
-    """Who writes a topic: outsiders first, then handlers."""
+    """The producers of a topic: outsiders first, then handlers."""
     return topic.written_by + tuple(handler.name for handler in HANDLERS if topic in handler.emits)
 
 
 def readers(topic: Topic) -> tuple[str, ...]:
-    """Who reads a topic: handlers first, then outsiders."""
+    """The consumers of a topic: handlers first, then outsiders."""
     return tuple(handler.name for handler in HANDLERS if handler.consumes == topic) + topic.read_by
 
 

@@ -40,18 +40,14 @@ def schema_of(topic: Topic) -> dict[str, Any]:
 
 
 def component_schemas(ref_template: str) -> dict[str, Any]:
-    """The schemas of all events and their parts by name, for a document that refers to them.
-
-    Args:
-        ref_template: How a reference is written, with ``{model}`` in it.
-    """
+    """The schemas of all events and their parts by name; ``ref_template`` is a reference with ``{model}`` in it."""
     events: list[tuple[type[BaseModel], JsonSchemaMode]] = [(topic.event, "validation") for topic in TOPICS]
     _, merged = models_json_schema(events, by_alias=True, ref_template=ref_template)
     return {name: _described(definition) for name, definition in sorted(merged["$defs"].items())}
 
 
 def _described(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with its docstring taken apart, and without the titles that only repeat a field's name."""
+    """The schema with the attributes of its docstring at the fields, and without titles that repeat a field's name."""
     text = schema.get("description", "")
     fields = attributes(text)
     by_wire_name = fields | {to_camel(name): meaning for name, meaning in fields.items()}
@@ -77,7 +73,7 @@ _KEPT = (Path("schemas/examples"), RELEASED)
 
 
 def goldens(root: Path) -> dict[Path, str]:
-    """The list with what is new added to it; nothing where nothing is kept."""
+    """The list with new files added; empty if there are no files."""
     listed = _listed(root)
     listed |= {path: _digest(root / path) for path in _files(root) if path not in listed}
     lines = [f"{digest}  {path.as_posix()}\n" for path, digest in sorted(listed.items())]
@@ -85,23 +81,20 @@ def goldens(root: Path) -> dict[Path, str]:
 
 
 def lost(root: Path) -> list[str]:
-    """The kept files that are gone or have been edited, in words."""
+    """The listed files that are gone or have been edited, in words."""
     found = []
     for path, digest in sorted(_listed(root).items()):
         if not (root / path).is_file():
-            found.append(f"{path.as_posix()} is gone; what was kept is kept for ever")
+            found.append(f"{path.as_posix()} is gone; released schemas and goldens are never removed")
         elif _digest(root / path) != digest:
-            found.append(f"{path.as_posix()} has been edited; add another beside it, or drop its line if nobody had it")
+            found.append(
+                f"{path.as_posix()} has been edited; add another file, or drop its line if it was never released"
+            )
     return found
 
 
 def incompatible(root: Path, topics: Sequence[Topic] = TOPICS) -> list[str]:
-    """What in today's events breaks readers of records from any released version, in words.
-
-    Args:
-        root: The checkout.
-        topics: Today's topics.
-    """
+    """The changes of today's events that break readers of records of any released version, in words."""
     today = {topic.name: topic for topic in topics}
     found: list[str] = []
     for name, versions in _released(root).items():
@@ -115,15 +108,7 @@ def incompatible(root: Path, topics: Sequence[Topic] = TOPICS) -> list[str]:
 
 
 def release(root: Path, version: str, topics: Sequence[Topic] = TOPICS) -> list[Path]:
-    """Keeps today's schemas as those of a version, of the topics whose schema has changed since the last one kept.
-
-    Args:
-        root: The checkout.
-        version: As in the package's metadata.
-        topics: Today's topics.
-
-    Returns:
-        The files written.
+    """Writes today's schemas as those of a version, for topics whose schema has changed. Returns the files written.
 
     Raises:
         ValueError: The version was released with another schema, or today's schemas break readers of released ones.

@@ -1,11 +1,11 @@
-"""Everything that is generated, and whether what stands in a checkout is still the same.
+"""Generates all generated files, and compares them with a checkout.
 
-The topology, the metrics, the schemas and the shipped configuration go in; files come out, by their path in the
-checkout. The content depends on nothing else, so a difference means that somebody changed one side only.
+The content depends only on the topology, the metrics, the schemas and the shipped configuration.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +13,17 @@ from pathlib import Path
 from streams.generate.asyncapi import asyncapi
 from streams.generate.compose_workers import compose_workers
 from streams.generate.grafana import grafana
-from streams.generate.graph import topology_page
+from streams.generate.graph import mermaid, topology_page
 from streams.generate.json_schemas import goldens, json_schemas
 from streams.generate.pages import handler_page, metrics_page, ranking_features_page
 from streams.generate.prometheus import prometheus
-from streams.generate.text import without_references
 from streams.settings_files import read_document
 from streams.topology import HANDLERS
 
 OWNED = ("schemas/json", "config/generated", "docs/handlers")
-"""Folders in which nothing stands that is not generated."""
+"""Folders with generated files only."""
+
+_PICTURE = re.compile(r"(<!-- topology:start -->\n).*?(<!-- topology:end -->)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +46,7 @@ class Drift:
 
 
 def generate(root: Path) -> dict[Path, str]:
-    """What the generated files should hold.
-
-    Args:
-        root: The checkout whose configuration is read.
-
-    Returns:
-        Content by path, relative to the root.
-    """
+    """The contents of all generated files, by path in the checkout. Its configuration and README are read."""
     document = read_document(root / "config")
     files = {
         **json_schemas(),
@@ -67,7 +61,7 @@ def generate(root: Path) -> dict[Path, str]:
     }
     for handler in HANDLERS:
         files |= handler_page(handler, document)
-    return {path: without_references(text) if path.suffix == ".md" else text for path, text in files.items()}
+    return files | _readme(root)
 
 
 def drift(root: Path, wanted: Mapping[Path, str] | None = None) -> Drift:
@@ -83,11 +77,7 @@ def drift(root: Path, wanted: Mapping[Path, str] | None = None) -> Drift:
 
 
 def write(root: Path) -> Drift:
-    """Makes the checkout equal to what is generated.
-
-    Returns:
-        What had been different.
-    """
+    """Makes the checkout equal to what is generated. Returns the differences before that."""
     wanted = generate(root)
     before = drift(root, wanted)
     for path in (*before.drifted, *before.missing):
@@ -96,3 +86,15 @@ def write(root: Path) -> Drift:
     for path in before.stale:
         (root / path).unlink()
     return before
+
+
+def _readme(root: Path) -> dict[Path, str]:
+    """The README with the picture of today; nothing where there is no README or no place for a picture in it."""
+    path = Path("README.md")
+    if not (root / path).is_file():
+        return {}
+    text = (root / path).read_text("utf-8")
+    if not _PICTURE.search(text):
+        return {}
+    picture = f"```mermaid\n{mermaid()}\n```\n"
+    return {path: _PICTURE.sub(lambda match: match.group(1) + picture + match.group(2), text, count=1)}

@@ -68,8 +68,8 @@ def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
         "## Try it",
         f"```sh\npython -m json.tool --compact schemas/examples/{handler.consumes.name}/minimal.json"
         f" | assay try {handler.name}\n```",
-        "One line comes out for each line that goes in; no broker is needed. `docs/topology.md` shows where the handler"
-        " stands.",
+        "The command writes one line for each input line; it needs no broker. `docs/topology.md` shows its place among"
+        " the handlers.",
     ]
     text = "\n\n".join(part for part in parts if part)
     return {Path("docs/handlers") / f"{handler.name}.md": text + "\n"}
@@ -139,10 +139,10 @@ def metrics_page() -> dict[Path, str]:
 
 # Metrics
 
-Every process answers on `/metrics`. Beside these stand FastStream's own metrics, under the prefix `faststream`: their
-label `handler` is the topic, `consumer_group` tells who reads it, and their duration and sizes are those of the
-hand-over, so durations and ages are read here. A replay's group stands there without the name of its plan. What one
-page or question went through is told by [traces](traces.md).
+Every process answers on `/metrics`. It also exports FastStream's own metrics, with the prefix `faststream`: their
+label `handler` is the topic, and `consumer_group` the group. Their durations and sizes are those of the hand-over to
+the pipeline, so use the metrics below for durations and ages. The group of a replay is there without the name of its
+plan. [Traces](traces.md) show the way of one page or question.
 
 | metric | kind | unit | labels | series at most | meaning |
 |---|---|---|---|---|---|
@@ -207,9 +207,10 @@ always all {total}, a missing value as `null`, whether trees are asked or not: t
 |---|---|---|---|
 {features}
 
-XGBoost sends a missing value (NaN) down the branch that did best in training; so a candidate without trust is told by
-column {base} and is not mistaken for one of no trust. In the cascade, where trees are asked before the judge, the order
-before is the fused one and no judge has scored. A feature whose meaning changes makes a new version.
+XGBoost sends a missing value (NaN) down the branch that did best in training; so column {base}
+marks a candidate without trust, and the trees don't mistake it for one of low trust. In the cascade, where trees are
+asked before the judge, the order before is the fused one and no judge has scored. A feature whose meaning changes makes
+a new version.
 
 ## A model
 
@@ -230,7 +231,7 @@ in the model file and its objective are all checked when the configuration is re
 the first thing that differs.
 
 How sure the trees are is a probability. Of a binary model it is that of its first result being relevant. The scores of
-the others are log-odds of standing above one another, and it is the probability that the first rightly stands above
-the second. Below `ranking.trees.confidence` the order before stands, and the trees' scores are shown beside it.
+the others are log-odds of a rank above another, and it is the probability that the first is rightly above the
+second. Below `ranking.trees.confidence` the previous order is kept, and the trees' scores are shown beside it.
 """
     return {Path("docs/ranking-features.md"): page}

@@ -1,7 +1,7 @@
 """What a dashboard is made of: panels over declared metrics, in rows.
 
-A panel is declared once, with its title, what its reader should see, a unit and its expressions;
-``streams.generate.grafana`` makes Grafana's JSON of it, and the tests ask a real Prometheus each expression.
+A panel is declared once, with title, note, unit and expressions. ``streams.generate.grafana`` makes Grafana's JSON from
+it, and the tests run each expression on a real Prometheus.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Panel:
     """A panel.
 
     Attributes:
-        title: What is seen.
-        note: What a reader should see there: the healthy picture, and what a change of it means.
+        title: Its heading.
+        note: The normal picture, and what a change of it means.
         unit: As Grafana names it.
-        queries: What is shown.
-        form: Lines; lines on top of each other; one bar a series, or one figure, over the whole range of time.
-        signed: Whether values below zero mean something.
+        queries: The expressions.
+        form: Lines; stacked lines; one bar for each series, or one number, over the whole time range.
+        signed: Whether values may be negative.
         objective: A line that values should stay under, in the panel's unit.
     """
 
@@ -94,21 +94,21 @@ def single(expression: str, says: str) -> tuple[Query, ...]:
 def counted(
     title: str, note: str, metric: MetricDef, *by: str, form: Form = "lines", unit: str = "cps", **where: str
 ) -> Panel:
-    """How often a second something was counted, by labels."""
+    """The rate of a counter, by labels."""
     query = Query(rate(metric, *by, **_picked(metric), **where), legend(by) or title)
     return Panel(title=title, note=note, unit=unit, queries=(query,), form=form)
 
 
-def stands(
+def gauge(
     title: str, note: str, aggregate: Aggregate, metric: MetricDef, *by: str, unit: str = "short", form: Form = "lines"
 ) -> Panel:
-    """Where a gauge stands, by labels."""
+    """The value of a gauge, by labels."""
     query = Query(level(aggregate, metric, *by, **_picked(metric)), legend(by) or title)
     return Panel(title=title, note=note, unit=unit, queries=(query,), form=form)
 
 
-def slowest(title: str, note: str, metric: MetricDef, *by: str, shares: tuple[float, ...] = (0.99,)) -> Panel:
-    """Within what time so many in a hundred are done, by labels."""
+def durations(title: str, note: str, metric: MetricDef, *by: str, shares: tuple[float, ...] = (0.99,)) -> Panel:
+    """Quantiles of a duration, by labels."""
     queries = tuple(
         Query(quantile(share, metric, *by, **_picked(metric)), f"{legend(by)} {share * 100:.0f} in 100".strip())
         for share in shares

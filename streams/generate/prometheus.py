@@ -1,4 +1,4 @@
-"""What Prometheus scrapes, what it computes ahead, and what it tells somebody of."""
+"""The configuration of Prometheus: scraping, recording rules and alerts."""
 
 from __future__ import annotations
 
@@ -16,25 +16,21 @@ RECORDING, ALERTS = "recording.yml", "alerts.yml"
 
 
 def prometheus(document: dict[str, Any]) -> dict[Path, str]:
-    """The scrape configuration and the rules.
+    """The scrape configuration and the rules, by path in the checkout.
 
     Args:
         document: The configuration; its section ``alerts`` has the thresholds.
 
-    Returns:
-        Content by path in the checkout.
-
     Raises:
-        pydantic.ValidationError: A threshold can't be used.
-        ValueError: A worker would end itself before anybody is told of its stall.
+        pydantic.ValidationError: A threshold is invalid.
+        ValueError: A stalled worker would end itself before the alert fires.
     """
     settings = AlertSettings.model_validate(document.get("alerts", {}))
     _check_stall(settings, PipelineSettings.model_validate(document.get("pipeline", {})))
-    told = alerts(settings)
     return {
         FOLDER / "prometheus.yml": to_yaml(scraping([RECORDING, ALERTS])),
         FOLDER / RECORDING: to_yaml(_group("assay-recording", recording_rules())),
-        FOLDER / ALERTS: to_yaml(_group("assay", [alert_rule(alert) for alert in told])),
+        FOLDER / ALERTS: to_yaml(_group("assay", [alert_rule(alert) for alert in alerts(settings)])),
     }
 
 

@@ -15,9 +15,9 @@ from streams.topology import HANDLERS
 WORKERS = "assay"
 """The job of the workers."""
 LAG_READER = "assay-lag"
-"""The job of ``assay lag --serve``, which also knows of groups that nobody runs."""
+"""The job of ``assay lag --serve``, which also reports groups without consumers."""
 REPLAYS = "assay-replay"
-"""The job of replays, which come and go."""
+"""The job of replays, which run now and then."""
 
 
 def services(not_run: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ _OF_REPLAYS_AND_GROUPS = (
     Metrics.group_members,
     Metrics.topic_dead_letters,
 )
-"""No worker tells these, so there is nothing to keep apart."""
+"""Workers do not export these metrics, so they need no filter by job."""
 
 Aggregate = Literal["sum", "max", "min"]
 
@@ -77,11 +77,8 @@ def series(metric: MetricDef, part: str = "", **where: str) -> str:
     Args:
         metric: The metric.
         part: ``_bucket``, ``_sum`` or ``_count`` of a histogram.
-        where: Values by label; one that begins with ``~`` is a regular expression, ``!~`` one that must not match,
-            and ``!`` stands before a value that is not meant.
-
-    Returns:
-        A selector.
+        where: Values by label. ``~`` begins a regular expression, ``!~`` one that must not match, and ``!`` a value
+            that must not be equal.
 
     Raises:
         ValueError: The metric has no such label, or such a part; a bug in a declaration.
@@ -98,28 +95,28 @@ def series(metric: MetricDef, part: str = "", **where: str) -> str:
 
 
 def level(aggregate: Aggregate, metric: MetricDef, *by: str, **where: str) -> str:
-    """Where a gauge stands, over all processes."""
+    """The value of a gauge, over all processes."""
     return f"{_over(aggregate, by)}({series(metric, **where)})"
 
 
 def once(aggregate: Aggregate, metric: MetricDef, *by: str, **where: str) -> str:
-    """The sum of a gauge that several processes tell alike: each of its series counts once, whoever told it."""
-    told = f"max by ({', '.join(metric.labels)}) ({series(metric, **where)})"
-    return f"{aggregate} by ({', '.join(by)}) ({told})" if by else f"{aggregate}({told})"
+    """An aggregate of a gauge that several processes export with the same value: each series counts once."""
+    once_each = f"max by ({', '.join(metric.labels)}) ({series(metric, **where)})"
+    return f"{aggregate} by ({', '.join(by)}) ({once_each})" if by else f"{aggregate}({once_each})"
 
 
 def rate(metric: MetricDef, *by: str, window: str = SPAN, part: str = "", **where: str) -> str:
-    """How often a second something was counted."""
+    """The rate of a counter."""
     return f"{_over('sum', by)}(rate({series(metric, part, **where)}[{window}]))"
 
 
 def increase(metric: MetricDef, *by: str, window: str = RANGE, part: str = "", **where: str) -> str:
-    """How often something was counted in a window."""
+    """The increase of a counter in a window."""
     return f"{_over('sum', by)}(increase({series(metric, part, **where)}[{window}]))"
 
 
 def quantile(share: float, metric: MetricDef, *by: str, window: str = SPAN, **where: str) -> str:
-    """The value below which that share of a histogram's observations lies."""
+    """A quantile of a histogram."""
     return f"histogram_quantile({share}, {rate(metric, *by, 'le', window=window, part='_bucket', **where)})"
 
 

@@ -48,8 +48,8 @@ def _text(dumper: Any, text: str) -> Any:
 _Readable.add_representer(str, _text)
 
 
-_SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields|Example|Examples|Note):$")
-_ENTRY = re.compile(r"^    (\w+): (.*)$")
+_SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields|Example|Examples|Note):$", re.MULTILINE)
+_ENTRY = re.compile(r"^    (\w+): (.*(?:\n     .*)*)", re.MULTILINE)
 
 
 def prose(documented: object) -> str:
@@ -82,20 +82,11 @@ def paragraphs(text: str) -> str:
 def attributes(text: str) -> dict[str, str]:
     r"""The entries of a Google style Attributes section by name, each as one line.
 
-    >>> attributes("A page.\n\nAttributes:\n    url: Where it\n        stands.\n    html: What it is.")
-    {'url': 'Where it stands.', 'html': 'What it is.'}
+    >>> attributes("A page.\n\nAttributes:\n    url: Where it\n        is.\n    html: What it is.")
+    {'url': 'Where it is.', 'html': 'What it is.'}
     """
-    found: dict[str, str] = {}
-    inside, name = False, ""
-    for line in text.splitlines():
-        if _SECTION.match(line):
-            inside = line == "Attributes:"
-        elif inside and (entry := _ENTRY.match(line)):
-            name = entry.group(1)
-            found[name] = entry.group(2).replace("``", "`")
-        elif inside and name and line.startswith("     "):
-            found[name] += " " + line.strip().replace("``", "`")
-    return found
+    section = _SECTION.split(f"\n{text}".partition("\nAttributes:\n")[2])[0]
+    return {name: " ".join(meaning.split()).replace("``", "`") for name, meaning in _ENTRY.findall(section)}
 
 
 def _joined(block: str) -> str:

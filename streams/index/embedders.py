@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from zlib import crc32
 
+from typing_extensions import override
+
 from streams.index.ports import Embedder, Vector
 from streams.index.settings import EmbedderSettings
 
@@ -25,10 +27,10 @@ _GRAM = 4
 _WORD_WEIGHT = 1.0
 _PART_WEIGHT = 0.4
 _SIGN = 1 << 31
-_YIELD_AFTER = 16  # texts, so that the event loop goes on while a long page is done
+_YIELD_AFTER = 16  # texts; then the event loop runs other tasks
 
 
-class HashedNgrams:
+class HashedNgrams(Embedder):
     """The default embedder: deterministic, offline, about 0.2 ms for 500 characters."""
 
     def __init__(self, dimensions: int) -> None:
@@ -36,8 +38,8 @@ class HashedNgrams:
         self.dimensions = dimensions
         self.name = f"hashed-ngrams-{dimensions}"
 
+    @override
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector of length 1 a text, in order; a text without letters or digits gets one of its raw characters."""
         vectors: list[Vector] = []
         for number, text in enumerate(texts):
             vectors.append(hash_ngrams(text, self.dimensions))
@@ -45,12 +47,15 @@ class HashedNgrams:
                 await asyncio.sleep(0)
         return vectors
 
+    @override
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Does nothing."""
 
 
 def hash_ngrams(text: str, dimensions: int) -> list[float]:
-    """The vector of a text: signed, sublinear in how often a feature comes, of length 1.
+    """The vector of a text, with length 1: signed hashes of its features, weighted by the logarithm of their counts.
+
+    A text without letters or digits gets the vector of its raw characters.
 
     >>> hash_ngrams("Rain", 64) == hash_ngrams("rain", 64)
     True
@@ -68,9 +73,9 @@ def hash_ngrams(text: str, dimensions: int) -> list[float]:
 
 
 def _features(text: str) -> Iterator[tuple[str, float]]:
-    """Words, their parts of four letters, and for Chinese and Japanese characters and pairs of them.
+    """Words and their parts of four letters; for Chinese and Japanese, characters and pairs of them.
 
-    Short words say less than long ones, for most of them are in every text.
+    Short words weigh less, because most of them are in every text.
     """
     for match in _TOKEN.finditer(text):
         token = match[0]
@@ -85,10 +90,10 @@ def _features(text: str) -> Iterator[tuple[str, float]]:
 
 
 def make_embedder(settings: EmbedderSettings) -> Embedder:
-    """The embedder that the settings name; its library is imported only where it is the one.
+    """The embedder of the settings; imports its library only if needed.
 
     Raises:
-        IndexSettingsError: Its library or its model is not there.
+        IndexSettingsError: Its library or its model is missing.
     """
     if settings.kind == "openai":
         from streams.index.openai_embedder import OpenAIEmbedder

@@ -10,12 +10,14 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
-from streams.index.ports import IndexSettingsError, Vector
+from typing_extensions import override
+
+from streams.index.ports import Embedder, IndexSettingsError, Vector
 from streams.index.settings import EmbedderSettings
 
 
-class OnnxEmbedder:
-    """Runs the model in a thread of its own: the mean of the last layer over a text's tokens, at length 1."""
+class OnnxEmbedder(Embedder):
+    """Runs the model in its own thread. A vector is the mean of the last layer over a text's tokens, with length 1."""
 
     def __init__(self, settings: EmbedderSettings) -> None:
         """Loads tokenizer and model.
@@ -48,12 +50,12 @@ class OnnxEmbedder:
         self._inputs = {put.name for put in self._session.get_inputs()}
         self._batch = settings.batch
         self.dimensions = settings.dimensions
-        # Folders are renamed, and models in them replaced: only what is in the files tells vectors apart.
+        # Folders are renamed and models in them replaced, so the contents of the files identify the vectors.
         self.name = f"onnx:{folder.name}@{_digest(model, tokens)}-{settings.max_tokens}"
         self._thread = ThreadPoolExecutor(1, "embedder")
 
+    @override
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector of length 1 a text, in order."""
         loop = asyncio.get_running_loop()
         vectors: list[Vector] = []
         for start in range(0, len(texts), self._batch):
@@ -61,8 +63,8 @@ class OnnxEmbedder:
             vectors += await loop.run_in_executor(self._thread, self._run, some)
         return vectors
 
+    @override
     async def aclose(self) -> None:
-        """Ends the thread."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _run(self, texts: list[str]) -> list[Vector]:
@@ -81,7 +83,7 @@ class OnnxEmbedder:
                 f"{self.name} makes vectors of {output.shape[-1]} dimensions; "
                 f"set index.embedder.dimensions to {output.shape[-1]}"
             )
-        # Models give a vector a token, or have taken the mean already.
+        # A model returns a vector for each token, or the mean.
         if output.ndim == 3:
             output = (output * mask[..., None]).sum(1) / np.maximum(mask.sum(1, keepdims=True), 1)
         return [_unit(row) for row in output.tolist()]

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 import openai
+from typing_extensions import override
 
-from streams.index.ports import IndexDownError, IndexSettingsError, Vector
+from streams.index.ports import Embedder, IndexDownError, IndexSettingsError, Vector
 from streams.index.settings import EmbedderSettings
 
 
-class OpenAIEmbedder:
-    """Asks for vectors in batches. Retries are the pipeline's: one layer of them, with its circuit breaker."""
+class OpenAIEmbedder(Embedder):
+    """Requests vectors in batches. The pipeline retries, with its circuit breaker; this client does not."""
 
     def __init__(self, settings: EmbedderSettings) -> None:
         """Takes endpoint, key and model; nothing is opened yet."""
@@ -27,15 +28,15 @@ class OpenAIEmbedder:
             timeout=settings.timeout_seconds,
         )
 
+    @override
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector of length 1 a text, in order."""
         vectors: list[Vector] = []
         for start in range(0, len(texts), self._settings.batch):
             vectors += await self._ask(texts[start : start + self._settings.batch])
         return vectors
 
+    @override
     async def aclose(self) -> None:
-        """Closes connections."""
         await self._client.close()
 
     async def _ask(self, texts: Sequence[str]) -> list[Vector]:
@@ -66,6 +67,6 @@ class OpenAIEmbedder:
 
 
 def _place(base_url: str) -> str:
-    """Host, port and path of an endpoint: one model name means another model elsewhere. No user, no password."""
+    """Host, port and path of an endpoint, because model names differ between servers. Without user and password."""
     parts = urlsplit(base_url)
     return parts.netloc.rpartition("@")[2].lower() + parts.path.rstrip("/")

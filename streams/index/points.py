@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
+from typing_extensions import override
 
 from handlers.html.links import registrable_domain
 from handlers.indexing.points import MEMORY
@@ -33,7 +34,7 @@ TIERS = ("A", "B", "C")
 
 
 def conditions_of(filters: SearchFilters) -> models.Filter:
-    """What the payload of a point must say; a point that lacks a key does not fit a filter on it."""
+    """The conditions on the payload of a point; a point without a key does not match a filter on it."""
     must: list[models.Condition] = []
     for key, values in ((TIER, filters.tiers), (DOMAIN, domains_of(filters)), (TAGS, filters.tags)):
         if values:
@@ -46,7 +47,7 @@ def conditions_of(filters: SearchFilters) -> models.Filter:
 
 @lru_cache(maxsize=256)
 def domains_of(filters: SearchFilters) -> Sequence[str]:
-    """The registrable domains of the domains and hosts that are wanted: points know no host."""
+    """The registrable domains of the filtered domains and hosts: points have no host."""
     return tuple(dict.fromkeys(map(registrable_domain, filters.domains)))
 
 
@@ -57,106 +58,103 @@ _KEYS = [MEMORY, TIER, DOMAIN, TAGS, DATE]
 _ONE_MEMORY = models.IsEmptyCondition(is_empty=models.PayloadField(key=MEMORY))
 _PAGE = 20_000
 _MARGIN = 2
-"""How many more points are asked for than the share of those that fit would need."""
+"""Factor on the number of points that should contain enough matches, given the share of matches."""
 _MORE = 4
-"""How many times as many where these were too few: what fits stands far from the query."""
+"""Factor for the next search if the matches are far from the query."""
 
 
 class PointAccess(Protocol):
-    """What differs between a server and the embedded store. All of it runs in the store's threads.
+    """What differs between a server and the embedded store. All methods run in the store's threads.
 
     Attributes:
-        distance: Of a collection that is made.
+        distance: The distance of a new collection.
     """
 
     distance: models.Distance
 
     def struct(self, point: StoredPoint, embedder: str) -> models.PointStruct:
-        """A point as it is written."""
+        """A point in the client's form."""
         ...
 
     def search(
         self, client: QdrantClient, name: str, vector: Vector, limit: int, filters: SearchFilters | None
     ) -> Found:
-        """Cosine and payload of the nearest points that fit, nearest first."""
+        """Cosine and payload of the nearest points that match the filters, nearest first."""
         ...
 
     def count(self, client: QdrantClient, name: str) -> StoreCounts:
-        """Counts points, and documents by tier: each has one point that remembers."""
+        """Counts points, and documents by tier. One point of each document has its memory, so that one is counted."""
         ...
 
     def changed(self, ids: Sequence[str]) -> None:
-        """Is told which points were written, amended or removed."""
+        """Notes that points are being written, amended or removed."""
         ...
 
 
-class ServerPoints:
-    """Of a server, which has an index for each key that is filtered by."""
+class ServerPoints(PointAccess):
+    """Access to a server, which has an index for each filtered key."""
 
     distance = models.Distance.COSINE
 
+    @override
     def struct(self, point: StoredPoint, embedder: str) -> models.PointStruct:
-        """A point as it is written."""
         return models.PointStruct(
             id=point.id, vector=list(point.vector), payload={**point.payload, "embedder": embedder}
         )
 
+    @override
     def search(
         self, client: QdrantClient, name: str, vector: Vector, limit: int, filters: SearchFilters | None
     ) -> Found:
-        """Cosine and payload of the nearest points that fit, nearest first."""
         wanted = conditions_of(filters) if filters is not None else None
         found = client.query_points(name, list(vector), query_filter=wanted, limit=limit, with_payload=True)
         return [(point.score, point.payload or {}) for point in found.points]
 
+    @override
     def count(self, client: QdrantClient, name: str) -> StoreCounts:
-        """Counts points, and documents by tier: each has one point that remembers.
-
-        A server knows its number of points without counting. What fits a filter it could only guess from how often
-        each key has its value, as if a point's tier told nothing of its kind; so documents are counted.
-        """
-
+        # A server knows its number of points. For a filter it estimates from each key alone, so documents are counted.
         def documents(tier: str) -> int:
             of_tier = models.FieldCondition(key=TIER, match=models.MatchValue(value=tier))
             return client.count(name, models.Filter(must=[of_tier], must_not=[_ONE_MEMORY])).count
 
         return StoreCounts(client.count(name, exact=False).count, {tier: documents(tier) for tier in TIERS})
 
+    @override
     def changed(self, ids: Sequence[str]) -> None:
-        """A server keeps its indexes itself."""
+        """Does nothing: a server updates its indexes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What is filtered by, of one point, and whether it is the one of its document that remembers."""
+    """The filtered fields of a point, and whether it has the memory of its document."""
 
-    remembers: bool
+    has_memory: bool
     tier: str
     domain: str
     tags: tuple[Any, ...]
     date: datetime | None
 
 
-class EmbeddedPoints:
-    """Of the embedded store. Its models are made without validation, which knows of no arrays; the store does."""
+class EmbeddedPoints(PointAccess):
+    """Access to the embedded store, which takes arrays. The validation of its models refuses them, so it is skipped."""
 
     distance = models.Distance.DOT
 
     def __init__(self) -> None:
-        """Reads nothing before the first search that has a filter, or the first count."""
+        """Reads nothing before the first filtered search or count."""
         self._facts: dict[str, _Facts] | None = None
         self._stale: set[str] = set()
 
+    @override
     def struct(self, point: StoredPoint, embedder: str) -> models.PointStruct:
-        """A point as it is written."""
         vector: Any = {_UNNAMED: np.asarray(point.vector, dtype=np.float32)}
         payload = {**point.payload, "embedder": embedder}
         return models.PointStruct.model_construct(id=point.id, vector=vector, payload=payload)
 
+    @override
     def search(
         self, client: QdrantClient, name: str, vector: Vector, limit: int, filters: SearchFilters | None
     ) -> Found:
-        """Cosine and payload of the nearest points that fit, nearest first."""
         array = np.asarray(vector, dtype=np.float32)
         if filters is None:
             found = client.query_points(name, _query(array), limit=limit, with_payload=True)
@@ -170,19 +168,20 @@ class EmbeddedPoints:
         kept = {str(record.id): record.payload or {} for record in client.retrieve(name, list(scores))}
         return [(score, kept[point_id]) for point_id, score in scores.items()]
 
+    @override
     def count(self, client: QdrantClient, name: str) -> StoreCounts:
-        """Counts points, and documents by tier: each has one point that remembers."""
         facts = self._known(client, name)
-        tiers = Counter(its.tier for its in facts.values() if its.remembers)
+        tiers = Counter(its.tier for its in facts.values() if its.has_memory)
         return StoreCounts(len(facts), {tier: tiers[tier] for tier in TIERS})
 
+    @override
     def changed(self, ids: Sequence[str]) -> None:
-        """Their facts are read again at the next search, whether or not the change comes about."""
+        # If the change fails, their fields are read again without need.
         if self._facts is not None:
             self._stale.update(ids)
 
     def _known(self, client: QdrantClient, name: str) -> dict[str, _Facts]:
-        """What is filtered by, of all points."""
+        """The filtered fields of all points."""
         if self._facts is None:
             self._facts, page = {}, None
             while True:
@@ -206,7 +205,7 @@ def _query(array: NDArray[np.float32]) -> models.NearestQuery:
 def _compared(
     client: QdrantClient, name: str, array: NDArray[np.float32], ids: Collection[str], limit: int
 ) -> dict[str, float]:
-    """The nearest of a few points, each of them compared."""
+    """The nearest of a few points, by comparing each of them."""
     if not ids:
         return {}
     records = client.retrieve(name, list(ids), with_payload=False, with_vectors=True)
@@ -218,7 +217,7 @@ def _compared(
 def _nearest_of(
     client: QdrantClient, name: str, array: NDArray[np.float32], ids: Collection[str], limit: int, total: int
 ) -> dict[str, float]:
-    """The nearest of many points: the nearest of all are asked for, until enough of them are among these."""
+    """The nearest of many points: searches ever more of all points, until enough of the result are in ``ids``."""
     asked = _MARGIN * limit * total // len(ids) + 1
     while True:
         nearest = client.query_points(name, _query(array), limit=asked, with_payload=False).points
@@ -246,7 +245,7 @@ def _facts_of(payload: Mapping[str, Any]) -> _Facts:
 
 
 def _fits(facts: _Facts, filters: SearchFilters) -> bool:
-    """The same as ``conditions_of`` asks of a server."""
+    """Whether a point matches; the same as ``conditions_of``."""
     if filters.tiers and facts.tier not in filters.tiers:
         return False
     if filters.domains and facts.domain not in domains_of(filters):
@@ -261,7 +260,7 @@ def _fits(facts: _Facts, filters: SearchFilters) -> bool:
 
 
 def _instant(value: object) -> datetime | None:
-    """A day begins at midnight; what names no zone is UTC, as Qdrant has it."""
+    """The instant of a date; as in Qdrant, a day begins at midnight, and the default zone is UTC."""
     if not isinstance(value, str):
         return None
     try:

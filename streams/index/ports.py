@@ -1,4 +1,4 @@
-"""The two ports of the index: what keeps vectors, and what makes them. Both fail in the same two ways."""
+"""The two ports of the index: the vector store and the embedder. Both raise the same two errors."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Vector = Sequence[float]
 
 
 class IndexDownError(Exception):
-    """The store or the embedder can't be used now: down, slow, full, overloaded. Later it may."""
+    """The store or the embedder can't be used now: down, slow, full, or overloaded."""
 
     def __init__(self, detail: str, after_seconds: float | None = None) -> None:
-        """Takes what happened, and the other side's own wish when to come again."""
+        """Takes the error, and the server's Retry-After in seconds."""
         super().__init__(detail)
         self.after_seconds = after_seconds
 
@@ -25,11 +25,11 @@ class IndexSettingsError(Exception):
 
 
 class IndexDamagedError(IndexSettingsError):
-    """The files of an embedded index are not as they were written; they don't get well by waiting."""
+    """The files of an embedded index are damaged; a retry does not help."""
 
 
 class IndexOwnedError(IndexSettingsError):
-    """The embedded index belongs to another process, which may be asked instead."""
+    """The embedded index belongs to another process, which may answer searches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class StoredPoint:
 
 @dataclass(frozen=True, slots=True)
 class StoreCounts:
-    """What is in the store: all points, and documents by tier."""
+    """All points of the store, and its documents by tier."""
 
     points: int
     documents: Mapping[str, int]
@@ -53,11 +53,19 @@ class VectorStore(Protocol):
     """Points with payloads, by id. Every method raises ``IndexDownError`` or ``IndexSettingsError``."""
 
     async def open(self, *, make: bool = True) -> None:
-        """Connects, and makes what is not there yet, or says that it isn't; else the first other call does."""
+        """Connects, and creates a missing collection. Without this call, the first other call does it.
+
+        Args:
+            make: If False, a missing collection is an error.
+
+        Raises:
+            IndexSettingsError: The embedded index belongs to another process, or the collection to another embedder.
+            IndexDownError: The server does not answer.
+        """
         ...
 
     async def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Payloads of those points that are there, by id."""
+        """Payloads of the existing points, by id."""
         ...
 
     async def write(self, points: Sequence[StoredPoint]) -> None:
@@ -65,19 +73,19 @@ class VectorStore(Protocol):
         ...
 
     async def amend(self, point_id: str, payload: Mapping[str, Any]) -> None:
-        """Sets keys of a point's payload; the others stay."""
+        """Sets keys of a point's payload; the others remain."""
         ...
 
     async def remove(self, ids: Sequence[str]) -> None:
-        """Removes points; those that are not there are no error."""
+        """Removes points; missing ones are no error."""
         ...
 
     async def search(
         self, vector: Vector, limit: int, filters: SearchFilters | None = None
     ) -> list[tuple[float, dict[str, Any]]]:
-        """Cosine and payload of the nearest points, nearest first, among those that fit the filters.
+        """Cosine and payload of the nearest points that match the filters, nearest first.
 
-        Hosts below a registrable domain are not told apart: what is found may be on another host of the domain.
+        A filter on a host matches every host of its registrable domain.
         """
         ...
 
@@ -94,7 +102,7 @@ class Embedder(Protocol):
     """Makes vectors of texts. Raises ``IndexDownError`` or ``IndexSettingsError``.
 
     Attributes:
-        name: Tells vectors of different makers apart; kept beside them.
+        name: Identifies the vectors of this embedder; stored with them.
         dimensions: Of a vector.
     """
 
@@ -102,7 +110,7 @@ class Embedder(Protocol):
     dimensions: int
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector of length 1 a text, in order."""
+        """One vector of length 1 for each text, in order."""
         ...
 
     async def aclose(self) -> None:

@@ -19,6 +19,7 @@ import portalocker
 from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
+from typing_extensions import override
 
 from schemas.needs import SearchFilters
 from streams.files import PRIVATE_FOLDER
@@ -31,6 +32,7 @@ from streams.index.ports import (
     StoreCounts,
     StoredPoint,
     Vector,
+    VectorStore,
 )
 from streams.index.settings import IndexSettings
 
@@ -45,55 +47,48 @@ _FILTERED = {
     "cts_score": models.PayloadSchemaType.INTEGER,
     "date": models.PayloadSchemaType.DATETIME,
 }
-"""Keys of the payload that searches filter by; a server keeps an index for each."""
+"""Filtered keys of the payload; a server has an index for each."""
 _NOT_FOUND = 404
 _DAMAGE = (
     *(sqlite3.DatabaseError, pickle.UnpicklingError, ImportError),
     *(ValueError, LookupError, TypeError, AttributeError, EOFError),
 )
-"""What the client raises at embedded files that are not as it wrote them. Of SQLite's errors the operational ones are
-not meant: files that are locked or a disk that is full may be well later."""
+"""Errors of the client for damaged embedded files. SQLite's OperationalError is not one: a full disk is temporary."""
 Result = TypeVar("Result")
 
 
-class QdrantStore:
-    """Points in one collection, which is made when it is first used."""
+class QdrantStore(VectorStore):
+    """Points in one collection, which is created at the first use."""
 
     def __init__(self, settings: IndexSettings, embedder: str, dimensions: int) -> None:
-        """Opens nothing yet.
-
-        Args:
-            settings: Where the index is.
-            embedder: Name of what makes the vectors; a collection holds those of one embedder.
-            dimensions: Of its vectors.
-        """
+        """Opens nothing. A collection has the vectors of one embedder, with its name and its dimensions."""
         self._settings = settings
         self._embedder = embedder
         self._dimensions = dimensions
         self._client: QdrantClient | None = None
         self._owner: QdrantStore | None = None
-        # Embedded, the files belong to the thread that opened them.
+        # Embedded files belong to the thread that opened them.
         self._threads = ThreadPoolExecutor(settings.parallel if settings.url else 1, "index")
         self._opening = asyncio.Lock()
         self._gone = False
         self._access: PointAccess = ServerPoints() if settings.url else EmbeddedPoints()
 
     def beside(self, collection: str) -> QdrantStore:
-        """Another collection in the same place; embedded, only one may own it, and this one stays the owner."""
+        """Another collection of the same server or files; this store remains the owner of embedded files."""
         other = QdrantStore(
             self._settings.model_copy(update={"collection": collection}), self._embedder, self._dimensions
         )
         other._threads, other._owner = self._threads, self
         return other
 
+    @override
     async def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Payloads of those points that are there, by id."""
         name = self._settings.collection
         found = await self._call(lambda client: client.retrieve(name, list(ids), with_payload=True, with_vectors=False))
         return {str(record.id): record.payload or {} for record in found}
 
+    @override
     async def write(self, points: Sequence[StoredPoint]) -> None:
-        """Writes points in one operation; returns when they can be read."""
         records = [self._access.struct(point, self._embedder) for point in points]
 
         def upsert(client: QdrantClient) -> None:
@@ -102,8 +97,8 @@ class QdrantStore:
 
         await self._call(upsert)
 
+    @override
     async def amend(self, point_id: str, payload: Mapping[str, Any]) -> None:
-        """Sets keys of a point's payload; the others stay."""
         name = self._settings.collection
 
         def amended(client: QdrantClient) -> None:
@@ -112,8 +107,8 @@ class QdrantStore:
 
         await self._call(amended)
 
+    @override
     async def remove(self, ids: Sequence[str]) -> None:
-        """Removes points; those that are not there are no error."""
         selected = models.PointIdsList(points=list(ids))
 
         def removed(client: QdrantClient) -> None:
@@ -122,23 +117,20 @@ class QdrantStore:
 
         await self._call(removed)
 
+    @override
     async def search(
         self, vector: Vector, limit: int, filters: SearchFilters | None = None
     ) -> list[tuple[float, dict[str, Any]]]:
-        """Cosine and payload of the nearest points, nearest first, among those that fit the filters.
-
-        Hosts below a registrable domain are not told apart: what is found may be on another host of the domain.
-        """
         name = self._settings.collection
         return await self._call(lambda client: self._access.search(client, name, vector, limit, filters))
 
+    @override
     async def count(self) -> StoreCounts:
-        """Counts points, and documents by tier."""
         name = self._settings.collection
         return await self._call(lambda client: self._access.count(client, name))
 
+    @override
     async def aclose(self) -> None:
-        """Closes connections and files."""
         client, self._client = self._client, None
         if self._owner is not None:
             return
@@ -146,16 +138,8 @@ class QdrantStore:
             await asyncio.get_running_loop().run_in_executor(self._threads, client.close)
         self._threads.shutdown(wait=False)
 
+    @override
     async def open(self, *, make: bool = True) -> None:
-        """Connects, and makes the collection where there is none.
-
-        Args:
-            make: Without it a missing collection is an error, for who only reads.
-
-        Raises:
-            IndexSettingsError: The embedded index belongs to another process, or the collection to another embedder.
-            IndexDownError: The server does not answer.
-        """
         async with self._opening:
             if self._client is None:
                 self._client = await (self._connected(make) if self._owner is None else self._joined(self._owner))
@@ -175,7 +159,7 @@ class QdrantStore:
         return await owner._call(lambda client: self._prepared(client, make=True))
 
     async def examine(self) -> StoreCounts | None:
-        """What is there, None without a collection; makes nothing, and raises what ``open`` would raise."""
+        """Counts the points without creating anything; None without a collection. Raises as ``open``."""
         name = self._settings.collection
         client = await self._guarded(lambda: self._opened(make=False))
         try:
@@ -196,13 +180,13 @@ class QdrantStore:
         return await self._guarded(lambda: operation(client))
 
     async def _guarded(self, operation: Callable[[], Result]) -> Result:
-        """Runs in a thread; what the client raises becomes one of the port's two errors."""
+        """Runs in a thread; an error of the client becomes one of the port's two errors."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, operation)
         except ResourceExhaustedResponse as error:
             raise IndexDownError(f"Qdrant: {error}"[:500], float(error.retry_after_s)) from error
         except UnexpectedResponse as error:
-            # Somebody deleted the collection: the next operation makes it again.
+            # The collection was deleted: the next operation creates it again.
             self._gone = error.status_code == _NOT_FOUND
             raise IndexDownError(f"Qdrant: status {error.status_code}: {error.content[:300]!r}") from error
         except (ApiException, httpx.HTTPError, OSError, sqlite3.Error) as error:
@@ -211,12 +195,7 @@ class QdrantStore:
     def _opened(self, *, make: bool) -> QdrantClient:
         settings = self._settings
         if settings.url:
-            client = QdrantClient(
-                url=settings.url,
-                api_key=settings.api_key.get_secret_value() or None,
-                timeout=max(1, round(settings.timeout_seconds)),
-                check_compatibility=False,
-            )
+            client = server_client(settings)
         elif settings.path is None:
             client = QdrantClient(":memory:")
         else:
@@ -225,7 +204,7 @@ class QdrantStore:
                 f"another process owns the index at {settings.path}; name a Qdrant server for both "
                 "(ASSAY_INDEX__URL=http://…), or another folder (ASSAY_INDEX__PATH=…)"
             )
-            # The client would find out too, and forget its lock file open.
+            # The client would find out too, but would leave its lock file open.
             if _is_locked(settings.path / ".lock"):
                 raise owned
             try:
@@ -258,7 +237,7 @@ class QdrantStore:
         try:
             client.create_collection(name, models.VectorParams(size=self._dimensions, distance=self._access.distance))
         except (UnexpectedResponse, ValueError):
-            # Another worker was faster, or it is trouble.
+            # Another worker was faster, or the error is real.
             if not client.collection_exists(name):
                 raise
             self._check(client)
@@ -278,6 +257,16 @@ class QdrantStore:
                 f"{self._embedder} with {self._dimensions}: name another collection (ASSAY_INDEX__COLLECTION=…) "
                 "and fill it again from pages.scored.v1"
             )
+
+
+def server_client(settings: IndexSettings) -> QdrantClient:
+    """A client of the server; connects at the first request."""
+    return QdrantClient(
+        url=settings.url,
+        api_key=settings.api_key.get_secret_value() or None,
+        timeout=max(1, round(settings.timeout_seconds)),
+        check_compatibility=False,
+    )
 
 
 def _is_locked(file: Path) -> bool:

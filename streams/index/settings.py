@@ -67,9 +67,9 @@ class IndexSettings(Section):
 
 
 def has_collection(index: IndexSettings) -> bool:
-    """Whether the folder of an embedded index holds the collection of pages; an index in memory holds nothing yet.
+    """Whether the folder of an embedded index has the collection of pages; an index in memory is empty.
 
-    Where nobody can tell, since the file that knows is damaged, it is there: who opens it is told of the damage.
+    A damaged ``meta.json`` counts as a collection, so that opening the index reports the damage.
     """
     if index.path is None:
         return False

@@ -1,4 +1,4 @@
-"""The index worker: a document as it should be goes in, what that took comes out."""
+"""The index worker: makes the stored points of a document equal to the requested ones, and searches."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from streams.index.ports import (
 )
 
 _BATCH = 128
-"""Points embedded and written at once: of 8,192 dimensions they are within the 32 MB that a Qdrant server takes."""
+"""Points embedded and written at once. With 8,192 dimensions they are below the 32 MB limit of a Qdrant server."""
 _MORE = 4
-"""Times as many are asked for where those found are not enough: a page that is indexed deeply has hundreds of points,
-which may all be nearer than the best one of another page."""
+"""Factor for the next search if the result has too few documents. A page in tier A has hundreds of points, which may
+all be nearer than the best one of another page."""
 _COUNT_SHARE = 100
-"""Counting takes a hundredth of the time at most: of millions of points it takes seconds."""
+"""Counting takes at most a hundredth of the time; of millions of points it takes seconds."""
 
 
 class IndexWorker:
-    """Keeps documents in the index. Two versions of one document wait for each other."""
+    """Writes and searches documents. Two versions of one document are written one after another."""
 
     def __init__(
         self,
@@ -42,15 +42,7 @@ class IndexWorker:
         count_seconds: float,
         on_count: Callable[[StoreCounts], None] | None = None,
     ) -> None:
-        """Opens nothing.
-
-        Args:
-            store: Where points are kept.
-            embedder: What makes their vectors.
-            clock: For the time between two counts.
-            count_seconds: How often the index is counted at most, while it is written to.
-            on_count: Told what is there; without it nothing is counted.
-        """
+        """Opens nothing. ``on_count`` gets counts, at most every ``count_seconds``, while documents are written."""
         self._store = store
         self._embedder = embedder
         self._clock = clock
@@ -60,15 +52,12 @@ class IndexWorker:
         self._underway = KeyedLocks()
 
     async def open(self, *, make: bool = True) -> None:
-        """Opens the store now instead of with the first document, and counts what is there.
-
-        Without ``make`` a store that is not there yet is an error.
-        """
+        """Opens the store now instead of with the first document, and counts its points; ``make`` as in the store."""
         await self._store.open(make=make)
         await self._count()
 
     async def index(self, document: IndexDocument, run: str | None) -> IndexReply | IndexUnavailable:
-        """Makes the index hold a document's points and no others, unless it has a newer version.
+        """Makes the stored points of a document equal to these, unless the index has a newer version.
 
         Raises:
             IndexSettingsError: The index can't be used as it is configured.
@@ -84,7 +73,7 @@ class IndexWorker:
         return IndexReply(len(document.points), len(plan.write), len(plan.remove), plan.outdated, self._embedder.name)
 
     async def search(self, need: SearchVectors) -> VectorsReply | VectorsUnavailable:
-        """The points whose texts are nearest to a text; an index that can't be used finds nothing, and says so."""
+        """The points whose texts are nearest to a text, or why the index can't be used."""
         try:
             [vector] = await self._embedder.embed([need.text])
             found = await self._found(vector, need)
@@ -98,7 +87,7 @@ class IndexWorker:
         await self._embedder.aclose()
 
     async def _found(self, vector: Vector, need: SearchVectors) -> list[tuple[float, dict[str, Any]]]:
-        """Enough points, of enough documents, on the very hosts that were named; more are asked for until they are."""
+        """Points on the named hosts. Searches for more until enough points, or enough documents, are found."""
         sites = need.filters.domains if need.filters is not None else ()
         asked = need.limit
         while True:
@@ -112,7 +101,7 @@ class IndexWorker:
 
     async def _carry_out(self, plan: WritePlan, document: IndexDocument) -> None:
         first = document.points[0].id
-        # In batches, so that neither memory nor a request grows with the page. The first one tells of all the others.
+        # In batches, so memory and requests don't grow with the page. The first point has the memory of all.
         for start in range(0, len(plan.write), _BATCH):
             batch = plan.write[start : start + _BATCH]
             vectors = await self._embedder.embed([point.text for point in batch])
@@ -133,9 +122,9 @@ class IndexWorker:
         began = self._clock.monotonic()
         if self._on_count is None or began < self._count_at:
             return
-        self._count_at = float("inf")  # others go on while one counts
+        self._count_at = float("inf")  # other tasks skip the count meanwhile
         try:
-            # What is written is written, whether it can be counted or not.
+            # A failed count must not fail the write.
             with contextlib.suppress(IndexDownError):
                 self._on_count(await self._store.count())
         finally:

@@ -36,8 +36,8 @@ __all__ = ["BrokerUnavailable", "LocalKafka"]
 
 HOST = "127.0.0.1"
 PORTS = range(20_000, 32_000)
-"""Below what Linux and macOS hand out to outgoing connections: a client that keeps trying a killed broker could
-otherwise be given the broker's own port, connect to itself, and hold it when the broker comes back."""
+"""Below the ports that Linux and macOS use for outgoing connections. Otherwise a client that retries a killed broker
+could get the broker's own port, connect to itself, and hold the port when the broker restarts."""
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
 _PORT_ATTEMPTS = 5
@@ -61,17 +61,17 @@ class LocalKafka:
     """One Kafka broker as a child process: ``with LocalKafka() as kafka: kafka.bootstrap_servers``.
 
     In an event loop use ``async with`` or ``asyncio.to_thread(kafka.restart)``: starting takes seconds. It may be
-    started from any thread, and does not outlive this process even where that is killed.
+    started from any thread. It ends with this process, even if this process is killed.
 
     Args:
         port: Port on 127.0.0.1; a free one by default.
-        data_dir: Folder that is kept, for data, properties and log; by default a temporary one that goes at the stop.
-        cache_dir: Folder for Kafka's jars; ``broker_files.cache_folder()`` by default.
-        start_seconds: Budget of a start, download excepted.
-        stop_seconds: Budget of a stop in good order; then the broker is killed.
-        listeners: Further listeners beside the one without encryption, such as ``SASL_SSL://127.0.0.1:9093``.
-        properties: Broker properties that these need, or that are to differ from the defaults.
-        progress: Told what takes long.
+        data_dir: Folder for data, properties and log, which is kept; by default a temporary one, removed at the stop.
+        cache_dir: Folder for Kafka's jars; ``cache_folder()`` by default.
+        start_seconds: Time limit of a start, without the download.
+        stop_seconds: Time limit of a clean stop; then the broker is killed.
+        listeners: Listeners besides the one without encryption, such as ``SASL_SSL://127.0.0.1:9093``.
+        properties: Broker properties for these listeners, or in place of the defaults.
+        progress: Gets a message about long steps.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class LocalKafka:
 
     @property
     def bootstrap_servers(self) -> str:
-        """``127.0.0.1:port``; the same until ``stop``, also while the broker is killed."""
+        """``127.0.0.1:port``; the same until ``stop``, also after ``kill``."""
         if self._ports is None:
             raise BrokerUnavailable("The local Kafka has not been started.")
         return f"{HOST}:{self._ports[0]}"
@@ -116,31 +116,31 @@ class LocalKafka:
 
     @property
     def log(self) -> Path:
-        """What Kafka says. It stays where a start failed."""
+        """Kafka's log. It is kept if a start fails."""
         return self.data_dir / "broker.log"
 
     @property
     def pid(self) -> int | None:
-        """The broker's process id, None while there is none."""
+        """The broker's process id; None if it does not run."""
         return self._process.pid if self._process else None
 
     @property
     def running(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process runs."""
         return self._process is not None and self._process.running
 
     def start(self) -> None:
-        """Return when the broker answers a metadata request; at once where it runs already.
+        """Starts the broker, and returns when it answers a metadata request; does nothing if it runs.
 
         Raises:
-            BrokerUnavailable: It can't be had. Nothing runs then; the log is kept and quoted.
+            BrokerUnavailable: The start failed. Nothing runs then; the log is kept and quoted.
             RuntimeError: Called in a running event loop, which it would block.
         """
         _refuse_in_event_loop()
         with self._busy:
             if self.running:
                 return
-            self.kill()  # lets go of one that ended by itself
+            self.kill()  # cleans up after one that ended by itself
             first = self._ports is None
             try:
                 self._start()
@@ -154,7 +154,7 @@ class LocalKafka:
                 raise
 
     def stop(self) -> None:
-        """Stop in good order, kill when that takes too long, remove what was temporary. Any number of times."""
+        """Stops the broker cleanly, or kills it after the time limit, and removes temporary files. May be repeated."""
         self._abandoned.set()
         with self._busy:
             self._abandoned.clear()
@@ -164,14 +164,14 @@ class LocalKafka:
             self._forget(keep_log=False)
 
     def kill(self) -> None:
-        """End the broker as a power cut would (SIGKILL). Data and ports stay, for ``restart``."""
+        """Kills the broker (SIGKILL), as a power cut would. Data and ports are kept for ``restart``."""
         with self._busy:
             if self._process is not None:
                 self._process.kill()
             self._process = None
 
     def restart(self) -> None:
-        """Start again on the same ports and data; stops first where it runs."""
+        """Stops the broker if it runs, and starts it on the same ports and data."""
         _refuse_in_event_loop()
         with self._busy:
             if self._process is not None:
@@ -180,12 +180,12 @@ class LocalKafka:
             self.start()
 
     def wait(self) -> None:
-        """Return when the broker has ended, by itself or by ``stop``."""
+        """Waits until the broker has ended."""
         if self._process is not None:
             self._process.wait()
 
     def tail(self) -> str:
-        """The end of what Kafka said since it was last started; empty where it does not run and was stopped."""
+        """The end of Kafka's log since the last start; empty after a stop."""
         return self._process.tail() if self._process else ""
 
     def __enter__(self) -> LocalKafka:
@@ -199,7 +199,7 @@ class LocalKafka:
         starting = asyncio.ensure_future(asyncio.to_thread(self.start))
         try:
             await asyncio.shield(starting)
-        except asyncio.CancelledError:  # the thread goes on: have it give up, and leave nothing behind
+        except asyncio.CancelledError:  # the thread goes on, so make it give up and clean up
             self._abandoned.set()
             await asyncio.gather(starting, return_exceptions=True)
             await asyncio.to_thread(self.stop)
@@ -212,7 +212,6 @@ class LocalKafka:
         await asyncio.to_thread(self.stop)
 
     def _start(self) -> None:
-        """Everything between nothing and a broker that answers."""
         jars = kafka_jars(self._cache, self._progress)
         java = [find_java(), *_JAVA_OPTIONS, "-cp", os.pathsep.join(map(str, jars))]
         if self._folder is None:
@@ -239,7 +238,7 @@ class LocalKafka:
         raise BrokerUnavailable(f"Kafka ended while it was starting. The end of {self.log}:\n{said}")
 
     def _becomes_ready(self, process: BrokerProcess) -> bool:
-        """Wait for the broker's answer: True when it came, False when the process ended instead."""
+        """Waits for the broker's answer. Returns False if the process ended instead."""
         deadline = time.monotonic() + self._start_seconds
         while process.running:
             if self._abandoned.is_set():
@@ -254,7 +253,7 @@ class LocalKafka:
         return False
 
     def _forget(self, *, keep_log: bool) -> None:
-        """Give up the ports, and what is temporary but for the log of a failed start."""
+        """Releases the ports, and removes temporary files except the log of a failed start."""
         self._ports = None
         if self._folder is not None and self._kept_dir is None:
             shutil.rmtree(self._folder / "data" if keep_log else self._folder, ignore_errors=True)
@@ -270,7 +269,7 @@ def _refuse_in_event_loop() -> None:
 
 
 def free_port() -> int:
-    """A port nobody listens on. Somebody may by the time it is used, so a start tries several."""
+    """A free port. Another process may take it before its use, so a start tries several."""
     for port in random.sample(PORTS, len(PORTS)):
         if _is_free(port):
             return port
@@ -288,14 +287,14 @@ def _is_free(port: int) -> bool:
 
 
 def _answers(bootstrap_servers: str) -> bool:
-    """Whether the broker names itself in a metadata request."""
+    """Whether the broker answers a metadata request."""
     host, port = bootstrap_servers.rsplit(":", 1)
     try:
-        socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()  # spares the client's complaints
+        socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()  # without this, the client logs errors
     except OSError:
         return False
     try:
-        # Not asyncio.run, which would take the calling thread's own loop away.
+        # Not asyncio.run, which would unset the calling thread's own loop.
         with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
             return runner.run(_describe(bootstrap_servers))
     except (KafkaError, OSError):

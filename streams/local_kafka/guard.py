@@ -20,15 +20,15 @@ import subprocess
 import sys
 
 STOP, KILL = b"s", b"k"
-"""The orders: stop in good order; end at once."""
+"""The orders: stop cleanly; kill."""
 ORPHAN_SECONDS = 5.0
-"""How long Java may take to stop in good order when nobody waits for it any more."""
+"""Time limit of a clean stop of Java after the parent has ended."""
 _PARENT_CHECK_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str]) -> int:
-    """Run ``[folder to remove when orphaned, or "", java, argument…]`` and return Java's exit status."""
+    """Runs ``[folder to remove when orphaned, or "", java, argument…]``; returns Java's exit status."""
     folder, *command = arguments
     parent = os.getppid()
     alive, held_by_java = os.pipe()
@@ -55,10 +55,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _orphaned(java: subprocess.Popen[bytes], alive: int, parent: int) -> bool:
-    """Carry out orders until Java ends (False) or the parent does (True)."""
+    """Executes orders until Java ends (returns False) or the parent ends (returns True)."""
     while True:
         readable, _, _ = select.select([0, alive], [], [], _PARENT_CHECK_SECONDS)
-        if alive in readable:  # only Java holds the other end, so this is its end
+        if alive in readable:  # only Java holds the other end, so Java has ended
             return False
         if 0 in readable:
             order = os.read(0, 1)

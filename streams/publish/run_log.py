@@ -32,7 +32,7 @@ _LONGEST_PAUSE_SECONDS = 30.0
 
 
 class RunTakenError(Exception):
-    """Another copy of the run has taken over, so this one must stop; what it had committed counts."""
+    """Another copy of the run has taken over, so this one must stop; its commits count."""
 
 
 class RunLog:
@@ -41,14 +41,7 @@ class RunLog:
     def __init__(
         self, settings: Settings, topic: Topic, run: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
-        """Nothing is opened yet.
-
-        Args:
-            settings: The configuration; a Kafka is named in it.
-            topic: Where the records go.
-            run: The run's id.
-            sleep: Waits between tries.
-        """
+        """Opens nothing yet."""
         self._settings = settings
         self._prefix = settings.kafka.topic_prefix
         self._place = TopicPartition(f"{self._prefix}{topic.name}", 0)
@@ -58,15 +51,15 @@ class RunLog:
             lambda: make_producer(kafka, self.transactional_id, "assay.publish"), kafka.transaction_timeout_seconds
         )
         self.group = f"{self._prefix}assay.publish.{run}"
-        """The consumer group whose offset is the position; tools that show groups show it."""
+        """The consumer group whose offset is the position."""
 
     @property
     def transactional_id(self) -> str:
-        """One for each run and topic."""
+        """One id for each run and topic."""
         return f"{self.group}.{self._place.topic}"
 
     async def read(self) -> Position | None:
-        """The position as it was committed last, without fencing anybody; None for a run that Kafka does not know.
+        """The committed position, without fencing other copies; None for a run that Kafka does not know.
 
         Raises:
             KafkaError, TimeoutError: Kafka can't be reached, or has no coordinator for too long.
@@ -84,17 +77,17 @@ class RunLog:
             try:
                 return await admin.list_consumer_group_offsets(self.group, partitions=[self._place])  # type: ignore[no-any-return]
             except KafkaError as error:
-                # A cluster that has never had a group makes the place for them when it is first asked.
+                # A new cluster creates its offsets topic at the first such request.
                 if not error.retriable:
                     raise
                 await self._sleep(_FIRST_PAUSE_SECONDS)
 
     async def open(self) -> Position | None:
-        """Fences other copies of the run, ends what they had begun, and reads the position.
+        """Fences other copies of the run, aborts their transactions, and reads the position.
 
         Raises:
             RunTakenError: Another copy was opened at the same time.
-            KafkaError, TimeoutError: Kafka can't be reached, or not now.
+            KafkaError, TimeoutError: Kafka cannot be reached.
         """
         await self.close()
         try:
@@ -109,17 +102,17 @@ class RunLog:
             raise
 
     async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position, count: int) -> None:
-        """Writes records together with the position after them, however often Kafka has to be asked.
+        """Writes records together with the position after them, and retries for ``pipeline.stalled_seconds``.
 
         Args:
-            records: At most as many as a transaction should have.
-            before: The position that is committed now.
-            after: That of the records' last entry.
-            count: Entries of the run so far, the offset that tools show.
+            records: The records of one transaction.
+            before: The committed position.
+            after: The position after the records.
+            count: The run's entries so far, which is the offset that tools show.
 
         Raises:
-            RunTakenError: Another copy of the run goes on with it.
-            KafkaError, TimeoutError: Kafka did not take it for as long as ``pipeline.stalled_seconds``.
+            RunTakenError: Another copy of the run has taken over.
+            KafkaError, TimeoutError: Kafka failed for too long.
         """
         patience = self._settings.pipeline.stalled_seconds
         pause = _FIRST_PAUSE_SECONDS
@@ -149,27 +142,20 @@ class RunLog:
                     raise RunTakenError
 
     async def close(self) -> None:
-        """Lets go; never raises."""
+        """Closes the producer; never raises."""
         await self._writer.stop()
 
 
 class RunSending:
-    """Commits the entries of a run that is open.
+    """Commits the entries of an open run.
 
     Attributes:
-        committed: The position that Kafka has.
-        failure: Why nothing more can be sent; None while all is well.
+        committed: The position in Kafka.
+        failure: Why nothing more can be sent, or None.
     """
 
     def __init__(self, log: RunLog, committed: Position, entries: int, settings: PipelineSettings) -> None:
-        """Takes up a run.
-
-        Args:
-            log: Where the run is kept; open.
-            committed: The position that it has.
-            entries: Entries of the run up to there.
-            settings: How large a transaction may be.
-        """
+        """Continues after the committed position, which is behind so many entries of the run."""
         self.committed = committed
         self.failure: BaseException | None = None
         self._log = log
@@ -185,11 +171,7 @@ class RunSending:
         self._task = asyncio.create_task(self._work(), name="backfill")
 
     async def passed(self, record: OutputRecord | None, position: Position) -> None:
-        """Takes an entry; waits while enough others do.
-
-        Args:
-            record: What is to be sent; None for an entry that was refused or holds nothing.
-            position: The position after the entry.
+        """Takes an entry, or None for one without a record; waits while a full transaction is waiting.
 
         Raises:
             RunTakenError, KafkaError, TimeoutError: See ``RunLog.commit``; nothing more can be sent.
@@ -207,7 +189,7 @@ class RunSending:
         self._some.set()
 
     async def stop(self) -> None:
-        """Commits what was taken, and closes. What went wrong stands in ``failure``."""
+        """Commits what was taken, and closes; an error is in ``failure``."""
         self._ended = True
         self._some.set()
         await self._task

@@ -1,7 +1,6 @@
-"""What can be published: JSON lines, TSV, folders of pages, page lists; read one entry at a time, whatever their size.
+"""Reads sources one entry at a time: JSON lines, TSV, folders of pages, and page lists.
 
-A path goes in; its entries come out in an order that is always the same, and each becomes a record ready to be sent, or
-the place it stands and why it can't be. Nothing is read outside of the paths that were named.
+The entries of a path always have the same order. Nothing outside of the named paths is read.
 """
 
 from __future__ import annotations
@@ -15,20 +14,21 @@ from typing import IO, Literal
 from schemas.outcome import Dead
 from streams.codec import OutputRecord, decode
 from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, explain, opened, record_of
+from streams.publish.lines import lines_of
 from streams.publish.page_folders import PAGE_LISTS, page_files, page_list, read_case, read_folder
 from streams.publish.tsv import BadRow, read_row
 from streams.topology import TOPIC_BYTES, Topic
 
 Format = Literal["jsonl", "tsv"]
-"""How a file of lines is written."""
+"""The format of a file of lines."""
 LARGEST_LINE = TOPIC_BYTES
-"""Bytes of a line that is read; no topic takes more."""
+"""The bytes of the longest line that is read; no topic accepts more."""
 STANDARD_INPUT_PATH = Path("-")
 _TSV_SUFFIXES = (".tsv", ".tsv.gz")
 
 
 def format_of(path: Path, stated: Format | None) -> Format:
-    """How the lines of a path are written: as stated, else as its name says.
+    """The format of the lines of a path: as stated, else by its name.
 
     >>> format_of(Path("pages.TSV.gz"), None)
     'tsv'
@@ -37,25 +37,25 @@ def format_of(path: Path, stated: Format | None) -> Format:
 
 
 def check_source(path: Path, topic: Topic, stated: Format | None = None) -> None:
-    """Whether a path is there and goes with the topic, before anything of it is sent; ``-`` is always there.
+    """Checks that a path exists and suits the topic; ``-`` always does.
 
     Raises:
         SourceError: With what to do.
     """
     if format_of(path, stated) == "tsv" and not topic.raw_pages:
-        raise SourceError(f"{path}: TSV holds pages, and {topic.name} does not take pages")
+        raise SourceError(f"{path}: TSV has pages, and {topic.name} does not take pages")
     if path == STANDARD_INPUT_PATH:
         return
     if not os.access(path, os.R_OK):
         raise SourceError(f"{path}: {'no permission to read it' if path.exists() else 'No such file or folder'}")
     if not topic.raw_pages and _holds_pages(path):
-        raise SourceError(f"{path} holds pages, and {topic.name} does not take pages")
+        raise SourceError(f"{path} has pages, and {topic.name} does not take pages")
 
 
 def size_of(path: Path) -> int:
-    """Bytes that ``read_entries`` goes through, to tell how far it is; 0 for what can't be read.
+    """The bytes that ``read_entries`` reads, for the progress; 0 if they cannot be read.
 
-    A list of pages counts as such, without its pages, since each of its lines is one.
+    A page list counts without its pages.
     """
     try:
         if path.is_dir() and (listing := page_list(path)) is None:
@@ -71,14 +71,13 @@ def read_source(
     """The records of a path.
 
     Args:
-        path: JSON lines or TSV (also gzipped); a folder with ``cases.jsonl[.gz]``, or such a file; or a folder of HTML
-            files.
-        topic: Where they go; only ``CrawledPage`` can be made of pages.
-        run: Identity of the backfill, which goes into a header and into the records' ids.
-        stated: How a file of lines is written, where its name does not say.
+        path: JSON lines or TSV (also gzipped); ``cases.jsonl[.gz]`` or its folder; or a folder of HTML files.
+        topic: The topic of the records.
+        run: The id of the backfill, for a header and for the ids of the records; None for live traffic.
+        stated: The format of lines; None derives it from the name.
 
     Raises:
-        SourceError: With what to do.
+        SourceError: The path cannot be read, or does not suit the topic.
     """
     for entry in read_entries(path, topic, run, stated):
         if (record := entry.read()) is not None:
@@ -102,15 +101,7 @@ def read_entries(path: Path, topic: Topic, run: str | None, stated: Format | Non
 def read_event(
     line: bytes | None, place: str, topic: Topic, run: str | None, written: Format = "jsonl"
 ) -> OutputRecord | Refused | None:
-    """The record of one line; None for one that holds nothing: a blank one, or the names of TSV columns.
-
-    Args:
-        line: The line; None where it was longer than ``LARGEST_LINE``.
-        place: Where it stands, for the refusal.
-        topic: Where the record goes; the event must be valid there.
-        run: As in ``read_source``.
-        written: How the line is written.
-    """
+    """The record of one line, which is None if it was too long; None for a blank line and for TSV column names."""
     if line is None:
         return Refused(place, f"the line is longer than {LARGEST_LINE} bytes")
     if written == "tsv":
@@ -146,21 +137,12 @@ def _holds_pages(path: Path) -> bool:
 
 
 def _position(file: IO[bytes]) -> int:
-    """Bytes read of the file as it lies on the disk."""
+    """The bytes that were read of the file on the disk."""
     packed: IO[bytes] = getattr(file, "fileobj", None) or file
     return packed.tell()
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None, bytes]]:
-    """Numbered lines and what tells them from others; None for one that is too long, which is never held."""
-    number = 0
-    while line := file.readline(LARGEST_LINE + 1):
-        number += 1
-        if len(line) <= LARGEST_LINE or line.endswith(b"\n"):
-            yield number, line, line
-            continue
-        size = 0
-        while line and not line.endswith(b"\n"):
-            size += len(line)
-            line = file.readline(LARGEST_LINE)
-        yield number, None, b"%d" % (size + len(line))
+    """Numbered lines and their traces; a line that is too long is None, and its trace is its size."""
+    for number, line in enumerate(lines_of(file, LARGEST_LINE), 1):
+        yield (number, None, b"%d" % line) if isinstance(line, int) else (number, line, line)

@@ -1,8 +1,7 @@
-r"""Pages as tab-separated lines, the bridge to the plan's crawlers and uploads (R-197, R-201, C-33).
+r"""Reads and writes pages as tab-separated lines, for other crawlers and uploads (R-197, R-201, C-33).
 
-A line goes in, a crawled page or the reason why it is none comes out; a scored page goes in, its line comes out. The
-columns are ``url, title, content, date, quality_metadata``; older files have the first four. In every column a tab
-reads ``\t``, a line feed ``\n``, a carriage return ``\r`` and a backslash ``\\``, so a line is always one page.
+The columns are ``url, title, content, date, quality_metadata``; older files have the first four. In every column a tab
+is ``\t``, a line feed ``\n``, a carriage return ``\r`` and a backslash ``\\``, so a line is always one page.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from streams.codec import refusal
 
 COLUMNS = ("url", "title", "content", "date", "quality_metadata")
 LEGACY_COLUMNS = COLUMNS[:4]
-"""Of files from before there was quality metadata: their pages have no score (C-33)."""
+"""The columns of older files, whose pages have no score (C-33)."""
 
 _HEADERS = frozenset("\t".join(names) for names in (COLUMNS, LEGACY_COLUMNS))
 _PLAIN = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -31,25 +30,21 @@ _TO_ESCAPE = re.compile(r"[\\\t\n\r]")
 _ESCAPE = re.compile(r"\\.?", re.DOTALL)
 _SEEN_IN_TEXT = ("has_doi", "citation_count", "has_references_section", "has_statistics")
 _OWN = "assay"
-"""The key of the metadata under which a page has what goes beyond the columns; other readers pass over it."""
+"""The key of the metadata for the fields without a column; other readers ignore it."""
 _BESIDE = ("final_url", "site_name", "author", "summary", "fetched_at")
 _UNSCORED = {"label_source": "fallback"}
-"""Beside the columns of a page that has no quality metadata, and so no score."""
+"""The mark of a page without quality metadata, which has no score."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A line that holds no page, and why."""
+    """Why a line has no page."""
 
     reason: str
 
 
 def read_row(line: bytes) -> CrawledPage | BadRow | None:
-    r"""The page of a line; None for a blank line and for one that is exactly the names of the columns.
-
-    Args:
-        line: With or without its end (``\n`` or ``\r\n``).
-    """
+    """The page of a line, with or without its end; None for a blank line and for the names of the columns."""
     try:
         return _page(line)
     except _BadRowError as error:
@@ -57,11 +52,7 @@ def read_row(line: bytes) -> CrawledPage | BadRow | None:
 
 
 def row_of(page: ScoredPage) -> bytes:
-    """The line of a page, with its end. Read again and scored under the same rules it gives the same score.
-
-    Args:
-        page: What was observed of it travels in the metadata, and with it whatever else a score depends on.
-    """
+    """The line of a page, with its end. Its metadata has everything else that the score depends on."""
     told: dict[str, Any] = {}
     beside: dict[str, Any] = {
         "final_url": page.final_url,
@@ -87,7 +78,7 @@ def row_of(page: ScoredPage) -> bytes:
 
 
 def escape(text: str) -> str:
-    r"""A text as it stands in a column.
+    r"""A text as a column has it.
 
     >>> escape("a\tb")
     'a\\tb'
@@ -96,7 +87,7 @@ def escape(text: str) -> str:
 
 
 class _BadRowError(ValueError):
-    """Why a line holds no page, on its way out of what reads it."""
+    """Why a line has no page."""
 
 
 def _page(line: bytes) -> CrawledPage | None:
@@ -112,7 +103,7 @@ def _page(line: bytes) -> CrawledPage | None:
     if not url.strip():
         raise _BadRowError("the url is empty")
     if date.strip() and not may_be_date(date):
-        raise _BadRowError(f"the date {date[:40]!r} is none; give ISO 8601, such as 2026-11-21 or 2026-11-21T08:30:00Z")
+        raise _BadRowError(f"{date[:40]!r} is not a date; give ISO 8601, such as 2026-11-21 or 2026-11-21T08:30:00Z")
     told = _metadata(columns[4]) if len(columns) == len(COLUMNS) and columns[4].strip() else {_OWN: _UNSCORED}
     beside = told[_OWN] if isinstance(told.get(_OWN), dict) else {}
     fields: dict[str, Any] = {name: beside[name] for name in _BESIDE if name in beside}
@@ -157,7 +148,7 @@ def _utf_16(line: bytes) -> str:
 
 
 def _metadata(column: str) -> dict[str, Any]:
-    """The metadata's object. JSON has no raw tabs or line feeds, so some writers escape it and others don't."""
+    """The metadata's object. Some writers do not escape it, because JSON has no raw tabs and line feeds."""
     try:
         told = from_json(_unescape(column, COLUMNS[-1]), allow_inf_nan=False)
     except ValueError as error:
@@ -165,7 +156,7 @@ def _metadata(column: str) -> dict[str, Any]:
             told = from_json(column, allow_inf_nan=False)
         except ValueError:
             raise _BadRowError(
-                str(error) if isinstance(error, _BadRowError) else f"{COLUMNS[-1]} is no JSON: {error}"
+                str(error) if isinstance(error, _BadRowError) else f"{COLUMNS[-1]} is not JSON: {error}"
             ) from None
     if not isinstance(told, dict):
         raise _BadRowError(f"{COLUMNS[-1]} is {_KINDS.get(type(told), 'a number')}, not a JSON object")

@@ -1,7 +1,7 @@
 """Reads all sources of a publication in order, and finds the position of an earlier run in them.
 
-A position is a few hundred bytes of text that Kafka stores beside the records up to there. It is found again by reading
-the same entries and comparing digests, so it depends neither on file names nor on how the files are packed.
+A position is a few hundred bytes of text that Kafka stores with the records up to it. A run finds it by reading the
+same entries and comparing digests, so it depends neither on file names nor on the compression of files.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _DIGEST_CHARACTERS = 32
 
 
 class Position(BaseModel):
-    """Everything of a run's sources up to here has been dealt with.
+    """The position of a run: everything before it is published or refused.
 
     Attributes:
-        source: Which of the sources, from 0.
-        entries: Entries of that source.
-        digest: Of what tells those entries from others.
-        before: Of the digests of the sources before it; "" for the first.
-        published: Records of the run that stand in the topic.
-        refused: Entries that were refused.
-        kept: Bytes of the file in which the refused entries are kept.
+        source: The number of the source, from 0.
+        entries: The entries of that source before the position.
+        digest: The digest of the traces of those entries.
+        before: The digest of the digests of the sources before it; "" for the first source.
+        published: Records of the run on the topic.
+        refused: Refused entries.
+        kept: Bytes of the file of refused entries.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,12 +54,12 @@ class Position(BaseModel):
     kept: int = Field(default=0, ge=0)
 
     def to_text(self) -> str:
-        """As it is kept: under 300 characters of the 4,096 that Kafka takes beside an offset."""
+        """Under 300 of the 4,096 characters that Kafka stores with an offset."""
         return self.model_dump_json()
 
 
 def position_of(text: str) -> Position | None:
-    """A position that was kept; None for a text that is none."""
+    """The position of a text that Kafka stored; None if the text is something else."""
     try:
         return Position.model_validate_json(text)
     except ValidationError:
@@ -67,7 +67,7 @@ def position_of(text: str) -> Position | None:
 
 
 class Tracker:
-    """Follows the entries of the sources and knows the place after each."""
+    """Counts and digests the entries of the sources."""
 
     def __init__(self) -> None:
         """Starts before the first entry of the first source."""
@@ -77,12 +77,7 @@ class Tracker:
         self._before = ""
 
     def passed(self, source: int, trace: bytes) -> None:
-        """One more entry was read.
-
-        Args:
-            source: Which source it is of; never one before those that were passed.
-            trace: What tells it from others.
-        """
+        """Adds an entry; its source is never one before those that were passed."""
         while self._source < source:
             self._before = _short(f"{self._before}{self._digest()}".encode())
             self._source, self._entries, self._running = self._source + 1, 0, sha256()
@@ -91,11 +86,11 @@ class Tracker:
         self._running.update(trace)
 
     def reached(self, target: Position) -> bool:
-        """Whether as many entries were passed as the target says; whether they were the same ``at`` tells."""
+        """Whether as many entries were passed as before the target; ``at`` tells whether they were the same."""
         return (self._source, self._entries) >= (target.source, target.entries)
 
     def at(self, counted: Position) -> Position:
-        """The place reached, with the counts of another position; equal to that one where all entries were the same."""
+        """The position reached, with the counts of another one; equal to that one if all entries were the same."""
         digest = self._digest() if self._entries else ""
         place = {"source": self._source, "entries": self._entries, "digest": digest, "before": self._before}
         return counted.model_copy(update=place)
@@ -109,24 +104,24 @@ def _short(text: bytes) -> str:
 
 
 _BREATH = 64
-"""Entries that are passed over before others get a turn."""
+"""The entries that are skipped before other tasks get a turn."""
 
 
 class ChangedError(Exception):
-    """The sources are not what the run read before; the message says which."""
+    """The sources have changed since the run read them; the message says which."""
 
 
 class Walk:
-    """Goes through the sources once.
+    """Reads the sources once.
 
     Attributes:
-        tracker: Where the walk is.
-        total: Bytes of all sources; None where that can't be known, as of a pipe.
-        done: Bytes of them that were gone through.
+        tracker: The position.
+        total: The bytes of all sources; None if standard input is among them.
+        done: The bytes that were read.
     """
 
     def __init__(self, paths: Sequence[Path], topic: Topic, run: str | None, stated: Format | None) -> None:
-        """Takes what ``streams.publish.sources.read_source`` takes, for every path; ``-`` is standard input."""
+        """Takes the arguments of ``streams.publish.sources.read_source``; ``-`` is standard input."""
         self._paths = paths
         self._topic = topic
         self._run = run
@@ -137,10 +132,10 @@ class Walk:
         self.total = None if STANDARD_INPUT_PATH in paths else sum(map(size_of, paths))
 
     async def entries(self) -> AsyncIterator[Entry]:
-        """Every entry of every source; those of files are read one at a time.
+        """Every entry of every source.
 
         Raises:
-            SourceError: With what to do.
+            SourceError: A source cannot be read.
         """
         for source, path in enumerate(self._paths):
             async for entry in self._of(path):
@@ -150,19 +145,11 @@ class Walk:
             self._behind = self.done if path == STANDARD_INPUT_PATH else self._behind + size_of(path)
 
     async def pass_over(self, entries: AsyncIterator[Entry], target: Position, advance: Callable[[], None]) -> int:
-        """Reads the entries that a run has dealt with.
-
-        Args:
-            entries: Those of this walk, from the beginning.
-            target: Where the run is.
-            advance: Called for each.
-
-        Returns:
-            How many they were.
+        """Skips the entries of this walk before a position; returns their number.
 
         Raises:
-            ChangedError: They are others than the run had.
-            SourceError: As ``entries``.
+            ChangedError: They are not the entries that the run read.
+            SourceError: A source cannot be read.
         """
         passed = 0
         while not self.tracker.reached(target):

@@ -22,26 +22,26 @@ from streams.services import LiveServices
 from streams.settings import HttpSettings, Settings
 
 PATIENCE_SECONDS = 10.0
-"""How long embedded files are waited for that another process has which answers no queries."""
+"""How long to wait for embedded files of a process that answers no queries."""
 _AGAIN_SECONDS = 0.25
 
 
 class NoQueriesError(Exception):
-    """Nobody can be asked; the message says what to do."""
+    """No process can answer queries; the message says what to do."""
 
 
 @asynccontextmanager
 async def open_queries(
     settings: Settings, *, app: str = "", own_candidates: bool = False, services: LiveServices | None = None
 ) -> AsyncIterator[Queries]:
-    """Who answers queries, for as long as the block runs.
+    """Opens queries for the block.
 
     Args:
         settings: The configuration.
-        app: Address of an application that is to answer (``check_address``); "" to find out who can.
-        own_candidates: Whether requests bring their candidates, so that no index is needed.
-        services: Answers what the handler asks for in this process; one is made, and closed again, where None. The
-            index is given back in any case, for other commands may wait for it.
+        app: Address of an application (``check_address``); "" to find a process that can answer.
+        own_candidates: Whether requests have their own candidates, so no index is needed.
+        services: Answers the requests of the handler in this process; if None, services are opened and closed here. The
+            index is closed in any case, because other commands may wait for it.
 
     Raises:
         NoQueriesError: There is no index, or it can't be used.
@@ -66,13 +66,13 @@ async def open_queries(
 
 
 def application_url(http: HttpSettings) -> str:
-    """Where the application of these settings is asked from this machine."""
+    """The address of the application of these settings, on this machine."""
     host = http.host if is_loopback(http.host) else "127.0.0.1"
     return f"http://[{host}]:{http.port}" if ":" in host else f"http://{host}:{http.port}"
 
 
 async def _owner(settings: Settings, services: LiveServices) -> str:
-    """Nothing where this process has the index now; else what to do if its owner can't be asked."""
+    """Empty if this process has opened the index; otherwise what to do if its owner can't be reached."""
     index = settings.index
     otherwise = "; name its address with --app or ASSAY_HTTP__PORT, or a Qdrant server for both with ASSAY_INDEX__URL"
     if not index.url:
@@ -96,9 +96,9 @@ async def _owner(settings: Settings, services: LiveServices) -> str:
 
 
 async def _is_given(services: LiveServices, http: HttpSettings) -> bool:
-    """Whether this process has the index now; else an application has it, or somebody who does not give it back.
+    """Opens the index. Returns False if an application owns it, or another process keeps it for too long.
 
-    Other commands have it for as long as their query takes, and answer nobody: they are waited for.
+    A command owns the index while its query runs and can't be asked, so this process waits for it.
     """
     ends = time.monotonic() + PATIENCE_SECONDS
     while True:

@@ -37,7 +37,7 @@ log = structlog.get_logger("assay.query")
 
 _TRIES = 2
 _BUSY_SECONDS = 1.0
-"""After which somebody who was turned away may come again."""
+"""When a refused client may try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Refusal:
     """A query that was not answered.
 
     Attributes:
-        reason: Why.
-        detail: The same for people, with what to do.
-        after_seconds: When it may be worth asking again; None where nobody knows, or never.
-        no_model: Where it is a model that can't be asked, why, without its server's words; else "".
+        reason: The category, for programs and metrics.
+        detail: The reason for people, with what to do.
+        after_seconds: When another attempt may succeed; None if unknown, or never.
+        no_model: Why a model is unavailable, without text from its server; "" for other reasons.
     """
 
     reason: RefusalReason
@@ -58,10 +58,10 @@ class Refusal:
 
 
 class Queries(Protocol):
-    """Whoever answers queries: this process, or an application that is asked over HTTP."""
+    """Answers queries: this process, or an application over HTTP."""
 
     async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
-        """The results, or why there are none; expected trouble is a value."""
+        """The results, or a refusal; expected failures don't raise."""
         ...
 
 
@@ -79,17 +79,10 @@ class QueryEngine:
         handler: Handler | None = None,
         shares: Shares | None = None,
     ) -> None:
-        """Opens nothing.
+        """Opens nothing; the caller closes the services.
 
-        Args:
-            settings: The configuration to rank under.
-            services: Answers what the handler asks for; whoever made it closes it.
-            clock: Time; the system's by default.
-            chance: Jitter.
-            metrics: Count queries; nothing does by default.
-            via: Who asks, for the metrics and the log.
-            handler: The handler of the topology that answers queries, by default.
-            shares: This process's shares of the models' limits; None without limits by partition.
+        Without ``shares`` this process has no limits by partition. ``via`` is the kind of client, for metrics and logs.
+        The defaults are the system's clock and the handler of the topology that answers queries.
 
         Raises:
             SettingsError: Sections of the configuration don't go together, or its trees can't be asked.
@@ -114,16 +107,12 @@ class QueryEngine:
         )
 
     async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
-        """The results of a query, or why there are none.
-
-        Args:
-            request: Without ``requested_at`` it was asked now.
-        """
+        """The results of a query, or a refusal. A request without ``requested_at`` is of now."""
         began = self._clock.monotonic()
         answer = await self._bounded(request)
         seconds = self._clock.monotonic() - began
         if isinstance(answer, Refusal):
-            # What a model's server says may repeat the query, which is not for the log.
+            # Text from a model's server may repeat the query, which must not be logged.
             self._telling.refused(request, answer.reason, answer.no_model or answer.detail, seconds)
         else:
             self._telling.answered(answer, seconds)
@@ -146,7 +135,7 @@ class QueryEngine:
     async def _decide(self, request: RankingRequested) -> RankingCompleted | Refusal:
         if request.requested_at is None:
             request = request.model_copy(update={"requested_at": self._clock.now()})
-        # Work that does not wait keeps the loop; others get a turn between two queries.
+        # Work without waits blocks the event loop, so other tasks run between two queries.
         await asyncio.sleep(0)
         first = self._runner.decide(request)
         if not isinstance(first, Ask | Retry | Generator):
@@ -172,13 +161,13 @@ class QueryEngine:
 
 
 def _answer(outcome: Outcome) -> RankingCompleted | Refusal:
-    """What whoever asked is told of a handler's outcome."""
+    """The answer to the client for a handler's outcome."""
     match outcome:
         case Emit(events):
             completed = next((event for event in events if isinstance(event, RankingCompleted)), None)
             if completed is None:
-                return Refusal("failed", "the query came to no event with results: a bug")
-            # A record's answer tells it in an event; who is here can be told that the request can't be meant.
+                return Refusal("failed", "the handler emitted no event with results: a bug")
+            # On Kafka the event states this. A waiting client gets a refusal, because the request is invalid.
             for note in completed.notes:
                 if note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.FAILED:
                     return Refusal("invalid", note.because)

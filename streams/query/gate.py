@@ -1,10 +1,9 @@
-"""Which requests an application answers over HTTP.
+"""Decides which HTTP requests an application answers, from the request's head.
 
-In: a request's head as ASGI has it. Out: None, or the status and words it is refused with. Every route asks for a host
-that is the server's own (``refuse_host``), and ``/query`` for more (``refuse``). Without a token only a peer
-on loopback may ask, and only for itself: what a proxy on this machine passes on, what a web page in a browser here
-sends, and a name that a stranger's DNS points at 127.0.0.1 (rebinding) all look local and are not. With a token
-every client needs it, on this machine as well: behind a proxy the two can't be told apart.
+Every route needs a host of this server (``refuse_host``). ``/query`` also needs a token or a local client (``refuse``).
+Three kinds of requests look local and are not: requests that a proxy on this machine forwards, requests of a web page
+in a browser on this machine, and requests to a name that a foreign DNS points at 127.0.0.1 (rebinding). If a token is
+set, local clients need it too: behind a proxy all clients look local.
 """
 
 from __future__ import annotations
@@ -19,31 +18,29 @@ from urllib.parse import urlsplit
 Headers = Iterable[tuple[bytes, bytes]]
 
 _PASSED_ON = (b"forwarded", b"client-ip", b"connecting-ip", b"real-ip", b"external-address")
-"""What names of headers have in them that proxies tell the asker with, whoever makes the proxy; and ``via``."""
+"""Parts of the names of headers in which proxies state the client; ``via`` is another one."""
 _SAME_SITE = frozenset({b"same-origin", b"none"})
-"""What a browser says of a request that no other site has caused."""
+"""Values of ``Sec-Fetch-Site`` for requests that no other site has caused."""
 
 _SHOWN = 100
 """Characters of a host in an answer."""
 
 
 class Refused(NamedTuple):
-    """Why a request is not looked at."""
+    """The HTTP status and the reason of a refusal."""
 
     status: int
     detail: str
 
 
 def refuse_host(headers: Headers, allowed: Sequence[str]) -> Refused | None:
-    """Whether a request is for a host that this server is not known by.
+    """Refuses a request whose ``Host`` is not a name of this server.
 
-    The DNS of a web page can give the page's own name an address of this machine or network (rebinding). The page then
-    reads what the server answers, but its requests have that name in ``Host``. An address can't be such a name, nor can
-    a name without a dot, by which services of a composition or a cluster reach each other.
+    The DNS of a web page can give the page's own name an address of this machine or network (rebinding). The page can
+    then read the answers of this server, but its requests have that name in ``Host``. Addresses are safe. So are names
+    without a dot, which services of a composition or a cluster use for each other.
 
-    Args:
-        headers: As ASGI has them, names in lower case. Without a ``Host``, as in HTTP/1.0, no browser has sent them.
-        allowed: Other names, where ``*`` stands for any characters.
+    Browsers always send ``Host``, so requests without it are safe. In ``allowed`` names, ``*`` matches any characters.
     """
     for name, value in headers:
         if name == b"host" and not _is_own(host := _host(value), allowed):
@@ -53,15 +50,9 @@ def refuse_host(headers: Headers, allowed: Sequence[str]) -> Refused | None:
 
 
 def refuse(peer: str | None, headers: Headers, token: str) -> Refused | None:
-    """Whether a request may not be answered.
+    """Refuses a request without the token (401), or, if no token is set, one that is not local (403).
 
-    Args:
-        peer: The address at the other end of the connection; None for a socket file.
-        headers: As ASGI has them, names in lower case.
-        token: What has to be shown; "" where only this machine may ask.
-
-    Returns:
-        None, or 401 for a missing or wrong token, and 403 where there is none and the request comes from elsewhere.
+    The names of headers are in lower case, as in ASGI. The peer is None for a socket file.
     """
     headers = list(headers)
     if token:
@@ -80,7 +71,7 @@ def refuse(peer: str | None, headers: Headers, token: str) -> Refused | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or an address is this machine's own."""
+    """Whether a host name or an address is loopback."""
     if host.lower() == "localhost":
         return True
     try:
@@ -114,7 +105,7 @@ def _shows(headers: list[tuple[bytes, bytes]], token: str) -> bool:
 
 
 def _host(value: bytes) -> str:
-    """The name or address of a Host header, without its port; "" for what is none, such as one with a user in it."""
+    """The name or address of a Host header, without its port; "" if it is invalid, for example with a user name."""
     if b"@" in value:
         return ""
     try:

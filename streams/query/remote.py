@@ -1,4 +1,4 @@
-"""Queries put to an application over HTTP: to the one that owns the embedded index, or to any that is named."""
+"""Sends queries to an application over HTTP: the owner of the embedded index, or a named one."""
 
 from __future__ import annotations
 
@@ -7,37 +7,34 @@ from typing import get_args
 from urllib.parse import urlsplit
 
 import httpx2
+from typing_extensions import override
 
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
-from streams.query.engine import Refusal
+from streams.query.engine import Queries, Refusal
 from streams.telemetry.labels import RefusalReason
 
 _CONNECT_SECONDS = 5.0
 _MARGIN_SECONDS = 5.0
-"""Longer than the application's own limit, so that it is the one to say that it took too long."""
+"""Added to the application's own time limit, so the application reports the timeout."""
 _LARGEST_BYTES = 64 * 1024 * 1024
 
 
-class RemoteQueries:
-    """Asks an application."""
+class RemoteQueries(Queries):
+    """Queries that an application answers."""
 
     def __init__(self, url: str, token: str, seconds: float, hint: str = "") -> None:
-        """Opens nothing.
+        """Opens nothing. The URL may end in ``/query``. ``seconds`` is the application's own limit for a query.
 
-        Args:
-            url: Of the application, with or without ``/query``.
-            token: What it wants to be shown; "" for nothing.
-            seconds: The application's own limit for a query.
-            hint: Said where nobody answers: what else there is to do.
+        ``hint`` is appended to the error if the application can't be reached.
         """
         self.url = url.rstrip("/").removesuffix("/query") + "/query"
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
         self._timeout = httpx2.Timeout(seconds + _MARGIN_SECONDS, connect=_CONNECT_SECONDS)
         self._hint = hint
 
+    @override
     async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
-        """The results, or why there are none."""
         headers = {"content-type": "application/json", **self._headers}
         try:
             async with (
@@ -52,7 +49,7 @@ class RemoteQueries:
                 return self._read(response, bytes(body))
         except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
             why = str(error) or type(error).__name__
-            return Refusal("unavailable", f"nobody answers at {self.url} ({why}){self._hint}")
+            return Refusal("unavailable", f"no answer from {self.url} ({why}){self._hint}")
 
     def _read(self, response: httpx2.Response, body: bytes) -> RankingCompleted | Refusal:
         status = response.status_code
@@ -65,7 +62,7 @@ class RemoteQueries:
         if status in (401, 403):
             return Refusal("failed", f"{self.url} refuses: {detail or status} (ASSAY_HTTP__TOKEN is what is shown)")
         if status == 404:
-            return Refusal("failed", f"{self.url}: {detail or 'nobody there answers queries'}")
+            return Refusal("failed", f"{self.url}: {detail or 'this server answers no queries'}")
         if reason is None:
             return Refusal("failed", f"{self.url} answers with status {status}: {detail or 'no reason given'}")
         after = response.headers.get("retry-after", "")
@@ -73,7 +70,7 @@ class RemoteQueries:
 
 
 def check_address(url: str) -> str | None:
-    """Why a text is no address of an application; None where it is one."""
+    """Why a text is not an address of an application; None if it is one."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -81,13 +78,13 @@ def check_address(url: str) -> str | None:
     except ValueError:
         good = named = False
     if named:
-        # Shown again it would be a password on somebody's screen.
+        # The message must not repeat the password.
         return "the address has a user or a password in it; what is shown is ASSAY_HTTP__TOKEN, leave them out"
     return None if good else f"{url!r} is no address such as http://127.0.0.1:8080"
 
 
 def _said(body: bytes) -> tuple[RefusalReason | None, str]:
-    """Reason and detail of a refusal; a reason that is none of ours is None."""
+    """Reason and detail of a refusal; an unknown reason is None."""
     try:
         said = json.loads(body)
         reason, detail = said["reason"], str(said["detail"])

@@ -30,14 +30,13 @@ _FILTERS_ONCE = {"since": "date_from", "until": "date_to"}
 _FILTERS_MANY = {"tier": "tiers", "domain": "domains", "tag": "tags"}
 _MOST_PARAMETERS = 100
 _SHOWN = 50
-"""Characters of a name that somebody made up."""
+"""Characters of an unknown name in an answer."""
 
 
 def read_body(body: bytes) -> RankingRequested | str:
-    """The request of a body, or why there is none. One without ``request_id`` is given one.
+    """The request of a body, or why the body is invalid. A missing ``request_id`` is added.
 
-    Unlike a record's, its fields are all known: who misspells ``filters`` waits here for the answer, and would take
-    unfiltered results for filtered ones.
+    Unlike in a record, unknown fields are refused: a client that misspells ``filters`` would get unfiltered results.
     """
     try:
         value = json.loads(body)
@@ -53,10 +52,10 @@ def read_body(body: bytes) -> RankingRequested | str:
 
 
 def read_query_string(text: bytes) -> RankingRequested | str:
-    """The request of a query string, or why there is none.
+    """The request of a query string, or why the string is invalid.
 
-    It has ``q``, and may have ``limit``, ``since``, ``until``, ``request_id``, and as often as wanted ``tier``,
-    ``domain`` and ``tag``.
+    ``q`` is required. ``limit``, ``since``, ``until`` and ``request_id`` are optional. ``tier``, ``domain`` and ``tag``
+    may be repeated.
     """
     try:
         pairs = parse_qsl(text.decode("ascii"), True, True, "utf-8", "strict", _MOST_PARAMETERS)
@@ -85,7 +84,7 @@ def _request(value: dict[str, object]) -> RankingRequested | str:
     if value.get("request_id") is None:
         value = {**value, "request_id": str(uuid4())}
     try:
-        # As a record would be read: by the same rules for JSON.
+        # The same JSON rules as for a record.
         return RankingRequested.model_validate_json(json.dumps(value))
     except ValidationError as error:
         return refusal(error).detail
@@ -105,7 +104,7 @@ _STATUS: Mapping[RefusalReason, int] = {
     "failed": 500,
 }
 _SOON_SECONDS = 5.0
-"""When to ask again where what is down has no wish of its own."""
+"""When to try again if the refusal does not say it."""
 _JSON = b"application/json"
 
 
@@ -113,13 +112,7 @@ class QueryRoute:
     """An ASGI application for one path."""
 
     def __init__(self, queries: Queries | None, settings: QuerySettings, token: str) -> None:
-        """Takes who answers and under which bounds.
-
-        Args:
-            queries: Answers; None where this application can't, which is then said.
-            settings: The bounds.
-            token: What has to be shown; "" where only this machine may ask.
-        """
+        """Without queries the route answers 404; without a token only this machine may ask."""
         self._queries = queries
         self._settings = settings
         self._token = token
@@ -128,7 +121,7 @@ class QueryRoute:
         self._reading = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request."""
+        """Answers one request."""
         peer = scope["client"][0] if scope.get("client") else None
         refused = refuse(peer, scope["headers"], self._token)
         if refused is not None:
@@ -147,7 +140,7 @@ class QueryRoute:
                 await self._answer(self._queries, request, receive, send)
 
     async def drain(self, seconds: float) -> None:
-        """Answers what is under way, for so long at most, and turns away what comes from now on."""
+        """Finishes the queries in flight within the time limit, and refuses new ones."""
         self._stopping = True
         if self._underway:
             _, late = await asyncio.wait(self._underway, timeout=seconds)
@@ -155,7 +148,7 @@ class QueryRoute:
                 task.cancel()
 
     async def _request(self, scope: Any, receive: Any, send: Any) -> RankingRequested | None:
-        """The request; None where it was refused already."""
+        """The request; None if it was refused."""
         if scope["method"] == "GET":
             request = read_query_string(scope["query_string"])
         else:
@@ -178,10 +171,10 @@ class QueryRoute:
         return request
 
     async def _body(self, scope: Any, receive: Any) -> bytes | Refusal | None:
-        """The body; None where it is too large, and a refusal where too many are read at once or it does not come."""
+        """The body; None if it is too large; a refusal if too many are read at once, or on a timeout."""
         limits = self._settings
-        told = b"".join(value for name, value in scope["headers"] if name == b"content-length")
-        if told.isdigit() and int(told) > limits.max_bytes:
+        length = b"".join(value for name, value in scope["headers"] if name == b"content-length")
+        if length.isdigit() and int(length) > limits.max_bytes:
             return None
         if self._reading >= limits.parallel:
             return Refusal("busy", f"{limits.parallel} queries are being read already; ask again later", 1.0)
@@ -231,7 +224,7 @@ async def _whole_body(receive: Any, most: int) -> bytes | None:
 
 
 async def _hung_up(receive: Any) -> None:
-    """Waits until the other side is gone."""
+    """Waits until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

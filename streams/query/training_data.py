@@ -1,32 +1,26 @@
-"""Reads feedback and the answers that it refers to, from topics or files, and writes a trained model as a folder.
+"""Reads feedback and the answers that it refers to from their topics, and writes a trained model as a folder.
 
 Both are read up to the end at the start of the command, feedback first. Only answers with feedback are kept, so memory
-is bounded by the feedback. Files contain bare events, or lines of ``assay tail --json`` or ``assay try``. The folder of
-a model (``manifest.json``, ``model.json``, ``card.md``) appears as a whole.
+is bounded by the feedback. The folder of a model (``manifest.json``, ``model.json``, ``card.md``) appears as a whole.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
-from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from pydantic import ValidationError
-from pydantic_core import from_json
+from typing import NamedTuple
 
 from handlers.ranking.model import Manifest
 from handlers.training.join import Joined, ServedLog
 from schemas.event import Event, Provenance
-from schemas.outcome import Dead, DeadReason
+from schemas.outcome import Dead
 from schemas.ranking import RankingCompleted, RankingFeedback
-from streams.codec import decode, refusal, timestamp
+from streams.codec import decode, timestamp
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.ranking_model import MODEL_FILE
 from streams.settings import Settings
@@ -37,7 +31,7 @@ Progress = Callable[[Topic, int], AbstractContextManager[Callable[[int], None]]]
 
 
 class TrainingRecord(NamedTuple):
-    """Something that was read: where it stands, its identity, and the event, or why it is none."""
+    """A record: its place, its identity, and the event, or why it can't be decoded."""
 
     place: str
     identity: str
@@ -75,15 +69,10 @@ class TrainingRecords:
 
 
 async def read_topics(settings: Settings, reading: TrainingRecords, progress: Progress) -> None:
-    """Reads both topics to the end as it is now.
-
-    Args:
-        settings: Where Kafka is, and the prefix.
-        reading: Takes in what is read.
-        progress: Told how far it is.
+    """Reads both topics to their present end.
 
     Raises:
-        EmptyTopicError: One of them is not there, or holds nothing.
+        EmptyTopicError: A topic is missing or empty.
         KafkaError: The cluster can't be read.
     """
     topics = (RANKING_FEEDBACK, RANKING_COMPLETED)
@@ -105,56 +94,6 @@ async def read_topics(settings: Settings, reading: TrainingRecords, progress: Pr
                         TrainingRecord(place, identity, produced, decode(topic, record.value, record.headers, produced))
                     )
                     advance(1)
-
-
-def read_file(topic: Topic, path: Path, lines: Iterator[bytes | Dead]) -> Iterator[TrainingRecord]:
-    """The events in the lines of a file.
-
-    Args:
-        topic: Whose events they are.
-        path: The file, for places.
-        lines: Its lines, or why one can't be held.
-    """
-    for number, line in enumerate(lines, 1):
-        place = f"{path}:{number}"
-        if isinstance(line, Dead):
-            yield TrainingRecord(place, place, None, line)
-        elif line.strip():
-            yield from _of_line(topic, place, line)
-
-
-def _of_line(topic: Topic, place: str, line: bytes) -> Iterator[TrainingRecord]:
-    try:
-        document: Any = from_json(line)
-    except ValueError as error:
-        yield TrainingRecord(place, place, None, Dead(DeadReason.UNDECODABLE, str(error)))
-        return
-    if not isinstance(document, dict):
-        yield TrainingRecord(place, place, None, Dead(DeadReason.INVALID, "no JSON object"))
-        return
-    tried = document.get("events")
-    for value in tried if isinstance(tried, list) else [document]:
-        if isinstance(value, dict) and (tried is None or value.get("topic") == topic.name):
-            yield _of_value(topic, place, value)
-
-
-def _of_value(topic: Topic, place: str, value: dict[str, Any]) -> TrainingRecord:
-    """An event, bare or in an envelope; without an id of its own its content is its identity."""
-    inner = value["value"] if "topic" in value and "value" in value else value
-    try:
-        event = topic.event.model_validate(inner)
-    except ValidationError as error:
-        return TrainingRecord(place, place, None, refusal(error))
-    headers = value.get("headers") if inner is not value else None
-    given = headers.get("ce_id") if isinstance(headers, dict) else None
-    if not given and "offset" in value and inner is not value:
-        given = f"{value['topic']}/{value.get('partition')}/{value['offset']}"
-    return TrainingRecord(place, str(given or _content(inner)), None, event)
-
-
-def _content(value: Any) -> str:
-    """Of what was read, and not of the event: a model's serializer turns Ctrl-C into an error of its own."""
-    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def _nothing_on(topic: Topic, prefix: str) -> str:

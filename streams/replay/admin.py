@@ -7,25 +7,24 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from schemas.replays import ReplayPlan, ReplayState
+from schemas.replays import ReplayPlan
 from streams.clock import Clock
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.groups import read_groups
 from streams.llm.journal import JournalError
 from streams.replay.admission import asks_models
 from streams.replay.budget import spent_by
-from streams.replay.group import ends_of, fence
-from streams.replay.ledger import Ledger, moved
-from streams.replay.plan import ReplayError, handler_of, promotion_group, run_group, shadow_topic
-from streams.replay.processor import ReplaySubscription
+from streams.replay.group import PlanGroup, ends_of
+from streams.replay.plan import ReplayError, promotion_group, run_group, shadow_topic
+from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import count, resolve_ranges
 from streams.replay.shadow import drop_shadow
+from streams.replay.transitions import UNFINISHED, cancelled, dropped, existing
 from streams.settings import Settings
 
 _LOOK_SECONDS = 0.5
 _LEAVE_LOOKS = 60
-"""Looks for which a process may take to notice that its plan is cancelled, and to finish what it has in hand."""
-_OVER = (ReplayState.FINISHED, ReplayState.PROMOTING, ReplayState.PROMOTED, ReplayState.DROPPED)
+"""A process gets so many looks to notice that its plan is cancelled and to finish its records in flight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +32,11 @@ class PlanStatus:
     """How far a plan has come.
 
     Attributes:
-        plan: As the ledger has it.
+        plan: Its newest state.
         total: Offsets of the present stage.
-        remaining: Of these those that are not behind the plan.
+        remaining: Those of them that are not processed yet.
         members: Processes that work on it now.
-        spent_usd: What models have cost; None where the journal can't be read here.
+        spent_usd: What models have cost; None if the journal can't be read here.
     """
 
     plan: ReplayPlan
@@ -47,12 +46,8 @@ class PlanStatus:
     spent_usd: float | None
 
 
-async def accounts(settings: Settings, plans: Iterable[ReplayPlan]) -> list[PlanStatus]:
-    """How far plans have come, in their order.
-
-    Raises:
-        KafkaError: The cluster can't be asked.
-    """
+async def plan_status(settings: Settings, plans: Iterable[ReplayPlan]) -> list[PlanStatus]:
+    """How far plans have come, in their order. Raises KafkaError."""
     chosen = list(plans)
     groups = {plan.plan: [settings.kafka.topic_prefix + group for group in _groups(plan)] for plan in chosen}
     async with opened(make_admin(settings.kafka)) as admin:
@@ -63,87 +58,54 @@ async def accounts(settings: Settings, plans: Iterable[ReplayPlan]) -> list[Plan
         members = sum(states[group].members for group in groups[plan.plan])
         if plan.stage < len(plan.stages):
             stage, state = plan.stages[plan.stage], states[groups[plan.plan][0]]
-            total = count(stage.ranges)
-            ends = ends_of(settings, stage.topic, stage.ranges)
-            remaining = total
+            total = remaining = count(stage.ranges)
             if stage.begun:
+                ends = ends_of(settings.kafka, stage.topic, stage.ranges)
                 starts = {place: its.start for place, its in zip(ends, stage.ranges, strict=True)}
                 remaining = sum(max(0, end - state.offsets.get(place, starts[place])) for place, end in ends.items())
         found.append(PlanStatus(plan, total, remaining, members, await _spent(settings, plan)))
     return found
 
 
-async def cancel(settings: Settings, ledger: Ledger, name: str, clock: Clock) -> PlanStatus:
-    """Ends a plan and waits until its processes have noticed. Returns what is left of it.
+async def cancel(settings: Settings, store: PlanStore, name: str, clock: Clock) -> PlanStatus:
+    """Cancels a plan and waits until its processes have noticed. Returns its status then.
 
     Raises:
         ReplayError: There is no such plan, or it is over.
         KafkaError: The cluster can't be reached.
     """
-
-    def cancelled(newest: ReplayPlan | None) -> ReplayPlan | None:
-        plan = known(newest, name)
-        if plan.state in _OVER:
-            raise ReplayError(f"the plan {name} is {plan.state}; there is nothing to cancel")
-        return None if plan.state is ReplayState.CANCELLED else moved(plan, ReplayState.CANCELLED)
-
-    plan = known(await ledger.change(name, cancelled), name)
+    plan = existing(await store.change(name, lambda newest: cancelled(newest, name)), name)
     for _ in range(_LEAVE_LOOKS):
-        [account] = await accounts(settings, [plan])
-        if not account.members:
+        [status] = await plan_status(settings, [plan])
+        if not status.members:
             break
         await clock.sleep(_LOOK_SECONDS)
-    return account
+    return status
 
 
-async def drop(settings: Settings, ledger: Ledger, name: str, *, force: bool = False) -> list[str]:
-    """Deletes a plan's topics and collections, and takes it out of the ledger. Returns the names of what is gone.
+async def drop(settings: Settings, store: PlanStore, name: str, *, force: bool = False) -> list[str]:
+    """Deletes a plan's topics and collections, and the plan. Returns the names of what was deleted.
 
-    Args:
-        settings: Where Kafka and the index are.
-        ledger: Open.
-        name: The plan's.
-        force: Also one of which only a part is promoted.
+    1. Write that the plan is dropped. A process that starts from now on reads that.
+    2. Fence the plan's producers. A process that was suspended can't commit any more.
+    3. Delete the topics.
 
     Raises:
-        ReplayError: There is no such plan, somebody works on it, or only a part of it is promoted.
+        ReplayError: There is no such plan, processes work on it, or it is promoted in part, without ``force``.
         KafkaError: The cluster can't be reached.
     """
-    plan = known(ledger.plans.get(name), name)
-    [account] = await accounts(settings, [plan])
-    if account.members:
-        ending = f"`assay replay cancel {name}` first" if plan.state not in _OVER else "let them finish, or stop them"
-        raise ReplayError(f"{account.members} work on the plan {name}; {ending}")
-
-    def dropped(newest: ReplayPlan | None) -> ReplayPlan:
-        last = known(newest, name)
-        if last.state is ReplayState.PROMOTING and not force:
-            raise ReplayError(
-                f"a part of the plan {name} is promoted: `assay replay promote {name}` does the rest, "
-                f"`assay replay drop {name} --force` leaves it at that"
-            )
-        return moved(last, ReplayState.DROPPED)
-
-    # First the word, then the fence, then the topics: a process that was stopped and goes on can't commit any more, and
-    # where it begins anew it reads that its plan is gone.
-    plan = await ledger.change(name, dropped) or plan
+    plan = existing(store.plans.get(name), name)
+    [status] = await plan_status(settings, [plan])
+    if status.members:
+        ending = f"`assay replay cancel {name}` first" if plan.state in UNFINISHED else "let them finish, or stop them"
+        raise ReplayError(f"{status.members} work on the plan {name}; {ending}")
+    plan = await store.change(name, lambda newest: dropped(newest, name, force=force)) or plan
     await _fence(settings, plan)
     return await drop_shadow(settings, plan)
 
 
-def known(plan: ReplayPlan | None, name: str) -> ReplayPlan:
-    """The plan.
-
-    Raises:
-        ReplayError: There is none of that name.
-    """
-    if plan is None or plan.state is ReplayState.DROPPED:
-        raise ReplayError(f"there is no plan {name!r}; `assay replay list` shows those there are")
-    return plan
-
-
 def _groups(plan: ReplayPlan) -> list[str]:
-    """The groups of those who may work on a plan now: of its present stage, or of its promotion."""
+    """The groups in which processes may work on a plan now: of its present stage, or of its promotion."""
     if plan.stage < len(plan.stages):
         return [run_group(plan.stages[plan.stage].handler, plan)]
     return [promotion_group(stage.handler, plan, live) for stage in plan.stages for live in stage.promoting]
@@ -151,15 +113,12 @@ def _groups(plan: ReplayPlan) -> list[str]:
 
 async def _fence(settings: Settings, plan: ReplayPlan) -> None:
     for stage in plan.stages:
-        group = run_group(stage.handler, plan)
         if stage.begun:
-            reads = ReplaySubscription(handler=handler_of(stage), reads=stage.topic, own_group=group)
-            await fence(settings, reads, stage.ranges)
+            await PlanGroup.of_stage(settings.kafka, plan, stage).fence()
         for live in stage.promoting:
             with contextlib.suppress(ReplayError):
-                topic, group = shadow_topic(live, plan.plan), promotion_group(stage.handler, plan, live)
-                ranges = await resolve_ranges(settings, topic, whole=True)
-                await fence(settings, ReplaySubscription(handler_of(stage), reads=topic, own_group=group), ranges)
+                ranges = await resolve_ranges(settings, shadow_topic(live, plan.plan), whole=True)
+                await PlanGroup.of_copy(settings.kafka, plan, stage, live, ranges).fence()
 
 
 async def _spent(settings: Settings, plan: ReplayPlan) -> float | None:

@@ -1,7 +1,7 @@
-"""Admits a plan to the ledger: takes its offsets, and checks the terms and conflicts with other plans.
+"""Admits a plan to the store: takes its offsets, and checks its terms and conflicts with other plans.
 
-A process may continue a plan only under its terms: the same rules, the same judge, and a journal that can count its
-costs. A plan keeps one judge, because its cost limit and its results depend on it.
+A process may continue a plan only under its terms: the same rules, the same model, and a journal that can count its
+costs. The cost limit and the results of a plan depend on the model.
 
 Two running plans of the same paid handler would exceed the replay share of the model's limit, so the second one is
 refused. Plans without a running process are ignored.
@@ -17,7 +17,6 @@ from streams.kafka.clients import make_admin, opened
 from streams.kafka.groups import read_groups
 from streams.replay.budget import cost_problems, open_account, spent_by
 from streams.replay.decisions import decision_ranges
-from streams.replay.ledger import Ledger
 from streams.replay.plan import (
     OFFLINE,
     ReplayError,
@@ -29,21 +28,18 @@ from streams.replay.plan import (
     make_plan,
     run_group,
 )
+from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import Bound, resolve_ranges
 from streams.replay.selection import make_selector
+from streams.replay.transitions import created
 from streams.settings import Settings
 
 
 async def check_terms(settings: Settings, plan: ReplayPlan, now: float) -> None:
-    """Refuses to go on with a plan on other terms.
-
-    Args:
-        settings: Those of the process that wants to.
-        plan: As the ledger has it.
-        now: Seconds since the epoch.
+    """Checks that this process may continue a plan; ``now`` is in seconds since the epoch.
 
     Raises:
-        ReplayError: They are others.
+        ReplayError: The rules, the model or the journal are others.
         JournalError: The journal can't be read or written now.
     """
     left = plan.stages[plan.stage :]
@@ -85,46 +81,29 @@ def _named(judge: str | None) -> str:
 
 
 async def begin(
-    settings: Settings, ledger: Ledger, wishes: ReplayRequest, bounds: tuple[Bound, Bound], now: datetime
+    settings: Settings, store: PlanStore, request: ReplayRequest, bounds: tuple[Bound, Bound], now: datetime
 ) -> ReplayPlan:
-    """Makes a plan and writes it to the ledger; nothing else is touched.
-
-    Args:
-        settings: The configuration that the handlers decide under.
-        ledger: Open.
-        wishes: What the operator asks for.
-        bounds: From where to where what is not written by the plan itself is read.
-        now: UTC.
+    """Makes a plan and writes it to the store; nothing else is changed. ``bounds`` are those of live topics.
 
     Raises:
-        ReplayError: It needs another option, can't be, there is a plan of that name, or a handler has nothing of what
-            the selection asks for.
+        ReplayError: The request needs another option or is impossible, or a plan of that name exists.
         KafkaError: The cluster can't be reached.
-        JournalError: Something is paid, and the journal can't be written.
+        JournalError: The plan asks models, and the journal can't be written.
     """
-    plan = await resolved(settings, make_plan(wishes, settings, now), bounds)
+    plan = await resolved(settings, make_plan(request, settings, now), bounds)
     if problems := cost_problems(settings, [handler_of(stage) for stage in plan.stages]):
         raise ReplayError(problems[0])
     if asks_models(plan):
         await open_account(settings, plan.run, now.timestamp())
-
-    def entered(newest: ReplayPlan | None) -> ReplayPlan | None:
-        if newest is not None and newest.state is not ReplayState.DROPPED:
-            raise ReplayError(
-                f"there is a plan {newest.plan} already, {newest.state}: `assay replay resume {newest.plan}`, "
-                f"`assay replay drop {newest.plan}`, or another name with --plan"
-            )
-        return plan
-
-    await ledger.change(plan.plan, entered)
+    await store.change(plan.plan, lambda newest: created(newest, plan))
     return plan
 
 
 async def resolved(settings: Settings, plan: ReplayPlan, bounds: tuple[Bound, Bound]) -> ReplayPlan:
-    """A plan with the offsets of what it reads that it does not write itself, as they are now.
+    """A plan with the present offsets of the live topics that it reads.
 
     Raises:
-        ReplayError: There is no such topic or partition, or a handler has nothing of what the selection asks for.
+        ReplayError: There is no such topic or partition, or a handler has nothing that the selection asks for.
         KafkaError: The cluster can't be reached.
     """
     stages = []
@@ -135,19 +114,14 @@ async def resolved(settings: Settings, plan: ReplayPlan, bounds: tuple[Bound, Bo
         handler = handler_of(stage)
         ranges = await resolve_ranges(settings, stage.topic, *bounds)
         decisions = await decision_ranges(settings, handler, plan.selection)
-        # Whether it can be had is better known now than when the first stages are done.
+        # An impossible selection is refused now, and not after the first stages.
         await make_selector(settings, handler, plan.selection, ())
         stages.append(stage.model_copy(update={"ranges": ranges, "decisions": decisions}))
     return plan.model_copy(update={"stages": tuple(stages)})
 
 
-async def refuse_rivals(settings: Settings, plans: Mapping[str, ReplayPlan], name: str) -> None:
-    """Lets a plan begin, or go on, unless another one is at work on a paid handler that it has before it.
-
-    Args:
-        settings: Where Kafka is, and whether models are asked at all.
-        plans: Those of the ledger, by name.
-        name: The plan that is to begin.
+async def check_conflicts(settings: Settings, plans: Mapping[str, ReplayPlan], name: str) -> None:
+    """Checks that no process works on another plan that has one of the plan's remaining paid handlers.
 
     Raises:
         ReplayError: There is such a plan.
@@ -173,5 +147,5 @@ async def refuse_rivals(settings: Settings, plans: Mapping[str, ReplayPlan], nam
 
 
 def _paid(plan: ReplayPlan, settings: Settings) -> frozenset[str]:
-    """The paid handlers that a plan has before it."""
+    """The paid handlers of a plan's remaining stages."""
     return frozenset(stage.handler for stage in plan.stages[plan.stage :] if is_paid(handler_of(stage), settings))

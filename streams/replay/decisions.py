@@ -11,13 +11,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from enum import Enum
 from hashlib import blake2b
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 from aiokafka import ConsumerRecord
-from pydantic import BaseModel
 
 from schemas.claims import ClaimEvaluated, UtteranceIndexed
 from schemas.dead import DeadLetter, dead_letter_topic, is_marker
@@ -38,11 +35,7 @@ from streams.topology import Handler, Topic
 
 
 def wire_path(event: type[Event], name: str, handler: str) -> str:
-    """A field as the wire has it, whichever of its names was given.
-
-    Raises:
-        ReplayError: There is no such field.
-    """
+    """The path with its first field named as on the wire. Raises ReplayError if there is no such field."""
     first, dot, rest = name.partition(".")
     for known, its in event.model_fields.items():
         if first in (known, its.alias):
@@ -52,58 +45,39 @@ def wire_path(event: type[Event], name: str, handler: str) -> str:
 
 
 def check_values(event: type[Event], path: str, values: Iterable[str], option: str) -> None:
-    """Refuses values that a field can't have.
-
-    Args:
-        event: Whose field.
-        path: As the wire has it, parts with dots between them.
-        values: As they were typed.
-        option: Which option has them, for the message.
+    """Refuses values that a field can't have; ``path`` is as on the wire, ``option`` is for the message.
 
     Raises:
-        ReplayError: One of them can't be, or there is no such field below the first.
+        ReplayError: There is such a value, or a field of the path does not exist.
     """
-    allowed = _values_of(event, path.split("."), path)
-    if allowed is None:
-        return
+    schema = event.model_json_schema(by_alias=True)
+    allowed: list[str] = []
+    for leaf in _leaves(schema, schema, path.split("."), path):
+        constant = [leaf["const"]] if "const" in leaf else None
+        known = leaf.get("enum") or constant or _VALUES_OF_TYPE.get(leaf.get("type", ""))
+        if known is None:
+            return
+        allowed += map(str, known)
     if wrong := sorted(set(values) - set(allowed)):
-        raise ReplayError(f"{option} {wrong[0]!r} is no {path}; there are {', '.join(allowed)}")
+        raise ReplayError(f"{option} {wrong[0]!r} is no {path}; there are {', '.join(dict.fromkeys(allowed))}")
 
 
-def _values_of(kind: Any, path: list[str], whole: str) -> list[str] | None:
-    """The values of a type at a path, in order; None where there is no end of them."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        return _values_of(arguments[0], path, whole)
-    if origin in (Union, UnionType):
-        found: list[str] = []
-        for one in arguments:
-            some = ["null"] if one is NoneType else _values_of(one, path, whole)
-            if some is None:
-                return None
-            found += some
-        return list(dict.fromkeys(found))
-    if origin in (tuple, list, frozenset):
-        return _values_of(arguments[0], path, whole)
-    if not path:
-        return _of_leaf(kind, arguments if origin is Literal else None)
-    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
-        return None
-    for known, its in kind.model_fields.items():
-        if path[0] == (its.alias or known):
-            return _values_of(its.annotation, path[1:], whole)
-    fields = ", ".join(sorted(its.alias or known for known, its in kind.model_fields.items()))
-    raise ReplayError(f"there is no field {path[0]!r} in {whole}; there are {fields}")
+_VALUES_OF_TYPE = {"boolean": ["true", "false"], "null": ["null"]}
 
 
-def _of_leaf(kind: Any, literals: tuple[Any, ...] | None) -> list[str] | None:
-    if literals is not None:
-        return [str(value) for value in literals]
-    if kind is bool:
-        return ["true", "false"]
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return [str(member.value) for member in kind]
-    return None
+def _leaves(schema: Mapping[str, Any], node: Mapping[str, Any], path: Sequence[str], whole: str) -> Iterator[Any]:
+    """The schemas at a path, of every alternative and of the items of lists."""
+    if "$ref" in node:
+        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+    for inner in (*node.get("anyOf", ()), *([node["items"]] if "items" in node else [])):
+        yield from _leaves(schema, inner, path, whole)
+    if path and "properties" in node:
+        fields = node["properties"]
+        if path[0] not in fields:
+            raise ReplayError(f"there is no field {path[0]!r} in {whole}; there are {', '.join(sorted(fields))}")
+        yield from _leaves(schema, fields[path[0]], path[1:], whole)
+    elif not {"anyOf", "items"} & node.keys():
+        yield node
 
 
 DECISION_FIELDS: Mapping[type[Event], str] = {
@@ -119,24 +93,24 @@ DECISION_FIELDS: Mapping[type[Event], str] = {
     UtteranceIndexed: "change",
     RankingCompleted: "notes.outcome",  # of any stage: failed for a judge that failed
 }
-"""Of each event that is a decision, the field that ``--outcome VALUE`` means, by its name on the wire."""
+"""For each event that is a decision, the wire name of the field that ``--outcome VALUE`` tests."""
 
 NONE = "none"
-"""No decision, and no dead letter either."""
+"""The outcome of an input without a decision and without a dead letter."""
 DEAD = "dead"
-"""A dead letter, and no decision."""
+"""The outcome of an input with a dead letter and without a decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionFilter:
-    """What is looked for among a handler's decisions; an empty part leaves the choice open.
+    """Selects inputs by a handler's decisions on them.
 
     Attributes:
-        topic: Where the decisions stand.
-        values: For each field the values of which it must have one.
-        present: Whether inputs are meant for what was decided on them.
-        absent: Whether inputs without any decision are meant.
-        dead: Whether inputs are meant that are dead letters.
+        topic: The topic of the decisions.
+        values: Fields with the values that select a decision; all of the fields must match.
+        present: Whether inputs with a matching decision are selected.
+        absent: Whether inputs without a decision are selected.
+        dead: Whether inputs with a dead letter are selected.
     """
 
     topic: Topic
@@ -145,8 +119,8 @@ class DecisionFilter:
     absent: bool = False
     dead: bool = False
 
-    def meets(self, decision: Mapping[str, Any]) -> bool:
-        """Whether a decision, as JSON, is of the kind that is looked for."""
+    def matches(self, decision: Mapping[str, Any]) -> bool:
+        """Whether a decision, as JSON, is selected."""
         return self.present and all(
             any(value in wanted for value in _values(decision, name.split("."))) for name, wanted in self.values
         )
@@ -154,42 +128,42 @@ class DecisionFilter:
 
 @dataclass(slots=True)
 class PreviousDecisions:
-    """The inputs that are meant: hashes of 16 bytes of their identities."""
+    """The selected inputs, as hashes of 16 bytes of their identities."""
 
-    wanted: DecisionFilter
-    _meant: set[bytes] = field(default_factory=set)
+    filter: DecisionFilter
+    _selected: set[bytes] = field(default_factory=set)
     _decided: set[bytes] = field(default_factory=set)
     _dead: set[bytes] = field(default_factory=set)
 
-    def means(self, identity: str) -> bool:
-        """Whether the input of that identity is meant."""
-        at, wanted = _digest(identity), self.wanted
-        if at in self._meant:
+    def selects(self, identity: str) -> bool:
+        """Whether the input of that identity is selected."""
+        digest = _digest(identity)
+        if digest in self._selected:
             return True
-        if not (wanted.absent or wanted.dead) or at in self._decided:
+        if not (self.filter.absent or self.filter.dead) or digest in self._decided:
             return False
-        return wanted.dead if at in self._dead else wanted.absent
+        return self.filter.dead if digest in self._dead else self.filter.absent
 
     def decided(self, identity: str, decision: Mapping[str, Any]) -> None:
-        """A decision on the input; it takes the place of those before it."""
-        at = _digest(identity)
-        if self.wanted.meets(decision):
-            self._meant.add(at)
+        """Notes a decision on the input, in place of earlier ones."""
+        digest = _digest(identity)
+        if self.filter.matches(decision):
+            self._selected.add(digest)
         else:
-            self._meant.discard(at)
-        if self.wanted.absent or self.wanted.dead:
-            self._decided.add(at)
+            self._selected.discard(digest)
+        if self.filter.absent or self.filter.dead:
+            self._decided.add(digest)
 
     def died(self, identity: str) -> None:
-        """The input is a dead letter."""
+        """Notes a dead letter of the input."""
         self._dead.add(_digest(identity))
 
 
-def wanted_of(handler: Handler, selection: ReplaySelection) -> DecisionFilter | None:
-    """What a selection looks for among a handler's decisions; None where it does not ask for them.
+def decision_filter(handler: Handler, selection: ReplaySelection) -> DecisionFilter | None:
+    """The part of a selection that tests a handler's decisions; None if there is no such part.
 
     Raises:
-        ReplayError: The handler makes no such decisions, or none of them can be so.
+        ReplayError: The handler makes no such decisions, or they can't have the value.
     """
     by_tier = bool(selection.tiers) and "tier" not in handler.consumes.event.model_fields
     if not (selection.outcomes or selection.judged_by or by_tier):
@@ -198,7 +172,7 @@ def wanted_of(handler: Handler, selection: ReplaySelection) -> DecisionFilter | 
     special = {NONE, DEAD}.intersection(selection.outcomes)
     if special and (by_tier or selection.judged_by):
         raise ReplayError(
-            f"--outcome {' and '.join(sorted(special))} means inputs that nobody has decided on, "
+            f"--outcome {' and '.join(sorted(special))} means inputs without a decision, "
             "so they have no tier or judge: leave --tier and --judged-by out"
         )
     values: dict[str, set[str]] = {}
@@ -224,51 +198,48 @@ def wanted_of(handler: Handler, selection: ReplaySelection) -> DecisionFilter | 
 
 
 async def decision_ranges(settings: Settings, handler: Handler, selection: ReplaySelection) -> tuple[TopicRanges, ...]:
-    """How far a selection looks at a handler's decisions; empty where it does not ask for them.
+    """The ranges of a handler's decisions that a selection tests; empty if it tests none.
 
-    Taken when a replay starts and kept with its plan, so that a resumed one means the same records.
+    A plan keeps the ranges of its start, so a resumed replay selects the same records.
 
     Raises:
         ReplayError: The handler makes no such decisions.
         KafkaError: The cluster can't be read.
     """
-    wanted = wanted_of(handler, selection)
+    wanted = decision_filter(handler, selection)
     if wanted is None:
         return ()
-    letters = dead_letter_topic(handler.consumes.name, handler.group)
-    return await committed_ranges(
-        settings.kafka, [wanted.topic.name, *([letters] if wanted.absent or wanted.dead else [])]
-    )
+    topics = [wanted.topic.name]
+    if wanted.absent or wanted.dead:
+        topics.append(dead_letter_topic(handler.consumes.name, handler.group))
+    return await committed_ranges(settings.kafka, topics)
 
 
-async def read_earlier(
+async def read_decisions(
     settings: Settings,
     handler: Handler,
     wanted: DecisionFilter,
     until: Sequence[TopicRanges],
-    tell: Callable[[], None] = lambda: None,
+    advance: Callable[[], None] = lambda: None,
 ) -> PreviousDecisions:
-    """Reads a handler's decisions as far as ``decision_ranges`` said.
+    """Reads a handler's decisions in the ranges of ``decision_ranges``; calls ``advance`` for each of them.
 
-    ``tell`` is told of each decision.
-
-    Memory is about 150 bytes for each input that is meant, and for each that was decided on where ``none`` or ``dead``
-    are looked for.
+    Takes about 150 bytes for each selected input. For ``none`` and ``dead`` it takes them for each decided input too.
 
     Raises:
         KafkaError: The cluster can't be read.
     """
-    earlier = PreviousDecisions(wanted)
+    previous = PreviousDecisions(wanted)
     source = f"assay/{handler.name}"
     for its in until:
         async with aclosing(read_log(settings.kafka, its.topic, its.ranges)) as records:
             async for record in records:
-                tell()
+                advance()
                 if its.topic == wanted.topic.name:
-                    _note_decision(earlier, record, source)
+                    _note_decision(previous, record, source)
                 elif not is_marker(record.headers):
-                    earlier.died(DeadLetter.of(record.headers).root_id)
-    return earlier
+                    previous.died(DeadLetter.of(record.headers).root_id)
+    return previous
 
 
 def identity_of(record: ConsumerRecord) -> str:
@@ -276,22 +247,22 @@ def identity_of(record: ConsumerRecord) -> str:
     return Input.of(record).provenance.identity
 
 
-def _note_decision(earlier: PreviousDecisions, record: ConsumerRecord, source: str) -> None:
+def _note_decision(previous: PreviousDecisions, record: ConsumerRecord, source: str) -> None:
     headers = {name: value for name, value in record.headers if value is not None}
     causation = headers.get("ce_causationid")
     if causation is None or record.value is None or headers.get("ce_source", b"").decode("utf-8", "replace") != source:
         return
     decision: Any = {}
-    if earlier.wanted.values:
+    if previous.filter.values:
         try:
             decision = json.loads(record.value)
         except (ValueError, RecursionError):
             decision = {}
-    earlier.decided(causation.decode("utf-8", "replace"), decision if isinstance(decision, dict) else {})
+    previous.decided(causation.decode("utf-8", "replace"), decision if isinstance(decision, dict) else {})
 
 
 def _decisions_of(handler: Handler, by_tier: bool) -> Topic:
-    """Where a handler's decisions stand: the first topic it emits that has a usual field, or a tier."""
+    """The topic of a handler's decisions: the first that it emits with a decision field, or with a tier."""
     for topic in handler.emits:
         if "tier" in topic.event.model_fields if by_tier else topic.event in DECISION_FIELDS:
             return topic
@@ -301,7 +272,7 @@ def _decisions_of(handler: Handler, by_tier: bool) -> Topic:
 
 
 def _values(part: Any, path: Sequence[str]) -> Iterator[str]:
-    """What stands at a path, as text: of a list that of each item; null is ``null``, a truth ``true`` or ``false``."""
+    """The values at a path as text, also of each item of a list; other values than text are JSON, such as ``null``."""
     if isinstance(part, list):
         for item in part:
             yield from _values(item, path)

@@ -1,16 +1,16 @@
 """Runs handlers on records without writing, fetching or paying, to predict calls and compare configurations.
 
-If the journal has the answer to a question, or the offline judge gives it, the handler continues and its results go to
-the handlers below it. Other questions are counted and priced by what earlier calls of the same task and model used
-compared with their estimates: the ratio for prompts, the mean for replies, and the calls of a conversation. Without
-earlier calls the bounds are used: the prompt as estimated, the longest reply, one call.
+If the journal or the offline judge has the answer to a question, the handler continues and its results go to the
+handlers below it. Other questions are counted, and priced by earlier calls of the same task and model: prompts by the
+ratio of real to estimated tokens, replies and the length of conversations by their means. Without earlier calls the
+bounds are used: the prompt as estimated, the longest reply, one call.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -20,15 +20,16 @@ from schemas.outcome import Dead, DeadReason, Emit, Outcome, Steps, finished
 from schemas.replays import ReplaySelection, ReplayStage
 from schemas.replies import ModelFailed, ModelReply, Reply
 from schemas.rules import Rules
-from streams.clock import Clock
+from streams.clock import Clock, SystemClock
 from streams.codec import Headers, decode, encode, timestamp
 from streams.kafka.log_reader import read_log
 from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
 from streams.llm.request import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits
+from streams.llm.sqlite_journal import SqliteJournal, make_journal
 from streams.llm.tasks import answer_offline
 from streams.replay.diff import Comparison
-from streams.replay.plan import ReplayError, handler_of
+from streams.replay.plan import ReplayError, handler_of, is_paid
 from streams.replay.selection import make_selector
 from streams.settings import Settings
 from streams.topology import Handler, topic_of
@@ -36,12 +37,12 @@ from streams.topology import Handler, topic_of
 
 @dataclass(slots=True)
 class Calls:
-    """Questions that nobody has answered yet.
+    """Questions without a kept answer.
 
     Attributes:
-        count: How many.
-        estimated: Tokens of their prompts, as estimated.
-        longest: Tokens of their replies at most.
+        count: Their number.
+        estimated: Estimated tokens of their prompts.
+        longest: Tokens of their longest possible replies.
     """
 
     count: int = 0
@@ -49,13 +50,13 @@ class Calls:
     longest: int = 0
 
     def add(self, need: AskModel, limits: ModelLimits) -> None:
-        """One more."""
+        """Adds a question."""
         self.count += 1
         self.estimated += prompt_tokens_of(need)
         self.longest += need.max_tokens + limits.thinking_tokens
 
     def tokens(self, usage: Usage) -> tuple[float, float]:
-        """Tokens of prompts and replies to be expected, after what others have used."""
+        """Expected tokens of prompts and of replies, given the usage of earlier calls."""
         if not usage.calls:
             return float(self.estimated), float(self.longest)
         ratio = usage.prompt / usage.estimated if usage.estimated else 1.0
@@ -67,20 +68,19 @@ class Forecast:
     """The questions of one task to one model.
 
     Attributes:
-        task: Its name.
-        model: Whom it is put to.
-        server: Where the model is; a part of an answer's key.
-        limits: What the model takes and costs.
-        journal: Where answers are kept.
-        experience: What earlier calls took.
-        now: Seconds since 1970; what has expired by then is not kept.
-        conversations: Inputs about which somebody is asked.
-        kept: Answers that are in the journal, or will be when they are asked for a second time.
-        kept_prompt: Tokens of the prompts of those in the journal.
-        kept_completion: Tokens of their replies.
+        task: The task's name.
+        model: The model's name.
+        server: The base URL of the model; a part of an answer's key.
+        limits: Limits and prices of the model.
+        journal: The journal of answers.
+        experience: The usage of earlier calls.
+        now: Seconds since 1970; answers that have expired by then don't count as kept.
+        kept: Questions that cost nothing: the journal has the answer, or will have it when they are asked again.
+        kept_prompt: Tokens of the prompts whose answers the journal has.
+        kept_completion: Tokens of those answers.
         openings: Questions to be paid that begin a conversation.
-        followups: Those to be paid that go on with one.
-        unknown_followups: More of them that are to be expected where it is not known how a conversation goes on.
+        followups: Questions to be paid that continue one.
+        unknown_followups: Expected further questions of conversations whose course is unknown.
     """
 
     task: str
@@ -90,7 +90,6 @@ class Forecast:
     journal: AnswerJournal
     experience: Experience
     now: float
-    conversations: int = 0
     kept: int = 0
     kept_prompt: int = 0
     kept_completion: int = 0
@@ -100,17 +99,11 @@ class Forecast:
     _asked: set[bytes] = field(default_factory=set)
 
     async def ask(self, need: AskModel, followed: int) -> ModelReply | ModelFailed | None:
-        """The answer that is kept; None for one that is to be paid, and so is not known yet.
+        """The kept answer; None if the question is to be paid, or has been asked before. Raises JournalError.
 
-        Args:
-            need: The question.
-            followed: Questions of the conversation before it, without the first one.
-
-        Raises:
-            JournalError: The journal can't be read.
+        ``followed`` is the number of questions of the conversation before this one, without the first.
         """
         opening = is_opening(need)
-        self.conversations += opening
         key = answer_key(need, self.model, self.server)
         found = await self.journal.get(key, self.now)
         if found is not None and (known := from_journal(found)) is not None:
@@ -118,69 +111,58 @@ class Forecast:
             self.kept_prompt += known.prompt_tokens
             self.kept_completion += known.completion_tokens
             return reply_of(known, need, self.model, cached=True)
-        at = bytes.fromhex(key[:32])
-        if at in self._asked:
-            # The same question about another record: the answer to the first will be there.
+        digest = bytes.fromhex(key[:32])
+        if digest in self._asked:
+            # The same question about another record: the replay keeps the answer to the first.
             self.kept += 1
             return None
-        self._asked.add(at)
+        self._asked.add(digest)
         (self.openings if opening else self.followups).add(need, self.limits)
         openings, followups = self.experience
         if openings.calls:
-            # Nobody knows how the conversation goes on; it will be about as long as others were.
+            # The further questions depend on the answer, so the mean of earlier conversations is used.
             so_far = followed + (not opening)
             self.unknown_followups += max(0.0, followups.calls / openings.calls - so_far)
         return None
 
     @property
     def calls(self) -> float:
-        """Calls to be expected."""
+        """The expected number of calls."""
         return self.openings.count + self.followups.count + self.unknown_followups
 
     def tokens(self) -> tuple[float, float]:
-        """Tokens of prompts and of replies to be expected."""
+        """Expected tokens of prompts and of replies."""
         openings, followups = self.experience
         first, later = self.openings.tokens(openings), self.followups.tokens(followups)
-        unknown = [
-            self.unknown_followups * amount / followups.calls if followups.calls else 0.0
-            for amount in (followups.prompt, followups.completion)
-        ]
-        return first[0] + later[0] + unknown[0], first[1] + later[1] + unknown[1]
+        unknown = self.unknown_followups / followups.calls if followups.calls else 0.0
+        return first[0] + later[0] + unknown * followups.prompt, first[1] + later[1] + unknown * followups.completion
 
     def usd(self) -> float | None:
-        """What the calls will cost; None where the model has no price."""
-        prompt, completion = self.tokens()
-        return cost_of(self.limits, prompt, completion)
+        """The expected cost of the calls; None if the model has no price."""
+        return cost_of(self.limits, *self.tokens())
 
     def saved_usd(self) -> float | None:
-        """What the answers in the journal cost once; None where the model has no price."""
+        """What the kept answers would cost without the journal; None if the model has no price."""
         return cost_of(self.limits, self.kept_prompt, self.kept_completion)
 
     def call_seconds(self) -> float | None:
-        """How long a call took on the average; None where there was none."""
+        """The mean duration of earlier calls; None if there were none."""
         calls = sum(its.calls for its in self.experience)
         return sum(its.milliseconds for its in self.experience) / calls / 1000 if calls else None
 
 
 _ENVELOPE = Envelope("", "", "", datetime(1970, 1, 1, tzinfo=UTC), "")
-"""Stands in for the headers of a result that is not written."""
+"""The headers of a result, which is not written."""
 
 
 @dataclass(slots=True)
 class HandlerDryRun:
-    """What one handler would do.
+    """What one handler would do; the counts are those of ``HandlerEstimate``.
 
     Attributes:
-        handler: The declaration.
-        rules: What it decides by.
-        forecast: Of what it asks models; None where none is asked, or the offline judge.
-        records: That it reads.
-        size: Bytes of their keys and values.
-        busy: Seconds that it works on them, with reading and writing JSON, without waiting for anybody.
-        outcomes: Records by what comes of them; ``open`` where that hangs on an answer that is not there yet.
-        pages: Pages that it wants fetched.
-        points: Points that it wants in the index.
-        offline: Questions that the offline judge has answered.
+        forecast: Its questions to a model; None if it asks none, or only the offline judge.
+        busy: Seconds of work, with decoding and encoding, without waits.
+        outcomes: Records by outcome; ``open`` if the outcome depends on an unknown answer.
     """
 
     handler: Handler
@@ -195,67 +177,55 @@ class HandlerDryRun:
     offline: int = 0
 
 
+@asynccontextmanager
+async def open_dry_run(
+    settings: Settings, handlers: Sequence[Handler], roots: Sequence[Handler]
+) -> AsyncIterator[DryRun]:
+    """A dry run of handlers; ``roots`` are those of them that read the added records. Raises JournalError."""
+    clock = SystemClock()
+    async with aclosing(_journal(settings)) as journal:
+        now = clock.now().timestamp()
+        forecasts = [await _forecast(settings, handler, journal, now) for handler in handlers]
+        parts = [
+            HandlerDryRun(handler, settings.rules(handler.rules), forecast)
+            for handler, forecast in zip(handlers, forecasts, strict=True)
+        ]
+        yield DryRun(parts, roots, clock)
+
+
+def _journal(settings: Settings) -> AnswerJournal:
+    """The journal; an empty one in memory if its file is missing, because a dry run must not create it."""
+    llm = settings.llm
+    is_kept = bool(llm.redis_url.get_secret_value()) or (llm.cache_path is not None and llm.cache_path.exists())
+    return make_journal(llm) if is_kept else SqliteJournal(None)
+
+
+async def _forecast(settings: Settings, handler: Handler, journal: AnswerJournal, now: float) -> Forecast | None:
+    if not is_paid(handler, settings):
+        return None
+    name, model = handler.name, settings.model_of(handler.name)
+    limits, experience = settings.models.limits_of(model), await journal.experience(name, model)
+    return Forecast(name, model, settings.llm.base_url, limits, journal, experience, now)
+
+
 class DryRun:
-    """Some handlers, and which of them read what others write."""
+    """Runs handlers on records, and the handlers that are no roots on the results."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        handlers: Sequence[Handler],
-        below: Mapping[str, Sequence[Handler]],
-        journal: AnswerJournal,
-        clock: Clock,
-    ) -> None:
-        """Takes what is rehearsed.
-
-        Args:
-            settings: What the handlers decide by, and where models would be asked.
-            handlers: All of them.
-            below: By the name of a topic, those of them that read what is written to it.
-            journal: Where answers are kept.
-            clock: Says how long work takes, and which answers have expired.
-        """
-        self._settings = settings
-        self._below = below
-        self._journal = journal
+    def __init__(self, parts: Sequence[HandlerDryRun], roots: Sequence[Handler], clock: Clock) -> None:
+        """Takes one part for each handler."""
+        self._below = [part for part in parts if part.handler not in roots]
         self._clock = clock
-        self.parts = {handler.name: HandlerDryRun(handler, settings.rules(handler.rules), None) for handler in handlers}
-
-    async def open(self) -> None:
-        """Looks up what earlier calls took.
-
-        Raises:
-            JournalError: The journal can't be read.
-        """
-        settings = self._settings
-        for part in self.parts.values():
-            name = part.handler.name
-            if part.handler.replay == "paid" and not settings.llm.offline:
-                model = settings.model_of(name)
-                part.forecast = Forecast(
-                    name,
-                    model,
-                    settings.llm.base_url,
-                    settings.models.limits_of(model),
-                    self._journal,
-                    await self._journal.experience(name, model),
-                    self._clock.now().timestamp(),
-                )
+        self.parts = {part.handler.name: part for part in parts}
 
     async def add(
         self, handler: Handler, key: bytes | None, value: bytes | None, headers: Headers, produced: datetime | None
     ) -> None:
-        """One record that a handler reads, and all that would come of it.
-
-        Raises:
-            JournalError: The journal can't be read.
-        """
+        """Runs a handler on a record, and the handlers below on the results. Raises JournalError."""
         part = self.parts[handler.name]
         part.records += 1
         part.size += len(key or b"") + len(value or b"")
-        began = self._clock.monotonic()
-        event = decode(handler.consumes, value, headers, produced)
-        part.busy += self._clock.monotonic() - began
+        with self._timed(part):
+            event = decode(handler.consumes, value, headers, produced)
         if isinstance(event, Dead):
             part.outcomes["dead"] += 1
         else:
@@ -263,7 +233,8 @@ class DryRun:
 
     async def _handle(self, part: HandlerDryRun, event: Event) -> None:
         handler, rules = part.handler, part.rules
-        answer = self._timed(part, lambda: handler.fn(event, rules))
+        with self._timed(part):
+            answer = decided(lambda: handler.fn(event, rules))
         replies: tuple[Reply, ...] = ()
         followed = -1
         while isinstance(answer, Ask) and handler.read is not None and len(replies) < handler.rounds:
@@ -273,13 +244,14 @@ class DryRun:
             if reply is None:
                 break
             replies = (*replies, reply)
-            answer = self._timed(part, lambda: handler.resume(event, replies, rules, state))  # noqa: B023
+            with self._timed(part):
+                answer = decided(lambda: handler.resume(event, replies, rules, state))  # noqa: B023
         part.outcomes["open" if isinstance(answer, Ask) else type(answer).__name__.lower()] += 1
         if isinstance(answer, Emit):
             await self._pass_on(part, answer.events)
 
     async def _reply(self, part: HandlerDryRun, need: Need, followed: int) -> Reply | None:
-        """What is known of a reply without asking anybody: None for everything but answers of judges."""
+        """A reply that needs no request; None if the reply is not known."""
         match need:
             case AskModel() if part.forecast is not None:
                 return await part.forecast.ask(need, followed)
@@ -291,29 +263,25 @@ class DryRun:
             case IndexDocument(points=points):
                 part.points += len(points)
             case SearchVectors():
-                # An answer that is kept wants it, so what follows was asked before, and is taken for kept as well.
+                # Only a kept answer leads here, so the questions after it were asked before and count as kept.
                 pass
         return None
 
     async def _pass_on(self, part: HandlerDryRun, events: Sequence[Event]) -> None:
         for event in events:
-            began = self._clock.monotonic()
-            record = encode(topic_of(event), event, _ENVELOPE)
-            part.busy += self._clock.monotonic() - began
-            for handler in self._below.get(record.topic, ()):
-                below = self.parts[handler.name]
-                below.records += 1
-                below.size += len(record.key or b"") + len(record.value or b"")
-                await self._handle(below, event)
+            with self._timed(part):
+                record = encode(topic_of(event), event, _ENVELOPE)
+            for below in self._below:
+                if below.handler.consumes.name == record.topic:
+                    below.records += 1
+                    below.size += len(record.key or b"") + len(record.value or b"")
+                    await self._handle(below, event)
 
-    def _timed(self, part: HandlerDryRun, decide: Callable[[], Outcome | Ask | Steps]) -> Outcome | Ask:
+    @contextmanager
+    def _timed(self, part: HandlerDryRun) -> Iterator[None]:
         began = self._clock.monotonic()
-        try:
-            return finished(decide())
-        except Exception as error:
-            return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:500])
-        finally:
-            part.busy += self._clock.monotonic() - began
+        yield
+        part.busy += self._clock.monotonic() - began
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,10 +290,10 @@ class Compared:
 
     Attributes:
         handler: The handler's name.
-        records: That were decided on.
+        records: Records that were decided.
         dead: Those of them that are dead under either configuration.
-        version_now: Of the handler's rules under the configuration in force.
-        version_then: Under the other one; equal versions decide alike.
+        version_now: ``config_version`` of the handler's rules under the configuration in force.
+        version_then: The same under the other configuration; equal versions decide alike.
     """
 
     handler: str
@@ -343,47 +311,44 @@ async def compare(
     comparison: Comparison,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Compared:
-    """Decides on every record of a stage's ranges under both configurations, and feeds the comparison.
+    """Decides every selected record of a stage's ranges under both configurations, and feeds the comparison.
 
-    Args:
-        settings: The configuration in force.
-        other: The other one.
-        stage: A handler that asks for nothing, with the ranges of its topic.
-        selection: Which of the records are meant.
-        comparison: For what the handler emits.
-        advance: Told of each record that was passed, for a bar.
+    ``settings`` are in force, ``other`` are those of the comparison. ``advance`` is called for each record.
 
     Raises:
-        ReplayError: The handler asks for something, or the selection what the handler does not have.
-        SettingsError: Sections of a configuration that are right by themselves don't go together.
+        ReplayError: The handler makes requests, or has nothing that the selection asks for.
+        SettingsError: Sections of a configuration contradict each other.
         KafkaError: The cluster can't be read.
     """
     handler = handler_of(stage)
     if handler.read is not None:
         raise ReplayError(f"{handler.name} asks for what a comparison does not provide; leave --diff out")
     now, then = settings.rules(handler.rules), other.rules(handler.rules)
-    means = await make_selector(settings, handler, selection, stage.decisions)
+    selects = await make_selector(settings, handler, selection, stage.decisions)
     records = dead = 0
     async with aclosing(read_log(settings.kafka, stage.topic, stage.ranges)) as source:
         async for record in source:
             advance(1)
-            if not means(record):
+            if not selects(record):
                 continue
             event = decode(handler.consumes, record.value, record.headers, timestamp(record.timestamp))
-            outcomes = [_decided(handler, event, rules) for rules in (now, then)]
+            outcomes = [_outcome(handler, event, rules) for rules in (now, then)]
             comparison.add(*outcomes)
             records += 1
             dead += any(isinstance(outcome, Dead) for outcome in outcomes)
     return Compared(handler.name, records, dead, now.config_version, then.config_version)
 
 
-def _decided(handler: Handler, event: Event | Dead, rules: Rules) -> Outcome:
-    if isinstance(event, Dead):
-        return event
-    try:
-        answer: Outcome | Ask = finished(handler.fn(event, rules))
-    except Exception as error:
-        return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}")
+def _outcome(handler: Handler, event: Event | Dead, rules: Rules) -> Outcome:
+    answer = event if isinstance(event, Dead) else decided(lambda: handler.fn(event, rules))
     if isinstance(answer, Ask):
         return Dead(DeadReason.HANDLER_BUG, f"{handler.name} has no reader and asks")
     return answer
+
+
+def decided(decide: Callable[[], Outcome | Ask | Steps]) -> Outcome | Ask:
+    """The answer of a handler; an exception becomes a dead letter."""
+    try:
+        return finished(decide())
+    except Exception as error:
+        return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:500])

@@ -8,38 +8,33 @@ from streams.settings import Settings
 from streams.topology import Handler
 
 _LOOK_SECONDS = 0.25
-"""How often it is looked whether what holds the replay up is over."""
+"""The longest pause before the reason for it is checked again."""
 _BURST_SECONDS = 0.1
-"""What may be made up for where the event loop was late; no more, or a pause would be followed by a rush."""
+"""The most that is caught up after a delay of the event loop; a longer pause must not cause a burst."""
 LATE_SHARE = 0.5
-"""Of the age that a handler's live traffic may have; above it a replay of the handler gives way."""
+"""Share of a handler's ``slo_seconds``. If live records are older, a replay of the handler waits."""
 
 
 class ReplayRate:
-    """When the next record may be started, in one process."""
+    """Says when the next record may be started in this process."""
 
     def __init__(self, rate: float | None, clock: Clock) -> None:
-        """Starts with nothing held.
-
-        Args:
-            rate: Records a second at most, of all processes together; None for as fast as it goes.
-            clock: Monotonic time.
-        """
+        """Starts without partitions; ``rate`` is in records a second of all processes, None is unlimited."""
         self.waiting = False
-        """Whether it gives way to live traffic now."""
+        """Whether the replay waits because live traffic is late."""
         self.shut = False
-        """Whether no record may be started any more."""
+        """Whether no more records may be started."""
         self._rate = rate
         self._clock = clock
         self._share = 0.0
         self._next = clock.monotonic()
 
     def told(self, held: int, of: int) -> None:
-        """This process holds so many of the topic's partitions now."""
+        """Sets this process's share of the rate: its partitions, of all partitions of the topic."""
         self._share = held / of if of > 0 else 0.0
 
     def seconds(self) -> float:
-        """For how long no record may be started; 0 where one may."""
+        """For how long no record may be started; 0 if one may be started now."""
         if self.waiting or self.shut:
             return _LOOK_SECONDS
         if self._rate is None:
@@ -49,23 +44,20 @@ class ReplayRate:
         return min(max(0.0, self._next - self._clock.monotonic()), _LOOK_SECONDS)
 
     def took(self) -> None:
-        """A record was started."""
+        """Counts a started record."""
         if self._rate is not None and self._share:
             earliest = self._clock.monotonic() - _BURST_SECONDS
             self._next = max(self._next, earliest) + 1.0 / (self._rate * self._share)
 
 
 async def is_live_late(settings: Settings, handler: Handler, clock: Clock) -> bool:
-    """Whether live records of a handler wait for longer than half of the age that they may have.
+    """Whether live records of a handler are older than ``LATE_SHARE`` of its service level. Raises KafkaError.
 
-    A group that nobody is in is no reason to wait: a replay would do so for ever.
-
-    Raises:
-        KafkaError: The cluster can't be asked.
+    A group without members does not count: the replay would wait for ever.
     """
     return any(is_late(lag, handler.slo_seconds) for lag in await read_lags(settings.kafka, [handler], clock))
 
 
 def is_late(lag: GroupLag, slo_seconds: float) -> bool:
-    """Whether the records of a group wait for so long that a replay should give way."""
+    """Whether the records of a group are so old that a replay must wait."""
     return lag.members > 0 and not lag.delay_seconds and lag.seconds > LATE_SHARE * slo_seconds

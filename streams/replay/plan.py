@@ -1,4 +1,4 @@
-"""Makes the plan of a replay from an operator's request: handlers in order, what each reads and writes. Pure.
+"""Makes the plan of a replay from an operator's request: handlers in order, their inputs and outputs. Pure.
 
 Results go to topics of the plan unless the request says otherwise. All names of a plan (topics, groups, dead letters,
 the run in the headers) derive from its name.
@@ -17,34 +17,34 @@ from streams.settings import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such
 
 EVERYTHING = ReplaySelection()
-"""A selection that leaves nothing out."""
+"""Selects every record."""
 OFFLINE = "offline"
-"""The judge of a stage that asks no model."""
+"""The judge of a stage whose questions the offline judge answers."""
 
 
 class ReplayError(Exception):
-    """A replay can't be made or go on as it was asked for; the message says what to do."""
+    """A replay can't be made or continued as requested; the message says what to do."""
 
 
 class ReplayTroubleError(ReplayError):
-    """What was asked for is right, and something in the world keeps it from being done."""
+    """The request is valid, but the environment prevents it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """What an operator asks of a replay.
+    """An operator's request.
 
     Attributes:
-        plan: Its name.
+        plan: The name of the plan.
         handlers: Names of handlers.
-        downstream: Also what hangs below them.
+        downstream: Also the handlers that read their results.
         selection: Which records.
         live: Results go to the live topics.
-        readers_dedupe: The operator says that whoever reads the live topics takes a second copy for the same.
-        fetch: It may reach the open web.
-        rate: Records a second at most.
+        readers_dedupe: The operator confirms that readers of the live topics drop duplicate ids.
+        fetch: Handlers may fetch from the web.
+        rate: Records a second at most; None is unlimited.
         max_cost_usd: What models may cost.
-        give_way: It waits while live traffic is late.
+        give_way: The replay waits while live traffic is late.
     """
 
     plan: str
@@ -59,56 +59,51 @@ class ReplayRequest:
     give_way: bool = True
 
 
-def make_plan(wishes: ReplayRequest, settings: Settings, now: datetime) -> ReplayPlan:
-    """The plan, without the offsets of what it reads.
-
-    Args:
-        wishes: What the operator asks for.
-        settings: The configuration that the handlers decide under.
-        now: UTC.
+def make_plan(request: ReplayRequest, settings: Settings, now: datetime) -> ReplayPlan:
+    """The plan, without offsets.
 
     Raises:
-        ReplayError: It needs another option, or can't be.
+        ReplayError: The request needs another option, or is impossible.
     """
-    handlers = _in_order(_named(wishes.handlers), wishes.downstream)
-    _check(handlers, wishes, settings)
+    handlers = _in_order(_named(request.handlers), request.downstream)
+    _check(handlers, request, settings)
     stages: list[ReplayStage] = []
     for handler in handlers:
         earlier = {topic for stage in stages for topic in stage.rewritten}
-        own = not wishes.live and handler.consumes.name in earlier
+        own = not request.live and handler.consumes.name in earlier
         stages.append(
             ReplayStage(
                 handler=handler.name,
-                topic=shadow_topic(handler.consumes.name, wishes.plan) if own else handler.consumes.name,
+                topic=shadow_topic(handler.consumes.name, request.plan) if own else handler.consumes.name,
                 config_version=settings.rules(handler.rules).config_version,
                 judge=judge_of(handler, settings),
                 rewritten=tuple(
                     topic.name
                     for topic in handler.emits
-                    if not (wishes.live and not wishes.fetch and is_withheld(topic))
+                    if not (request.live and not request.fetch and is_withheld(topic))
                 ),
             )
         )
-    if wishes.live and not wishes.readers_dedupe:
+    if request.live and not request.readers_dedupe:
         check_readers([name for stage in stages for name in stage.rewritten])
     return ReplayPlan(
-        plan=wishes.plan,
-        run=f"replay-{wishes.plan}-{derive_id('replay', wishes.plan, now.isoformat())[:8]}",
+        plan=request.plan,
+        run=f"replay-{request.plan}-{derive_id('replay', request.plan, now.isoformat())[:8]}",
         state=ReplayState.PLANNED,
         stages=tuple(stages),
-        selection=wishes.selection,
-        target=ReplayTarget.LIVE if wishes.live else ReplayTarget.SHADOW,
-        rate=wishes.rate,
-        max_cost_usd=wishes.max_cost_usd,
-        give_way=wishes.give_way,
-        fetch=wishes.fetch,
+        selection=request.selection,
+        target=ReplayTarget.LIVE if request.live else ReplayTarget.SHADOW,
+        rate=request.rate,
+        max_cost_usd=request.max_cost_usd,
+        give_way=request.give_way,
+        fetch=request.fetch,
         created_at=now,
         updated_at=now,
     )
 
 
 def shadow_topic(topic: str, plan: str) -> str:
-    """Where a plan's results stand that would go to a topic; both before the prefix.
+    """The plan's topic in place of a live topic; both before the prefix.
 
     >>> shadow_topic("pages.scored.v1", "rescore")
     'pages.scored.v1.replay.rescore'
@@ -117,7 +112,7 @@ def shadow_topic(topic: str, plan: str) -> str:
 
 
 def replay_group(handler: str, plan: str) -> str:
-    """What names a handler's part in plans of a name, before the prefix: its groups and dead letters begin with it.
+    """The beginning of a handler's groups and dead letter topics in plans of that name, before the prefix.
 
     >>> replay_group("score_page", "rescore")
     'assay.score_page.replay.rescore'
@@ -126,22 +121,22 @@ def replay_group(handler: str, plan: str) -> str:
 
 
 def run_group(handler: str, plan: ReplayPlan) -> str:
-    """The consumer group of a handler in a plan, before the prefix; another plan of that name has another one."""
+    """The consumer group of a handler in a plan, before the prefix. A later plan of the same name has another one."""
     return f"{replay_group(handler, plan.plan)}.{plan.run.rpartition('-')[2]}"
 
 
 def promotion_group(handler: str, plan: ReplayPlan, live: str) -> str:
-    """The consumer group that copies what a handler wrote to a live topic, before the prefix."""
+    """The consumer group that copies a handler's results to a live topic, before the prefix."""
     return f"{run_group(handler, plan)}.promote.{live}"
 
 
 def replay_dead_letters(handler: Handler, plan: str) -> str:
-    """Where a plan's dead letters of a handler stand, before the prefix."""
+    """The topic of a plan's dead letters of a handler, before the prefix."""
     return dead_letter_topic(handler.consumes.name, replay_group(handler.name, plan))
 
 
 def is_root(stage: ReplayStage) -> bool:
-    """Whether a stage reads a live topic; the others read what this plan has written."""
+    """Whether a stage reads a live topic; the others read topics of the plan."""
     return stage.topic == handler_of(stage).consumes.name
 
 
@@ -149,7 +144,7 @@ def handler_of(stage: ReplayStage) -> Handler:
     """The handler of a stage.
 
     Raises:
-        ReplayError: This version of Assay has no such handler any more.
+        ReplayError: This version of Assay has no such handler.
     """
     handler = handler_named(stage.handler)
     if handler is None:
@@ -158,19 +153,19 @@ def handler_of(stage: ReplayStage) -> Handler:
 
 
 def is_paid(handler: Handler, settings: Settings) -> bool:
-    """Whether a replay of the handler may cost money: without a model the offline judge answers, for nothing."""
+    """Whether a replay of the handler may cost money. The offline judge is free."""
     return handler.replay == "paid" and not settings.llm.offline
 
 
 def judge_of(handler: Handler, settings: Settings) -> str | None:
-    """Whom a handler asks: the name of a model, or ``offline``; None where it asks nobody that is paid."""
+    """The name of the model that a handler asks, or ``offline``; None if the handler asks no model."""
     if handler.replay != "paid":
         return None
     return OFFLINE if settings.llm.offline else settings.model_of(handler.name) or None
 
 
 def closure(handlers: Sequence[Handler]) -> tuple[Handler, ...]:
-    """Handlers and all that hang below them, each once; where the graph closes into a circle (`fetch_page`) it is cut.
+    """Handlers and all their downstream handlers, each once, without those that are never replayed (`fetch_page`).
 
     >>> from streams.topology import handler_named
     >>> [handler.name for handler in closure([handler_named("score_page")])]
@@ -184,15 +179,15 @@ def closure(handlers: Sequence[Handler]) -> tuple[Handler, ...]:
 
 
 def is_withheld(topic: Topic) -> bool:
-    """Whether a replay's results are kept off a live topic unless it may fetch: somebody would fetch what they name."""
+    """Whether a live topic gets a replay's results only if it may fetch, because its consumer would fetch for them."""
     return any(handler.consumes == topic and handler.replay == "never" for handler in HANDLERS)
 
 
 def check_readers(topics: Sequence[str]) -> None:
-    """Refuses live topics, by name, whose readers may take a second copy of an event for a new one.
+    """Refuses names of live topics whose readers may process a duplicate of an event as a new one.
 
     Raises:
-        ReplayError: There are such.
+        ReplayError: There is such a topic.
     """
     dedupe = {topic.name: topic.readers_dedupe for handler in HANDLERS for topic in handler.emits}
     if twice := [name for name in dict.fromkeys(topics) if not dedupe[name]]:
@@ -212,7 +207,7 @@ def _named(names: Sequence[str]) -> list[Handler]:
 
 
 def _in_order(handlers: Sequence[Handler], downstream: bool) -> list[Handler]:
-    """The handlers, each behind those that write what it reads; the edges into ``replay: never`` are left out."""
+    """The handlers, each after those that write its input. Edges into ``replay: never`` handlers don't count."""
     left = list(closure(handlers) if downstream else handlers)
     order: list[Handler] = []
     while left:
@@ -228,19 +223,19 @@ def _in_order(handlers: Sequence[Handler], downstream: bool) -> list[Handler]:
     return order
 
 
-def _check(handlers: Sequence[Handler], wishes: ReplayRequest, settings: Settings) -> None:
-    if wishes.live and wishes.downstream:
+def _check(handlers: Sequence[Handler], request: ReplayRequest, settings: Settings) -> None:
+    if request.live and request.downstream:
         raise ReplayError(
             "--downstream goes with shadow topics only: what goes to the live topics is read by the live handlers"
         )
-    if wishes.live and (chain := _chained(handlers)) is not None:
+    if request.live and (chain := _chained(handlers)) is not None:
         raise ReplayError(
             f"{chain[1].name} reads what {chain[0].name} writes, so --to-live would do it twice; one of them"
         )
     for handler in handlers:
-        if handler.replay == "never" and not wishes.fetch:
+        if handler.replay == "never" and not request.fetch:
             raise ReplayError(f"{handler.name} reaches the open web, which a replay does only with --fetch")
-        if is_paid(handler, settings) and wishes.max_cost_usd is None:
+        if is_paid(handler, settings) and request.max_cost_usd is None:
             raise ReplayError(
                 f"{handler.name} asks language models: say what it may cost with --max-cost USD; --dry-run estimates it"
             )

@@ -1,13 +1,13 @@
 """Turns the bounds that an operator types (``7d``, ``2026-11-21T08:00``) into offset ranges of every partition.
 
-The ends are taken at the start: records that are written later do not belong to the replay.
+The ranges are fixed when the plan is made: records that are written later do not belong to the replay.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -19,19 +19,19 @@ from streams.replay.plan import ReplayError
 from streams.settings import Settings
 
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
-"""Kafka knows no time before."""
+"""The earliest time of Kafka."""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One end of what is replayed; exactly one of its parts says where.
+    """The start or the end of a replay; exactly one attribute is set.
 
     Attributes:
         edge: ``earliest`` or ``latest``.
-        at: The first record of that instant or later.
-        offset: That offset in every partition.
-        offsets: That offset in each of these partitions.
+        at: The first record at that instant or later.
+        offset: An offset for every partition.
+        offsets: An offset for each of these partitions.
     """
 
     edge: str = ""
@@ -44,7 +44,7 @@ EARLIEST, LATEST = Bound("earliest"), Bound("latest")
 
 
 def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, Bound]:
-    """From and to, as they were typed; everything there is by default.
+    """The bounds that the options name; by default the whole topic.
 
     Args:
         start: ``--from``: ``earliest``, ``latest``, an instant, an offset, or ``PARTITION:OFFSET,…``.
@@ -53,8 +53,8 @@ def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, B
         now: UTC.
 
     Raises:
-        ReplayError: One of them is none of that, both ``--from`` and ``--since`` say where to start, or that is in the
-            future, or behind the end.
+        ReplayError: An option is invalid, ``--from`` and ``--since`` are both given, or the start is in the future or
+            after the end.
     """
     if start and since:
         raise ReplayError("--from and --since both say where to start; give one of them")
@@ -62,7 +62,7 @@ def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, B
     first = _bound(option, given, now) if given else EARLIEST
     last = _bound("--to", end, now) if end else LATEST
     if first.at is not None and first.at > now:
-        raise ReplayError(f"{option} {given} is in the future, and a replay reads what stands on a topic by now")
+        raise ReplayError(f"{option} {given} is in the future, and a replay reads the records that a topic has now")
     if _is_before(last, first):
         raise ReplayError(f"--to {end} is before {option} {given}: there is nothing between them")
     return first, last
@@ -71,18 +71,18 @@ def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, B
 async def resolve_ranges(
     settings: Settings, topic: str, start: Bound = EARLIEST, end: Bound = LATEST, *, whole: bool = False
 ) -> tuple[OffsetRange, ...]:
-    """The offsets between two bounds, one range for each partition of a topic, as they are now.
+    """The present offsets between two bounds, one range for each partition of a topic.
 
     Args:
         settings: Where Kafka is.
         topic: Before the prefix.
-        start: The first record. Where it names partitions, the others have empty ranges.
-        end: The first record that is not meant any more.
-        whole: From offset 0 to behind all that stands there, also what is not committed yet; whoever reads to there
-            waits until it is. Else the first and last that can be read now bound it.
+        start: The first record. If it names partitions, the others have empty ranges.
+        end: The first record after the ranges.
+        whole: From offset 0 to the end, records of open transactions included; a reader waits for their commit.
+            Otherwise the ranges contain only offsets that can be read now.
 
     Raises:
-        ReplayError: There is no such topic.
+        ReplayError: There is no such topic or partition.
         KafkaError: The cluster can't be reached.
     """
     name = settings.kafka.topic_prefix + topic
@@ -120,13 +120,8 @@ def range_between(
 ) -> OffsetRange:
     """The part of a partition between two bounds.
 
-    Args:
-        log: What the partition contains.
-        start: The bound of the first record, and the offset of the first record at or after the bound's instant. The
-            offset is None if the bound has no instant, or if the partition has no such record.
-        end: The same for the first record that does not belong to the range.
-        whole: From offset 0, whatever ``start`` is. A plan's own topic begins at 0: a reader of the range reports what
-            was deleted from it.
+    Each bound comes with the offset of the first record at or after its instant; None if there is no such record or no
+    instant. With ``whole`` the range begins at offset 0, so a reader reports what was deleted from a plan's own topic.
     """
     first = 0 if whole else min(max(_offset(log, *start), log.begin), log.end)
     return OffsetRange(partition=log.partition, start=first, end=max(first, min(_offset(log, *end), log.end)))
@@ -154,11 +149,7 @@ async def _found(
 
 
 async def has_topic(settings: Settings, name: str) -> bool:
-    """Whether there is a topic, which bears the prefix; a reader of one that is not there would wait for it.
-
-    Raises:
-        KafkaError: The cluster can't be reached.
-    """
+    """Whether a topic exists; ``name`` has the prefix. A reader of a missing topic waits for it. Raises KafkaError."""
     async with opened(make_admin(settings.kafka)) as admin:
         return name in await admin.list_topics()
 
@@ -168,12 +159,12 @@ def _no_topic(name: str) -> ReplayError:
 
 
 def count(ranges: tuple[OffsetRange, ...]) -> int:
-    """Offsets in the ranges; markers of transactions stand among them, so there are a little fewer records."""
+    """Offsets in the ranges. Transaction markers have offsets, so there are a little fewer records."""
     return sum(its.end - its.start for its in ranges)
 
 
 def _is_before(one: Bound, other: Bound) -> bool:
-    """Whether a bound is known to be before another, whatever stands on the topic."""
+    """Whether a bound is before another one on any topic."""
     if one.at is not None and other.at is not None:
         return one.at < other.at
     if one.offset is not None and other.offset is not None:
@@ -206,15 +197,3 @@ def _bound(option: str, text: str, now: datetime) -> Bound:
             f"offset, or PARTITION:OFFSET,…; not {text!r}"
         ) from None
     return Bound(at=max(_FIRST, instant if instant.tzinfo else instant.replace(tzinfo=UTC)))
-
-
-def merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
-    """The same offsets in ranges that don't overlap, in their order."""
-    found: list[OffsetRange] = []
-    for its in sorted(ranges, key=lambda its: (its.partition, its.start)):
-        last = found[-1] if found else None
-        if last is not None and last.partition == its.partition and its.start <= last.end:
-            found[-1] = last.model_copy(update={"end": max(last.end, its.end)})
-        else:
-            found.append(its)
-    return found

@@ -1,6 +1,6 @@
 """Selects records of a topic for a replay: by key, domain, tier, and earlier decision.
 
-A record is parsed only if the selection needs its contents.
+A record is decoded only if the selection needs its contents.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from schemas.event import Event
 from schemas.outcome import Dead
 from schemas.replays import ReplaySelection, TopicRanges
 from streams.codec import decode, timestamp
-from streams.replay.decisions import check_values, identity_of, read_earlier, wanted_of
+from streams.replay.decisions import check_values, decision_filter, identity_of, read_decisions
 from streams.replay.plan import ReplayError
 from streams.settings import Settings
 from streams.topology import Handler
@@ -25,7 +25,7 @@ Selector = Callable[[ConsumerRecord], bool]
 _ADDRESSES = ("url", "final_url", "target_url")
 _DOMAIN = re.compile(r"[^\s/:*?#@]+")
 _LISTS = ("results", "retrieved_content", "sources", "fetched", "skipped", "source_details")
-"""Fields whose items have addresses of their own."""
+"""Fields whose items have addresses."""
 
 
 async def make_selector(
@@ -33,38 +33,30 @@ async def make_selector(
     handler: Handler,
     selection: ReplaySelection,
     until: Sequence[TopicRanges],
-    tell: Callable[[], None] = lambda: None,
+    advance: Callable[[], None] = lambda: None,
 ) -> Selector:
-    """Whether a record is meant.
+    """A predicate that selects records and never raises. A record that can't be decoded has no domain and no tier.
 
-    Args:
-        settings: Where Kafka is.
-        handler: Whose input the records are, and whose earlier decisions count.
-        selection: What is meant; all of its parts must hold.
-        until: How far earlier decisions are looked at: ``decision_ranges`` of when the replay began.
-        tell: Told of each earlier decision that is read.
-
-    Returns:
-        A predicate that never raises. A record that can't be decoded has no domain and no tier.
+    ``until`` has the ``decision_ranges`` of the start of the replay. ``advance`` is called for each earlier decision.
 
     Raises:
-        ReplayError: The selection asks for what the handler does not have.
+        ReplayError: The handler has nothing that the selection asks for.
         KafkaError: Earlier decisions can't be read.
     """
     tests: list[Selector] = []
     if selection.keys:
         keys = frozenset(key.encode() for key in selection.keys)
         tests.append(lambda record: record.key in keys)
-    if (wanted := wanted_of(handler, selection)) is not None:
-        earlier = await read_earlier(settings, handler, wanted, until, tell)
-        tests.append(lambda record: earlier.means(identity_of(record)))
+    if (wanted := decision_filter(handler, selection)) is not None:
+        previous = await read_decisions(settings, handler, wanted, until, advance)
+        tests.append(lambda record: previous.selects(identity_of(record)))
     if (by_contents := _by_contents(handler, selection)) is not None:
         tests.append(by_contents)
     return lambda record: all(test(record) for test in tests)
 
 
 def addresses(event: Event) -> Iterator[str]:
-    """Every address that an event is about: of its page, of its target, of each of its results or sources."""
+    """The addresses of an event: of its page, its target, and each of its results or sources."""
     for name in _ADDRESSES:
         if (address := getattr(event, name, None)) is not None:
             yield str(address)
@@ -75,7 +67,7 @@ def addresses(event: Event) -> Iterator[str]:
 
 
 def in_domain(address: str, domains: frozenset[str]) -> bool:
-    """Whether an address is in one of the domains, or below one.
+    """Whether the host of an address is one of the domains or a subdomain.
 
     >>> in_domain("https://shop.example.co.uk/a", frozenset({"example.co.uk"}))
     True
@@ -87,7 +79,7 @@ def in_domain(address: str, domains: frozenset[str]) -> bool:
 
 
 def _by_contents(handler: Handler, selection: ReplaySelection) -> Selector | None:
-    """The part of a selection that a record's own contents decide; None where there is none."""
+    """The conditions on the contents of a record; None if the selection has no such condition."""
     domains = frozenset(_domain(domain) for domain in selection.domains)
     tiers = frozenset(selection.tiers) if "tier" in handler.consumes.event.model_fields else frozenset()
     if tiers:
@@ -105,14 +97,10 @@ def _by_contents(handler: Handler, selection: ReplaySelection) -> Selector | Non
 
 
 def _domain(given: str) -> str:
-    """A domain as hosts are written.
-
-    Raises:
-        ReplayError: It is an address or a pattern, which would mean nothing.
-    """
+    """A domain in the spelling of hosts. An address or a pattern is refused: it would select nothing."""
     domain = given.strip().strip(".").lower()
     if not domain or not _DOMAIN.fullmatch(domain):
         raise ReplayError(
-            f"--domain {given!r} is no domain; write it alone, such as example.com, which means those below it too"
+            f"--domain {given!r} is no domain; write it alone, such as example.com, which includes its subdomains"
         )
     return domain

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,9 +26,9 @@ _PAUSE_SECONDS = 0.1
 
 
 def routes(plan: ReplayPlan, handler: Handler, rewritten: tuple[str, ...]) -> dict[str, str]:
-    """For each topic that a handler writes the one that its results go to; both before the prefix.
+    """The topic of a handler's results, for each topic that it writes; both before the prefix.
 
-    Dead letters always go to a topic of the plan: nobody should be woken by those of a backfill.
+    Dead letters always go to a topic of the plan, so a backfill raises no alert.
     """
     live = plan.target is ReplayTarget.LIVE
     places = {topic: topic if live else shadow_topic(topic, plan.plan) for topic in rewritten}
@@ -35,7 +36,7 @@ def routes(plan: ReplayPlan, handler: Handler, rewritten: tuple[str, ...]) -> di
 
 
 async def make_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
-    """Makes the topics that a plan writes and that are missing. Returns their names.
+    """Creates the missing topics of a plan. Returns their names.
 
     Raises:
         TopicsError: The cluster refused one.
@@ -54,11 +55,7 @@ async def make_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
 
 
 async def drop_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
-    """Deletes a plan's topics and collections. Returns the names of those that were there.
-
-    Raises:
-        KafkaError: The cluster can't be reached, or refuses.
-    """
+    """Deletes a plan's topics and collections. Returns the names of those that existed. Raises KafkaError."""
     names = {settings.kafka.topic_prefix + own for _, own in _places(plan)}
     async with opened(make_admin(settings.kafka)) as admin:
         there = sorted(names & set(await admin.list_topics()))
@@ -72,9 +69,9 @@ async def drop_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
 
 
 def with_own_index(settings: Settings, plan: ReplayPlan) -> Settings:
-    """The settings with collections of the plan, and, embedded, a folder of its own: one process owns a folder.
+    """The settings with collections of the plan; an embedded index gets its own folder, which one process owns.
 
-    A plan that ranks and indexes nothing searches what is there: in collections of its own it would find nothing.
+    A plan that ranks and does not index searches the live collections: its own would be empty.
     """
     if plan.target is ReplayTarget.LIVE or only_searches(handler_of(stage) for stage in plan.stages):
         return settings
@@ -93,7 +90,7 @@ def _own_index(index: IndexSettings, plan: str) -> IndexSettings:
 
 
 def _places(plan: ReplayPlan) -> Iterator[tuple[str, str]]:
-    """For each topic of a plan's own the live one that it stands beside; the dead letters' are among them."""
+    """Each live topic with the plan's topic in its place, dead letter topics included."""
     for stage in plan.stages:
         handler = handler_of(stage)
         for live, own in routes(plan, handler, stage.rewritten).items():
@@ -107,20 +104,12 @@ def _drop_collections(settings: Settings, plan: ReplayPlan) -> list[str]:
     own = with_own_index(settings, plan).index
     if not own.url:
         return _drop_folder(own.path)
-    from qdrant_client import QdrantClient
+    from streams.index.qdrant import server_client
 
-    client = QdrantClient(
-        url=own.url,
-        api_key=own.api_key.get_secret_value() or None,
-        timeout=max(1, round(own.timeout_seconds)),
-        check_compatibility=False,
-    )
-    try:
+    with closing(server_client(own)) as client:
         there = [name for name in (own.collection, own.utterances) if client.collection_exists(name)]
         for name in there:
             client.delete_collection(name)
-    finally:
-        client.close()
     return there
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
-from handlers.relevance.sections import MOST_CARRIED_CHARACTERS
+from handlers.relevance.progress import MOST_CARRIED_CHARACTERS
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionStatus, ExtractionTrigger
 from schemas.needs import Ask, FetchPages
 from schemas.outcome import Emit

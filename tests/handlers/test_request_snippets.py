@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from handlers.relevance.sections import ApprovedDomain, RelevanceGateSection
+from handlers.relevance.progress import ApprovedDomain, RelevanceGateSection
 from handlers.request_snippets import RequestSnippetsRules, request_snippets
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.relevance import SnippetsCompleted, SnippetsRequested

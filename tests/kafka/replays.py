@@ -2,6 +2,7 @@
 
 import asyncio
 from asyncio.subprocess import Process
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,11 +11,11 @@ from prometheus_client import CollectorRegistry
 from schemas.replays import ReplayPlan
 from streams.clock import SystemClock
 from streams.replay.admission import begin
-from streams.replay.ledger import Ledger
 from streams.replay.plan import ReplayRequest
-from streams.replay.processor import ReplayProgress
+from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import bounds_of
 from streams.replay.run import ReplayRun
+from streams.replay.session import PlanSession, ReplayProgress
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import process
@@ -29,22 +30,27 @@ async def planned(
     since: str = "",
     **wishes: Any,
 ) -> ReplayPlan:
-    """A plan in the ledger."""
+    """A plan in the store."""
     now = datetime.now(UTC)
-    async with Ledger(settings, SystemClock()) as ledger:
+    async with PlanStore(settings, SystemClock()) as store:
         wanted = ReplayRequest(plan=plan, handlers=handlers, **wishes)
-        return await begin(settings, ledger, wanted, bounds_of(start, end, since, now), now)
+        return await begin(settings, store, wanted, bounds_of(start, end, since, now), now)
 
 
 async def carried_out(
-    settings: Settings, plan: str = "again", stop: asyncio.Event | None = None, **more: Any
+    settings: Settings,
+    plan: str = "again",
+    stop: asyncio.Event | None = None,
+    *,
+    report: Callable[[ReplayProgress], None] = lambda _: None,
+    terms: Mapping[str, float] | None = None,
 ) -> ReplayPlan:
     """A plan after this process has done what there was to do."""
-    async with Ledger(settings, SystemClock()) as ledger:
-        run = ReplayRun(
-            settings, ledger, plan, SystemClock(), Metrics(CollectorRegistry()), stop or asyncio.Event(), **more
+    async with PlanStore(settings, SystemClock()) as store:
+        session = PlanSession(
+            settings, store, plan, SystemClock(), Metrics(CollectorRegistry()), stop or asyncio.Event(), report
         )
-        return await run.run()
+        return await ReplayRun(session, terms).run()
 
 
 async def replayed(settings: Settings, *handlers: str, plan: str = "again", **wishes: Any) -> ReplayPlan:
@@ -59,7 +65,7 @@ async def assay_replay(settings: Settings, *arguments: str, stderr: int = asynci
 
 
 class Watched:
-    """Keeps what a run tells of its progress."""
+    """Keeps the reports of a run."""
 
     def __init__(self) -> None:
         self.notes: set[str] = set()

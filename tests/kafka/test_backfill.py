@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from streams.cli.publish import run_publish
+from streams.cli.publish_input import Publication
 from streams.codec import OutputRecord
 from streams.local_kafka.broker import LocalKafka
 from streams.publish.run_log import RunLog, RunTakenError
@@ -45,7 +46,7 @@ def write_pages(path: Path, count: int, first: int = 0) -> None:
 
 
 async def numbers(installation: Installation) -> dict[bytes, list[int]]:
-    """The numbers of the pages that stand in the topic, by key, in their order."""
+    """The numbers of the pages in the topic, by key, in their order."""
     found = defaultdict(list)
     for record in await installation.read(PAGES):
         found[record.key].append(int(json.loads(record.value)["html"].split()[0][3:]))
@@ -105,7 +106,7 @@ async def test_killed_five_times_it_publishes_everything_once_and_in_order(
     assert seen[-1] < count, "it was faster than its killer"
     status, told, err = await publish(settings, *words[2:])
     assert (status, told["run_published"], told["run_refused"]) == (0, count, 0)
-    assert f"run five goes on: {seen[-1]} published, 0 refused before" in err
+    assert f"resuming run five: {seen[-1]} published, 0 refused before" in err
     assert await numbers(installation) == everything(count)
     assert {dict(record.headers)["assay_run"] for record in await installation.read(PAGES)} == {b"five"}
 
@@ -174,7 +175,7 @@ async def test_ctrl_c_says_how_to_go_on_and_a_finished_run_has_nothing_left(
         out, err = await process.communicate()
         assert process.returncode == 130
     first = json.loads(out)
-    assert err.decode() == f"assay publish: stopped; to go on: assay publish {PAGES} '{path}' --resume c --rate 50\n"
+    assert err.decode() == f"assay publish: stopped; to resume: assay publish {PAGES} '{path}' --resume c --rate 50\n"
     status, told, _ = await publish(settings, path, "--resume", "c")
     assert (status, told["published"] + first["published"], told["run_published"]) == (0, 500, 500)
     write_pages(tmp_path / "my pages.jsonl", 20, first=500)
@@ -329,7 +330,7 @@ def test_a_terminal_sees_a_bar_and_the_run_in_all(
     settings = asyncio.run(installing()).settings
     write_pages(tmp_path / "a.jsonl", 50)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert run_publish(PAGES, [tmp_path / "a.jsonl"], settings, as_json=False, run_id="bar") == 0
+    assert run_publish(settings, Publication(topic=PAGES_CRAWLED, paths=[tmp_path / "a.jsonl"], run="bar")) == 0
     out, _ = capsys.readouterr()
     assert out.startswith(f"published 50 to {PAGES}, refused 0, in ")
     assert out.endswith("; run bar in all: 50 published, 0 refused\n")

@@ -158,7 +158,7 @@ def test_no_broker_outlives_a_parent_that_was_killed() -> None:
         time.sleep(0.05)
 
 
-COMMAND = "import sys; from streams.cli.broker import run_broker; sys.exit(run_broker(None, None, {as_json}))"
+COMMAND = "import sys; from streams.cli.broker import run_broker; sys.exit(run_broker(None, None, as_json={as_json}))"
 
 
 @pytest.mark.slow

@@ -10,12 +10,13 @@ import pytest
 
 from streams.cli.doctor import run_doctor
 from streams.cli.publish import run_publish
+from streams.cli.publish_input import Publication
 from streams.cli.run import run_handlers
 from streams.cli.tail import run_tail
 from streams.cli.topics import run_topics
 from streams.kafka.topics import create_topics
 from streams.settings import Settings
-from streams.topology import RETRIEVAL_BATCHES
+from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES
 from tests.kafka.installation import install
 
 
@@ -46,14 +47,14 @@ def test_pages_go_from_a_folder_through_the_handler_to_the_reader(
     cases[0]["url"] = "https://site.example/zero"
     cases += [{"id": "out", "file": "../secret.html"}, {"id": "none", "file": "pages/none.html.gz"}, {"id": "x"}]
     (tmp_path / "cases.jsonl").write_text("\n".join(json.dumps(case) for case in cases))
-    assert run_publish("pages.crawled.v1", [tmp_path], settings, True, None, None) == 1
+    assert run_publish(settings, Publication(topic=PAGES_CRAWLED, paths=[tmp_path], as_json=True)) == 1
     out, err = capfd.readouterr()
     assert json.loads(out.splitlines()[-1])["published"] == 4
     assert json.loads(out.splitlines()[-1])["refused"] == 3
     assert "outside of the folder" in err
     assert run_handlers(["score_page"], settings, drain=True, as_json=True) == 0
     assert last_line(capfd)["caught_up"] is True
-    assert run_tail("pages.scored.v1", settings, "earliest", None, True, follow=False) == 0
+    assert run_tail("pages.scored.v1", settings, "earliest", as_json=True, follow=False) == 0
     scored = {record["key"]: record["value"]["title"] for record in lines(capfd)}
     assert scored == {
         "https://site.example/zero": "Page 0",
@@ -67,12 +68,15 @@ def test_json_lines_are_checked_before_they_are_sent(
     asyncio.run(create_topics(settings.kafka, [RETRIEVAL_BATCHES], []))
     good = json.dumps({"batchId": "b1", "query": "q", "retrievedContent": []})
     (tmp_path / "batches.jsonl").write_text(f"{good}\nnot json\n{{}}\n\n{good}\n")
-    assert run_publish("retrieval.batches.v1", [tmp_path / "batches.jsonl"], settings, True, None, "backfill-1") == 1
+    path = tmp_path / "batches.jsonl"
+    assert (
+        run_publish(settings, Publication(topic=RETRIEVAL_BATCHES, paths=[path], run="backfill-1", as_json=True)) == 1
+    )
     out, err = capfd.readouterr()
     assert json.loads(out.splitlines()[-1])["published"] == 2
     assert "batches.jsonl:2: undecodable" in err
     assert "batches.jsonl:3: invalid" in err
-    assert run_tail("retrieval.batches.v1", settings, "earliest", 2, True) == 0
+    assert run_tail("retrieval.batches.v1", settings, "earliest", max_records=2, as_json=True) == 0
     records = lines(capfd)
     assert {record["headers"]["assay_run"] for record in records} == {"backfill-1"}
     assert len({record["headers"]["ce_id"] for record in records}) == 1

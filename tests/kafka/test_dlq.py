@@ -19,7 +19,7 @@ from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
 from streams.cli.dlq import run_list, run_purge, run_redrive, run_show
 from streams.dlq.dead_letters import DeadLetterReader, Selection, selection_of
-from streams.dlq.redrive import purge, redrive
+from streams.dlq.redrive import RedriveOptions, purge, redrive
 from streams.kafka.clients import make_producer, opened
 from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, install, page, scored, scorer
 
@@ -52,8 +52,7 @@ async def command(capfd: pytest.CaptureFixture[str], run: Any, *values: Any, **n
 
 
 async def again(assay: Installation, capfd: pytest.CaptureFixture[str], selection: Selection, **named: Any) -> Any:
-    options = {"run_id": "mend", "dry_run": False, "again": False, "limit": None, "rate": None, "as_json": True} | named
-    return await command(capfd, run_redrive, assay.settings, selection, **options)
+    return await command(capfd, run_redrive, assay.settings, selection, RedriveOptions("mend", **named), as_json=True)
 
 
 def bugs_only() -> Selection:
@@ -67,17 +66,17 @@ def marked(records: list[ConsumerRecord]) -> list[ConsumerRecord]:
 async def test_letters_are_counted_by_handler_and_reason(
     with_letters: Installation, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    told = await command(capfd, run_list, with_letters.settings, ALL, False, False, True)
+    told = await command(capfd, run_list, with_letters.settings, ALL, as_json=True)
     assert told["waiting"] == 30
     assert [(row["handler"], row["reason"], row["waiting"], row["redriven"]) for row in told["letters"]] == [
         ("score_page", "handler_bug", 20, 0),
         ("score_page", "unreadable_page", 10, 0),
     ]
     assert all(row["oldest"] <= row["newest"] and row["bytes"] > 0 for row in told["letters"])
-    one = await command(capfd, run_list, with_letters.settings, bugs_only(), False, False, True)
+    one = await command(capfd, run_list, with_letters.settings, bugs_only(), as_json=True)
     assert one["waiting"] == 20
     later = selection_of([], [], None, None, "", "1h", datetime.now(UTC))
-    assert (await command(capfd, run_list, with_letters.settings, later, False, False, True))["waiting"] == 0
+    assert (await command(capfd, run_list, with_letters.settings, later, as_json=True))["waiting"] == 0
 
 
 async def test_where_nothing_has_run_yet_no_letters_wait(
@@ -85,8 +84,8 @@ async def test_where_nothing_has_run_yet_no_letters_wait(
 ) -> None:
     """Not even the topics are there."""
     settings = Installation(install(kafka, topic_prefix)).settings
-    assert (await command(capfd, run_list, settings, ALL, False, False, True))["letters"] == []
-    assert await asyncio.to_thread(run_show, settings, "score_page/0/0", None, True) == 1
+    assert (await command(capfd, run_list, settings, ALL, as_json=True))["letters"] == []
+    assert await asyncio.to_thread(run_show, settings, "score_page/0/0", as_json=True) == 1
 
 
 async def test_a_mended_handler_gets_its_records_again_under_the_ids_they_would_have_had(
@@ -108,7 +107,7 @@ async def test_a_mended_handler_gets_its_records_again_under_the_ids_they_would_
         if headers.get("assay_run") == b"mend":
             assert headers["ce_causationid"] == letters[record.key]["x-root-id"]
     assert len(await with_letters.read(DEAD)) == 30 + 20, "letters stay, a marker for each that was sent again"
-    told = await command(capfd, run_list, with_letters.settings, ALL, False, True, True)
+    told = await command(capfd, run_list, with_letters.settings, ALL, everything=True, as_json=True)
     assert {(row["reason"], row["waiting"], row["redriven"]) for row in told["letters"]} == {
         ("handler_bug", 0, 20),
         ("unreadable_page", 10, 0),
@@ -149,13 +148,13 @@ async def test_original_bytes_and_headers_come_back(assay: Installation, capfd: 
     await assay.drain(scorer())
     letters = {letter.key: letter for letter in await assay.read(DEAD)}
     name = f"score_page/{letters[b'k' + bytes([7])].partition}/{letters[b'k' + bytes([7])].offset}"
-    assert await asyncio.to_thread(run_show, assay.settings, name, None, False) == 0
+    assert await asyncio.to_thread(run_show, assay.settings, name) == 0
     assert "\x1b" not in (shown := capfd.readouterr().out)
     assert "undecodable" in shown
-    await asyncio.to_thread(run_show, assay.settings, name, "-", False)
+    await asyncio.to_thread(run_show, assay.settings, name, value_to="-")
     assert capfd.readouterr().out == "{\x1b[2J"
-    assert await asyncio.to_thread(run_show, assay.settings, "score_page/0/99999", None, False) == 1
-    assert await asyncio.to_thread(run_show, assay.settings, "nobody/0/1", None, False) == 2
+    assert await asyncio.to_thread(run_show, assay.settings, "score_page/0/99999") == 1
+    assert await asyncio.to_thread(run_show, assay.settings, "unknown/0/1") == 2
     assert (await again(assay, capfd, ALL))["redriven"] == 2
     revived = {record.key: record for record in (await assay.read(CRAWLED)) if dict(record.headers).get("assay_run")}
     assert revived[b"tomb"].value is None
@@ -171,10 +170,10 @@ async def test_original_bytes_and_headers_come_back(assay: Installation, capfd: 
 
 async def test_two_at_a_time_send_nothing_twice(with_letters: Installation) -> None:
     runs = await asyncio.gather(
-        *(redrive(with_letters.settings, ALL, f"run-{n}") for n in range(2)), return_exceptions=True
+        *(redrive(with_letters.settings, ALL, RedriveOptions(f"run-{n}")) for n in range(2)), return_exceptions=True
     )
     if any(isinstance(run, BaseException) for run in runs):
-        await redrive(with_letters.settings, ALL, "run-3")
+        await redrive(with_letters.settings, ALL, RedriveOptions("run-3"))
     sent = Counter(r.key for r in await with_letters.read(CRAWLED) if dict(r.headers).get("assay_run"))
     assert len(sent) == 30
     assert set(sent.values()) == {1}
@@ -195,8 +194,8 @@ async def test_markers_behind_somebody_elses_open_transaction_count(
     try:
         with monkeypatch.context() as patch:
             patch.setattr(DeadLetterReader, "settle", settle_and_write_something_else)
-            assert (await redrive(with_letters.settings, PAGES, "first")).sent == 30
-        second = asyncio.ensure_future(redrive(with_letters.settings, PAGES, "second"))
+            assert (await redrive(with_letters.settings, PAGES, RedriveOptions("first"))).sent == 30
+        second = asyncio.ensure_future(redrive(with_letters.settings, PAGES, RedriveOptions("second")))
         await asyncio.wait([second], timeout=1)
         assert not second.done()
     finally:
@@ -207,12 +206,13 @@ async def test_markers_behind_somebody_elses_open_transaction_count(
 
 _REDRIVE = """
 import asyncio, sys
-from streams.dlq.redrive import redrive
+from streams.dlq.redrive import RedriveOptions, redrive
 from streams.dlq.dead_letters import Selection
 from tests.kafka.installation import install
 settings = install(sys.argv[1], sys.argv[2])
 print("started", flush=True)
-asyncio.run(redrive(settings, Selection(), sys.argv[3], rate=300, advance=lambda n: print(n, flush=True)))
+options = RedriveOptions(sys.argv[3], rate=300)
+asyncio.run(redrive(settings, Selection(), options, lambda n: print(n, flush=True)))
 """
 
 
@@ -232,7 +232,7 @@ async def test_a_redrive_that_is_killed_is_resumed(assay: Installation) -> None:
         assert said[-1].strip().isdigit()
 
     await asyncio.to_thread(kill_in_the_middle)
-    done = await redrive(assay.settings, ALL, "second")
+    done = await redrive(assay.settings, ALL, RedriveOptions("second"))
     sent = Counter(r.key for r in await assay.read(CRAWLED) if dict(r.headers).get("assay_run"))
     assert 0 < done.sent < 1500
     assert len(sent) == 1500
@@ -248,9 +248,9 @@ async def test_purging_deletes_from_the_oldest_on_and_says_what_stays(
     assert len(await with_letters.read(DEAD)) == 50
     done = await purge(with_letters.settings, ALL, only_redriven=True, dry_run=False)
     assert done == would
-    told = await command(capfd, run_list, with_letters.settings, ALL, False, True, True)
+    told = await command(capfd, run_list, with_letters.settings, ALL, everything=True, as_json=True)
     assert sum(row["redriven"] for row in told["letters"]) == would.held_back
     assert told["waiting"] == 10
-    rest = await command(capfd, run_purge, with_letters.settings, ALL, False, False, True)
+    rest = await command(capfd, run_purge, with_letters.settings, ALL, as_json=True)
     assert (rest["deleted"], rest["not_sent_again"]) == (10 + would.held_back, 10)
-    assert (await command(capfd, run_list, with_letters.settings, ALL, False, True, True))["letters"] == []
+    assert (await command(capfd, run_list, with_letters.settings, ALL, everything=True, as_json=True))["letters"] == []

@@ -32,7 +32,7 @@ async def test_the_command_tells_people_and_programs_the_same(
     told = json.loads(capfd.readouterr().out)
     assert {one["handler"] for one in told["groups"]} == {"score_page", "index_page"}
     assert told["groups"][0]["records"] == 12
-    assert told["exceeded"] == ["score_page: 12 records wait on pages.crawled.v1, 5 may"]
+    assert told["exceeded"] == ["score_page: 12 records wait on pages.crawled.v1, limit 5"]
     await assay.drain(scorer())
     assert await lag(assay, "score_page", max_records=0, max_seconds=0) == 0
 

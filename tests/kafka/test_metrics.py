@@ -25,8 +25,9 @@ from streams.clock import SystemClock
 from streams.demo.run import Demo, run
 from streams.http import HttpServer
 from streams.kafka.clients import make_producer, opened
-from streams.replay.ledger import Ledger
+from streams.replay.plan_store import PlanStore
 from streams.replay.run import ReplayRun
+from streams.replay.session import PlanSession
 from streams.settings import HttpSettings, load_settings
 from streams.telemetry.labels import TASKS
 from streams.telemetry.metrics import METRICS, Metrics
@@ -252,8 +253,9 @@ async def test_a_replay_shows_its_progress_in_a_lane_of_its_own_and_its_plan_in_
     await planned(place.settings, "score_page", plan=name, downstream=True)
     registry = CollectorRegistry()
     clock = SystemClock()
-    async with Ledger(place.settings, clock) as ledger:
-        await ReplayRun(place.settings, ledger, name, clock, Metrics(registry), asyncio.Event()).run()
+    async with PlanStore(place.settings, clock) as store:
+        session = PlanSession(place.settings, store, name, clock, Metrics(registry), asyncio.Event())
+        await ReplayRun(session).run()
     families = list(text_string_to_metric_families(generate_latest(registry).decode()))
     assert not strays(families, dict.fromkeys(TASKS, ""))
     samples = [sample for family in families for sample in family.samples if not sample.name.endswith("_created")]

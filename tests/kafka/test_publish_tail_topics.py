@@ -12,6 +12,7 @@ import pytest
 from aiokafka.admin import NewPartitions
 
 from streams.cli.publish import run_publish
+from streams.cli.publish_input import Publication
 from streams.cli.tail import run_tail
 from streams.cli.topics import run_topics
 from streams.kafka.clients import make_admin, make_producer, opened
@@ -97,7 +98,7 @@ def tailed(ran: Ran, ready: Settings) -> Callable[..., list[Any]]:
     """The values that ``assay tail`` shows."""
 
     def tail(start: str, most: int | None = None, topic: str = PAGES) -> list[Any]:
-        done = ran(run_tail, topic, ready, start, most, as_json=True, follow=most is not None)
+        done = ran(run_tail, topic, ready, start, max_records=most, as_json=True, follow=most is not None)
         assert done.status == 0
         return [json.loads(line)["value"] for line in done.out.splitlines()]
 
@@ -119,8 +120,8 @@ def test_a_topic_is_known_by_both_its_names_and_dead_letters_are_topics_too(
 
 def test_a_topic_that_is_not_there_yet_is_told_from_one_that_is_none(ran: Ran, kafka: str, topic_prefix: str) -> None:
     settings = install(kafka, topic_prefix)
-    for topic, said in ((PAGES, "`assay topics create` makes it"), ("nope.v1", "`assay topics list`")):
-        done = ran(run_tail, topic, settings, "earliest", None, as_json=True)
+    for topic, said in ((PAGES, "`assay topics create` creates it"), ("nope.v1", "`assay topics list`")):
+        done = ran(run_tail, topic, settings, "earliest", as_json=True)
         assert (done.status, said in done.err) == (2, True)
     assert ran(run_topics, "list", settings, as_json=True).document["topics"] == []
 
@@ -131,7 +132,9 @@ def test_large_pages_arrive_at_a_rate(
     body = os.urandom(4 * 1024 * 1024)
     for number in range(3):
         (tmp_path / f"{number}.html").write_bytes(b"<p>" + body + bytes([number]))
-    answer = ran(run_publish, PAGES, [tmp_path], ready, as_json=True, rate=20.0).document
+    answer = ran(
+        run_publish, ready, Publication(topic=PAGES_CRAWLED, paths=[tmp_path], as_json=True, rate=20.0)
+    ).document
     assert (answer["published"], answer["refused"]) == (3, 0)
     assert {value["bytes"] for value in tailed("earliest", 3)} == {len(body) + 4}
 
@@ -139,7 +142,11 @@ def test_large_pages_arrive_at_a_rate(
 def test_a_path_that_turns_out_unreadable_is_status_2_and_told(ran: Ran, ready: Settings, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "pages.jsonl").write_bytes(page(1))
-    done = ran(run_publish, PAGES, [tmp_path / "pages.jsonl", tmp_path / "empty"], ready, as_json=True)
+    done = ran(
+        run_publish,
+        ready,
+        Publication(topic=PAGES_CRAWLED, paths=[tmp_path / "pages.jsonl", tmp_path / "empty"], as_json=True),
+    )
     assert (done.status, done.document["published"], "no .html files" in done.err) == (2, 1, True)
 
 
@@ -184,6 +191,6 @@ def test_topics_are_listed_created_and_compared_for_people(
     monkeypatch.setenv("COLUMNS", "120")
     assert "\x1b[" in topics("list").out
     monkeypatch.setenv("NO_COLOR", "1")
-    without = ran(run_tail, PAGES, settings, "earliest", None, as_json=False, follow=False).out + topics("list").out
+    without = ran(run_tail, PAGES, settings, "earliest", follow=False).out + topics("list").out
     assert name in without
     assert "\x1b[3" not in without

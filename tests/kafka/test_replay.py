@@ -15,9 +15,9 @@ from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.dlq import run_list, run_show
 from streams.clock import SystemClock
 from streams.dlq.dead_letters import Selection
-from streams.replay.admin import accounts, cancel, drop
-from streams.replay.ledger import Ledger
+from streams.replay.admin import cancel, drop, plan_status
 from streams.replay.plan import ReplayError
+from streams.replay.plan_store import PlanStore
 from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned, replayed
@@ -89,7 +89,7 @@ async def test_only_what_is_selected_is_done_again(assay: Installation) -> None:
     keys = ("https://site.example/3", "https://site.example/14")
     watched = Watched()
     await planned(assay.settings, "score_page", selection=ReplaySelection(keys=keys))
-    plan = await carried_out(assay.settings, tell=watched)
+    plan = await carried_out(assay.settings, report=watched)
     assert plan.state is ReplayState.FINISHED
     assert {record.key.decode() for record in await assay.read(SHADOW)} == set(keys)
     assert watched.last is not None
@@ -111,7 +111,7 @@ async def test_dead_letters_of_a_replay_wake_nobody(assay: Installation) -> None
     await assay.feed([*(page(n) for n in range(5)), (b"k", b"\xff{not json")])
     watched = Watched()
     await planned(assay.settings, "score_page")
-    await carried_out(assay.settings, tell=watched)
+    await carried_out(assay.settings, report=watched)
     assert [record.value for record in await assay.read(LETTERS)] == [b"\xff{not json"]
     assert await assay.read(f"{CRAWLED}.assay.score_page.dlq") == []
     assert watched.last is not None
@@ -131,15 +131,15 @@ async def test_dead_letters_of_a_replay_are_counted_and_shown_by_its_name(
         out, err = capfd.readouterr()
         return status, out.strip() or err
 
-    status, live = await told(run_list, Selection(), False, False, True)
+    status, live = await told(run_list, Selection(), as_json=True)
     assert (status, json.loads(live)["waiting"]) == (0, 0)
-    status, line = await told(run_list, Selection(), True, False, True, plan="again")
+    status, line = await told(run_list, Selection(), each=True, as_json=True, plan="again")
     letter = json.loads(line)
     assert (status, letter["reason"]) == (0, "undecodable")
-    status, shown = await told(run_show, letter["id"], None, True, plan="again")
+    status, shown = await told(run_show, letter["id"], as_json=True, plan="again")
     assert (status, json.loads(shown)["from"]) == (0, letter["from"])
-    assert (await told(run_show, letter["id"], None, True))[0] == 1, "live traffic has no such letter"
-    status, trouble = await told(run_list, Selection(), False, False, False, plan="another")
+    assert (await told(run_show, letter["id"], as_json=True))[0] == 1, "live traffic has no such letter"
+    status, trouble = await told(run_list, Selection(), plan="another")
     assert (status, "no dead letters are kept of a replay 'another'" in trouble) == (1, True)
 
 
@@ -185,8 +185,8 @@ async def test_a_stopped_plan_goes_on_and_does_nothing_twice(assay: Installation
         assert plan.state is ReplayState.PAUSED
         assert plan.detail
         before = len(await assay.read(SHADOW))
-    async with Ledger(assay.settings, SystemClock()) as ledger:
-        await ledger.change("again", lambda plan: plan and plan.model_copy(update={"rate": None}))
+    async with PlanStore(assay.settings, SystemClock()) as store:
+        await store.change("again", lambda plan: plan and plan.model_copy(update={"rate": None}))
     plan = await carried_out(assay.settings)
     assert plan.state is ReplayState.FINISHED
     assert Counter(record.key for record in await assay.read(SHADOW)) == Counter(page(n)[0] for n in range(300))
@@ -196,11 +196,11 @@ async def test_two_processes_share_a_plan(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(120)])
     await planned(assay.settings, "score_page", downstream=True, rate=4.0)
     one, two = Watched(), Watched()
-    runs = [asyncio.create_task(carried_out(assay.settings, tell=watched)) for watched in (one, two)]
+    runs = [asyncio.create_task(carried_out(assay.settings, report=watched)) for watched in (one, two)]
     # So slow that there is work left for the second process when it has joined.
     await until(lambda: all(watched.last is not None and watched.last.replayed for watched in (one, two)))
-    async with Ledger(assay.settings, SystemClock()) as ledger:
-        await ledger.change("again", lambda plan: plan and plan.model_copy(update={"rate": None}))
+    async with PlanStore(assay.settings, SystemClock()) as store:
+        await store.change("again", lambda plan: plan and plan.model_copy(update={"rate": None}))
     assert [plan.state for plan in await asyncio.gather(*runs)] == [ReplayState.FINISHED] * 2
     shadow = await assay.read(SHADOW)
     assert len(shadow) == len(set(ids(shadow))) == 120
@@ -216,14 +216,14 @@ async def test_a_plan_is_cancelled_from_elsewhere_and_dropped(assay: Installatio
         return len(await assay.read(SHADOW)) > 0
 
     await until(some)
-    async with Ledger(assay.settings, SystemClock()) as ledger:
+    async with PlanStore(assay.settings, SystemClock()) as store:
         with pytest.raises(ReplayError, match="cancel again"):
-            await drop(assay.settings, ledger, "again")
-        left = await cancel(assay.settings, ledger, "again", SystemClock())
+            await drop(assay.settings, store, "again")
+        left = await cancel(assay.settings, store, "again", SystemClock())
         assert (left.plan.state, left.members) == (ReplayState.CANCELLED, 0)
         assert 0 < left.remaining < 200
         assert (await running).state is ReplayState.CANCELLED
-        gone = await drop(assay.settings, ledger, "again")
+        gone = await drop(assay.settings, store, "again")
         assert {name.removeprefix(assay.prefix) for name in gone} == {SHADOW, LETTERS}
         # The name is free, and the group's offsets of before are of no account.
         plan = await replayed(assay.settings, "score_page")
@@ -245,12 +245,12 @@ async def test_a_plan_keeps_to_its_configuration_and_its_name(assay: Installatio
     assert (await carried_out(assay.settings)).state is ReplayState.FINISHED
     with pytest.raises(ReplayError, match="is finished"):
         await carried_out(assay.settings)
-    async with Ledger(assay.settings, SystemClock()) as ledger:
-        [account] = await accounts(assay.settings, ledger.plans.values())
+    async with PlanStore(assay.settings, SystemClock()) as store:
+        [account] = await plan_status(assay.settings, store.plans.values())
         assert (account.plan.run, account.remaining) == (plan.run, 0)
 
 
-async def test_writers_of_the_ledger_don_t_lose_each_other_s_word(assay: Installation) -> None:
+async def test_writers_of_a_plan_don_t_lose_each_other_s_changes(assay: Installation) -> None:
     plan = await planned(assay.settings, "score_page")
 
     def counted(newest: ReplayPlan | None) -> ReplayPlan:
@@ -258,9 +258,9 @@ async def test_writers_of_the_ledger_don_t_lose_each_other_s_word(assay: Install
         return newest.model_copy(update={"detail": newest.detail + "x"})
 
     async def write() -> None:
-        async with Ledger(assay.settings, SystemClock()) as ledger:
-            await ledger.change(plan.plan, counted)
+        async with PlanStore(assay.settings, SystemClock()) as store:
+            await store.change(plan.plan, counted)
 
     await asyncio.gather(*(write() for _ in range(3)))
-    async with Ledger(assay.settings, SystemClock()) as ledger:
-        assert ledger.plans["again"].detail == "xxx"
+    async with PlanStore(assay.settings, SystemClock()) as store:
+        assert store.plans["again"].detail == "xxx"

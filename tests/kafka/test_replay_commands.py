@@ -10,7 +10,7 @@ import pytest
 
 from schemas.replays import ReplayPlan
 from streams.clock import SystemClock
-from streams.replay.ledger import Ledger, NoLedgerError
+from streams.replay.plan_store import NoPlanTopicError, PlanStore
 from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, install, page, until
 from tests.kafka.replays import assay_replay, planned
@@ -104,8 +104,8 @@ async def test_where_there_are_no_topics_there_are_no_plans(kafka: str, topic_pr
     assert await said(assay, "list") == (0, {"plans": []})
     assert await said(assay, "show", "again") == (1, None)
     assert await worked(assay, "score_page") == (1, None)
-    with pytest.raises(NoLedgerError, match=rf"no topic {topic_prefix}replays\.v1 .* `assay topics create`"):
-        async with Ledger(assay.settings, SystemClock()):
+    with pytest.raises(NoPlanTopicError, match=rf"no topic {topic_prefix}replays\.v1 .* `assay topics create`"):
+        async with PlanStore(assay.settings, SystemClock()):
             pass
 
 
@@ -117,8 +117,8 @@ async def test_what_can_t_go_on_is_trouble_and_says_which_plan(assay: Installati
         assert newest is not None
         return newest.model_copy(update={"stages": (newest.stages[0].model_copy(update={"begun": True}),)})
 
-    async with Ledger(assay.settings, SystemClock()) as ledger:
-        await ledger.change("again", begun)
+    async with PlanStore(assay.settings, SystemClock()) as store:
+        await store.change("again", begun)
     status, told = await worked(assay, "resume", "again")
     assert (status, told["plan"], told["run"], told["state"]) == (1, "again", plan.run, "paused")
     assert "forgotten" in told["detail"]
@@ -134,5 +134,5 @@ async def test_where_nothing_stands_between_the_bounds_that_is_told(
     out_of_process, err_of_process = (text.decode() for text in await process.communicate())
     assert (status, process.returncode) == (0, 0)
     for told, summary in ((err, out), (err_of_process, out_of_process)):
-        assert f"warning: nothing stands on {CRAWLED} between --from and --to, for score_page" in told
+        assert f"warning: {CRAWLED} has no records between --from and --to for score_page" in told
         assert last_line(summary)["plan"] == "again"

@@ -1,4 +1,4 @@
-"""``assay replay --config OTHER.yaml --diff``: what another configuration would change on what stands on a topic."""
+"""``assay replay --config OTHER.yaml --diff``: what another configuration would change for the records of a topic."""
 
 import json
 from collections import Counter
@@ -35,11 +35,11 @@ HIGHER = 45
 
 
 def varied(number: int) -> CrawledPage:
-    """Pages whose scores differ: by their host, and by what stands in them."""
+    """Pages whose scores differ: by their host, and by their contents."""
     parts = "".join(part for at, part in enumerate(PARTS) if number >> at & 1)
     return CrawledPage(
         url=f"https://{HOSTS[number % 3]}/{number}",
-        html=f"<title>Page {number}</title>{parts}<p>Some text that stands in every page.</p>",
+        html=f"<title>Page {number}</title>{parts}<p>Some text that is in every page.</p>",
         fetched_at=datetime(2025, 6, 1, tzinfo=UTC),
     )
 

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from streams.clock import SystemClock
-from streams.replay.ledger import Ledger
 from streams.replay.plan import run_group
+from streams.replay.plan_store import PlanStore
 from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, until
 from tests.kafka.replays import assay_replay
@@ -22,8 +22,8 @@ SHADOW = f"{SCORED}.replay.backfill"
 
 async def done(assay: Installation) -> int:
     """Offsets of the plan's group, over all partitions; 0 while there is no such plan."""
-    async with Ledger(assay.settings, SystemClock()) as ledger:
-        plan = ledger.plans.get("backfill")
+    async with PlanStore(assay.settings, SystemClock()) as store:
+        plan = store.plans.get("backfill")
     return 0 if plan is None else sum((await assay.committed(run_group("score_page", plan))).values())
 
 

@@ -14,8 +14,9 @@ from schemas.replays import ReplayPlan, ReplayState
 from schemas.rules import Rules
 from streams.clock import SystemClock
 from streams.kafka.clients import connection, make_producer, opened
-from streams.replay.ledger import Ledger
+from streams.replay.plan_store import PlanStore
 from streams.replay.run import ReplayRun
+from streams.replay.session import PlanSession
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, REPLAYS
 from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, Installing, page, scored, scorer, until
@@ -33,9 +34,9 @@ async def assay(installing: Installing) -> Installation:
 
 
 async def carried_out(assay: Installation, metrics: Metrics, watched: Watched) -> ReplayPlan:
-    async with Ledger(assay.settings, SystemClock()) as ledger:
-        run = ReplayRun(assay.settings, ledger, "again", SystemClock(), metrics, asyncio.Event(), watched)
-        return await run.run()
+    async with PlanStore(assay.settings, SystemClock()) as store:
+        session = PlanSession(assay.settings, store, "again", SystemClock(), metrics, asyncio.Event(), watched)
+        return await ReplayRun(session).run()
 
 
 async def feed_late(assay: Installation, seconds: float) -> None:

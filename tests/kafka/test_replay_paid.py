@@ -13,11 +13,11 @@ from schemas.relevance import RelevanceJudged, RelevanceRequested
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.replay_reports import show_estimate
 from streams.clock import SystemClock
-from streams.replay.admin import accounts
+from streams.replay.admin import plan_status
 from streams.replay.budget import spent_by
 from streams.replay.estimate import Estimate, PaidEstimate, estimate
-from streams.replay.ledger import Ledger
 from streams.replay.plan import ReplayError, replay_dead_letters
+from streams.replay.plan_store import PlanStore
 from streams.settings import load_settings
 from streams.topology import REPLAYS
 from tests.kafka.installation import Installation, Installing, handlers_named, until
@@ -106,7 +106,7 @@ async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_no
         found = await estimate(place.settings, plan)
         foreseen, asked = paid(found), len(server.asked)
         assert (found.records, foreseen.calls, foreseen.kept) == (ALL + 1, ALL - BEFORE, BEFORE + 1)
-        assert asked == BEFORE, "an estimate asks nobody"
+        assert asked == BEFORE, "an estimate makes no calls"
         assert foreseen.because == f"{BEFORE} earlier calls"
         assert (await carried_out(place.settings, "first")).state is ReplayState.FINISHED
         cost = await spent(place, plan)
@@ -126,7 +126,7 @@ async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_no
     assert len(judged) == ALL + 1
     assert all(event.llm is not None and event.llm.cached for event in judged)
     show_estimate(found)
-    assert "it costs about 0; $" in capsys.readouterr().out
+    assert "costs: about 0; answers in the journal save $" in capsys.readouterr().out
 
 
 class Conversing:
@@ -188,7 +188,7 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(installing: Instal
         assert (await carried_out(place.settings)).state is ReplayState.PAUSED
         assert len(server.asked) <= asked + 1
         watched = Watched()
-        done = await carried_out(place.settings, tell=watched, terms={"max_cost_usd": 1.0})
+        done = await carried_out(place.settings, report=watched, terms={"max_cost_usd": 1.0})
         assert (done.state, done.max_cost_usd) == (ReplayState.FINISHED, 1.0)
         judged = await place.events(RelevanceJudged, ".replay.again")
         letters = await place.read(replay_dead_letters(judge_of("judge_relevance"), "again"))
@@ -257,8 +257,8 @@ async def test_a_plan_keeps_its_judge_and_so_its_bound(installing: Installing, t
             ReplayError, match=r"made with the offline judge for judge_relevance.*now it would be the model"
         ):
             await carried_out(place.settings, "free")
-        async with Ledger(place.settings, SystemClock()) as ledger:
-            assert ledger.plans["free"].state is ReplayState.PLANNED, "nothing has happened to it"
+        async with PlanStore(place.settings, SystemClock()) as store:
+            assert store.plans["free"].state is ReplayState.PLANNED, "nothing has happened to it"
         assert (await carried_out(nobody, "free")).state is ReplayState.FINISHED
         await planned(place.settings, "judge_relevance", plan="paid", max_cost_usd=1.0)
         with pytest.raises(ReplayError, match=r"made with the model judge.*now it would be the offline judge"):
@@ -268,7 +268,7 @@ async def test_a_plan_keeps_its_judge_and_so_its_bound(installing: Installing, t
 
 
 async def test_a_bound_holds_also_where_somebody_goes_on_elsewhere(installing: Installing, tmp_path: Path) -> None:
-    """Without the journal, or without prices, nobody knows what is left of it: then nobody is asked."""
+    """Without the journal, or without prices, the rest of the limit is unknown, so no model is asked."""
     async with model_server(judge) as server:
         place = await settled(installing, server, tmp_path)
         await place.feed([source(number) for number in range(ALL)], SOURCES)
@@ -287,10 +287,10 @@ async def test_a_bound_holds_also_where_somebody_goes_on_elsewhere(installing: I
         )
         with pytest.raises(ReplayError, match="judge has no prices"):
             await carried_out(unpriced)
-        async with Ledger(settings, SystemClock()) as ledger:
-            [here] = await accounts(settings, ledger.plans.values())
-            [there] = await accounts(elsewhere, ledger.plans.values())
-            shown = ledger.plans["again"]
+        async with PlanStore(settings, SystemClock()) as store:
+            [here] = await plan_status(settings, store.plans.values())
+            [there] = await plan_status(elsewhere, store.plans.values())
+            shown = store.plans["again"]
         assert shown.state is ReplayState.PAUSED
         assert (shown.max_cost_usd, shown.rate) == (0.02, None), "who is refused changes nothing"
         assert here.spent_usd == pytest.approx(await spent(place, plan))

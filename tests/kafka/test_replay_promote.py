@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,12 +13,13 @@ from prometheus_client import CollectorRegistry
 from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
 from streams.replay import ranges
-from streams.replay.admin import accounts, drop
-from streams.replay.ledger import Ledger, moved
+from streams.replay.admin import drop, plan_status
 from streams.replay.pace import ReplayRate
 from streams.replay.plan import ReplayError
-from streams.replay.processor import ReplayProgress
-from streams.replay.promote import held_back, promote
+from streams.replay.plan_store import PlanStore
+from streams.replay.promote import promote
+from streams.replay.session import PlanSession, ReplayProgress
+from streams.replay.transitions import held_back, moved
 from streams.telemetry.metrics import Metrics
 from streams.topology import REPLAYS
 from tests.kafka.installation import SCORED, Installation, Installing, handlers_named, page, until
@@ -31,22 +33,30 @@ async def assay(installing: Installing) -> Installation:
     return await installing(handlers_named("score_page", "index_page", "classify_results"), [REPLAYS])
 
 
-async def promoted(assay: Installation, stop: asyncio.Event | None = None, **more: Any) -> ReplayPlan:
+def session(
+    assay: Installation,
+    store: PlanStore,
+    plan: str,
+    stop: asyncio.Event | None = None,
+    report: Callable[[ReplayProgress], None] = lambda _: None,
+) -> PlanSession:
+    metrics = Metrics(CollectorRegistry())
+    return PlanSession(assay.settings, store, plan, SystemClock(), metrics, stop or asyncio.Event(), report)
+
+
+async def promoted(
+    assay: Installation,
+    stop: asyncio.Event | None = None,
+    report: Callable[[ReplayProgress], None] = lambda _: None,
+    **more: Any,
+) -> ReplayPlan:
     options: dict[str, Any] = {"readers_dedupe": False, "fetch": False} | more
-    async with Ledger(assay.settings, SystemClock()) as ledger:
-        return await promote(
-            assay.settings,
-            ledger,
-            "again",
-            SystemClock(),
-            Metrics(CollectorRegistry()),
-            stop or asyncio.Event(),
-            **options,
-        )
+    async with PlanStore(assay.settings, SystemClock()) as store:
+        return await promote(session(assay, store, "again", stop, report), **options)
 
 
 def in_order(records: list[ConsumerRecord]) -> list[tuple[Any, ...]]:
-    """The records of each partition as they stand there."""
+    """The records of each partition, in order."""
     return [(r.partition, r.key, r.value, r.headers) for r in sorted(records, key=lambda r: (r.partition, r.offset))]
 
 
@@ -54,7 +64,7 @@ async def test_a_shadow_is_copied_as_it_is_and_once(assay: Installation) -> None
     await assay.feed([page(n) for n in range(40)])
     await replayed(assay.settings, "score_page", downstream=True)
     told: list[ReplayProgress] = []
-    plan = await promoted(assay, tell=told.append)
+    plan = await promoted(assay, report=told.append)
     assert plan.state is ReplayState.PROMOTED
     assert in_order(await assay.read(SCORED)) == in_order(await assay.read(SHADOW))
     assert await assay.read("documents.indexed.v1") == [], "the live index_page makes it of what is promoted"
@@ -91,18 +101,9 @@ async def test_readers_that_don_t_dedupe_and_indexes_are_asked_about(assay: Inst
         await promoted(assay)
     assert (await promoted(assay, readers_dedupe=True)).state is ReplayState.PROMOTED
     await replayed(assay.settings, "index_page", plan="index")
-    async with Ledger(assay.settings, SystemClock()) as ledger:
+    async with PlanStore(assay.settings, SystemClock()) as store:
         with pytest.raises(ReplayError, match="index_page writes to the index"):
-            await promote(
-                assay.settings,
-                ledger,
-                "index",
-                SystemClock(),
-                Metrics(CollectorRegistry()),
-                asyncio.Event(),
-                readers_dedupe=True,
-                fetch=False,
-            )
+            await promote(session(assay, store, "index"), readers_dedupe=True, fetch=False)
 
 
 async def begun(assay: Installation) -> asyncio.Event:
@@ -136,16 +137,16 @@ async def test_a_promotion_that_comes_late_copies_nothing_again(
     gate.set()
     assert (await late).state is ReplayState.PROMOTED
     assert len(await assay.read(SCORED)) == 40
-    async with Ledger(assay.settings, SystemClock()) as ledger:
-        assert ledger.plans["again"].state is ReplayState.PROMOTED
+    async with PlanStore(assay.settings, SystemClock()) as store:
+        assert store.plans["again"].state is ReplayState.PROMOTED
 
 
 async def test_what_is_half_promoted_is_dropped_only_by_force(assay: Installation) -> None:
     await begun(assay)
-    async with Ledger(assay.settings, SystemClock()) as ledger:
+    async with PlanStore(assay.settings, SystemClock()) as store:
         with pytest.raises(ReplayError, match="drop again --force"):
-            await drop(assay.settings, ledger, "again")
-        assert await drop(assay.settings, ledger, "again", force=True)
+            await drop(assay.settings, store, "again")
+        assert await drop(assay.settings, store, "again", force=True)
     with pytest.raises(ReplayError, match="no plan 'again'"):
         await promoted(assay)
 
@@ -157,14 +158,14 @@ async def test_a_promotion_is_seen_at_work_and_ends_when_its_plan_is_gone(
     await assay.feed([page(n) for n in range(40)])
     await replayed(assay.settings, "score_page")
     told: list[ReplayProgress] = []
-    running = asyncio.create_task(promoted(assay, tell=told.append))
+    running = asyncio.create_task(promoted(assay, report=told.append))
     await until(lambda: told and told[-1].members)
-    async with Ledger(assay.settings, SystemClock()) as ledger:
-        [account] = await accounts(assay.settings, ledger.plans.values())
+    async with PlanStore(assay.settings, SystemClock()) as store:
+        [account] = await plan_status(assay.settings, store.plans.values())
         assert account.members == 1
         with pytest.raises(ReplayError, match="1 work on the plan again"):
-            await drop(assay.settings, ledger, "again", force=True)
-        await ledger.change("again", lambda plan: plan and moved(plan, ReplayState.DROPPED))
+            await drop(assay.settings, store, "again", force=True)
+        await store.change("again", lambda plan: plan and moved(plan, ReplayState.DROPPED))
     assert (await running).state is ReplayState.DROPPED
     assert await assay.read(SCORED) == []
 

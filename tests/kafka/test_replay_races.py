@@ -1,4 +1,4 @@
-"""Several processes on one plan, in the orders that hurt: none starts over, skips, or undoes what another has done."""
+"""Several processes on one plan, in unfavourable orders: none starts over, skips, or undoes another one's work."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,12 +14,13 @@ from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.transactions import transactional_id
-from streams.replay.admin import accounts, drop
+from streams.replay.admin import drop, plan_status
 from streams.replay.admission import check_terms
-from streams.replay.ledger import Ledger, moved
 from streams.replay.plan import ReplayError, run_group
+from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import resolve_ranges
 from streams.replay.shadow import make_shadow
+from streams.replay.transitions import moved
 from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned
@@ -34,9 +35,9 @@ async def assay(installing: Installing) -> Installation:
 
 
 @asynccontextmanager
-async def open_ledger(assay: Installation) -> AsyncIterator[Ledger]:
-    async with Ledger(assay.settings, SystemClock()) as ledger:
-        yield ledger
+async def open_store(assay: Installation) -> AsyncIterator[PlanStore]:
+    async with PlanStore(assay.settings, SystemClock()) as store:
+        yield store
 
 
 class Gate:
@@ -79,12 +80,12 @@ async def test_who_is_a_stage_behind_does_not_end_the_next_one(
     await planned(assay.settings, "score_page", "index_page")
     late = asyncio.create_task(carried_out(assay.settings), name="late")
     await gate.reached.wait()
-    async with open_ledger(assay) as ledger:
-        await ledger.change("again", lambda plan: plan and plan.model_copy(update={"rate": 100.0}))
+    async with open_store(assay) as store:
+        await store.change("again", lambda plan: plan and plan.model_copy(update={"rate": 100.0}))
         first = asyncio.create_task(carried_out(assay.settings))
 
         async def is_in_the_second() -> bool:
-            plan = (await ledger.refresh())["again"]
+            plan = (await store.refresh())["again"]
             return plan.stage == 1 and plan.stages[1].begun
 
         await until(is_in_the_second)
@@ -95,7 +96,7 @@ async def test_who_is_a_stage_behind_does_not_end_the_next_one(
 
 
 async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Installation) -> None:
-    """A transaction that somebody else has open on the shadow holds its readers up, and hides nothing."""
+    """An open transaction of another producer on the shadow delays its readers, and hides no record."""
     await assay.feed([page(n) for n in range(30)])
     plan = await planned(assay.settings, "score_page", "index_page")
     kafka, watched = assay.settings.kafka, Watched()
@@ -104,7 +105,7 @@ async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Inst
         await stranger.begin_transaction()
         for its in await resolve_ranges(assay.settings, SHADOW):
             await stranger.send_and_wait(assay.prefix + SHADOW, b"x", partition=its.partition)
-        running = asyncio.create_task(carried_out(assay.settings, tell=watched))
+        running = asyncio.create_task(carried_out(assay.settings, report=watched))
         waits = f"waits for a transaction that is open on {assay.prefix}{SHADOW}"
         await until(lambda: waits in watched.notes)
         assert await assay.read(INDEXED) == []
@@ -122,14 +123,14 @@ async def test_a_process_of_a_dropped_plan_leaves_a_new_one_of_its_name_alone(as
         return len(await assay.read(SHADOW)) > 0
 
     await until(has_begun)
-    async with open_ledger(assay) as ledger:
-        # As the ledger stands while the frozen process does not look: the old plan is gone, and a new one is made.
-        await ledger.change("again", lambda plan: plan and moved(plan, ReplayState.DROPPED))
+    async with open_store(assay) as store:
+        # While the frozen process does not look, the old plan is dropped and a new one is made.
+        await store.change("again", lambda plan: plan and moved(plan, ReplayState.DROPPED))
         new = await planned(assay.settings, "score_page")
         assert run_group("score_page", new) != run_group("score_page", old)
         with pytest.raises(ReplayError, match="another one has its name now"):
             await frozen
-        assert (await ledger.refresh())["again"].state is ReplayState.PLANNED
+        assert (await store.refresh())["again"].state is ReplayState.PLANNED
 
 
 async def test_who_drops_a_plan_fences_its_processes(assay: Installation) -> None:
@@ -142,8 +143,8 @@ async def test_who_drops_a_plan_fences_its_processes(assay: Installation) -> Non
     )
     async with opened(zombie):
         await zombie.begin_transaction()
-        async with open_ledger(assay) as ledger:
-            await drop(assay.settings, ledger, "again")
+        async with open_store(assay) as store:
+            await drop(assay.settings, store, "again")
         with pytest.raises(Exception, match=r"(?i)fenced|epoch"):
             await zombie.send_and_wait(assay.prefix + SCORED, b"too late", partition=0)
     assert await assay.read(SCORED) == []
@@ -195,23 +196,23 @@ async def test_who_is_fenced_at_the_moment_of_the_commit_looks_again(
         producer.commit_transaction = fails_once
         return producer
 
-    monkeypatch.setattr("streams.replay.ledger.make_producer", doubtful)
+    monkeypatch.setattr("streams.replay.plan_store.make_producer", doubtful)
 
     def paused(newest: ReplayPlan | None) -> ReplayPlan | None:
         assert newest is not None
         return None if newest.state is ReplayState.PAUSED else moved(newest, ReplayState.PAUSED)
 
-    async with open_ledger(assay) as ledger:
-        after = await ledger.change("again", paused)
+    async with open_store(assay) as store:
+        after = await store.change("again", paused)
     assert after is not None
     assert (after.state, commits) == (ReplayState.PAUSED, 1 if committed else 2)
 
 
-async def test_who_changes_nothing_in_the_ledger_fences_nobody(assay: Installation) -> None:
+async def test_who_changes_nothing_in_a_plan_fences_no_writer(assay: Installation) -> None:
     await planned(assay.settings, "score_page")
     async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}assay.replays.again", "writer")) as producer:
-        async with open_ledger(assay) as ledger:
-            assert await ledger.change("again", lambda _: None) == ledger.plans["again"]
+        async with open_store(assay) as store:
+            assert await store.change("again", lambda _: None) == store.plans["again"]
         await producer.begin_transaction()
         await producer.commit_transaction()
 
@@ -226,8 +227,8 @@ async def test_a_start_that_fails_pauses_the_plan_and_says_why(
     monkeypatch.setattr("streams.replay.run.make_shadow", locked)
     with pytest.raises(OSError, match="another process"):
         await carried_out(assay.settings)
-    async with open_ledger(assay) as ledger:
-        plan = ledger.plans["again"]
+    async with open_store(assay) as store:
+        plan = store.plans["again"]
     assert (plan.state, plan.detail) == (ReplayState.PAUSED, "the index belongs to another process")
 
 
@@ -239,9 +240,9 @@ async def test_a_group_without_offsets_is_not_at_its_beginning(assay: Installati
         assert newest is not None
         return newest.model_copy(update={"stages": (newest.stages[0].model_copy(update={"begun": True}),)})
 
-    async with open_ledger(assay) as ledger:
-        await ledger.change("again", begun)
-        [account] = await accounts(assay.settings, ledger.plans.values())
+    async with open_store(assay) as store:
+        await store.change("again", begun)
+        [account] = await plan_status(assay.settings, store.plans.values())
     total = sum(its.end - its.start for its in plan.stages[0].ranges)
     assert (account.total, account.remaining) == (total, total)
 
@@ -260,7 +261,7 @@ async def test_what_is_deleted_before_it_could_be_read_is_told(assay: Installati
             }
         )
     watched = Watched()
-    done = await carried_out(assay.settings, tell=watched)
+    done = await carried_out(assay.settings, report=watched)
     assert done.state is ReplayState.FINISHED
     lost = [(its.partition, its.start, its.end) for its in done.stages[0].deleted]
     assert lost == sorted(

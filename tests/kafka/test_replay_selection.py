@@ -14,14 +14,14 @@ from schemas.relevance import RelevanceJudged, RelevanceOutcome, RelevanceReques
 from schemas.replays import OffsetRange, ReplaySelection, ReplayState, TopicRanges
 from schemas.rules import Rules
 from streams.dlq.dead_letters import Selection
-from streams.dlq.redrive import redrive
+from streams.dlq.redrive import RedriveOptions, redrive
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.decisions import decision_ranges
 from streams.replay.plan import ReplayError
-from streams.replay.processor import ReplayProgress
 from streams.replay.ranges import resolve_ranges
 from streams.replay.selection import make_selector
+from streams.replay.session import ReplayProgress
 from streams.settings import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
 from streams.topology import REPLAYS, Handler
@@ -81,7 +81,7 @@ async def test_a_range_ends_before_what_is_not_committed(installing: Installing,
         await producer.abort_transaction()
         await producer.stop()
     ranges = await whole(place, CRAWLED)
-    assert sum(its.end for its in ranges) > 20, "aborted records and markers stand in them"
+    assert sum(its.end for its in ranges) > 20, "they contain aborted records and markers"
     assert len(await read(place, CRAWLED, ranges)) == 10
 
 
@@ -129,7 +129,7 @@ async def until_now(place: Installation, handler: Handler, **selection: object) 
 
 
 async def test_only_inputs_whose_last_decision_ended_so(judged: Installation) -> None:
-    """Foreign records have no id: their decisions name them by where they stand."""
+    """Records of other producers have no id: their decisions name topic, partition and offset."""
     failed = {"outcomes": ["error", "timeout"]}
     until = await until_now(judged, JUDGE, **failed)
     assert await chosen(judged, JUDGE, until, **failed) == [number for number in range(COUNT) if number % 4 == 2]
@@ -142,7 +142,7 @@ async def test_only_inputs_whose_last_decision_ended_so(judged: Installation) ->
 
 
 async def test_a_stop_is_heard_while_earlier_decisions_are_read(judged: Installation) -> None:
-    """Hundreds of thousands of them take a while; nobody has to wait for that, or to wonder what is going on."""
+    """Hundreds of thousands of them take a while, so the run shows progress and can be stopped."""
     offline = judged.settings.model_copy(update={"llm": load_settings().llm})
     await planned(offline, "judge_relevance", selection=ReplaySelection(outcomes=("relevant",)))
     stop, watched = asyncio.Event(), Watched()
@@ -151,7 +151,7 @@ async def test_a_stop_is_heard_while_earlier_decisions_are_read(judged: Installa
         watched(progress)
         stop.set()
 
-    plan = await carried_out(offline, stop=stop, tell=tell)
+    plan = await carried_out(offline, stop=stop, report=tell)
     assert (plan.state, plan.detail) == (ReplayState.PAUSED, "stopped")
     assert len(watched.notes) == 1
     assert re.fullmatch(r"reads earlier decisions: 0 of \d+", watched.notes.pop())
@@ -204,7 +204,7 @@ async def test_inputs_without_a_decision_and_dead_ones(installing: Installing) -
     assert await chosen(place, SCORER, until, outcomes=["C"]) == list(range(0, 40, 2))
     assert await chosen(place, SCORER, until, outcomes=["A", "none"]) == list(range(40, 44))
     # What was sent again and decided on is dead no longer, and is still the input that it was.
-    await redrive(place.settings, Selection(reasons=("handler_bug",)), "again")
+    await redrive(place.settings, Selection(reasons=("handler_bug",)), RedriveOptions("again"))
     await place.drain(scorer())
     until = await until_now(place, SCORER, **both)
     again = await chosen(place, SCORER, until, outcomes=["dead"])

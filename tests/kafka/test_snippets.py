@@ -21,7 +21,7 @@ from schemas.relevance import (
     SnippetsRequested,
 )
 from streams.dlq.dead_letters import Selection
-from streams.dlq.redrive import redrive
+from streams.dlq.redrive import RedriveOptions, redrive
 from streams.topology import HANDLERS
 from tests.kafka.installation import Installing, process, until, until_killed
 from tests.streams.fetch.web import Web, response, serving
@@ -188,7 +188,7 @@ async def test_a_dead_letter_holds_its_request_up_until_it_is_sent_again(
         assert await assay.read(COMPLETED) == []
         assert len(await assay.read("relevance.requested.v1.assay.judge_relevance.dlq")) == 1
         for expected in (1, 0):
-            done = await redrive(assay.settings, Selection(("judge_relevance",)), "mend")
+            done = await redrive(assay.settings, Selection(("judge_relevance",)), RedriveOptions("mend"))
             assert done.sent == expected, "each letter is sent again once"
         async with assay.running(*OURS) as application:
             await assay.quiet(application)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from schemas.pages import ScoredPage
-from streams.cli.export import Export, run_export
+from streams.cli.export import ExportOptions, run_export
 from streams.cli.publish import run_publish
+from streams.cli.publish_input import Publication
 from streams.kafka.clients import make_producer, opened
 from streams.settings import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
@@ -56,20 +57,20 @@ def test_what_is_exported_and_published_again_has_the_same_scores(
 ) -> None:
     first, second = tmp_path / "first.tsv", tmp_path / "second.tsv"
     first.write_text("\n".join(ROWS))
-    assert run_publish(PAGES_CRAWLED.name, [first], settings, as_json=True) == 1
+    assert run_publish(settings, Publication(topic=PAGES_CRAWLED, paths=[first], as_json=True)) == 1
     answer = json.loads(capsys.readouterr().out)
     assert (answer["published"], answer["refused"]) == (4, 1)
     pages = score_all(settings)
     assert verdicts(pages) == SCORES
-    assert run_export(Export(output=second), settings, as_json=True) == 0
+    assert run_export(settings, ExportOptions(output=second), as_json=True) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["exported"], answer["refused"]) == (4, 0)
-    assert run_publish(PAGES_CRAWLED.name, [second], settings, as_json=True) == 0
+    assert run_publish(settings, Publication(topic=PAGES_CRAWLED, paths=[second], as_json=True)) == 0
     again = score_all(settings)
     assert len(again) == 8
     assert verdicts(again) == SCORES
     assert {page.url: page.trust_features for page in again} == {page.url: page.trust_features for page in pages}
-    assert run_export(Export(output=tmp_path / "third.tsv", newest=True), settings, as_json=True) == 0
+    assert run_export(settings, ExportOptions(output=tmp_path / "third.tsv", newest=True), as_json=True) == 0
     assert sorted((tmp_path / "third.tsv").read_text().splitlines()) == sorted(second.read_text().splitlines())
 
 
@@ -83,22 +84,22 @@ def test_an_export_begins_and_ends_where_it_is_told(settings: Settings, capsys: 
     example = EXAMPLES / "pages.scored.v1"
     old, new = (example / "minimal.json").read_bytes(), (example / "without_score_zh.json").read_bytes()
     feed(settings, old, b"no page", None, new)
-    assert run_export(Export(), settings) == 1
+    assert run_export(settings, ExportOptions()) == 1
     out, err = capsys.readouterr()
     assert [line.split("\t")[0] for line in out.splitlines()] == [json.loads(v)["url"] for v in (old, new)]
     assert ["/1: undecodable" in err, "/2: undecodable" in err, "exported 2, refused 2" in err] == [True] * 3
-    assert run_export(Export(start="2", most=1), settings) == 1
+    assert run_export(settings, ExportOptions(start="2", most=1)) == 1
     assert "exported 0, refused 1" in capsys.readouterr().err
     for start in ("latest", "99"):
-        assert run_export(Export(start=start), settings) == 0
+        assert run_export(settings, ExportOptions(start=start)) == 0
         assert "exported 0, refused 0" in capsys.readouterr().err
 
 
 def test_a_topic_that_is_not_there_is_told(
     kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_export(Export(output=tmp_path / "pages.tsv"), install(kafka, topic_prefix)) == 2
-    assert "`assay topics create` makes it" in capsys.readouterr().err
+    assert run_export(install(kafka, topic_prefix), ExportOptions(output=tmp_path / "pages.tsv")) == 2
+    assert "`assay topics create` creates it" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -109,7 +110,7 @@ async def test_an_open_transaction_holds_nothing_up(
     producer = make_producer(settings.kafka, f"{topic_prefix}open", "test")
     async with opened(producer), producer.transaction():
         await producer.send_and_wait(topic_prefix + PAGES_SCORED.name, b"{}", partition=0)
-        assert await asyncio.to_thread(run_export, Export(output=tmp_path / "pages.tsv"), settings) == 0
+        assert await asyncio.to_thread(run_export, settings, ExportOptions(output=tmp_path / "pages.tsv")) == 0
     assert "exported 0" in capsys.readouterr().out
 
 

@@ -24,8 +24,9 @@ from streams.demo import feed
 from streams.demo.run import Demo, run
 from streams.generate.promql import LAG_READER, REPLAYS, WORKERS
 from streams.http import HttpServer
-from streams.replay.ledger import Ledger
+from streams.replay.plan_store import PlanStore
 from streams.replay.run import ReplayRun
+from streams.replay.session import PlanSession
 from streams.settings import HttpSettings, Settings, load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, TOPICS, Handler, topic_of
@@ -231,7 +232,7 @@ async def _replay(settings: Settings, folder: Path, here: Places, stack: AsyncEx
     for name in ("first", "second"):
         for handler in ("score_page", "judge_relevance"):
             await planned(settings, handler, plan=f"{name}_{handler}", **wishes)
-            async with Ledger(settings, SystemClock()) as ledger:
-                its_run = ReplayRun(settings, ledger, f"{name}_{handler}", SystemClock(), metrics, asyncio.Event())
-                plan = await its_run.run()
+            async with PlanStore(settings, SystemClock()) as store:
+                session = PlanSession(settings, store, f"{name}_{handler}", SystemClock(), metrics, asyncio.Event())
+                plan = await ReplayRun(session).run()
             assert plan.state is ReplayState.FINISHED, plan.detail

@@ -27,9 +27,9 @@ from streams.kafka.clients import connection, make_producer, make_reader
 from streams.kafka.topics import create_topics
 from streams.local_kafka.broker import LocalKafka
 from streams.pipeline.group import Subscription
-from streams.replay.group import starts_of
-from streams.replay.ledger import Ledger, Starts
+from streams.replay.group import PlanGroup
 from streams.replay.plan import run_group
+from streams.replay.plan_store import PlanStore, StartOffsets
 from streams.replay.ranges import LATEST, resolve_ranges
 from streams.settings import Settings
 from streams.topology import HANDLERS
@@ -73,7 +73,7 @@ async def live_beside_replay(bootstrap: str, options: argparse.Namespace) -> dic
     await fill(settings, CRAWLED, islice(_pages("old"), options.backlog))
     # The worker has done these before, as it were.
     here = await resolve_ranges(settings, CRAWLED, LATEST)
-    await _set_group(settings, starts_of(settings, Subscription(HANDLERS[0]), here))
+    await _set_group(settings, PlanGroup(settings.kafka, Subscription(HANDLERS[0]), here).starts)
     worker = await _worker(settings)
     try:
         await _ages(settings, "warm", options.rate, 5)
@@ -140,8 +140,8 @@ async def killed(bootstrap: str, backlog: int, kills: int) -> dict[str, Any]:
 async def _done(assay: Installation) -> int:
     """Offsets that are behind the plan's group; none while a broker that has just started knows no groups yet."""
     try:
-        async with Ledger(assay.settings, SystemClock()) as ledger:
-            plan = ledger.plans.get(PLAN)
+        async with PlanStore(assay.settings, SystemClock()) as store:
+            plan = store.plans.get(PLAN)
         return 0 if plan is None else sum((await assay.committed(run_group("score_page", plan))).values())
     except KafkaError:
         return 0
@@ -158,7 +158,7 @@ def _pages(name: str) -> Iterable[Record]:
         yield key, value, []
 
 
-async def _set_group(settings: Settings, starts: Starts) -> None:
+async def _set_group(settings: Settings, starts: StartOffsets) -> None:
     """Sets a group without members to these offsets."""
     async with AIOKafkaConsumer(
         **connection(settings.kafka), group_id=starts.group, enable_auto_commit=False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streams.generate.alerts import TIER_SHARE
-from streams.generate.panels import Dashboard, Panel, Query, Row, counted, single, stands
+from streams.generate.panels import Dashboard, Panel, Query, Row, counted, gauge, single
 from streams.generate.promql import RANGE, increase, mean, rate, series
 from streams.telemetry.metrics import Metrics
 
@@ -13,8 +13,8 @@ def trust() -> Dashboard:
     return Dashboard(
         name="trust",
         title="Assay: trust and index",
-        note="What pages are worth, by tier, label, score and feature, and what of them the index keeps. Tiers, labels"
-        " and features are of live traffic; scores and the index count backfills along.",
+        note="Trust of pages by tier, label, score and feature, and what the index keeps. Tiers, labels and features"
+        " are of live traffic; scores and the index include backfills.",
         rows=(Row(title="Trust", panels=_scores()), Row(title="Index", panels=_index())),
     )
 
@@ -24,8 +24,7 @@ def results() -> Dashboard:
     return Dashboard(
         name="results",
         title="Assay: results and extraction",
-        note="What searches brought home, what is fetched because of it, and how it is judged; backfills are counted"
-        " along.",
+        note="Results of searches, what is fetched because of them, and how they are judged; backfills included.",
         rows=(
             Row(title="Results and extraction", panels=_results()),
             Row(title="Sources, searches and claims", panels=_judged()),
@@ -38,14 +37,14 @@ def _scores() -> tuple[Panel, ...]:
     return (
         counted(
             "Pages by tier",
-            "A is indexed deepest, C least. A mix that moves by itself: AssayTierMixDrift.",
+            "A is indexed deepest, C least. If the mix drifts: AssayTierMixDrift.",
             Metrics.pages_scored_total,
             "tier",
             form="stack",
         ),
         counted(
             "Pages by trust label",
-            "What a reader of the index is told.",
+            "The label that a reader of the index gets.",
             Metrics.pages_scored_total,
             "trust_label",
             form="stack",
@@ -66,7 +65,7 @@ def _scores() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Share of pages with a feature",
-            note="One that falls to nothing: a site, or the way pages are read, has changed.",
+            note="If one falls to nothing, a site or the parsing of pages has changed.",
             unit="percentunit",
             queries=single(f"{features} / scalar({rate(Metrics.pages_scored_total)})", "{{feature}}"),
         ),
@@ -77,7 +76,7 @@ def _index() -> tuple[Panel, ...]:
     return (
         Panel(
             title="Points: counted, and as estimated",
-            note="What is in the index beside what `assay estimate` reckons for its documents: tiered (the 24 million"
+            note="Points in the index, and what `assay estimate` computes for its documents: tiered (the 24 million"
             " of the plan) and if each were chunked in full (the 100 million).",
             unit="short",
             queries=(
@@ -86,7 +85,7 @@ def _index() -> tuple[Panel, ...]:
                 Query(f"max by (plan) ({series(Metrics.index_points_estimated)})", "estimated, {{plan}}"),
             ),
         ),
-        stands("Documents by tier", "As last counted in the index.", "max", Metrics.index_documents, "tier"),
+        gauge("Documents by tier", "As last counted in the index.", "max", Metrics.index_documents, "tier"),
         counted(
             "Pages indexed",
             "By tier, and by what that changed: unchanged pages write nothing, outdated ones are refused.",
@@ -114,14 +113,14 @@ def _results() -> tuple[Panel, ...]:
     return (
         counted(
             "Results by type",
-            "The thing itself, a listing, or navigation.",
+            "A detail page, a listing, or navigation.",
             Metrics.results_classified_total,
             "result_type",
             form="stack",
         ),
         Panel(
             title="Share of listings",
-            note="How often a search brings a listing home instead of the thing itself (R-068).",
+            note="How often a search returns a listing instead of a detail page (R-068).",
             unit="percentunit",
             queries=single(f"{listings} / {rate(Metrics.results_classified_total)}", "listings"),
         ),
@@ -134,7 +133,7 @@ def _results() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Mean improvement by extraction",
-            note="Actionable information of a batch against the one it was extracted for (R-068). Above 0: worth it.",
+            note="Actionable information of a batch against the one it was extracted for (R-068). Above 0: useful.",
             unit="percentunit",
             queries=single(gained, "improvement"),
             signed=True,
@@ -146,14 +145,14 @@ def _judged() -> tuple[Panel, ...]:
     return (
         counted(
             "Sources judged, by outcome",
-            "unparsed, error and timeout are no opinions; a source that has none is kept out.",
+            "unparsed, error and timeout are not judgments; a source without a judgment is excluded.",
             Metrics.relevance_judgments_total,
             "outcome",
             form="stack",
         ),
         counted(
             "Relevant sources read",
-            "By why there is no snippet; nameless: there is one.",
+            "By the reason for a missing snippet; no name: there is a snippet.",
             Metrics.snippets_total,
             "reason",
         ),
@@ -166,20 +165,20 @@ def _judged() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Scores of searches: model against rubric",
-            note="The mean distance; it grows where a model drifts.",
+            note="The mean distance; it grows if a model drifts.",
             unit="short",
             queries=single(mean(Metrics.search_judge_drift), "mean distance"),
         ),
         counted(
             "Claims, by band",
-            "How far claims stand alone; failed has no score.",
+            "How far claims can be understood without their context; failed has no score.",
             Metrics.claims_evaluated_total,
             "band",
             form="stack",
         ),
         counted(
             "Claims, by how judging them ended",
-            "All but success is without a score.",
+            "Only success has a score.",
             Metrics.claims_evaluated_total,
             "status",
             form="stack",

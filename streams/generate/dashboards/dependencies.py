@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.generate.panels import Dashboard, Panel, Query, Row, counted, single, slowest, stands
+from streams.generate.panels import Dashboard, Panel, Query, Row, counted, durations, gauge, single
 from streams.generate.promql import RANGE, increase, rate, series
 from streams.telemetry.metrics import Metrics
 
@@ -12,12 +12,11 @@ def models() -> Dashboard:
     return Dashboard(
         name="models",
         title="Assay: models and money",
-        note="What language models are asked, how long that takes, what holds it up, and what it costs; by live"
-        " workers, for backfills too.",
+        note="Requests to language models, their time, waits and costs; by live workers, backfills included.",
         rows=(
             Row(title="Money", panels=_money()),
             Row(title="Requests", panels=_requests()),
-            Row(title="Waiting, and not being asked", panels=_waiting()),
+            Row(title="Waiting, and unavailable models", panels=_waiting()),
         ),
     )
 
@@ -27,7 +26,7 @@ def fetching() -> Dashboard:
     return Dashboard(
         name="fetching",
         title="Assay: fetching",
-        note="What is asked of strangers' servers, what comes, and how patiently; for backfills too.",
+        note="Requests to web servers, their outcomes, and the pauses between them; backfills included.",
         rows=(Row(title="Fetching", panels=_fetching()),),
     )
 
@@ -36,14 +35,14 @@ def _money() -> tuple[Panel, ...]:
     return (
         Panel(
             title="Spent",
-            note="In the range shown, without replays. Calls that brought nothing are estimates.",
+            note="In the range shown, without replays. Costs of failed calls are estimates.",
             unit="currencyUSD",
             queries=single(increase(Metrics.llm_cost_usd_total, "task", "model", window=RANGE), "{{task}} {{model}}"),
             form="bars",
         ),
         Panel(
             title="Spending, USD an hour",
-            note="The pace at this moment.",
+            note="The present rate.",
             unit="currencyUSD",
             queries=single(f"{rate(Metrics.llm_cost_usd_total, 'task')} * 3600", "{{task}}"),
             form="stack",
@@ -67,7 +66,7 @@ def _money() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Answers that cost nothing",
-            note="From the journal: paid for before. From the offline judge: no model is configured.",
+            note="kept: from the journal, paid before. offline: from the offline judge, as no model is configured.",
             unit="cps",
             queries=(
                 Query(rate(Metrics.llm_cached_total, "task"), "{{task}} kept"),
@@ -82,15 +81,15 @@ def _requests() -> tuple[Panel, ...]:
     return (
         counted(
             "Requests, by outcome",
-            "How each request ended; anything but an answer is tried again within the task's patience.",
+            "How each request ended; failed ones are retried within the time limit of the task.",
             Metrics.llm_requests_total,
             "task",
             "outcome",
             form="stack",
         ),
-        slowest(
+        durations(
             "Time of a request",
-            "Without the wait for its turn. Long tails are the provider's.",
+            "Without the wait for a slot. Long tails come from the provider.",
             Metrics.llm_request_seconds,
             "task",
             "model",
@@ -101,13 +100,13 @@ def _requests() -> tuple[Panel, ...]:
 
 def _waiting() -> tuple[Panel, ...]:
     return (
-        slowest(
-            "Waiting for a turn", "For those before it and for the model's limits.", Metrics.llm_queue_seconds, "task"
+        durations(
+            "Waiting for a slot", "For earlier requests and for the model's limits.", Metrics.llm_queue_seconds, "task"
         ),
-        slowest(
-            "Held back by limits", "The part of that wait at the head of the line.", Metrics.llm_limit_seconds, "task"
+        durations(
+            "Waiting for limits", "The part of that wait at the head of the queue.", Metrics.llm_limit_seconds, "task"
         ),
-        stands(
+        gauge(
             "Requests a minute allowed",
             "Shares of all processes in the provider's limit, as configured and as learnt.",
             "sum",
@@ -116,14 +115,18 @@ def _waiting() -> tuple[Panel, ...]:
             "model",
         ),
         counted(
-            "Nobody could be asked",
+            "Model unavailable",
             "By the cause; nothing is decided meanwhile, records wait.",
             Metrics.llm_unavailable_total,
             "task",
             "cause",
         ),
-        stands(
-            "Models left alone", "1 while a model rests because it failed.", "max", Metrics.llm_breaker_open, "model"
+        gauge(
+            "Models not called",
+            "1 while a model is not called because it failed.",
+            "max",
+            Metrics.llm_breaker_open,
+            "model",
         ),
     )
 
@@ -132,30 +135,25 @@ def _fetching() -> tuple[Panel, ...]:
     return (
         counted(
             "Fetches",
-            "Pages asked for, by what came: ok, or the failure.",
+            "Requested pages, by outcome: ok, or the failure.",
             Metrics.fetches_total,
             "outcome",
             form="stack",
         ),
         Panel(
             title="Not fetched again",
-            note="Pages that were brought home, or refused, for the same query before.",
+            note="Pages that were fetched, or refused, for the same query before.",
             unit="cps",
             queries=single(rate(Metrics.fetches_cached_total), "kept"),
         ),
-        counted(
-            "robots.txt",
-            "Rules of origins that were looked for, by what was found.",
-            Metrics.fetch_robots_total,
-            "outcome",
-        ),
+        counted("robots.txt", "Requests for the rules of origins, by outcome.", Metrics.fetch_robots_total, "outcome"),
         Panel(
             title="Bytes fetched",
             note="Of page bodies, unpacked.",
             unit="Bps",
             queries=single(rate(Metrics.fetch_bytes_total), "bytes"),
         ),
-        slowest(
+        durations(
             "Waiting for a host",
             "The pause between requests to one host. It is long if many pages of one host are requested.",
             Metrics.fetch_wait_seconds,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from streams.generate.alerts import IN_TIME
-from streams.generate.panels import Dashboard, Panel, Query, Row, counted, single, slowest, stands
+from streams.generate.panels import Dashboard, Panel, Query, Row, counted, durations, gauge, single
 from streams.generate.promql import RANGE, WORKERS, increase, level, once, quantile, rate, series
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
 
 
 def overview() -> Dashboard:
-    """Whether everything is well, and where it is not."""
+    """The state of the whole system."""
     return Dashboard(
         name="overview",
         title="Assay",
-        note="Whether everything is well, and where to look when it is not.",
+        note="Whether everything works, and where to look if it does not.",
         by_handler=True,
         rows=(Row(title="Now", panels=_now()), Row(title="Flow", panels=_flow()), Row(title="Work", panels=_work())),
     )
@@ -25,7 +25,7 @@ def handlers() -> Dashboard:
     return Dashboard(
         name="handlers",
         title="Assay: handlers",
-        note="Each handler by itself: what it does, how late, what waits, and what it refuses. Live traffic only.",
+        note="Each handler: outcomes, age, waiting records, and dead letters. Live traffic only.",
         rows=tuple(Row(title=_heading(handler), panels=_handler(handler)) for handler in HANDLERS),
     )
 
@@ -50,20 +50,20 @@ def _now() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Inputs a second",
-            note="Inputs that came to an outcome, of all handlers. Replays are not counted.",
+            note="Inputs with an outcome, of all handlers. Replays are not counted.",
             unit="cps",
             queries=single(rate(Metrics.handler_events_total), "inputs"),
             form="figure",
         ),
         Panel(
             title="Oldest unread",
-            note="Age of the oldest record that a handler has not committed, told by `assay lag --serve`.",
+            note="Age of the oldest record that a handler has not committed, from `assay lag --serve`.",
             unit="s",
             queries=single(once("max", Metrics.group_lag_seconds), "oldest"),
             form="figure",
         ),
         Panel(
-            title="Dead letters standing",
+            title="Dead letters",
             note="Records in the dead letter topics. `assay dlq list` names them; redrive or purge brings it to 0.",
             unit="short",
             queries=single(once("sum", Metrics.topic_dead_letters), "dead letters"),
@@ -84,55 +84,55 @@ def _flow() -> tuple[Panel, ...]:
     return (
         counted(
             "Inputs done, by handler",
-            "Inputs that came to an outcome. A line that falls to 0 while lag grows is a stall.",
+            "Inputs with an outcome. A line that falls to 0 while lag grows is a stall.",
             Metrics.handler_events_total,
             "handler",
             form="stack",
         ),
         counted(
             "Inputs done, by outcome",
-            "emit and drop are the rule; retry says that something outside is in trouble, dead that an input is wrong.",
+            "emit and drop are normal; retry means that a dependency has trouble, dead that an input is wrong.",
             Metrics.handler_events_total,
             "outcome",
             form="stack",
         ),
         Panel(
             title="Done within the objective",
-            note="Share of inputs done within the handler's objective, over 10 minutes. 99 in 100 is the promise.",
+            note="Share of inputs done within the handler's objective, over 10 minutes. 99 in 100 is the objective.",
             unit="percentunit",
             queries=single(in_time, "{{handler}}"),
         ),
-        slowest(
+        durations(
             "Age when done, 99 in 100",
-            "From the record's timestamp to the outcome. It grows with lag, or where single inputs are slow.",
+            "From the record's timestamp to the outcome. It grows with lag and with slow inputs.",
             Metrics.event_age_seconds,
             "handler",
         ),
-        slowest(
+        durations(
             "Time in the handler",
             "Work on one input, including waits for services. For the cpu lane, milliseconds.",
             Metrics.handler_duration_seconds,
             "handler",
             shares=(0.5, 0.99),
         ),
-        stands(
+        gauge(
             "Lag, records",
-            "Records not committed yet, as the workers see it. It may rise in bursts and has to come back.",
+            "Records not committed yet, as the workers see it. It may rise in bursts and must fall again.",
             "sum",
             Metrics.consumer_lag_records,
             "handler",
         ),
         counted(
             "Dead letters",
-            "Records refused for good, by where and why. Nothing is the rule.",
+            "Records refused for good, by where and why. 0 is normal.",
             Metrics.dead_events_total,
             "handler",
             "stage",
             "reason",
         ),
         counted("Retries", "Tries after the first, by what failed before.", Metrics.retries_total, "handler", "reason"),
-        stands(
-            "Intake rests",
+        gauge(
+            "Intake paused",
             "1 while a handler waits for a provider that is down; its records stay where they are.",
             "max",
             Metrics.breaker_open,
@@ -143,16 +143,16 @@ def _flow() -> tuple[Panel, ...]:
 
 def _work() -> tuple[Panel, ...]:
     return (
-        stands(
+        gauge(
             "In flight",
             "Inputs in work, at most concurrency × partitions.",
             "sum",
             Metrics.handler_in_flight,
             "handler",
         ),
-        stands(
-            "Oldest record in hand",
-            "One that stays for minutes stalls its partition.",
+        gauge(
+            "Oldest record in flight",
+            "A record that is in flight for minutes stalls its partition.",
             "max",
             Metrics.oldest_unfinished_seconds,
             "handler",
@@ -165,29 +165,29 @@ def _work() -> tuple[Panel, ...]:
             "handler",
             "result",
         ),
-        slowest(
+        durations(
             "Time of a transaction",
-            "Tens of milliseconds; more: brokers are slow.",
+            "Tens of milliseconds; if more, the brokers are slow.",
             Metrics.transaction_seconds,
             "handler",
         ),
-        stands("Records held", "In memory, not committed yet.", "sum", Metrics.records_held, "handler"),
-        stands("Bytes held", "In memory, not committed yet.", "sum", Metrics.bytes_held, "handler", unit="bytes"),
+        gauge("Records held", "In memory, not committed yet.", "sum", Metrics.records_held, "handler"),
+        gauge("Bytes held", "In memory, not committed yet.", "sum", Metrics.bytes_held, "handler", unit="bytes"),
         Panel(
             title="Event loop lag",
-            note="How late the slowest process wakes. Above a second, one input takes the processor for itself.",
+            note="How late the slowest process wakes. Above a second, one input blocks the processor.",
             unit="s",
             queries=single(level("max", Metrics.loop_lag_seconds), "slowest process"),
         ),
         Panel(
             title="Restarts",
-            note="Times that the processes began anew: on deploys, and else never.",
+            note="Restarts of processes. Normal on deploys only.",
             unit="short",
             queries=single(f"sum(changes({series(Metrics.started_at_seconds)}[1h]))", "within the hour before"),
         ),
         counted(
             "Rebalances",
-            "Partitions handed round: on deploys, and else hardly ever.",
+            "Partitions reassigned. Normal on deploys, otherwise rare.",
             Metrics.rebalances_total,
             "handler",
         ),
@@ -222,7 +222,7 @@ def _handler(handler: Handler) -> tuple[Panel, ...]:
         ),
         Panel(
             title="Lag, records",
-            note="Its own topic and its retry topics. What waits in a retry topic waits on purpose.",
+            note="Its own topic and its retry topics. Records in a retry topic wait on purpose.",
             unit="short",
             queries=single(level("sum", Metrics.consumer_lag_records, "topic", **one), "{{topic}}"),
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.generate.panels import PICKED, Dashboard, Panel, Row, counted, single, slowest, stands
+from streams.generate.panels import PICKED, Dashboard, Panel, Row, counted, durations, gauge, single
 from streams.generate.promql import RANGE, REPLAY, Aggregate, increase, mean, once, rate
 from streams.telemetry.metrics import MetricDef, Metrics
 
@@ -12,7 +12,7 @@ def replays() -> Dashboard:
     return Dashboard(
         name="replays",
         title="Assay: replays",
-        note="How far replays are and what they cost, apart from live traffic, and how far every group is behind.",
+        note="Progress and costs of replays, apart from live traffic, and the lag of every group.",
         by_handler=True,
         rows=(Row(title="Replays", panels=_replays()), Row(title="Groups, also stopped ones", panels=_groups())),
     )
@@ -21,17 +21,17 @@ def replays() -> Dashboard:
 def _replays() -> tuple[Panel, ...]:
     return (
         counted(
-            "Records behind a replay",
-            "Done again, or passed over because the plan does not mean them.",
+            "Records of a replay",
+            "Processed again, or passed over because the plan does not select them.",
             Metrics.replay_records_total,
             "handler",
             "outcome",
             form="stack",
         ),
-        stands("Records before a replay", "It falls to 0.", "sum", Metrics.replay_remaining_records, "handler"),
-        stands(
+        gauge("Remaining records of a replay", "It falls to 0.", "sum", Metrics.replay_remaining_records, "handler"),
+        gauge(
             "Gives way to live traffic",
-            "1 while live traffic is late and the replay waits. Always 1: there is no room for it.",
+            "1 while live traffic is late and the replay waits. Always 1: live traffic leaves no capacity.",
             "max",
             Metrics.replay_waiting,
             "handler",
@@ -47,7 +47,7 @@ def _replays() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Decisions of replays and backfills",
-            note="Inputs done in the replay lane, by outcome. In the dashboards of handlers none of them is.",
+            note="Inputs done in the replay lane, by outcome. The dashboards of handlers do not include them.",
             unit="cps",
             queries=single(
                 rate(Metrics.handler_events_total, "handler", "outcome", lane=REPLAY, handler=PICKED),
@@ -57,7 +57,7 @@ def _replays() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Refused in replays and backfills",
-            note="Dead letters of the replay lane; they wake nobody.",
+            note="Dead letters of the replay lane; they fire no alert.",
             unit="short",
             queries=single(
                 increase(Metrics.dead_events_total, "handler", "reason", window=RANGE, lane=REPLAY, handler=PICKED),
@@ -69,31 +69,30 @@ def _replays() -> tuple[Panel, ...]:
 
 
 def _groups() -> tuple[Panel, ...]:
-    """Told by ``assay lag --serve``."""
     return (
-        _told("Lag, records", "Not committed, as seen from outside.", "sum", Metrics.group_lag_records, "short"),
-        _told("Lag, seconds", "Age of the oldest record not committed.", "max", Metrics.group_lag_seconds, "s"),
-        _told(
+        _of_groups("Lag, records", "Not committed, as seen from outside.", "sum", Metrics.group_lag_records, "short"),
+        _of_groups("Lag, seconds", "Age of the oldest record not committed.", "max", Metrics.group_lag_seconds, "s"),
+        _of_groups(
             "Until retention deletes what is unread",
             "A group that is stopped loses records when this reaches 0.",
             "min",
             Metrics.group_retention_left_seconds,
             "s",
         ),
-        _told(
+        _of_groups(
             "Lost to retention, records",
             "Deleted before they were read: 0.",
             "sum",
             Metrics.group_lost_records,
             "short",
         ),
-        _told("Members", "0: nobody reads.", "min", Metrics.group_members, "short"),
-        _told("Dead letters standing", "Records in the dead letter topic.", "max", Metrics.topic_dead_letters, "short"),
+        _of_groups("Members", "0: the group has no consumer.", "min", Metrics.group_members, "short"),
+        _of_groups("Dead letters", "Records in the dead letter topic.", "max", Metrics.topic_dead_letters, "short"),
     )
 
 
-def _told(title: str, note: str, aggregate: Aggregate, metric: MetricDef, unit: str) -> Panel:
-    """What readers of the lag tell of every group, each group once."""
+def _of_groups(title: str, note: str, aggregate: Aggregate, metric: MetricDef, unit: str) -> Panel:
+    """A gauge of ``assay lag --serve``; each group counts once."""
     expression = once(aggregate, metric, "handler", handler=PICKED)
     return Panel(title=title, note=note, unit=unit, queries=single(expression, "{{handler}}"))
 
@@ -103,8 +102,8 @@ def queries() -> Dashboard:
     return Dashboard(
         name="queries",
         title="Assay: queries",
-        note="What is asked of the index, over Kafka and HTTP, how long that takes, what each stage does, and how far"
-        " the results can be trusted. Replays are left out.",
+        note="Queries over Kafka and HTTP: their time, what each stage does, and how far the results can be trusted."
+        " Without replays.",
         rows=(Row(title="Queries", panels=_asked()), Row(title="Stages and trust", panels=_answered())),
     )
 
@@ -113,7 +112,7 @@ def _asked() -> tuple[Panel, ...]:
     return (
         counted(
             "Queries, by outcome",
-            "empty: nothing was found. busy and timeout: more is asked than this many workers can answer; unavailable:"
+            "empty: nothing was found. busy and timeout: the workers are overloaded; unavailable:"
             " the index or the model is down.",
             Metrics.queries_total,
             "outcome",
@@ -128,15 +127,15 @@ def _asked() -> tuple[Panel, ...]:
         ),
         counted(
             "Queries, by intent",
-            "What answered queries were taken for; it decides how diverse results are.",
+            "The recognised intent of answered queries; it decides how diverse results are.",
             Metrics.queries_total,
             "intent",
             form="stack",
             intent="!",
         ),
-        slowest(
+        durations(
             "Time of an answered query",
-            "With what the judge takes: where a model ranks, most of it is the model's.",
+            "Includes the judge: if a model ranks, most of the time is the model's.",
             Metrics.query_seconds,
             "via",
             shares=(0.5, 0.95),
@@ -147,22 +146,22 @@ def _asked() -> tuple[Panel, ...]:
 def _answered() -> tuple[Panel, ...]:
     return (
         counted(
-            "Stages, by what they did",
-            "failed: the order before it stood. skipped: it was not needed, or had nothing to do.",
+            "Stages, by outcome",
+            "failed: the previous order was kept. skipped: it was not needed, or had nothing to do.",
             Metrics.query_stages_total,
             "stage",
             "outcome",
         ),
         counted(
             "Results, by trust label",
-            "What a model or a person is told of each.",
+            "The label that a model or a person gets for each.",
             Metrics.query_results_total,
             "trust_label",
             form="stack",
         ),
         counted(
-            "Results, by what their label rests on",
-            "fallback: the page has no score, so the tier of its source stands in. It falls as an old index is filled"
+            "Results, by the basis of their label",
+            "fallback: the page has no score, so the tier of its source is used. It falls as an old index is filled"
             " again.",
             Metrics.query_results_total,
             "label_source",
@@ -170,14 +169,14 @@ def _answered() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Share of HIGH among the first five",
-            note="The mean over queries with results. It falls where the index has less to say than is asked.",
+            note="The mean over queries with results. It falls if the index has no good pages for the queries.",
             unit="percentunit",
             queries=single(mean(Metrics.query_high_share), "HIGH"),
         ),
         Panel(
             title="Trees in shadow: agreement",
             note="Share of the results shown that the trees would have shown as well; only with ranking.trees.mode:"
-            " shadow. How good they are is for `assay train` to say.",
+            " shadow. `assay train` measures how good they are.",
             unit="percentunit",
             queries=single(mean(Metrics.query_trees_agreement), "agreement"),
         ),

@@ -8,7 +8,8 @@ from handlers.html.bylines import BylineWords, Credit, find_credit
 from handlers.html.structured_data import StructuredData
 from tests.handlers.html.rules import PATTERNS, READING, outline_of, story_of
 
-WORDS = BylineWords(READING, tuple(PATTERNS.months))
+STORY = "The rain came in the night and filled the river, and all the bridges of the town were closed."
+WORDS = BylineWords(READING, PATTERNS)
 NAMES = WORDS.names
 NO_DATA = StructuredData()
 
@@ -59,6 +60,18 @@ def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
         ("<p>By Ada Lovelace</p><p>Words.</p>", ("Ada Lovelace",), False, True),
         ("<h1>Interview: Mary Shelley</h1><p>By Ada Lovelace</p>", ("Ada Lovelace",), False, True),
         ("<p>By the time the rain came, all was lost.</p>", (), False, False),
+        ("<h1>Rain</h1><p>By Monday Evening</p><p>It rains.</p>", (), False, False),
+        (f"<h1>Rain</h1><p>{STORY}</p><h2>More from the web</h2><p>By Mary Shelley</p>", (), False, False),
+        (f"<h1>Regen</h1><p>{STORY}</p><h3>Mehr zum Thema</h3><p>Von Mary Shelley</p>", (), False, False),
+        (f"<h1>雨</h1><p>{STORY}</p><h2>更多新聞</h2><p>記者王小明／台北報導</p>", (), False, False),
+        (f"<h1>Rain</h1><h2>It rains</h2><p>By Ada Lovelace</p><p>{STORY}</p>", ("Ada Lovelace",), False, True),
+        (f"<h1>Rain</h1><p>{STORY}</p><p>By Ada Lovelace</p>", ("Ada Lovelace",), False, True),
+        (
+            f"<h1>Rain</h1><p>{STORY}</p><h2>Now</h2><p>{STORY}</p><p>By Ada Lovelace</p>",
+            ("Ada Lovelace",),
+            False,
+            True,
+        ),
         ("<p>記者王小明／台北報導</p>", ("王小明",), False, True),
         ("<p>〔記者王小明、陳大文／台北報導〕豪雨</p>", ("王小明", "陳大文"), False, True),
         ("<p>（中央社記者王小明台北3日電）豪雨</p>", ("王小明",), False, True),
@@ -207,6 +220,11 @@ def test_names(text: str, names: list[str]) -> None:
         ("By the time the rain came, all was lost.", []),
         ("Ada Lovelace", []),
         ("By 2030 all will be well", []),
+        ("By Monday Evening", []),
+        ("By Tuesday Night", []),
+        ("Von Montag Abend", []),
+        ("By Sunday Oliseh", ["Sunday Oliseh"]),
+        ("By April Evening-Smith", ["April Evening-Smith"]),
         ("文／王小明", ["王小明"]),
         ("記者會今天舉行", []),
     ],

@@ -9,7 +9,7 @@ from handlers.html.structured_data import StructuredData
 from handlers.text.dates import MomentReader, Origin
 from tests.handlers.html.rules import PATTERNS, READING, outline_of, story_of
 
-WORDS = DateWords(READING, MomentReader(PATTERNS), NameWords(READING, tuple(PATTERNS.months)))
+WORDS = DateWords(READING, MomentReader(PATTERNS), NameWords(READING, PATTERNS))
 NO_DATA = StructuredData()
 
 

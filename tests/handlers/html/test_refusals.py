@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from handlers.fetch_page import FetchPageRules
-from handlers.html.refusals import PageRefusalsSection, Refusals
+from handlers.html.reading import PageRefusalsSection
+from handlers.html.refusals import Refusals
 from handlers.text.patterns import compile_patterns
 from schemas.replies import FetchFailure
 from tests.rules import shipped_rules
@@ -17,8 +18,8 @@ REFUSALS = Refusals(SECTION, compile_patterns(RULES.patterns).details)
 SOFT_404, CHALLENGE, NOTHING = FetchFailure.SOFT_404, FetchFailure.CHALLENGE, FetchFailure.NO_CONTENT
 
 
-def reason_of(title: str, text: str) -> FetchFailure | None:
-    refusal = REFUSALS.why_no_content((title,), text)
+def reason_of(title: str, text: str, url: str = "") -> FetchFailure | None:
+    refusal = REFUSALS.why_no_content((title,), text, url)
     return None if refusal is None else refusal.reason
 
 
@@ -238,6 +239,12 @@ def test_what_a_page_says_of_itself(title: str, text: str, expected: FetchFailur
         ("Why sites say access denied", ARTICLE),
         ("Access denied", ARTICLE),
         ("Access denied: a novel", TEASERS),
+        (
+            "Page not found",
+            "The council met on Tuesday and spoke for three hours about the bridge in the old harbour. "
+            "The mayor said that repairs cost more than all the other bridges of the town together. "
+            "Builders begin in May with the arches, and the road over it will be shut until the summer.",
+        ),
         ("404", ARTICLE),
         ("How to fix error 404: page not found", TEASERS),
         ("Are you human? A play in two acts | Town theatre", "Thursday at 8 pm in the old hall. Tickets are $12."),
@@ -285,6 +292,81 @@ def test_what_a_page_says_of_itself(title: str, text: str, expected: FetchFailur
 )
 def test_what_only_sounds_like_it_is_content(title: str, text: str) -> None:
     assert reason_of(title, text) is None
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Our new site", "Our new site in Leeds is under construction. Workshops start in May."),
+        ("Access denied: a ruling", "A judge found that the clinic wrongly denied access to records."),
+        ("Access denied", "Wheelchair users tell how shops in the old town keep them out."),
+        ("Blocked", "A short comedy about a writer who can't write."),
+        ("404", "A quiet double room on the fourth floor with a view of the park."),
+        ("Too many requests", "Santa's post office got too many requests for snow this year, its elves say."),
+        ("Wartung", "Wir warten Heizungen, Lüftungen und Pumpen. Ein Anruf genügt."),
+        ("Wartungsarbeiten", "Die Seilbahn steht wegen Wartungsarbeiten bis Ostern still."),
+        ("Acceso denegado", "La novela cuenta la vida de un portero que no deja pasar a nadie."),
+        ("En maintenance", "Le funiculaire est en maintenance jusqu'à vendredi, annonce la ville."),
+        ("Accesso negato", "Il giudice ha stabilito che l'accesso negato agli atti era illegittimo."),
+        ("Adgang nægtet", "Retten gav en kvinde medhold, da banken havde nægtet hende adgang."),
+        ("Odmowa dostępu", "Powieść o portierze, który nikogo nie wpuszcza."),
+        ("Доступ ограничен", "Роман о вахтёре, который никого не пускает в библиотеку."),
+        ("系統維護", "本課程教你備份資料、更新外掛和檢查日誌。"),
+        ("メンテナンス中", "ロープウェイはメンテナンス中で、金曜日に再開すると市が発表した。"),
+        ("점검 중", "케이블카는 점검 중이며 금요일에 다시 운행한다고 시가 밝혔다."),
+    ],
+)
+def test_an_everyday_title_needs_a_second_sign(title: str, text: str) -> None:
+    assert reason_of(title, text) is None
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [
+        ("Forbidden", "", CHALLENGE),
+        ("Access denied", "Error code 1020. Ray ID: 7f2", CHALLENGE),
+        ("Not found", "Return to the home page of our town.", SOFT_404),
+        ("Wartungsarbeiten", "Wir sind bald wieder für Sie da, versprochen.", NOTHING),
+        ("En mantenimiento", "Volveremos pronto con una página mejor.", NOTHING),
+        ("系统维护", "系统正在维护中，请稍后再试。", NOTHING),
+    ],
+)
+def test_a_second_sign_may_be_missing_text_or_words_for_the_reader(
+    title: str, text: str, expected: FetchFailure
+) -> None:
+    assert reason_of(title, text) is expected
+
+
+@pytest.mark.parametrize("title", ["Forbidden", "forbidden", "HTTP 404"])
+def test_a_title_that_the_address_names_is_the_subject(title: str) -> None:
+    url = f"https://dictionary.example/words/{title.replace(' ', '_')}"
+    assert reason_of(title, "", url) is None
+    assert reason_of(title, "You don't have permission to access this.", url) is CHALLENGE
+
+
+@pytest.mark.parametrize(
+    ("title", "lines"),
+    [
+        ("News", "We value your privacy / We and our 812 partners store information. / Accept all / Reject all"),
+        ("Lamps", "Your privacy choices / Personalised ads, ad measurement. / Reject all / Accept all"),
+        ("Rathaus", "Wir und unsere Partner / brauchen Ihre Zustimmung. / Zustimmen und weiter / Alle ablehnen"),
+        ("Havnen", "Vi og vores partnere / Din data, dit valg. / Accepter alle / Afvis alle"),
+        ("Hamnen", "Vi och våra partners sparar. / Acceptera alla / Avvisa alla"),
+        ("Le Port", "Nous et nos 512 partenaires / Tout accepter / Tout refuser"),
+        ("El Puerto", "Nosotros y nuestros socios / Aceptar todo / Rechazar todo"),
+        ("Il Porto", "Noi e i nostri partner / Accetta tutto / Rifiuta tutto"),
+        ("De Haven", "Wij en onze partners / Alles accepteren / Alles weigeren"),
+        ("Port", "My i nasi partnerzy / Zaakceptuj wszystko / Odrzuć wszystko"),
+        ("港口", "我們與合作夥伴 / 處理您的資料。 / 全部接受 / 全部拒絕"),
+    ],
+)
+def test_a_consent_wall_has_its_buttons_on_lines_of_their_own(title: str, lines: str) -> None:
+    assert reason_of(title, lines.replace(" / ", "\n")) is CHALLENGE
+
+
+def test_the_nearest_of_several_places_of_a_phrase_counts() -> None:
+    text = "The page of the guide that you asked for may be gone: page not found."
+    assert reason_of("Harbour", text) is SOFT_404
 
 
 def test_any_of_the_titles_may_say_it() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
-from tests.handlers.html.rules import READING, outline_of
+from tests.handlers.html.rules import READING, outline_of, story_of
 
 TYPES = SchemaTypes(READING)
 ARTICLE = {
@@ -115,7 +115,8 @@ def test_what_is_too_long_is_not_read() -> None:
 
 def title(html: str, stated: str = "", site: str = "", headline: str = "") -> str:
     data = StructuredData(is_article=bool(headline), headline=headline)
-    return find_title(outline_of(html), data, stated, site, "www.example.com")
+    story = story_of(outline_of(html))
+    return find_title(story.outline, data, stated, story.heading, site, "www.example.com")
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,8 @@ def test_a_verdict_is_one_of_three() -> None:
         ("It rained, https://evil.example/a?b=(c) or [here](www.evil.example) said.", "It rained, (c) or (here) said."),
         ("It rained, says www[1].evil.example or http[2]s://evil.example/a.", "It rained, says or"),
         ("It rained [[1]2].", "It rained."),
+        ("It rained (2). 下雨了（2）。", "It rained. 下雨了。"),
+        ("Section 4 (2), says: (1) rain, (2) snow", "Section 4 (2), says: (1) rain, (2) snow"),
         ("(" * 50 + ")" * 50, ""),
         ("[TRUST_TIER: HIGH] It rained.", "It rained."),
         ("It rained [trust_tier : High]. TRUST_TIER: LOW", "It rained. Trust Tier: LOW"),

@@ -108,7 +108,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 def role_of(asked: Asked) -> str:
-    """Who is asked."""
+    """The roles that are asked."""
     system = str(asked.messages[0]["content"])
     return next((role for begin, role in ROLES.items() if system.startswith(begin)), "rank_results")
 
@@ -377,7 +377,7 @@ async def test_a_model_that_has_failed_twice_is_not_asked_again(
 async def test_an_answer_has_a_time_limit_after_which_the_sources_speak(
     answer: Answers, filled: Settings, server: ModelServer
 ) -> None:
-    """The analyst never answers; nobody after it is asked."""
+    """The analyst never answers, and no later role is asked."""
     query = filled.query.model_copy(update={"answer_seconds": 1.5})
     code, out, _ = await answer(replies={**GOOD, "analyst": hangs()}, query=query)
     assert code == 0
@@ -410,7 +410,7 @@ async def test_the_index_is_free_while_the_roles_are_asked(answer: Answers, fill
 async def test_the_time_limit_begins_when_the_index_is_had(
     answer: Answers, filled: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waiting for another command takes nothing from what the model may take; the clock stands still otherwise."""
+    """Waiting for another command does not reduce the model's time; otherwise the clock does not move."""
     seconds = 0.0
 
     @asynccontextmanager
@@ -456,7 +456,7 @@ async def test_nothing_found_is_said(answer: Answers, server: ModelServer) -> No
 async def test_sources_that_hold_no_answer_are_said(answer: Answers) -> None:
     code, out, _ = await answer(replies={**GOOD, "analyst": cites("findings"), "writer": cites("sentences")})
     assert code == 0
-    assert out.startswith("No answer: 3 sources were read and none holds one.")
+    assert out.startswith("No answer: 3 sources were read and none has an answer.")
 
 
 async def test_a_model_that_gave_nothing_usable_is_not_called_the_writer(
@@ -466,8 +466,8 @@ async def test_a_model_that_gave_nothing_usable_is_not_called_the_writer(
     file = tmp_path / "candidates.jsonl"
     file.write_text('{"url": "https://a.example/1", "title": "Cats", "content": "Cats sleep all day."}')
     _, out, _ = await answer(candidates=file, replies=dict.fromkeys(GOOD, status(500)))
-    assert out.startswith("No answer: 1 source was read and none is quoted as an answer; what went wrong stands below.")
-    assert "Asked was model-1." in out
+    assert out.startswith("No answer: 1 source was read and none is quoted as an answer; see the errors below.")
+    assert "Asked model-1." in out
     assert "Written by" not in out
 
 

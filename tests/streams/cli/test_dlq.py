@@ -8,14 +8,14 @@ from streams.cli.main import _run
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["list", "--handler", "nobody"], "there is no handler 'nobody'"),
+        (["list", "--handler", "unknown"], "there is no handler 'unknown'"),
         (["list", "--reason", "nothing"], "there is no reason 'nothing'"),
         (["redrive", "--since", "soon"], "--since takes a time"),
         (["redrive", "--limit", "0"], "--limit"),
-        (["purge"], "say which letters"),
+        (["purge"], "say which dead letters"),
         (["purge", "--all"], "--yes"),
         (["show", "score_page"], "HANDLER/PARTITION/OFFSET"),
-        (["show", "nobody/1/2"], "HANDLER/PARTITION/OFFSET"),
+        (["show", "unknown/1/2"], "HANDLER/PARTITION/OFFSET"),
     ],
 )
 def test_wrong_usage_is_told_in_a_line(words: list[str], complaint: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def no_java() -> str:
-    raise BrokerUnavailable("there is none")
+    raise BrokerUnavailable("no Java was found")
 
 
 def test_a_machine_that_has_everything_is_well(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,7 +41,7 @@ def test_people_see_a_mark_and_what_to_do(
     assert doctor.run_doctor(settings, as_json=False) == 1
     out = capsys.readouterr().out
     assert "✓ Python" in out
-    assert "✗ Java          there is none" in out
+    assert "✗ Java          no Java was found" in out
     assert "the first start fetches it" in out
 
 
@@ -65,6 +65,7 @@ def test_python_must_be_new_enough(version: tuple[int, ...], state: str) -> None
         (["pydantic>=2"], "0.0.1", "warn", "pydantic 0.0.1 (tested with"),
         (["no.such_Package>=1"], "1", "fail", "no.such_Package is not installed"),
         (["torn>=1; extra == 'x'", "pydantic[email]>=2"], "0.0.1", "warn", "pydantic 0.0.1"),
+        (["openai>=3"], "0.0.1", "warn", "openai 0.0.1"),
     ],
 )
 def test_packages_are_looked_at(
@@ -81,9 +82,28 @@ def test_a_package_that_breaks_at_import_is_named(tmp_path: Path, monkeypatch: p
     (tmp_path / "torn_package.py").write_text("raise OSError('no such library')\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(metadata, "requires", lambda _: ["torn-package"])
-    monkeypatch.setattr(metadata, "packages_distributions", lambda: {"torn_package": ["Torn.Package"]})
+    monkeypatch.setattr(doctor_checks, "_modules", lambda _: {"torn_package"})
     finding = doctor_checks.check_packages()
     assert (finding.state, finding.detail) == ("fail", "torn-package can't be imported (OSError: no such library)")
+
+
+@pytest.mark.parametrize(
+    ("files", "requires", "detail"),
+    [
+        (["openai/__init__.py"], ["Torn.Package>=1"], "Torn.Package is not installed"),
+        (["openai/no_such_file.py"], [], "openai lacks its file openai/no_such_file.py"),
+    ],
+)
+def test_a_package_that_is_slow_to_import_needs_its_files_and_its_requirements(
+    files: list[str], requires: list[str], detail: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {file.as_posix(): file for file in metadata.files("openai") or ()}
+    there = own["openai/__init__.py"]
+    absent = metadata.PackagePath("openai/no_such_file.py")
+    absent.dist = there.dist
+    monkeypatch.setattr(metadata, "files", lambda _: [own.get(file, absent) for file in files])
+    monkeypatch.setattr(metadata, "requires", lambda name: ["openai"] if name == "assay" else requires)
+    assert doctor_checks.check_packages().detail == detail
 
 
 def test_assay_itself_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from streams.cli.doctor_checks import Finding
 from streams.cli.doctor_services import check_models
 from streams.clock import SystemClock
+from streams.llm.checks import Check
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_journal
 from streams.settings import load_settings
@@ -25,9 +25,9 @@ def _without_models_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"ASSAY_LLM__{name}", raising=False)
 
 
-def found(ask: bool = False, limits: dict[str, Any] | None = None, **llm: Any) -> dict[str, Finding]:
+def found(ask: bool = False, limits: dict[str, Any] | None = None, **llm: Any) -> dict[str, Check]:
     settings = load_settings(llm=llm, models={"limits": limits or {}})
-    return {finding.what: finding for finding in check_models(settings, ask)}
+    return {finding.what: finding for finding in check_models(settings, ask=ask)}
 
 
 def test_without_a_model_the_offline_judge_answers() -> None:

@@ -32,7 +32,7 @@ def test_an_index_is_looked_at_without_being_made(tmp_path: Path) -> None:
     path.mkdir()
     finding = check_index(IndexSettings(path=path), NOBODY)
     assert finding.state == "ok"
-    assert "nothing is in it yet" in finding.detail
+    assert "; empty" in finding.detail
     owner = QdrantClient(path=str(path))
     assert owner.get_collections().collections == []
     owner.close()

@@ -1,4 +1,5 @@
 import asyncio
+import io
 import json
 import os
 import sys
@@ -8,9 +9,9 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 
+import streams.cli.event_lines
 import streams.cli.export
-import streams.cli.handler_trial
-from streams.cli.export import Export, run_export
+from streams.cli.export import ExportOptions, run_export
 from streams.settings import load_settings
 from tests.command_line import Done, Ran
 from tests.samples import scored
@@ -22,7 +23,7 @@ def export(ran: Ran) -> Ran:
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
 
     def call(as_json: bool = True, **wishes: Any) -> Done:
-        return ran(run_export, Export(**wishes), settings, as_json=as_json)
+        return ran(run_export, settings, ExportOptions(**wishes), as_json=as_json)
 
     return call
 
@@ -93,25 +94,24 @@ def test_so_many_records_and_no_more(export: Ran, tmp_path: Path) -> None:
 def test_standard_input_is_read(export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pages").write_bytes(lines(event(1), b"x"))
     with (tmp_path / "pages").open("rb") as pages:
-        monkeypatch.setattr(streams.cli.export, "STANDARD_INPUT", pages.fileno())
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(pages))
         done = export(source=Path("-"))
     assert (done.status, addresses(done.out)) == (1, ["https://a.example/1"])
-    assert "standard input:2: no JSON" in done.err
+    assert "standard input:2: undecodable: " in done.err
 
 
 @pytest.mark.parametrize("source", ["-", "pages"])
 def test_a_line_that_is_too_long_is_passed_over(
     export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
-    monkeypatch.setattr(streams.cli.export, "LARGEST_LINE", 2000)
-    monkeypatch.setattr(streams.cli.handler_trial, "TOPIC_BYTES", 2000)
+    monkeypatch.setattr(streams.cli.event_lines, "TOPIC_BYTES", 2000)
     monkeypatch.chdir(tmp_path)
     Path("pages").write_bytes(lines(event(1), b"x" * 100_000, event(2)))
     with Path("pages").open("rb") as pages:
-        monkeypatch.setattr(streams.cli.export, "STANDARD_INPUT", pages.fileno())
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(pages))
         done = export(source=Path(source))
     assert (done.status, addresses(done.out)) == (1, ["https://a.example/1", "https://a.example/2"])
-    assert ":2: the line is longer than 2000 bytes" in done.err
+    assert ":2: too_large: the line is longer than 2000 bytes" in done.err
 
 
 def test_a_terminal_sees_how_far_it_is(export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +189,7 @@ def test_a_silent_cluster_is_given_up(
     monkeypatch.setattr(streams.cli.export, "partitions_of", partitions)
     monkeypatch.setattr(streams.cli.export, "make_reader", lambda *_: reader)
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "transaction_timeout_seconds": 0.05})
-    assert run_export(Export(output=tmp_path / "pages.tsv"), settings) == 1
+    assert run_export(settings, ExportOptions(output=tmp_path / "pages.tsv")) == 1
     assert "no record came for 0.05 s; partitions left: 1" in capsys.readouterr().err
     assert reader.stopped
     assert list(tmp_path.iterdir()) == []

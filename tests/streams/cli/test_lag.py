@@ -1,4 +1,4 @@
-"""What ``assay lag`` tells of lags that are known, and to whom it answers."""
+"""What ``assay lag`` prints for known lags, and where it serves them."""
 
 import re
 from typing import Any
@@ -72,8 +72,8 @@ def test_it_fits_the_terminal_and_nothing_is_cut_off(
 
 def test_what_is_missing_or_was_lost_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     gone = group(partitions=(PartitionLag(0, 3, 10, 2, 5.0, 5),))
-    assert "retention took 5 records of pages.crawled.v1 unread" in shown(capsys, gone)[-1]
-    assert "not made yet: pages.scored.v1" in shown(capsys, group("index_page", "pages.scored.v1", exists=False))[-1]
+    assert "retention deleted 5 unread records of pages.crawled.v1" in shown(capsys, gone)[-1]
+    assert "missing: pages.scored.v1" in shown(capsys, group("index_page", "pages.scored.v1", exists=False))[-1]
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_what_is_missing_or_was_lost_is_told(capsys: pytest.CaptureFixture[str])
     [
         (LagOptions(), []),
         (LagOptions(max_records=1234), []),
-        (LagOptions(max_records=1233), ["score_page: 1,234 records wait on pages.crawled.v1, 1,233 may"]),
+        (LagOptions(max_records=1233), ["score_page: 1,234 records wait on pages.crawled.v1, limit 1,233"]),
         (LagOptions(max_seconds=5400), []),
-        (LagOptions(max_seconds=60), ["score_page: 90 min behind on pages.crawled.v1, 60 s may be"]),
+        (LagOptions(max_seconds=60), ["score_page: 90 min behind on pages.crawled.v1, limit 60 s"]),
     ],
 )
 def test_limits_are_held_against_each_topic_beyond_its_own_delay(options: LagOptions, exceeded: list[str]) -> None:

@@ -10,9 +10,11 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFai
 import streams.cli.publish_run
 import streams.publish.walk
 from streams.cli.publish import run_publish
+from streams.cli.publish_input import Publication
 from streams.cli.publish_run import Sending
 from streams.codec import OutputRecord
 from streams.settings import Settings, load_settings
+from streams.topology import topic_named
 from tests.command_line import Done, Ran
 from tests.samples import run_assay
 
@@ -29,7 +31,9 @@ def publish(ran: Ran, nowhere: Settings) -> Ran:
     """``publish(path, …, **options)``: publishes pages, and tells so as JSON, where there is no Kafka."""
 
     def call(*paths: Path, topic: str = PAGES, settings: Settings = nowhere, **options: Any) -> Done:
-        return ran(run_publish, topic, paths, settings, **{"as_json": True} | options)
+        found = topic_named(topic)
+        assert found is not None
+        return ran(run_publish, settings, Publication(topic=found, paths=paths, **{"as_json": True} | options))
 
     return call
 
@@ -37,7 +41,6 @@ def publish(ran: Ran, nowhere: Settings) -> Ran:
 @pytest.mark.parametrize(
     ("topic", "name", "rate", "says"),
     [
-        ("nope.v1", "pages.jsonl", None, "there is no topic 'nope.v1'; there are pages.crawled.v1, "),
         (PAGES, "absent", None, "No such file"),
         (PAGES, "pages.jsonl", 0.0, "--rate takes a number above 0, not 0"),
         (PAGES, "pages.jsonl", float("nan"), "--rate"),
@@ -53,6 +56,11 @@ def test_wrong_usage_is_told_before_kafka_is_asked(
     assert (done.status, says in done.complaint) == (2, True)
 
 
+def test_an_unknown_topic_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_assay("publish", "nope.v1", "pages.jsonl") == 2
+    assert "there is no topic 'nope.v1'; there are pages.crawled.v1, " in capsys.readouterr().err
+
+
 def test_no_kafka_is_one_line(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.jsonl").write_text("")
     done = publish(tmp_path / "pages.jsonl")
@@ -66,12 +74,12 @@ ROWS = b"https://a.example/1\tT\ttext\t2026-01-02\nbad\nhttps://a.example/2\tT\t
 def test_a_check_sends_nothing_and_needs_no_kafka(publish: Ran, tmp_path: Path) -> None:
     path = tmp_path / "pages.tsv"
     path.write_bytes(ROWS)
-    done = publish(path, check_only=True)
+    done = publish(path, mode="check")
     told = done.document
     assert (done.status, told["published"], told["valid"], told["refused"]) == (1, 0, 2, 1)
     assert done.err == f"assay publish: {path}:2: 1 columns, 5 (or without quality_metadata 4) expected\n"
     path.write_bytes(ROWS.replace(b"bad\n", b""))
-    done = publish(path, as_json=False, check_only=True)
+    done = publish(path, as_json=False, mode="check")
     assert done.status == 0
     assert done.out.startswith("2 valid for pages.crawled.v1 (1,207 bytes), 0 refused, in ")
 
@@ -85,7 +93,7 @@ def test_a_dry_run_says_what_handlers_will_do_and_needs_no_kafka(
     path = tmp_path / "claims.jsonl"
     path.write_bytes(b"".join(CLAIM % number for number in range(10)))
     settings = nowhere.model_copy(update={"llm": nowhere.llm.model_copy(update={"cache_path": None})})
-    options = {"topic": "claims.extracted.v1", "settings": settings, "rate": 2.0, "dry_run": True}
+    options = {"topic": "claims.extracted.v1", "settings": settings, "rate": 2.0, "mode": "estimate"}
     told = publish(path, **options).document
     assert (told["published"], told["valid"], told["refused"], told["seconds_at_rate"]) == (0, 10, 0, 5.0)
     records = {handler["handler"]: handler["records"] for handler in told["estimate"]["handlers"]}
@@ -103,7 +111,7 @@ def test_a_dry_run_says_what_handlers_will_do_and_needs_no_kafka(
         ("", None, "a run id is 1 to 100 letters"),
         ("a b", None, "a run id is"),
         ("x" * 101, None, "a run id is"),
-        ("r", "pages.jsonl", "would write over what is to be published"),
+        ("r", "pages.jsonl", "is one of the sources"),
     ],
 )
 def test_a_run_is_checked_before_kafka_is_asked(
@@ -111,7 +119,7 @@ def test_a_run_is_checked_before_kafka_is_asked(
 ) -> None:
     path = tmp_path / "pages.jsonl"
     path.write_text("{}")
-    done = publish(path, run_id=run, refused=tmp_path / refused if refused else None)
+    done = publish(path, run=run, refused=tmp_path / refused if refused else None)
     assert (done.status, says in done.complaint) == (2, True)
     assert path.read_text() == "{}"
 
@@ -128,18 +136,18 @@ def test_what_is_refused_is_kept_where_it_ends_nothing_else(publish: Ran, tmp_pa
     way.symlink_to(folder)
 
     def said(kept: Path, *paths: Path) -> str:
-        done = publish(*paths, check_only=True, refused=kept)
+        done = publish(*paths, mode="check", refused=kept)
         assert done.status == 2
         return done.complaint
 
     for kept in (page, folder / "new", deeper / "new", way / "new", soft):
-        assert "would write over what is to be published, or among it" in said(kept, folder)
+        assert "is one of the sources, or in one" in said(kept, folder)
     lines = tmp_path / "pages.jsonl"
     lines.write_text("{}")
     (tmp_path / "linked").hardlink_to(lines)
-    assert "would write over what is to be published" in said(tmp_path / "linked", lines)
-    assert "has something else in it" in said(hard, folder)
-    assert "has something else in it" in said(other, lines)
+    assert "is one of the sources" in said(tmp_path / "linked", lines)
+    assert "contains something other" in said(hard, folder)
+    assert "contains something other" in said(other, lines)
     assert "is a folder" in said(tmp_path, lines)
     assert page.read_text() == other.read_text() == "<p>mine</p>"
     assert lines.read_text() == "{}"
@@ -147,7 +155,7 @@ def test_what_is_refused_is_kept_where_it_ends_nothing_else(publish: Ran, tmp_pa
 
 @pytest.mark.parametrize("option", ["--resume", "--run-id"])
 def test_a_run_without_a_name_is_no_live_traffic(ran: Ran, tmp_path: Path, option: str) -> None:
-    """A variable that is not set in somebody's script."""
+    """As a variable that a script does not set."""
     (tmp_path / "pages.jsonl").write_text("")
     done = ran(run_assay, "publish", PAGES, str(tmp_path / "pages.jsonl"), "--check", option, "")
     assert (done.status, "a run id is 1 to 100" in done.err) == (2, True)
@@ -157,7 +165,7 @@ def test_a_check_keeps_what_is_refused_whole(publish: Ran, tmp_path: Path) -> No
     (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
     kept = tmp_path / "kept"
     kept.write_text('{"place": "p:1", "reason": "from before"}\n' * 1000)
-    done = publish(tmp_path / "pages.jsonl", check_only=True, refused=kept)
+    done = publish(tmp_path / "pages.jsonl", mode="check", refused=kept)
     lines = [json.loads(line) for line in kept.read_text().splitlines()]
     assert (done.status, [line["line"] for line in lines]) == (1, ["no page"] * 30)
     assert (len(done.err.splitlines()), "keeps them all" in done.err) == (21, False)
@@ -165,13 +173,13 @@ def test_a_check_keeps_what_is_refused_whole(publish: Ran, tmp_path: Path) -> No
 
 def test_a_check_tells_many_refusals_in_short(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
-    done = publish(tmp_path / "pages.jsonl", check_only=True)
+    done = publish(tmp_path / "pages.jsonl", mode="check")
     assert (done.status, done.err.count("undecodable"), "and 10 more refused" in done.err) == (1, 20, True)
 
 
 def test_a_check_tells_what_turns_out_unreadable(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.tsv.gz").write_bytes(b"not gzip")
-    done = publish(tmp_path / "pages.tsv.gz", check_only=True)
+    done = publish(tmp_path / "pages.tsv.gz", mode="check")
     assert (done.status, "pages.tsv.gz: Not a gzipped file" in done.err) == (2, True)
 
 
@@ -182,7 +190,7 @@ def test_standard_input_can_be_tsv(
     (tmp_path / "rows").write_bytes(ROWS)
     with (tmp_path / "rows").open("rb") as rows:
         monkeypatch.setattr(streams.publish.walk, "STANDARD_INPUT", rows.fileno())
-        done = publish(Path("-"), stated=stated, check_only=True)
+        done = publish(Path("-"), stated=stated, mode="check")
     assert (done.status, done.document["valid"]) == (1, 2 if stated == "tsv" else 0)
 
 

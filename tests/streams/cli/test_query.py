@@ -11,8 +11,9 @@ from rich.cells import cell_len
 from schemas.llm import CallOutcome, LlmCall
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
+from streams.cli.output import printable
 from streams.cli.query import QueryOptions, in_words, run_query
-from streams.cli.query_screen import print_results, printable
+from streams.cli.query_screen import print_results
 from streams.http import HttpServer
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.query import access
@@ -178,7 +179,7 @@ def test_a_pause_is_rounded_up(seconds: float | None, told: str) -> None:
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [(b"caf\xe9", "no text in UTF-8"), ("渡".encode() * 20_000, "longer than 4000"), (b"\n", "is empty")],
+    [(b"caf\xe9", "not UTF-8"), ("渡".encode() * 20_000, "longer than 4000"), (b"\n", "must not be empty")],
 )
 def test_what_comes_on_standard_input_and_is_no_query_is_told(
     given: bytes, said: str, tmp_path: Path, ask: Shown, monkeypatch: pytest.MonkeyPatch
@@ -211,10 +212,10 @@ def test_candidates_come_from_a_file_in_several_forms(tmp_path: Path, ask: Shown
 @pytest.mark.parametrize(
     ("text", "options", "content", "said"),
     [
-        (" \n", {}, None, "the query is empty"),
+        (" \n", {}, None, "query must not be empty"),
         ("x" * 4001, {}, None, "longer than 4000 characters"),
         ("渡" * 20_000, {}, None, "longer than 4000 characters"),
-        (b"caf\xe9".decode("utf-8", "surrogateescape"), {}, None, "no text in UTF-8"),
+        (b"caf\xe9".decode("utf-8", "surrogateescape"), {}, None, "not UTF-8"),
         ("x", {"tiers": ("D",)}, None, "filters.tiers"),
         ("x", {"app": "foo"}, None, "--app: 'foo' is no address such as http://127.0.0.1:8080"),
         ("x", {"app": "http://"}, None, "no address"),
@@ -310,9 +311,11 @@ def test_a_stage_that_failed_is_told_with_its_reason(capsys: pytest.CaptureFixtu
     print_results(completed(request, ranked(1), notes=(failed,), llm=call), 0.1, "")
     out = capsys.readouterr().out
     assert "ranking failed: time-out after 20 s" in out
-    assert out.endswith("; small failed, the order before it stands, cost unknown\n")
+    assert out.endswith("; small failed and changed no order, cost unknown\n")
     assert "judged" not in out
 
 
 def test_nothing_but_lines_is_left_of_control_characters() -> None:
-    assert printable("a\x1b[2Jb\r\nc\u202ed\u200be\x00\t") == "a\ufffd[2Jb\ufffd\nc\ufffdd\ufffde\ufffd\ufffd"
+    assert (
+        printable("a\x1b[2Jb\r\nc\u202ed\u200be\x00\t", keep="\n") == "a\ufffd[2Jb\ufffd\nc\ufffdd\ufffde\ufffd\ufffd"
+    )

@@ -2,7 +2,6 @@
 
 import pytest
 
-from streams.cli.progress import offsets_progress
 from streams.cli.replay_reports import show_estimate
 from streams.replay.estimate import Estimate, HandlerEstimate, PaidEstimate
 
@@ -29,14 +28,14 @@ def test_calls_money_and_what_is_saved(capsys: pytest.CaptureFixture[str]) -> No
     lines = shown(capsys, estimate(one(paid=ASKED, open=1200), usd=0.058), 0.05)
     assert lines[0] == "1,500 records, 1.0 MiB, 75 s in one process"
     assert "judge_relevance gate 1,200 300 372,000 3,600 $0.058 $0.014 900 earlier calls" in lines
-    assert "it costs about $0.058; $0.014 are saved by answers that are kept" in lines
-    assert lines[-1] == "that is more than --max-cost 0.05: it would pause before its end"
+    assert "costs: about $0.058; answers in the journal save $0.014" in lines
+    assert lines[-1] == "that is more than --max-cost 0.05: the replay would pause before its end"
     assert not any("more than" in line for line in shown(capsys, estimate(one(paid=ASKED), usd=0.058), 0.06))
 
 
 def test_a_price_that_nobody_knows(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys, estimate(one(paid=ASKED), usd=None), 0.05)
-    assert lines[-1] == "what it costs is not known: set price_in and price_out in models.limits"
+    assert lines[-1] == "the costs are not known: set price_in and price_out in models.limits"
 
 
 def test_a_sample_and_handlers_that_ask_nobody(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,18 +47,3 @@ def test_a_sample_and_handlers_that_ask_nobody(capsys: pytest.CaptureFixture[str
 
 def test_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, Estimate(0, 0, 0.0, 0.0, 0.0, None, ())) == ["0 records, 0 bytes, 0 s in one process"]
-
-
-def test_lines_now_and_then_where_there_is_no_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [100.0]
-    monkeypatch.setattr("streams.cli.progress.time.monotonic", lambda: now[0])
-    with offsets_progress("replay", "estimating", 3000) as advance:
-        for _ in range(20):
-            now[0] += 1.5
-            advance(100)
-    told = capsys.readouterr().err.splitlines()
-    assert [line.partition(": ")[2] for line in told] == [
-        f"estimating: {count:,} of 3,000 records" for count in (400, 800, 1200, 1600, 2000)
-    ]

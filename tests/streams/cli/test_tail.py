@@ -52,7 +52,7 @@ def test_what_is_no_json_is_told_by_its_size(value: bytes, headers: Any, type_: 
 
 
 def test_no_depth_is_too_much() -> None:
-    """A depth that no parser takes is told by its size; up to there all of it is shown."""
+    """A value that is too deep for parsers is shown as its size; other values are shown whole."""
     for depth in range(800, 1000, 7):
         text = b'{"a":' * depth + b"1" + b"}" * depth
         inner, seen = told(text)["value"], 0
@@ -85,7 +85,7 @@ def test_a_dead_letter_says_why_it_died() -> None:
 
 @pytest.mark.parametrize("start", ["yesterday", "-1", "", "1.5"])
 def test_a_start_that_is_none_is_told(start: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_tail("pages.crawled.v1", load_settings(), start, None, as_json=False) == 2
+    assert run_tail("pages.crawled.v1", load_settings(), start) == 2
     assert "--from takes earliest, latest or an offset" in capsys.readouterr().err
 
 

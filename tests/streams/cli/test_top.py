@@ -99,7 +99,7 @@ def test_ages_are_those_of_the_window_else_of_all_time() -> None:
 
 @pytest.mark.parametrize("text", ["", "http://", "ftp://worker", "http://worker:port", "http://[::1", "worker:0"])
 def test_an_address_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(WorkerAddressError, match="is no worker's address"):
+    with pytest.raises(WorkerAddressError, match="is not a worker's address"):
         worker_url(text)
     assert run_top(load_settings(), TopOptions(urls=[text])) == 2
     assert capsys.readouterr().err.count("\n") == 1
@@ -138,7 +138,7 @@ def test_a_view_has_what_workers_and_cluster_said() -> None:
 
 def drawn(width: int, sort: str = "topology", keys: bool = False, **console: Any) -> list[str]:
     out = io.StringIO()
-    Console(file=out, width=width, highlight=False, **console).print(top_screen(view(), sort, width, keys))
+    Console(file=out, width=width, highlight=False, **console).print(top_screen(view(), sort, width, keys=keys))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
@@ -151,7 +151,7 @@ def test_it_fits_and_nothing_is_cut_off(width: int) -> None:
     assert "…" not in text
     for told in (*(h.name for h in HANDLERS), "123 k", "$1.25", "models today $1.50 of $2.00", "q quit", "worker-2"):
         assert told in text
-    assert "records wait and nobody reads: score_page" in text
+    assert "records wait, and no worker reads them: score_page" in text
     assert "breaker open, intake is paused: judge_relevance" in text
     assert ("members" in text) is (width == 120)
 
@@ -170,7 +170,7 @@ def test_one_look_is_as_wide_as_the_terminal(
 def test_rows_stand_in_the_order_that_was_asked_for() -> None:
     assert drawn(80, "lag")[2].startswith("score_page")
     assert drawn(80, "cost")[2].startswith("judge_relevance")
-    assert len({its.key for its in SORTS.values()}) == len(SORTS)
+    assert len({name[0] for name in SORTS}) == len(SORTS)
 
 
 def test_without_colours_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,8 +184,8 @@ def test_without_colours_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> Non
     ("status", "body", "problem"),
     [
         (200, exposition(1).encode(), ""),
-        (200, b"up 1\n", "it is no worker of Assay"),
-        (200, b"{ not metrics", "what it says is not in Prometheus's format"),
+        (200, b"up 1\n", "it is not a worker of Assay"),
+        (200, b"{ not metrics", "its answer is not in Prometheus's format"),
         (200, b"assay_llm_breaker_open 1\n", "assay_llm_breaker_open has no label model; is it a worker of Assay?"),
         (
             200,

@@ -123,7 +123,7 @@ def test_lines_that_cannot_be_read_are_told_and_left_out(train: Train, files: di
         feedback.write(b"no json\n" * 12)
     done = train(tmp_path / "one", as_json=True)
     assert (done.status, done.err.count("left out: "), done.document["unreadable"]) == (0, 11, 12)
-    assert "2 more that can't be read" in done.err
+    assert "2 more that cannot be read" in done.err
 
 
 def test_without_xgboost_it_says_what_to_install(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

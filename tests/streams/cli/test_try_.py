@@ -114,7 +114,7 @@ def test_answers_of_one_trial_are_the_input_of_the_next(assay: Any) -> None:
     scored = assay("try", "score_page", given=PAGE + b"\nnot json\n" + PAGE)
     assert outcomes(scored) == [("emit", None), ("dead", "undecodable"), ("emit", None)]
     indexed = assay("try", "index_page", given=scored.stdout)
-    # What died before has nothing for the next one, and stands where it stood.
+    # A line that died has no event for the next handler, and keeps its place.
     assert outcomes(indexed) == [("emit", None), ("drop", "nothing_to_do"), ("emit", None)]
     assert answers(indexed)[0]["events"][0]["topic"] == "documents.indexed.v1"
 
@@ -332,7 +332,7 @@ def test_trying_imports_no_client_and_builds_only_the_events_that_it_meets() -> 
         "import io, sys; from pathlib import Path; from streams.settings import load_settings;"
         "from streams.cli.try_ import run_try;"
         "sys.stdin = io.TextIOWrapper(io.BytesIO(sys.argv[1].encode()));"
-        "run_try('classify_results', None, load_settings(), False);"
+        "run_try('classify_results', None, load_settings(), strict=False);"
         f"print([name for name in {heavy} if name in sys.modules]);"
         "from streams.topology import TOPICS;"
         "print(*(topic.name for topic in TOPICS if topic.event.__pydantic_complete__))"

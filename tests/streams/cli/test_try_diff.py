@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from streams.cli.main import _run
-from streams.cli.progress import with_progress
 from streams.cli.try_diff import comparison_of
 from streams.topology import HANDLERS
 from tests.samples import EXAMPLES, environment
@@ -27,6 +26,7 @@ def page(number: int = 1, headings: int = 1, depth: int = 0) -> str:
 def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Any:
     """Runs ``assay try --diff`` in this process; returns status, standard output and standard error."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("streams.cli.progress._LINE_SECONDS", 1e9)
 
     def run(lines: list[str], other: str, *options: str, handler: str = "score_page") -> tuple[int, str, str]:
         Path("in.jsonl").write_text("".join(line + "\n" for line in lines))
@@ -88,7 +88,7 @@ def test_people_see_the_matrix_and_the_moves(assay: Any) -> None:
     lines = [*(page(number) for number in range(1, 1300)), page(2000, depth=40), "{}"]
     other = HIGHER + "page_reading: {max_depth: 20}\n"
     assert "  then unreadable_page: " in assay(lines[-2:], other)[1]
-    assert "  by other thresholds\n" in assay([page()], "tiered_indexing: {tier_b: {min_cts: 18}}\n")[1]
+    assert "  because a threshold changed\n" in assay([page()], "tiered_indexing: {tier_b: {min_cts: 18}}\n")[1]
     status, out, err = assay(lines, other, "--limit", "2")
     assert (status, err) == (0, "")
     shown = [" ".join(line.split()) for line in out.splitlines()]
@@ -96,8 +96,8 @@ def test_people_see_the_matrix_and_the_moves(assay: Any) -> None:
     assert "now \\ then A B C dead all now" in shown
     assert "C · 1,299 · 1 1,300" in shown
     assert "all then 0 1,299 0 2" in shown
-    assert "1,300 move: 1,299 up, 1 into the dead letters" in shown
-    assert "1 stays: 1 as they are" in shown
+    assert "1,300 pages with another tier or label: 1,299 up, 1 into the dead letters" in shown
+    assert "1 page with the same tier and label: 1 unchanged" in shown
     assert "labels: LOW → MEDIUM 1,299" in shown
     assert "dead letters: invalid 1 → invalid 1, unreadable_page 1" in shown
     assert "C → B 18 → 43 LOW → MEDIUM https://a.example/1" in shown
@@ -108,8 +108,8 @@ def test_people_see_the_matrix_and_the_moves(assay: Any) -> None:
 def test_a_configuration_that_changes_nothing_here_is_said_so(assay: Any) -> None:
     status, out, _ = assay([page()], "kafka: {topic_prefix: blue.}\n")
     assert status == 0
-    assert out.startswith("the other configuration changes nothing that these decisions depend on\n")
-    assert "0 move\n1 stays: 1 as they are" in out
+    assert out.startswith("the other configuration changes no rule of these decisions\n")
+    assert "0 pages with another tier or label\n1 page with the same tier and label: 1 unchanged" in out
     assert found(assay([], HIGHER, "--json"))["pages"] == 0
 
 
@@ -154,7 +154,7 @@ def test_batches_tell_results_that_flip_and_extractions(assay: Any) -> None:
     status, out, _ = assay(batches, never, handler="classify_results")
     assert status == 0
     assert f"{len(batches)} batches, results by type" in out
-    assert "extractions: 1 → 0, others in 1 batch\n" in out
+    assert "extractions: 1 → 0, different in 1 batch\n" in out
     assert "\n  - https://" in out
 
 
@@ -170,7 +170,7 @@ def test_results_that_flip_are_shown_with_their_reasons(assay: Any) -> None:
     assert (flip["type_now"], flip["url"]) == ("AGGREGATOR", "https://a.example/walks")
     status, out, _ = assay([batch], never_a_listing, handler="classify_results")
     assert status == 0
-    assert "1 flips" in out
+    assert "1 result of another type" in out
     assert f"AGGREGATOR → {flip['type_then']}" in out
 
 
@@ -220,7 +220,8 @@ def test_a_comparison_imports_no_client_and_for_programs_no_tables(tmp_path: Pat
     program = (
         "import sys; from pathlib import Path; from streams.settings import load_settings;"
         "from streams.cli.try_diff import run_diff;"
-        "run_diff('score_page', None, load_settings(), load_settings(Path('other.yaml')), 50, False, True);"
+        "settings, other = load_settings(), load_settings(Path('other.yaml'));"
+        "run_diff('score_page', None, settings, other, limit=50, strict=False, as_json=True);"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run(
@@ -230,16 +231,3 @@ def test_a_comparison_imports_no_client_and_for_programs_no_tables(tmp_path: Pat
     answer, imported = done.stdout.splitlines()
     assert json.loads(answer)["moved_count"] == 1
     assert imported == b"[]"
-
-
-def test_a_bar_is_drawn_only_for_a_file_and_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "in.jsonl"
-    file.write_bytes(b"one\ntwo\n")
-    with file.open("rb") as source, with_progress(source, file) as watched:
-        assert watched is source
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with file.open("rb") as source, with_progress(source, None) as watched:
-        assert watched is source
-    with file.open("rb") as source, with_progress(source, file) as watched:
-        assert watched is not source
-        assert watched.readline() == b"one\n"

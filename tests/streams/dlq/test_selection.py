@@ -68,7 +68,7 @@ def test_a_letter_without_a_time_is_not_meant_where_a_time_is_asked_for() -> Non
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ({"handlers": ["nobody"]}, "there is no handler 'nobody'; there are score_page, "),
+        ({"handlers": ["unknown"]}, "there is no handler 'unknown'; there are score_page, "),
         ({"reasons": ["bad"]}, "there is no reason 'bad'; there are undecodable, "),
         ({"stage": "x"}, "there is no stage 'x'; there are decode, "),
         ({"since": "yesterday"}, "--since takes a time"),

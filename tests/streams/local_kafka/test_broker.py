@@ -81,7 +81,7 @@ class TestFindJava:
         with pytest.raises(BrokerUnavailable, match=r"version 8\. .*pip install 'assay\[local\]'"):
             find_java()
         monkeypatch.setenv("PATH", "")
-        with pytest.raises(BrokerUnavailable, match="none on the PATH"):
+        with pytest.raises(BrokerUnavailable, match="the PATH has no java"):
             find_java()
 
 

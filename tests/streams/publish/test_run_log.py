@@ -1,4 +1,4 @@
-"""What a run does where there is no Kafka; what it does with one stands in tests/kafka/test_backfill.py."""
+"""What a run does without Kafka; tests/kafka/test_backfill.py tests it with Kafka."""
 
 import pytest
 from aiokafka.errors import KafkaError

@@ -16,7 +16,7 @@ LIMITS = PipelineSettings(commit_records=3, commit_bytes=1024)
 
 
 class Log:
-    """Keeps what it is told; each commit waits until it is let go."""
+    """Records the commits; each one waits until the test releases it."""
 
     def __init__(self, free: bool = True) -> None:
         self.commits: list[tuple[list[bytes | None], int, int]] = []

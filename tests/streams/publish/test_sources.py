@@ -69,8 +69,8 @@ class TestPageLists:
             ([], "no case with a file"),
             ("a.html", "no case with a file"),
             ({"url": "https://a.example/"}, "no case with a file: KeyError"),
-            ({"file": "none.html"}, "none.html is no file"),
-            ({"file": "pages"}, "pages is no file"),
+            ({"file": "none.html"}, "none.html is not a file"),
+            ({"file": "pages"}, "pages is not a file"),
             ({"file": "nul\0.html"}, "can't be found"),
             ({"file": "x" * 5000}, "too long"),
             ({"file": "loop"}, "loop"),
@@ -215,8 +215,8 @@ class TestTsv:
         assert isinstance(read_event(None, "x:1", PAGES_CRAWLED, None, "tsv"), Refused)
 
     def test_a_topic_without_pages_takes_none(self) -> None:
-        with pytest.raises(SourceError, match=r"TSV holds pages, and retrieval\.batches\.v1 does not take pages"):
+        with pytest.raises(SourceError, match=r"TSV has pages, and retrieval\.batches\.v1 does not take pages"):
             check_source(Path("pages.tsv"), RETRIEVAL_BATCHES)
-        with pytest.raises(SourceError, match=r"TSV holds pages"):
+        with pytest.raises(SourceError, match=r"TSV has pages"):
             check_source(Path("-"), RETRIEVAL_BATCHES, "tsv")
         check_source(Path("-"), RETRIEVAL_BATCHES)

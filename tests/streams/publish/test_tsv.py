@@ -92,7 +92,7 @@ class TestReading:
         [
             *((row(*columns), reason) for columns, reason in tables(__file__)["refused"]),
             (row("https://a.example/" + "x" * 9000, "T", "text", ""), "url: String should have at most 8192"),
-            (row(URL, "T", "text", "", "[" * 5000), "quality_metadata is no JSON"),
+            (row(URL, "T", "text", "", "[" * 5000), "quality_metadata is not JSON"),
             (row(URL, "T") + b"\xff\t\t", "not UTF-8: byte 0xff at byte 22"),
             ("\t".join(COLUMNS).encode("utf-16"), "; the file looks like UTF-16"),
         ],

@@ -64,7 +64,7 @@ async def test_where_nobody_answers_that_is_said_with_what_else_there_is_to_do()
     [
         (200, b"<html>hello</html>", "no Assay"),
         (200, b"{}", "no Assay"),
-        (404, b"not found", "nobody there answers queries"),
+        (404, b"not found", "this server answers no queries"),
         (302, b"", "status 302"),
         (500, json.dumps({"reason": "odd", "detail": "why"}).encode(), "status 500: why"),
         (503, b"[]", "status 503"),

@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,11 +6,12 @@ import pytest
 from handlers.training.join import LeftOut
 from schemas.event import Event
 from schemas.outcome import Dead
-from streams.query.training_data import TrainingRecords, read_file
+from streams.cli.event_lines import read_events
+from streams.cli.train import training_record
+from streams.query.training_data import TrainingRecords
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
 from tests.handlers.training.feedback import address, completed, row
 
-FILE = Path("some.jsonl")
 ANSWER = completed("r", [row(0.5), row(0.25)]).to_wire()
 CLICK: dict[str, Any] = {"request_id": "r", "url": address(1), "clicked": True}
 
@@ -21,8 +21,9 @@ def read(feedback: list[Any], answers: list[Any]) -> TrainingRecords:
     reading = TrainingRecords()
     for topic, some in ((RANKING_FEEDBACK, feedback), (RANKING_COMPLETED, answers)):
         lines = [line if isinstance(line, bytes | Dead) else json.dumps(line).encode() for line in some]
-        for found in read_file(topic, FILE, iter(lines)):
-            reading.add(found)
+        for found in read_events("some.jsonl", lines, topic):
+            if (record := training_record(found)) is not None:
+                reading.add(record)
     return reading
 
 

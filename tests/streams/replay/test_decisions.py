@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from schemas.replays import ReplaySelection
-from streams.replay.decisions import DECISION_FIELDS, DecisionFilter, PreviousDecisions, wanted_of
+from streams.replay.decisions import DECISION_FIELDS, DecisionFilter, PreviousDecisions, decision_filter
 from streams.replay.plan import ReplayError
 from streams.topology import HANDLERS, RELEVANCE_JUDGED
 from tests.samples import the_handler
 
 
 def looked_for(handler: str, **selection: Any) -> DecisionFilter:
-    wanted = wanted_of(the_handler(handler), ReplaySelection.model_validate(selection))
+    wanted = decision_filter(the_handler(handler), ReplaySelection.model_validate(selection))
     assert wanted is not None
     return wanted
 
@@ -72,8 +72,8 @@ def test_values_without_end_are_taken_as_they_are() -> None:
 
 
 def test_what_needs_no_decision_looks_nothing_up() -> None:
-    assert wanted_of(the_handler("judge_relevance"), ReplaySelection(keys=("a",), domains=("b.example",))) is None
-    assert wanted_of(the_handler("index_page"), ReplaySelection(tiers=("A",))) is None
+    assert decision_filter(the_handler("judge_relevance"), ReplaySelection(keys=("a",), domains=("b.example",))) is None
+    assert decision_filter(the_handler("index_page"), ReplaySelection(tiers=("A",))) is None
 
 
 def test_what_a_handler_does_not_have_is_told() -> None:
@@ -95,14 +95,14 @@ def test_what_a_handler_does_not_have_is_told() -> None:
     ],
 )
 def test_whatever_stands_in_a_decision(decision: dict[str, Any], meets: bool) -> None:
-    assert looked_for("judge_relevance", outcomes=["error"]).meets(decision) is meets
+    assert looked_for("judge_relevance", outcomes=["error"]).matches(decision) is meets
 
 
 def test_values_below_others_and_values_that_are_no_text() -> None:
     wanted = looked_for("judge_relevance", outcomes=["llm.attempts=2", "llm.cost_usd=null"])
-    assert wanted.meets({"llm": {"attempts": 2, "cost_usd": None}})
-    assert not wanted.meets({"llm": {"attempts": 2, "cost_usd": 0.5}}), "each field must be so"
-    assert not wanted.meets({"llm": None})
+    assert wanted.matches({"llm": {"attempts": 2, "cost_usd": None}})
+    assert not wanted.matches({"llm": {"attempts": 2, "cost_usd": 0.5}}), "each field must be so"
+    assert not wanted.matches({"llm": None})
 
 
 def test_the_last_decision_counts() -> None:
@@ -110,9 +110,9 @@ def test_the_last_decision_counts() -> None:
     earlier.decided("a", {"outcome": "error"})
     earlier.decided("b", {"outcome": "error"})
     earlier.decided("a", {"outcome": "relevant"})
-    assert [earlier.means(identity) for identity in "abc"] == [False, True, False]
+    assert [earlier.selects(identity) for identity in "abc"] == [False, True, False]
     earlier.decided("a", {"outcome": "error"})
-    assert earlier.means("a")
+    assert earlier.selects("a")
 
 
 def test_who_was_sent_again_and_decided_on_is_dead_no_longer() -> None:
@@ -120,19 +120,19 @@ def test_who_was_sent_again_and_decided_on_is_dead_no_longer() -> None:
     for identity in "ab":
         earlier.died(identity)
     earlier.decided("a", {})
-    assert [earlier.means(identity) for identity in "abc"] == [False, True, True]
+    assert [earlier.selects(identity) for identity in "abc"] == [False, True, True]
     only_dead = PreviousDecisions(DecisionFilter(RELEVANCE_JUDGED, present=False, dead=True))
     only_dead.died("b")
-    assert [only_dead.means(identity) for identity in "bc"] == [True, False]
+    assert [only_dead.selects(identity) for identity in "bc"] == [True, False]
 
 
 def test_memory_is_that_of_hashes_of_those_that_are_meant() -> None:
     earlier = PreviousDecisions(looked_for("judge_relevance", outcomes=["error"]))
     for number in range(20_000):
         earlier.decided(f"relevance.requested.v1/0/{number}", {"outcome": "relevant"})
-    assert not earlier._meant
+    assert not earlier._selected
     assert not earlier._decided
     for number in range(20_000):
         earlier.decided(f"relevance.requested.v1/0/{number}", {"outcome": "error"})
-    size = sys.getsizeof(earlier._meant) + sum(map(sys.getsizeof, earlier._meant))
+    size = sys.getsizeof(earlier._selected) + sum(map(sys.getsizeof, earlier._selected))
     assert size / 20_000 < 160

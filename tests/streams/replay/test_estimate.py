@@ -1,4 +1,4 @@
-"""Estimates over records that are on no Kafka: what is read, what is kept, what is paid, and what holds it up."""
+"""Estimates over records that are not on Kafka: records, kept answers, costs, and the bottleneck."""
 
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
@@ -66,7 +66,7 @@ async def keep(settings: Settings, need: AskModel, text: str, used: Used | None 
 
 
 async def test_handlers_and_what_hangs_below_them(tmp_path: Path) -> None:
-    """Pages are scored and indexed; nothing of it is written, and nobody is asked."""
+    """Pages are scored and indexed without writes and requests."""
     pages = [CrawledPage(url=f"https://a.example/{n}", html="<title>T</title><p>Some text.</p>") for n in range(5)]
     found = await foreseen(priced(tmp_path), PAGES_CRAWLED, *pages)
     assert [its.handler for its in found.handlers] == ["score_page", "index_page"]

@@ -63,5 +63,5 @@ def test_shut_it_starts_nothing_whatever_live_traffic_does() -> None:
 def test_it_gives_way_to_records_that_wait_for_half_of_what_they_may() -> None:
     assert is_late(lag(31), slo_seconds=60)
     assert not is_late(lag(29), slo_seconds=60)
-    assert not is_late(lag(500, members=0), slo_seconds=60), "nobody is there who could be in its way"
+    assert not is_late(lag(500, members=0), slo_seconds=60), "the group has no consumer"
     assert not is_late(lag(500, delay=600), slo_seconds=60), "those wait on purpose"

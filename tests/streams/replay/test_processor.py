@@ -27,8 +27,8 @@ def emit(page: Any, rules: Any) -> Outcome:
     return Emit((scored(page.url),))
 
 
-class Desk:
-    """A handler's work, live and in a replay."""
+class Bench:
+    """A handler's processors, live and in a replay."""
 
     def __init__(
         self, fn: Callable[[Any, Any], Outcome] = emit, means: Callable[[ConsumerRecord], bool] = lambda _: True
@@ -38,7 +38,7 @@ class Desk:
         handler = handler_of(fn)
         observer = PipelineMetrics(self.metrics, "score_page", "replay")
         breaker = Breaker(BreakerSettings(), clock)
-        runner = HandlerRunner(handler, NoRules(), RetrySettings(max_attempts=1), None, clock, random.random, breaker)  # type: ignore[arg-type] # nobody asks
+        runner = HandlerRunner(handler, NoRules(), RetrySettings(max_attempts=1), None, clock, random.random, breaker)  # type: ignore[arg-type] # no requests
         places = {"pages.scored.v1": SHADOW, dead_letter_topic(handler.consumes.name, handler.group): LETTERS}
         self.pace = ReplayRate(None, clock)
         self.live = RecordProcessor(runner, clock, observer)
@@ -47,7 +47,7 @@ class Desk:
             clock,
             observer,
             run=RUN,
-            means=means,
+            selects=means,
             route=Route(places, LETTERS),
             pace=self.pace,
             metrics=self.metrics,
@@ -70,7 +70,7 @@ def headers(result: Done) -> list[dict[str, str]]:
 
 
 def test_results_are_those_of_live_traffic_but_for_their_place_and_the_run() -> None:
-    context = Desk()
+    context = Bench()
     record = raw_record()
     [live], [again] = done(context.live.begin(record)).outputs, done(context.replay.begin(record)).outputs
     assert (again.topic, again.key, again.value) == (SHADOW, live.key, live.value)
@@ -82,30 +82,30 @@ def test_results_are_those_of_live_traffic_but_for_their_place_and_the_run() -> 
 
 def test_the_run_of_an_earlier_backfill_gives_way_to_this_one() -> None:
     record = raw_record(headers=[("ce_id", b"one"), ("assay_run", b"earlier"), ("x", None)])
-    [now] = headers(done(Desk().replay.begin(record)))
+    [now] = headers(done(Bench().replay.begin(record)))
     assert (now["assay_run"], now["ce_causationid"]) == (RUN, "one")
 
 
 def test_what_is_not_meant_is_passed_over_and_needs_no_turn() -> None:
-    context = Desk(means=lambda record: record.key == b"mine")
+    context = Bench(means=lambda record: record.key == b"mine")
     assert context.replay.begin(raw_record(key=b"other")) == Done.of()
     assert (context.replay.replayed, context.replay.passed_over, context.counted("passed_over")) == (0, 1, 1)
     assert len(done(context.replay.begin(raw_record(key=b"mine"))).outputs) == 1
 
 
 def test_dead_letters_go_to_the_plan_s_own_topic_and_are_counted() -> None:
-    context = Desk()
+    context = Bench()
     [letter] = done(context.replay.begin(raw_record(value=b"\xff"))).outputs
     assert (letter.topic, letter.value, context.replay.dead) == (LETTERS, b"\xff", 1)
     [refused] = context.replay.refuse(raw_record(), Dead(DeadReason.OUTPUT_TOO_LARGE, "so large")).outputs
     assert refused.topic == LETTERS
-    dropping = Desk(lambda _page, _rules: Drop(DropReason.NOTHING_TO_DO))
+    dropping = Bench(lambda _page, _rules: Drop(DropReason.NOTHING_TO_DO))
     assert done(dropping.replay.begin(raw_record())) == Done.of()
     assert (dropping.replay.replayed, dropping.replay.dead) == (1, 0)
 
 
 async def test_what_waits_for_the_world_ends_in_the_plan_s_topics_too() -> None:
-    context = Desk(lambda _page, _rules: Retry(RetryReason.UNAVAILABLE, "down"))
+    context = Bench(lambda _page, _rules: Retry(RetryReason.UNAVAILABLE, "down"))
     record = raw_record()
     pending = instance(Pending, context.replay.begin(record))
     [letter] = (await context.replay.complete(pending)).outputs
@@ -115,5 +115,5 @@ async def test_what_waits_for_the_world_ends_in_the_plan_s_topics_too() -> None:
 
 
 def test_what_has_no_place_is_withheld() -> None:
-    output = done(Desk().live.begin(raw_record())).outputs[0]
+    output = done(Bench().live.begin(raw_record())).outputs[0]
     assert Route({}, LETTERS).of(Done.of(output)) == Done.of()

@@ -1,4 +1,4 @@
-"""Questions below a bound: answered, or held where there is no money for them."""
+"""Services below a cost limit: a refused request does not return."""
 
 import asyncio
 from pathlib import Path
@@ -13,11 +13,11 @@ from streams.replay.budget import CostBound
 from streams.replay.stage import CostLimitedServices
 from tests.streams.llm.questions import question
 
-DOWN = ModelUnavailable("nobody answers")
+DOWN = ModelUnavailable("no answer")
 
 
 class Down:
-    """A world in which nobody answers, after a while."""
+    """Services that are down: they answer after a while."""
 
     def __init__(self) -> None:
         self.answers = asyncio.Event()
@@ -32,7 +32,7 @@ async def bound(tmp_path: Path) -> CostBound:
     return CostBound(SqliteJournal(tmp_path / "llm.sqlite"), "spring", 1.0)
 
 
-async def test_what_there_is_no_money_for_is_held_and_not_answered(bound: CostBound) -> None:
+async def test_a_request_beyond_the_cost_limit_is_not_answered(bound: CostBound) -> None:
     down = Down()
     services = CostLimitedServices(down, bound)
     asked = asyncio.create_task(services.answer(question(), None))
@@ -40,7 +40,7 @@ async def test_what_there_is_no_money_for_is_held_and_not_answered(bound: CostBo
     assert (services.asking, services.is_spent) == (1, False)
     with pytest.raises(BoundReachedError):
         await bound.book("2025-01-02", 2.0, None)
-    assert (services.asking, services.is_spent) == (1, True), "a call that is under way is one that is waited for"
+    assert (services.asking, services.is_spent) == (1, True), "the request is still in flight"
     down.answers.set()
     done, held = await asyncio.wait({asked}, timeout=0.05)
     assert (done, services.asking) == (set(), 0)
@@ -51,7 +51,7 @@ async def test_what_there_is_no_money_for_is_held_and_not_answered(bound: CostBo
     await bound.aclose()
 
 
-async def test_what_is_down_is_told_as_ever(bound: CostBound) -> None:
+async def test_below_the_limit_the_reply_is_passed_on(bound: CostBound) -> None:
     for its in (bound, None):
         down = Down()
         down.answers.set()

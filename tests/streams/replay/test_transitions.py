@@ -1,13 +1,12 @@
-"""Changes of a plan are made from its newest state, in which others may be further."""
+"""Transitions start from a plan's newest state, which other processes may have changed."""
 
 from datetime import UTC, datetime
 
 import pytest
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState
-from streams.replay.ledger import after_stage, begun, has_left, with_deleted, with_stage
 from streams.replay.plan import ReplayError
-from streams.replay.ranges import merged
+from streams.replay.transitions import after_stage, has_moved_on, merged, started, with_deleted, with_stage
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STAGES = tuple(ReplayStage(handler=name, topic=name, config_version="1") for name in ("one", "two"))
@@ -35,8 +34,8 @@ def test_a_stage_ends_once_and_the_last_one_ends_the_plan() -> None:
 
 
 @pytest.mark.parametrize("newest", [plan(1), plan(2, ReplayState.FINISHED), plan(0, ReplayState.CANCELLED)])
-def test_who_is_behind_begins_nothing(newest: ReplayPlan) -> None:
-    assert has_left(newest, 0)
+def test_a_process_that_is_behind_starts_nothing(newest: ReplayPlan) -> None:
+    assert has_moved_on(newest, 0)
     assert with_stage(newest, 0, begun=True) is None
 
 
@@ -47,7 +46,7 @@ def test_a_stage_begins_once() -> None:
     assert with_stage(first, 0, begun=True) is None
 
 
-def test_what_was_deleted_is_told_once_by_however_many_processes() -> None:
+def test_deleted_ranges_are_added_once_by_any_number_of_processes() -> None:
     told = with_deleted(plan(), 0, [span(1, 5, 9), span(0, 0, 2)])
     assert told is not None
     assert told.stages[0].deleted == (span(0, 0, 2), span(1, 5, 9))
@@ -63,19 +62,19 @@ def test_ranges_that_touch_are_one() -> None:
 
 
 def test_work_begins_on_the_terms_that_are_asked_for() -> None:
-    resumed = begun(plan(0, ReplayState.PAUSED), {"max_cost_usd": 2.0}, shared=True)
+    resumed = started(plan(0, ReplayState.PAUSED), {"max_cost_usd": 2.0}, shared=True)
     assert resumed is not None
     assert (resumed.state, resumed.max_cost_usd, resumed.rate) == (ReplayState.RUNNING, 2.0, None)
-    assert begun(resumed, {"max_cost_usd": 2.0}, shared=True) is None, "it runs on these terms already"
-    faster = begun(resumed, {"rate": 50.0}, shared=True)
+    assert started(resumed, {"max_cost_usd": 2.0}, shared=True) is None, "it runs on these terms already"
+    faster = started(resumed, {"rate": 50.0}, shared=True)
     assert faster is not None
     assert (faster.state, faster.max_cost_usd, faster.rate) == (ReplayState.RUNNING, 2.0, 50.0)
 
 
 def test_a_plan_that_others_have_finished_keeps_its_terms() -> None:
     done = plan(2, ReplayState.FINISHED)
-    assert begun(done, {"max_cost_usd": 2.0}, shared=True) is None
+    assert started(done, {"max_cost_usd": 2.0}, shared=True) is None
     with pytest.raises(ReplayError, match="nothing left to do"):
-        begun(done, {"max_cost_usd": 2.0}, shared=False)
+        started(done, {"max_cost_usd": 2.0}, shared=False)
     with pytest.raises(ReplayError, match="is being promoted"):
-        begun(plan(2, ReplayState.PROMOTING), {}, shared=False)
+        started(plan(2, ReplayState.PROMOTING), {}, shared=False)

@@ -1,4 +1,4 @@
-"""The ledger where nothing can be written; its work on a real broker is tested in tests/kafka."""
+"""The store if nothing can be written; tests/kafka tests its work on a real broker."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,15 +7,15 @@ import pytest
 from aiokafka.errors import KafkaError, KafkaTimeoutError, ProducerFenced, UnknownError
 
 from schemas.replays import ReplayPlan, ReplayState
-from streams.replay.ledger import Ledger
+from streams.replay.plan_store import PlanStore
 from streams.settings import load_settings
 from tests.streams.doubles import VirtualClock
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Unwritable(Ledger):
-    """A ledger without a cluster, whose writes all fail."""
+class Unwritable(PlanStore):
+    """A store without a cluster, whose writes all fail."""
 
     def __init__(self, clock: VirtualClock, error: KafkaError) -> None:
         super().__init__(load_settings(), clock)
@@ -37,27 +37,27 @@ def plan() -> ReplayPlan:
 
 
 def _without_name() -> KafkaError:
-    """As aiokafka's sender ends where the broker has no name for its trouble."""
+    """The error of aiokafka's sender after an unknown error of the broker."""
     error = KafkaError("Unexpected error during batch delivery")
     error.__cause__ = UnknownError("a disk is gone")
     return error
 
 
 @pytest.mark.parametrize(("error", "said"), [(_without_name(), "a disk is gone"), (ProducerFenced(), "ProducerFenced")])
-async def test_who_can_never_write_is_told_why(error: KafkaError, said: str) -> None:
-    """A broker that fails for good looks like others that write: the words fit both, and the error is there."""
+async def test_a_writer_that_always_fails_reports_the_error(error: KafkaError, said: str) -> None:
+    """A broker that always fails looks like constant fencing, so the message names both and the error."""
     clock = VirtualClock()
-    ledger = Unwritable(clock, error)
+    store = Unwritable(clock, error)
     with pytest.raises(KafkaTimeoutError, match="or the broker fails") as told:
-        await ledger.change("p", lambda _: plan())
+        await store.change("p", lambda _: plan())
     assert said in str(told.value)
     assert told.value.__cause__ is error
-    assert ledger.writes > 1
+    assert store.writes > 1
     assert clock.seconds >= 60
 
 
-async def test_other_trouble_is_not_tried_again() -> None:
-    ledger = Unwritable(VirtualClock(), KafkaTimeoutError("no answer"))
+async def test_other_errors_are_not_retried() -> None:
+    store = Unwritable(VirtualClock(), KafkaTimeoutError("no answer"))
     with pytest.raises(KafkaTimeoutError, match="no answer"):
-        await ledger.change("p", lambda _: plan())
-    assert ledger.writes == 1
+        await store.change("p", lambda _: plan())
+    assert store.writes == 1

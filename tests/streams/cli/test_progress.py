@@ -1,0 +1,92 @@
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from streams.cli.progress import ProgressLine
+
+
+class Hands:
+    """A clock that the test sets."""
+
+    def __init__(self) -> None:
+        self.at = 100.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@pytest.fixture
+def hands() -> Hands:
+    return Hands()
+
+
+@pytest.fixture
+def lines(capsys: pytest.CaptureFixture[str]) -> Callable[[], list[str]]:
+    """The lines on standard error so far."""
+    return lambda: capsys.readouterr().err.splitlines()
+
+
+def test_without_a_terminal_there_is_a_line_every_five_seconds(hands: Hands, lines: Callable[[], list[str]]) -> None:
+    with ProgressLine("replay", "estimating", 3000, monotonic=hands) as advance:
+        for _ in range(8):
+            hands.at += 1.5
+            advance(150)
+    assert lines() == [
+        "assay replay: estimating: 600 of 3,000 records, 100/s, 20 %, 24 s left",
+        "assay replay: estimating: 1,200 of 3,000 records, 100/s, 40 %, 18 s left",
+    ]
+
+
+def test_an_unknown_total_gives_count_and_rate_and_quiet_gives_nothing(
+    hands: Hands, lines: Callable[[], list[str]]
+) -> None:
+    for quiet in (False, True):
+        with ProgressLine("dlq redrive", "sending", quiet=quiet, monotonic=hands) as advance:
+            hands.at += 10
+            advance(5)
+    assert lines() == ["assay dlq redrive: sending: 5 records, 0.5/s"]
+
+
+def test_the_time_left_follows_from_the_bytes_since_the_start(hands: Hands, lines: Callable[[], list[str]]) -> None:
+    position = [500]
+    with ProgressLine("publish", "publishing", 1000, at=lambda: position[0], monotonic=hands) as advance:
+        hands.at += 10
+        position[0] = 600
+        advance(100)
+        hands.at += 5
+        position[0] = 1200
+        advance()
+    assert lines() == [
+        "assay publish: publishing: 100 records, 10/s, 60 %, 40 s left",
+        "assay publish: publishing: 101 records, 6.73/s, 100 %, 0 s left",
+    ]
+
+
+def test_the_rate_is_that_of_the_last_seconds_of_one_stage(hands: Hands, lines: Callable[[], list[str]]) -> None:
+    with ProgressLine("replay", "waiting", monotonic=hands) as progress:
+        progress.set("first", 0, 10_000)
+        for second in range(1, 41):
+            hands.at = 100.0 + second
+            progress.set("first", min(100 * second, 2000), 10_000, ["$0.25", "3 dead"])
+        progress.set("second", 500, 5000)
+        hands.at += 5
+        progress.set("second", 1000, 5000)
+    told = [line.removeprefix("assay replay: ") for line in lines()]
+    assert told[3] == "first: 2,000 of 10,000 records, 100/s, 20 %, 80 s left, $0.25, 3 dead"
+    assert told[7] == "first: 2,000 of 10,000 records, 0/s, 20 %, $0.25, 3 dead"
+    assert told[8] == "second: 1,000 of 5,000 records, 100/s, 20 %, 40 s left"
+
+
+def test_on_a_terminal_there_is_a_bar_without_colours_if_none_are_wanted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with ProgressLine("publish", "publishing", 1000, at=lambda: 500) as advance:
+        advance()
+    err = capsys.readouterr().err
+    assert "publishing" in err
+    assert "50 %" in err
+    assert "\x1b[3" not in err
