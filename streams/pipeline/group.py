@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-import structlog
 from aiokafka import ConsumerRebalanceListener, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 
@@ -34,8 +33,6 @@ from streams.pipeline.partition import GapListener, Held, Partition
 from streams.pipeline.processor import Pending, RecordWork
 from streams.settings import PipelineSettings
 from streams.topology import Handler, RetryTopic
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
