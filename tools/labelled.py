@@ -32,5 +32,5 @@ def body(name: str, case: Mapping[str, Any]) -> bytes:
 
 
 def address(case: dict[str, Any]) -> str:
-    """The case's URL, or one that stands for it."""
+    """The case's URL, or a placeholder."""
     return str(case.get("url") or f"https://case.invalid/{case['id']}")

@@ -16,6 +16,11 @@ from tools.idioms import idioms_in
         ("a.py", 'help = f"{name} rests"\n', [(1, "rests")]),
         ("a.py", "stands = rests = nobody = 1\n", []),
         ("a.py", '"""The rest of the understanding, at a standstill; a stand-in."""\n', []),
+        (
+            "tests/test_a.py",
+            'def f():\n    """Nobody."""\n    g("nobody")  # somebody\n',
+            [(2, "Nobody"), (3, "somebody")],
+        ),
         ("a.md", "Run it. Who is late pays.\n", [(1, "Who")]),
         ("a.md", "The users who run it. Who reads it?\n", []),
         ("a.yaml", "words: [nobody]  # somebody\n", [(1, "somebody")]),

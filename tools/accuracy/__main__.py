@@ -63,7 +63,7 @@ JUDGED = {"claims", "relevance", "searches", "retrieval", "attacks"}
 RESULTS = {"results", "listings", "loops"}
 RANKING = {"ranking"}
 SOURCES = {"sources"}
-"""Parts whose figures stand in places of their own: of judges, of result types, of queries, of sources."""
+"""Parts whose figures have their own sections: judges, result types, queries and sources."""
 _OF_PAGES = {"dates", "authors", "text", "features"}
 
 

@@ -162,7 +162,7 @@ def _of_scored(page: ScoredPage) -> Answer:
     }
     return Answer(
         date=page.date.isoformat() if page.date else None,
-        # The labels of some sets name the agency where a page names nobody else.
+        # The labels of some sets name the agency if a page names no other author.
         authors=page.author or page.agency,
         title=page.title,
         site_name=page.site_name,

@@ -1,7 +1,7 @@
 """Dates, clock times, prices and street addresses on labelled texts: precision, recall and F1 by set and by half.
 
 What a set labels beyond them (relative days, durations, recurring sets, numbers in words) is left out by the rules in
-``evidence_cases``; the tables say how many and why. The halves are told apart by a hash of the split key: patterns are
+``evidence_cases``; the tables say how many and why. A hash of the split key divides the halves: patterns are
 written with an eye on the first one only.
 """
 

@@ -42,7 +42,7 @@ class Case:
     by_words: bool = False
 
     def touches(self, found: Evidence, expected: Expected) -> bool:
-        """Whether a detail stands where the label is: by offsets, or by its letters and digits."""
+        """Whether a detail is at the label's place: by offsets, or by its letters and digits."""
         if not self.by_words:
             return found.start < expected.end and expected.start < found.end
         return overlaps(squeeze(found.text), squeeze(expected.value))

@@ -1,4 +1,4 @@
-"""Fetching, held against addresses that must not be reached, real robots.txt files, and pages that must not be refused.
+"""Fetching, tested with addresses that must not be reached, real robots.txt files, and pages that must not be refused.
 
 Nothing here opens a connection or looks a name up: the resolver is made up.
 """
@@ -105,7 +105,7 @@ async def _addresses(measured: Measured) -> None:
         elif kind == "canonicalise_then_check_ip":
             right = refused and not was_asked
         else:
-            # A name of somebody else's: what counts is what it stands for.
+            # A public name that resolves to a private address: the address decides.
             inside, _ = await judge(url, PUBLIC, PRIVATE)
             right = isinstance(inside, FetchRefused)
         by_kind.setdefault(kind, {})[f"{case['id']} {url}"] = right

@@ -18,7 +18,7 @@ class Goal:
 
     Attributes:
         what: What is asked for.
-        figure: What was measured, and what it is held against.
+        figure: What was measured, and the value that it is compared with.
         is_met: Whether it is reached.
     """
 

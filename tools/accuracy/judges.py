@@ -72,7 +72,7 @@ BILL_HEADINGS = ("answers", "without one", "ms p50", "ms p95", "USD a thousand")
 
 @dataclass(slots=True)
 class Judge:
-    """Somebody who answers questions.
+    """A judge that answers questions.
 
     Attributes:
         name: ``offline``, or the model's.

@@ -2,7 +2,7 @@
 
 Detail links are compared as sets of canonical addresses, and their order with the page's. The annotators of the pages
 with paging named what its links are called: where "next" is the newer page of a blog, they call the older one, which is
-what follows in the listing, "previous". So the literal count stands beside one that leaves out the cases in which the
+what follows in the listing, "previous". So a second count follows the literal one, without the cases in which the
 annotated page has the lower number, or calls itself newer.
 """
 

@@ -1,4 +1,4 @@
-"""When an answer is right: one matcher for every contestant, blind to what nobody would call a mistake.
+"""When an answer is right: one matcher for every contestant, which ignores differences that are not mistakes.
 
 Case, accents, white space, punctuation and the order of a name's parts do not matter. What is left has to agree.
 """
@@ -36,7 +36,7 @@ def same_text(label: str, answer: str | None) -> bool:
 
 
 def same_title(label: str, answer: str | None) -> bool:
-    """Whether two titles are the same but for what stands before or after one of them, such as the site's name.
+    """Whether two titles are equal apart from a text before or after one of them, such as the site's name.
 
     >>> same_title("How tea is made | The Daily", "How Tea is Made"), same_title("Home", "Home of tea")
     (True, False)
@@ -48,8 +48,8 @@ def same_title(label: str, answer: str | None) -> bool:
 def persons(value: Any) -> tuple[str, ...]:
     """The names in a label or an answer: a list, or one text that enumerates them.
 
-    Degrees and jobs that stand between the names ("Ann Lee, MD") are one word; they only count where nothing longer is
-    there. Two single words may be two agencies or one name turned round, so they stand for both.
+    Degrees and jobs between the names ("Ann Lee, MD") are one word; they only count if there is no longer name. Two
+    single words may be two agencies or one name in reverse order, so they mean both.
 
     >>> persons("By Ann Lee, MD and Bo Chen")
     ('Ann Lee', 'Bo Chen')

@@ -52,7 +52,7 @@ async def run(
     """Tables and goals: every set under every embedder and judge, and what the trust block does.
 
     Args:
-        some: Who ranks.
+        some: The judges that rank.
         settings: For the embedder that they name.
         most_queries: Of each set and kind; None for all.
     """

@@ -1,7 +1,7 @@
 """The stages of a query switched on one by one, by the configuration's own switches, and measured.
 
-An index, queries with their answers and a judge go in; out come figures by kind of query and by stage. Each query goes
-through ``rank_results`` as in production, so what is measured is what a user gets.
+The input is an index, queries with their answers, and a judge; the result is figures by kind of query and by stage.
+Each query goes through ``rank_results`` as in production, so the figures describe what a user gets.
 """
 
 from __future__ import annotations

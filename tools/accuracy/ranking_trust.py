@@ -36,7 +36,7 @@ async def run(judge: Judge, sets: Sequence[RankingSet], whole: Sequence[RankingS
     """The table and the goals; nothing where the pages are not here.
 
     Args:
-        judge: Who ranks.
+        judge: The judge that ranks.
         sets: To ask about.
         whole: To grow from: what the shipped trees were grown from.
     """

@@ -35,7 +35,7 @@ BASELINES: dict[str, Callable[[float], bool]] = {
 
 
 class Case(NamedTuple):
-    """A page as the gate sees it, and whether somebody called it relevant to the query."""
+    """A page as the gate sees it, and whether its label calls it relevant to the query."""
 
     query: str
     title: str

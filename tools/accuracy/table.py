@@ -106,7 +106,7 @@ def goals_table(goals: list[Goal], title: str = "Goals") -> str:
 
 
 def misses(tally: Tally, most: int) -> str:
-    """The first cases that Assay has wrong or missing; those that somebody has right come first."""
+    """The first cases that Assay has wrong or missing; cases that another contestant has right come first."""
     found = sum(bool(miss.found_by) for miss in tally.misses)
     lines = [f"\n{tally.question}: {len(tally.misses)} misses of {ASSAY}, {found} of them right elsewhere"]
     for miss in sorted(tally.misses, key=lambda miss: not miss.found_by)[:most]:

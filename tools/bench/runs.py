@@ -31,7 +31,7 @@ class RunFailedError(Exception):
 
 @dataclass(frozen=True)
 class Feed:
-    """Records that stand in Kafka: where, and how many."""
+    """Records in Kafka: where, and how many."""
 
     bootstrap: str
     prefix: str

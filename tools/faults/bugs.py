@@ -16,7 +16,7 @@ from streams.pipeline.commit import AtLeastOnce, ExactlyOnce, ProducerFactory, _
 
 
 class OneIdForTheProcess(ExactlyOnce):
-    """One transactional producer for all partitions of a process: nobody fences it when a partition is lost."""
+    """One transactional producer for all partitions of a process: a lost partition is not fenced."""
 
     _shared: ClassVar[dict[str, AIOKafkaProducer]] = {}
     _turn: ClassVar[asyncio.Lock] = asyncio.Lock()

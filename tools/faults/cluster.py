@@ -66,7 +66,7 @@ class Cluster:
         self.started = 0
         self.deaths = 0
         self.aborted = 0
-        """Records fed in transactions that were aborted: nobody must ever see one."""
+        """Records fed in transactions that were aborted: no consumer may ever see one."""
         self.complaints: list[str] = []
         self.places: dict[str, list[str]] = {}
         """Where each record came out: topic, partition and offset."""
@@ -108,7 +108,7 @@ class Cluster:
 
     @property
     def staying(self) -> list[Worker]:
-        """The workers that nobody has told to end."""
+        """The workers that have not been asked to end."""
         return [worker for worker in self.workers if not worker.leaving]
 
     async def keep(self, count: int) -> list[Worker]:
@@ -136,7 +136,7 @@ class Cluster:
         for worker in [worker for worker in self.workers if not worker.alive]:
             self.workers.remove(worker)
             self.deaths += worker.process.returncode != 0
-            # One that stood still is told so for a moment when it wakes; `assay run` gives up after a second of it.
+            # A frozen worker reports a stall for a moment when it wakes; `assay run` exits after a second of it.
             if worker.ailment:
                 self.complaints.append(f"worker {worker.number} {worker.ailment}")
 
@@ -152,7 +152,7 @@ class Cluster:
         self.bury()
 
     async def dismiss_all(self) -> None:
-        """Ends every worker, also one that stands still."""
+        """Ends every worker, also a frozen one."""
         for worker in self.workers:
             worker.send(signal.SIGCONT)
             worker.send(signal.SIGKILL)

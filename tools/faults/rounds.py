@@ -45,7 +45,7 @@ def dies_at(point: str) -> Fault:
 
 
 async def zombie(cluster: Cluster, chance: random.Random) -> bool:
-    """A worker stands still between its work and its transaction, loses its partitions, and wakes."""
+    """A worker freezes between its work and its transaction, loses its partitions, and wakes."""
     victim = await cluster.start(
         fail=f"{chance.choice(('before_begin', 'before_offsets'))}:{chance.randint(1, 4)}:stop"
     )
@@ -59,8 +59,8 @@ async def zombie(cluster: Cluster, chance: random.Random) -> bool:
     return False
 
 
-async def stands_still(cluster: Cluster, chance: random.Random) -> bool:
-    """A worker stands still at a random moment for longer than its session, and wakes."""
+async def frozen(cluster: Cluster, chance: random.Random) -> bool:
+    """A worker freezes at a random moment for longer than its session, and wakes."""
     victim = chance.choice(await cluster.keep(2))
     feeding = asyncio.ensure_future(cluster.feed(chance))
     await asyncio.sleep(chance.uniform(0.1, 1.2))
@@ -95,7 +95,7 @@ async def storm(cluster: Cluster, chance: random.Random) -> bool:
 
 
 async def rebalance_in_transaction(cluster: Cluster, chance: random.Random) -> bool:
-    """A worker joins while another one stands between its sends and its offsets."""
+    """A worker joins while another one is between its sends and its offsets."""
     slow = await cluster.start(fail=f"before_offsets:{chance.randint(1, 4)}:pause=4")
     for _ in range(3):
         await cluster.feed(chance)
@@ -190,7 +190,7 @@ FAULTS: dict[str, Fault] = {
     "killed": killed,
     **{f"dies {point}": dies_at(point) for point in POINTS},
     "zombie": zombie,
-    "stands still": stands_still,
+    "frozen": frozen,
     "dismissed": dismissed,
     "storm": storm,
     "rebalance in transaction": rebalance_in_transaction,

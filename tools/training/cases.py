@@ -29,7 +29,7 @@ HELPING = {
 }
 """Label and weight of every page of a set; of the last one, where links to further pages are annotated."""
 DOUBTFUL = 0.4
-"""Weight of a page whose label its set does not stand for."""
+"""Weight of a page whose set does not guarantee its label."""
 TEXT_CHARACTERS, SHORT_CHARACTERS = 4000, 200
 
 
@@ -75,7 +75,7 @@ def read_cases() -> Iterator[Case]:
 
 
 def content(name: str, case: Mapping[str, Any], with_html: bool) -> RetrievedContent:
-    """A labelled page as a result; where the set knows no address, there is none."""
+    """A labelled page as a result; without an address if the set has no address."""
     body = labelled.body(name, case)
     page = parse_page(body)
     title = page.tree.css_first("title")

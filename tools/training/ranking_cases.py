@@ -99,7 +99,7 @@ def without_trust(features: NDArray[np.float32], rows: NDArray[np.bool_]) -> NDA
 
 
 def hide_trust(group: Group) -> Group:
-    """The same results with the same grades, and no column that tells of trust."""
+    """The same results with the same grades, without the trust columns."""
     return replace(group, features=without_trust(group.features, np.ones(len(group.grades), dtype=np.bool_)))
 
 

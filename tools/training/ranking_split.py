@@ -1,9 +1,9 @@
 """What the shipped ranking model was grown from, and what it is judged by: every site is on one side.
 
-A set of pages and queries goes in; the half of the one or of the other side comes out, with sources dealt: the public
-pages at hand are nearly all of unknown hosts, so nothing could be said of trust. Each page gets an address of a tier-1,
-a tier-2 or an unknown host, by a hash of its own, so that how far a page is trusted has nothing to do with how relevant
-it is; what else its trust score rests on is the page's own.
+The input is a set of pages and queries; the result is the half of one side, with assigned sources: the public pages are
+nearly all of unknown hosts, so without this the model could learn nothing about trust. A hash of the page gives it an
+address of a tier-1, a tier-2 or an unknown host, so the trust in a page is independent of its relevance. The other
+parts of its trust score come from the page itself.
 """
 
 from __future__ import annotations
