@@ -105,7 +105,7 @@ def _taken(file: IO[str]) -> bool:
 
 
 def docker_host(environment: Mapping[str, str]) -> str:
-    """Where the Docker engine is, as its own client is told."""
+    """The address of the Docker engine, from the variable that its own client reads."""
     return environment.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 
 

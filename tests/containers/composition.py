@@ -26,7 +26,7 @@ class Composition:
     """One running composition.
 
     Attributes:
-        environment: Of ``docker compose`` and ``make``. Who runs the tests names images in it.
+        environment: Of ``docker compose`` and ``make``. The caller of the tests can name images in it.
         seconds_to_healthy: How long the last start took, with the image built.
     """
 
@@ -157,7 +157,7 @@ def _json(address: str) -> Any:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, all of them different."""
+    """Free ports, all of them different."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:

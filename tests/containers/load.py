@@ -17,7 +17,7 @@ class Load:
 
     Attributes:
         installation: Where they go.
-        run: A name of its own, which stands in every address.
+        run: A unique name, which is a part of every address.
         rate: Pages a second.
         published: So far.
     """

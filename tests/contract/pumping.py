@@ -26,7 +26,7 @@ _PREFIXES = 4
 _ALWAYS_TRIED = "a0 \n_-.:,!/"
 _MOST_COPIES = 50
 _RUNS = (1, 15)
-"""How often what is repeated stands behind what comes before it, where the text repeats both."""
+"""How many copies of the repeated text follow the text before it, if both are repeated."""
 _SHORT_SIZES = (12, 40, 150, 500)
 _LONG_SIZES = (2_000, 8_000)
 _EXPLODES = 0.05
@@ -70,7 +70,7 @@ def pumped(expression: Expression) -> list[Pumped]:
 
 
 def grows_too_fast(expression: Expression, at_start: bool = False) -> Pumped | None:
-    """The first text on which the expression takes more than linear time; None where there is none.
+    """The first text on which the expression takes more than linear time; None if there is no such text.
 
     Args:
         expression: To be searched from every place of a text.
@@ -134,7 +134,7 @@ class _Examples:
         self._alphabet = self._ordered_alphabet()
 
     def texts(self) -> Iterator[Pumped]:
-        """The texts for each repetition, and for each repetition behind what stands before it."""
+        """The texts for each repetition, alone and after the strings that may come before it."""
         known: dict[str, list[str]] = {}
         for prefixes, body in self._repetitions(self._tree, [""]):
             seen = known.setdefault(str(body), [])
@@ -147,7 +147,7 @@ class _Examples:
                         yield from (Pumped("", prefix + unit * run, ENDINGS[1]) for run in _RUNS)
 
     def _repetitions(self, tree: Tree, before: list[str]) -> Iterator[tuple[list[str], Tree]]:
-        """What is repeated more than once, with strings that may stand before it."""
+        """Each repeated part of the expression, with strings that may come before it."""
         for op, value in tree:
             match str(op):
                 case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":

@@ -115,7 +115,7 @@ def test_no_two_handlers_share_a_name_or_a_group() -> None:
     assert len({handler.group for handler in HANDLERS}) == len(HANDLERS)
 
 
-def test_every_event_type_has_exactly_one_topic_and_every_topic_its_examples() -> None:
+def test_each_event_type_has_one_topic_and_each_topic_examples() -> None:
     assert len({topic.event for topic in TOPICS}) == len({topic.name for topic in TOPICS}) == len(TOPICS)
     assert {topic.name: topic.event for topic in TOPICS} == EVENTS
     for topic in TOPICS:

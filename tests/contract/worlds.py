@@ -93,7 +93,7 @@ def _utterances(need: SearchVectors) -> VectorsReply:
 
 
 def _documents(need: SearchVectors) -> VectorsReply:
-    """Points as they are written today, as they were before there were trust scores, and as nobody writes them."""
+    """Points in today's form, in the form before there were trust scores, and malformed ones."""
     new = {
         "document_id": "1",
         "url": "https://news.example/walk",

@@ -181,7 +181,7 @@ def test_a_next_page_on_another_domain_is_left_alone() -> None:
     assert [len(urls) for urls in asked] == [1, 2]
 
 
-def test_as_many_listing_pages_as_configured_and_none_twice() -> None:
+def test_listing_pages_are_fetched_once_up_to_the_limit() -> None:
     def web(url: str) -> FetchedPage:
         if "events" not in url:
             return detail(url)
@@ -230,7 +230,7 @@ def test_what_is_one_too_many_is_not_asked_for(fields: dict[str, object], failur
     assert (completed(outcome).status, completed(outcome).failure) == (ExtractionStatus.FAILED, failure)
 
 
-def test_an_event_that_asks_for_more_than_a_batch_may_cost_gets_that() -> None:
+def test_excessive_max_details_is_cut_to_the_batch_budget() -> None:
     links = [f"/event/{n}" for n in range(80)]
     outcome, asked = run(
         needed(max_details=80), lambda url: page(url, cards(*links)) if "events" in url else detail(url)
@@ -239,7 +239,7 @@ def test_an_event_that_asks_for_more_than_a_batch_may_cost_gets_that() -> None:
     assert completed(outcome).status is ExtractionStatus.OK
 
 
-def test_items_that_lead_to_one_page_are_one_and_those_that_lead_back_are_gone() -> None:
+def test_duplicate_items_and_redirects_to_listings_are_skipped() -> None:
     def web(url: str) -> FetchedPage:
         if url.endswith("events"):
             return page(url, cards(*(f"/event/{n}" for n in range(4))))
@@ -346,7 +346,7 @@ def test_a_request_goes_on_without_a_source_that_does_not_come(fields: dict[str,
     assert (onward.sources[0].outcome, onward.sources[0].failure) == (SourceOutcome.NOT_FETCHED, failure)
 
 
-def test_the_last_source_that_does_not_come_completes_its_request() -> None:
+def test_last_unfetched_source_completes_its_request() -> None:
     outcome, _ = run(snippet(sources=SOURCES[:1]), lambda url: FetchRefused(url, FetchFailure.UNREACHABLE))
     [end] = of_type(outcome, SnippetsCompleted)
     assert (end.request_id, end.query, end.config_version) == ("r1", "concert", RULES.config_version)
@@ -371,7 +371,7 @@ def test_a_page_too_long_to_be_carried_goes_on_as_its_text() -> None:
 
 
 @pytest.mark.parametrize("request_id", [None, "", "x" * 600, "a\x00b"])
-def test_a_source_that_nobody_requested_is_judged_under_its_own_id(request_id: str | None) -> None:
+def test_source_without_a_valid_request_id_uses_the_event_id(request_id: str | None) -> None:
     outcome, _ = run(snippet(request_id=request_id, query="q" * 30_000), detail)
     [source] = of_type(outcome, RelevanceRequested)
     assert (source.request_id, len(source.query)) == ("e1", 20_000)
@@ -379,7 +379,7 @@ def test_a_source_that_nobody_requested_is_judged_under_its_own_id(request_id: s
 
 @pytest.mark.parametrize("follow", [True, False])
 @pytest.mark.parametrize("failure", [FetchFailure.INVALID_URL, FetchFailure.FORBIDDEN_SCHEME])
-def test_what_the_worker_refuses_ends_the_extraction_with_its_reason(follow: bool, failure: FetchFailure) -> None:
+def test_refused_target_ends_the_extraction_with_its_reason(follow: bool, failure: FetchFailure) -> None:
     target = "javascript:alert(1)"
     outcome, asked = run(needed(target_url=target, follow=follow), lambda url: FetchRefused(url, failure))
     assert asked == [(target,)]

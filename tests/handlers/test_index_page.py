@@ -54,7 +54,7 @@ def test_the_tier_configuration_decides_the_depth() -> None:
     assert [point.kind for point in answer.need.points] == ["article"]
 
 
-def test_changed_thresholds_take_effect_on_pages_that_were_scored_before() -> None:
+def test_changed_thresholds_apply_to_pages_scored_before() -> None:
     tiers = RULES.tiered_indexing
     lower = tiers.model_copy(update={"tier_a": tiers.tier_a.model_copy(update={"min_cts": 45})})
     rules = RULES.model_copy(update={"tiered_indexing": lower})

@@ -30,7 +30,7 @@ def test_an_utterance_has_one_point_beside_the_pages() -> None:
     assert asked(SAID.model_copy(update={"utterance_id": "u-2"})).document_id != need.document_id
 
 
-def test_the_same_twice_changes_nothing_and_another_text_takes_its_place() -> None:
+def test_same_utterance_is_unchanged_and_new_text_replaces_it() -> None:
     need = asked(SAID)
     first = plan_write(need, None, "maker", {})
     stored = {need.points[0].id: {MEMORY: first.memory}}

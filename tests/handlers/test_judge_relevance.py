@@ -72,7 +72,7 @@ def test_title_and_description_are_asked_about_and_nothing_else() -> None:
     assert "handlebar" not in text
 
 
-def test_without_a_description_the_first_hundred_words_are_the_summary() -> None:
+def test_summary_without_description_is_the_first_hundred_words() -> None:
     need = asked(source(html=None, title="Words", content="word " * 300))
     assert need.facts["summary"].split() == ["word"] * 100
 
@@ -81,7 +81,7 @@ def test_chinese_text_has_a_hundred_characters_as_its_summary() -> None:
     assert len(asked(source(html=None, content="字" * 300)).facts["summary"]) == 100
 
 
-def test_an_answer_is_kept_for_one_address_content_query_and_model() -> None:
+def test_answer_key_depends_on_url_content_query_model_prompt() -> None:
     """What an answer is kept under tells all of these apart, and the prompt's version (R-131)."""
     given = (source(), source(url="https://b.example/"), source(html=PAGE + "<p>x"), source(query="brakes"))
     keys = {answer_key(asked(one), model) for one in given for model in ("m", "n")}
@@ -97,7 +97,7 @@ def test_what_a_page_says_stays_within_its_block() -> None:
 
 
 @pytest.mark.parametrize("empty", [{"html": None}, {"html": ""}, {"html": "<p></p>"}, {"html": "", "content": "\n "}])
-def test_without_title_and_summary_nobody_is_asked(empty: dict[str, Any]) -> None:
+def test_no_model_is_asked_without_title_and_summary(empty: dict[str, Any]) -> None:
     judged = emitted(RelevanceJudged, judge_relevance(source(**empty), RULES))
     assert (judged.relevant, judged.outcome) == (False, RelevanceOutcome.NO_EVIDENCE)
 
@@ -146,7 +146,7 @@ def test_the_snippet_says_which_content_it_is_of() -> None:
     assert one.content_hash != other.content_hash
 
 
-def test_a_page_that_can_not_be_read_is_judged_by_its_title_and_says_so() -> None:
+def test_unreadable_page_is_judged_by_its_title_and_reported() -> None:
     given = source(html="<div>" * 50_000, title="Repairing bicycle brakes")
     assert (asked(given).facts["title"], asked(given).facts["summary"]) == ("Repairing bicycle brakes", "")
     [judged] = events(given, "Irrelevant")
@@ -186,9 +186,7 @@ def test_a_source_of_a_request_sends_the_next_one_on() -> None:
         (ModelFailed(call(CallOutcome.ERROR), "broken"), "error"),
     ],
 )
-def test_the_last_source_completes_the_request_however_it_was_judged(
-    reply: ModelReply | ModelFailed, outcome: str
-) -> None:
+def test_last_source_completes_the_request_with_any_judgment(reply: ModelReply | ModelFailed, outcome: str) -> None:
     settled = OTHER.model_copy(update={"outcome": SourceOutcome.IRRELEVANT})
     decided = instance(Emit, read_relevance(source(sources=(settled, OURS)), (reply,), RULES))
     _, completed = decided.events

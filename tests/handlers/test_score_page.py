@@ -265,7 +265,7 @@ def score_text(content: str = STORY, url: str = "https://blog.example.com/a", **
         ("https://blog.example.com/a", STORY, {}, 10, "C"),
     ],
 )
-def test_an_extracted_page_is_scored_by_what_the_crawler_saw_and_the_text_shows(
+def test_extracted_page_is_scored_by_metadata_and_text(
     url: str, content: str, metadata: dict[str, Any], total: int, tier: str
 ) -> None:
     scored = score_text(content, url, quality_metadata=metadata)
@@ -283,7 +283,7 @@ def test_an_extracted_page_is_scored_by_what_the_crawler_saw_and_the_text_shows(
         ("no address", "C", "LOW"),
     ],
 )
-def test_without_quality_metadata_the_score_is_null_and_the_source_decides(url: str, tier: str, label: str) -> None:
+def test_page_without_metadata_has_null_score_and_source_tier(url: str, tier: str, label: str) -> None:
     scored = score_text(url=url, date="2024-05-03")
     assert (scored.cts_score, scored.trust_features.cts_score) == (None, None)
     assert (scored.tier, scored.trust_label, scored.label_source) == (tier, label, "fallback")

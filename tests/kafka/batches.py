@@ -34,7 +34,7 @@ class NoText(str):
 
 
 class _Builder(_DefaultRecordBatchBuilderPy):  # type: ignore[misc] # aiokafka is not typed
-    """Packs the records as it is told, whether that makes them smaller or not."""
+    """Compresses the records with the given function, whether that makes them smaller or not."""
 
     pack: Pack
 

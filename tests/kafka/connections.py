@@ -15,7 +15,7 @@ from aiokafka.conn import AIOKafkaConnection
 
 
 class Connections:
-    """What aiokafka connects, from the moment that it begins to; what nobody refers to any more has closed itself."""
+    """Counts the connections that aiokafka opens; a connection without references has closed itself."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.made: list[weakref.ref[AIOKafkaConnection]] = []

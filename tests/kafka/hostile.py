@@ -18,7 +18,7 @@ NARROW_PAGE = b"<meta" * 79 + b"charset=" + b" " * 3690 + b"!<p>text</p>"
 
 _CODES = "\\x5c" + "x5c" * 5
 BACKSLASHES = "harbour festival " + (_CODES + "x5<b>c") * 2 + "x5c" * 5 + "x41" + "\\" * 2000
-"""Codes that stand for codes, with tags between their parts, before a run of backslashes."""
+"""Codes that encode codes, with tags between their parts, before a run of backslashes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Records as nobody should send them, made from a seed: cut, nested, mistyped, binary, empty and enormous."""
+"""Malformed records, made from a seed: cut, nested, mistyped, binary, empty and enormous."""
 
 import json
 import random

@@ -45,7 +45,7 @@ def write_pages(path: Path, count: int, first: int = 0) -> None:
 
 
 async def numbers(installation: Installation) -> dict[bytes, list[int]]:
-    """The numbers of the pages that stand in the topic, by key, in their order."""
+    """The numbers of the pages in the topic, by key, in order."""
     found = defaultdict(list)
     for record in await installation.read(PAGES):
         found[record.key].append(int(json.loads(record.value)["html"].split()[0][3:]))
@@ -79,7 +79,7 @@ async def publish_apart(settings: Settings, *arguments: str) -> Published:
 
 
 @pytest.mark.slow
-async def test_killed_five_times_it_publishes_everything_once_and_in_order(
+async def test_publish_killed_five_times_writes_once_in_order(
     installation: Installation, publish: Publish, tmp_path: Path
 ) -> None:
     settings, count = installation.settings, 20_000
@@ -157,7 +157,7 @@ async def test_a_second_copy_fences_the_first_and_nothing_is_doubled(
     assert await numbers(installation) == everything(count)
 
 
-async def test_ctrl_c_says_how_to_go_on_and_a_finished_run_has_nothing_left(
+async def test_ctrl_c_says_how_to_resume_and_a_finished_run_is_empty(
     installation: Installation, publish: Publish, tmp_path: Path
 ) -> None:
     settings = installation.settings
@@ -214,7 +214,7 @@ async def test_refused_lines_are_kept_once_and_whole_whatever_happens(
 
 
 @pytest.mark.parametrize("what", ["changed", "shorter", "renamed", "first"])
-async def test_what_has_changed_is_told_and_nothing_is_sent(
+async def test_changed_input_stops_a_resumed_run(
     installation: Installation, publish: Publish, tmp_path: Path, what: str
 ) -> None:
     settings = installation.settings
@@ -271,7 +271,7 @@ async def test_a_folder_of_pages_goes_on_by_names_and_sizes(
     assert len({record.key for record in await installation.read(PAGES)}) == 41
 
 
-async def test_a_run_that_is_not_there_is_told(installation: Installation, publish: Publish, tmp_path: Path) -> None:
+async def test_unknown_run_is_reported(installation: Installation, publish: Publish, tmp_path: Path) -> None:
     write_pages(tmp_path / "a.jsonl", 1)
     status, told, err = await publish(installation.settings, str(tmp_path / "a.jsonl"), "--resume", "none")
     assert (status, told) == (2, {})
@@ -308,7 +308,7 @@ async def test_a_commit_whose_outcome_is_not_known_is_looked_up(installation: In
     assert await log.read() == two
 
 
-async def test_a_run_that_moved_meanwhile_is_left_to_who_moved_it(installation: Installation) -> None:
+async def test_run_changed_by_another_process_is_not_continued(installation: Installation) -> None:
     log = RunLog(installation.settings, PAGES_CRAWLED, "moved", sleep=lambda _: asyncio.sleep(0))
     other = RunLog(installation.settings, PAGES_CRAWLED, "moved")
     one, two = Position(entries=1, published=1), Position(entries=2, published=2)

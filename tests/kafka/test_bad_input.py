@@ -126,7 +126,7 @@ def kept(record: ConsumerRecord, sent: Input, letter: DeadLetter) -> bool:
     return bool(is_beginning and (letter.original_size, letter.original_sha256) == (len(value), digest))
 
 
-async def test_every_record_is_answered_or_buried_once_and_memory_stays_flat(installing: Installing) -> None:
+async def test_each_record_is_answered_or_dead_once_with_flat_memory(installing: Installing) -> None:
     assay = await installing(handlers_named("score_page", "classify_results"))
     handlers = [handler for name in ("score_page", "classify_results") if (handler := handler_named(name))]
     written = {

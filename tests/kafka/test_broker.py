@@ -76,7 +76,7 @@ async def test_the_largest_dead_letter_fits(kafka: str, topic_prefix: str) -> No
     assert await read(kafka, topic, 1) == [largest]
 
 
-async def test_a_topic_nobody_created_does_not_come_to_be(kafka: str, topic_prefix: str) -> None:
+async def test_reading_metadata_does_not_create_a_topic(kafka: str, topic_prefix: str) -> None:
     async with opened(AIOKafkaAdminClient(bootstrap_servers=kafka)) as admin:
         [described] = await admin.describe_topics([f"{topic_prefix}typo"])
         assert described["error_code"] == UnknownTopicOrPartitionError.errno

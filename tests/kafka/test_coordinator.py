@@ -52,7 +52,7 @@ async def hammered(consumer: AIOKafkaConsumer, stage: ExactlyOnce, seconds: floa
     return found
 
 
-async def test_a_partition_that_opens_right_after_a_restart_finds_its_offset() -> None:
+async def test_partition_opened_right_after_a_restart_finds_its_offset() -> None:
     async with LocalKafka() as kafka:
         assay = await installed(kafka.bootstrap_servers, "t.")
         settings = assay.settings.kafka
@@ -76,7 +76,7 @@ async def test_a_partition_that_opens_right_after_a_restart_finds_its_offset() -
 async def found_by_themselves(
     kafka: LocalKafka, consumer: AIOKafkaConsumer, stages: list[ExactlyOnce]
 ) -> set[int | None]:
-    """Kills the broker and starts it anew: what stages find that open is held against; what reads find is returned."""
+    """Kills and restarts the broker. Asserts what an opening stage finds, and returns what plain reads find."""
     await asyncio.to_thread(kafka.kill)
     await asyncio.gather(*(stage.close() for stage in stages))
     hammering = asyncio.gather(*(hammered(consumer, stage, 1.5) for stage in stages))

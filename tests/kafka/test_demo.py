@@ -45,7 +45,7 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
     assert figures["judged_by"]["offline"] > figures["judged_by"]["model"] == figures["cost_usd"] == 0
     assert list(figures["handlers"]) == [handler.name for handler in HANDLERS]
     for balance in figures["handlers"].values():
-        # No handler stands idle, and each input came to one outcome.
+        # No handler is idle, and each input has one outcome.
         assert balance["taken"] == balance["answered"] + balance["dead"] + balance["dropped"] > 0
         assert balance["missing"] == balance["twice"] == 0
 

@@ -64,7 +64,7 @@ async def to_drain(assay: Installation, **variables: Any) -> asyncio.subprocess.
     return await process(assay.settings, "run", "score_page", "--drain", "--json", **variables)
 
 
-async def test_it_is_not_caught_up_while_a_transaction_may_still_be_committed(assay: Installation) -> None:
+async def test_application_is_not_caught_up_during_an_open_transaction(assay: Installation) -> None:
     async with open_transaction(assay) as slow, assay.running(scorer()) as application:
         # All that can be read is done, as often as one looks.
         [group] = application.groups
@@ -127,7 +127,7 @@ async def test_it_is_not_caught_up_while_another_member_is_not(assay: Installati
     assert len({record.key for record in await assay.read(SCORED)}) == 100
 
 
-async def test_the_tasks_by_which_a_consumer_lives_are_where_they_are_looked_for(assay: Installation) -> None:
+async def test_consumer_task_attributes_exist(assay: Installation) -> None:
     async with assay.running(scorer()) as application:
         [group] = application.groups
         tasks = [getattr(getattr(group.consumer, owner), name) for owner, name in _CLIENT_TASKS.items()]

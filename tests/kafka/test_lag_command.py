@@ -62,7 +62,7 @@ async def answer_of(settings: Any, path: str) -> httpx2.Response:
         return await client.get(f"http://{http.address}{path}", timeout=20)
 
 
-async def test_prometheus_is_told_of_groups_that_nobody_runs(assay: Installation) -> None:
+async def test_lag_exporter_reports_groups_without_members(assay: Installation) -> None:
     await assay.feed(page(number) for number in range(12))
     answer = await answer_of(assay.settings, "/metrics")
     assert answer.status_code == 200

@@ -57,7 +57,7 @@ async def test_a_kill_among_a_thousand_paid_calls(kafka: str, topic_prefix: str,
 
 
 def asked_for(server: ModelServer) -> Counter[str]:
-    """How often each question came; its number stands in the address that its case was made of."""
+    """How often each question was asked; its number is in the address of its case."""
     return Counter(asked.text for asked in server.asked)
 
 

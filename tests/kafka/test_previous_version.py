@@ -103,7 +103,7 @@ async def shares(assay: Installation) -> list[int]:
     return [sum(len(numbers) for _, numbers in member.assignment) for member in held]
 
 
-async def test_both_versions_work_in_one_group_and_take_over_from_each_other(
+async def test_two_versions_share_a_group_and_take_over(
     kafka: str, topic_prefix: str, previous: Path, tmp_path: Path
 ) -> None:
     score_page = HANDLERS[0]

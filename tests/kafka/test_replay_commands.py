@@ -124,9 +124,7 @@ async def test_what_can_t_go_on_is_trouble_and_says_which_plan(assay: Installati
     assert "forgotten" in told["detail"]
 
 
-async def test_where_nothing_stands_between_the_bounds_that_is_told(
-    assay: Installation, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_empty_range_is_reported(assay: Installation, capsys: pytest.CaptureFixture[str]) -> None:
     await assay.feed([page(n) for n in range(5)])
     words = ("score_page", "--plan", "again", "--from", "1000")
     status, out, err = await command(assay.settings, capsys, "replay", *words, "--dry-run", "--json")

@@ -93,7 +93,7 @@ async def spent(place: Installation, plan: ReplayPlan) -> float:
 
 
 @pytest.mark.slow
-async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_nothing(
+async def test_estimate_matches_the_cost_and_a_second_replay_is_free(
     installing: Installing, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with model_server(judge) as server:
@@ -267,8 +267,8 @@ async def test_a_plan_keeps_its_judge_and_so_its_bound(installing: Installing, t
     assert len(server.asked) == 20
 
 
-async def test_a_bound_holds_also_where_somebody_goes_on_elsewhere(installing: Installing, tmp_path: Path) -> None:
-    """Without the journal, or without prices, nobody knows what is left of it: then nobody is asked."""
+async def test_cost_bound_holds_across_processes(installing: Installing, tmp_path: Path) -> None:
+    """Without the journal, or without prices, the remaining budget is unknown, so no model is asked."""
     async with model_server(judge) as server:
         place = await settled(installing, server, tmp_path)
         await place.feed([source(number) for number in range(ALL)], SOURCES)

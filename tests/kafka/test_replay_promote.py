@@ -46,7 +46,7 @@ async def promoted(assay: Installation, stop: asyncio.Event | None = None, **mor
 
 
 def in_order(records: list[ConsumerRecord]) -> list[tuple[Any, ...]]:
-    """The records of each partition as they stand there."""
+    """The records of each partition in offset order."""
     return [(r.partition, r.key, r.value, r.headers) for r in sorted(records, key=lambda r: (r.partition, r.offset))]
 
 
@@ -150,9 +150,7 @@ async def test_what_is_half_promoted_is_dropped_only_by_force(assay: Installatio
         await promoted(assay)
 
 
-async def test_a_promotion_is_seen_at_work_and_ends_when_its_plan_is_gone(
-    assay: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_promotion_stops_when_its_plan_is_dropped(assay: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streams.replay.promote.ReplayRate", Standstill)
     await assay.feed([page(n) for n in range(40)])
     await replayed(assay.settings, "score_page")

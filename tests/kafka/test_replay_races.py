@@ -57,7 +57,7 @@ class Gate:
         monkeypatch.setattr(f"streams.replay.run.{before.__name__}", held)
 
 
-async def test_who_joins_a_stage_late_does_not_set_it_back(
+async def test_process_that_joins_a_stage_late_does_not_reset_it(
     assay: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(monkeypatch)
@@ -71,7 +71,7 @@ async def test_who_joins_a_stage_late_does_not_set_it_back(
     assert len(await assay.read(SHADOW)) == 60
 
 
-async def test_who_is_a_stage_behind_does_not_end_the_next_one(
+async def test_process_one_stage_behind_does_not_end_the_next_stage(
     assay: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(monkeypatch)
@@ -95,7 +95,7 @@ async def test_who_is_a_stage_behind_does_not_end_the_next_one(
 
 
 async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Installation) -> None:
-    """A transaction that somebody else has open on the shadow holds its readers up, and hides nothing."""
+    """A foreign open transaction on the shadow delays its readers, and hides no record."""
     await assay.feed([page(n) for n in range(30)])
     plan = await planned(assay.settings, "score_page", "index_page")
     kafka, watched = assay.settings.kafka, Watched()
@@ -113,7 +113,7 @@ async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Inst
     assert len(await assay.read(INDEXED)) == 30
 
 
-async def test_a_process_of_a_dropped_plan_leaves_a_new_one_of_its_name_alone(assay: Installation) -> None:
+async def test_process_of_a_dropped_plan_ignores_its_successor(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(40)])
     old = await planned(assay.settings, "score_page", rate=2.0)
     frozen = asyncio.create_task(carried_out(assay.settings))
@@ -123,7 +123,7 @@ async def test_a_process_of_a_dropped_plan_leaves_a_new_one_of_its_name_alone(as
 
     await until(has_begun)
     async with open_ledger(assay) as ledger:
-        # As the ledger stands while the frozen process does not look: the old plan is gone, and a new one is made.
+        # The ledger while the frozen process does not look: the old plan is gone, and a new one is made.
         await ledger.change("again", lambda plan: plan and moved(plan, ReplayState.DROPPED))
         new = await planned(assay.settings, "score_page")
         assert run_group("score_page", new) != run_group("score_page", old)
@@ -132,7 +132,7 @@ async def test_a_process_of_a_dropped_plan_leaves_a_new_one_of_its_name_alone(as
         assert (await ledger.refresh())["again"].state is ReplayState.PLANNED
 
 
-async def test_who_drops_a_plan_fences_its_processes(assay: Installation) -> None:
+async def test_drop_fences_the_processes_of_the_plan(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(12)])
     await planned(assay.settings, "score_page")
     plan = await carried_out(assay.settings)
@@ -157,9 +157,7 @@ async def test_many_resume_at_once(assay: Installation) -> None:
     assert len(await assay.read(SHADOW)) == 100
 
 
-async def test_who_comes_to_begin_when_others_have_finished_has_finished_too(
-    assay: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_late_process_finds_the_plan_finished(assay: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = Gate(monkeypatch, before=check_terms)
     await assay.feed([page(n) for n in range(12)])
     await planned(assay.settings, "score_page")
@@ -173,7 +171,7 @@ async def test_who_comes_to_begin_when_others_have_finished_has_finished_too(
 
 
 @pytest.mark.parametrize("committed", [True, False])
-async def test_who_is_fenced_at_the_moment_of_the_commit_looks_again(
+async def test_ledger_change_fenced_during_commit_reads_again(
     assay: Installation, monkeypatch: pytest.MonkeyPatch, committed: bool
 ) -> None:
     """The broker answers with its error without a name, and aiokafka's sender ends of it."""
@@ -207,7 +205,7 @@ async def test_who_is_fenced_at_the_moment_of_the_commit_looks_again(
     assert (after.state, commits) == (ReplayState.PAUSED, 1 if committed else 2)
 
 
-async def test_who_changes_nothing_in_the_ledger_fences_nobody(assay: Installation) -> None:
+async def test_reading_the_ledger_does_not_fence_writers(assay: Installation) -> None:
     await planned(assay.settings, "score_page")
     async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}assay.replays.again", "writer")) as producer:
         async with open_ledger(assay) as ledger:
@@ -246,7 +244,7 @@ async def test_a_group_without_offsets_is_not_at_its_beginning(assay: Installati
     assert (account.total, account.remaining) == (total, total)
 
 
-async def test_what_is_deleted_before_it_could_be_read_is_told(assay: Installation) -> None:
+async def test_records_deleted_before_the_replay_are_counted(assay: Installation) -> None:
     """One partition has lost its beginning, one all it had; markers of transactions are no records that were lost."""
     await assay.feed([page(n) for n in range(60)], transactional=True)
     plan = await planned(assay.settings, "score_page")

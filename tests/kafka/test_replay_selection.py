@@ -129,7 +129,7 @@ async def until_now(place: Installation, handler: Handler, **selection: object) 
 
 
 async def test_only_inputs_whose_last_decision_ended_so(judged: Installation) -> None:
-    """Foreign records have no id: their decisions name them by where they stand."""
+    """Foreign records have no id: their decisions name them by topic, partition and offset."""
     failed = {"outcomes": ["error", "timeout"]}
     until = await until_now(judged, JUDGE, **failed)
     assert await chosen(judged, JUDGE, until, **failed) == [number for number in range(COUNT) if number % 4 == 2]
@@ -142,7 +142,7 @@ async def test_only_inputs_whose_last_decision_ended_so(judged: Installation) ->
 
 
 async def test_a_stop_is_heard_while_earlier_decisions_are_read(judged: Installation) -> None:
-    """Hundreds of thousands of them take a while; nobody has to wait for that, or to wonder what is going on."""
+    """Reading hundreds of thousands of decisions takes a while; a stop must not wait for it."""
     offline = judged.settings.model_copy(update={"llm": load_settings().llm})
     await planned(offline, "judge_relevance", selection=ReplaySelection(outcomes=("relevant",)))
     stop, watched = asyncio.Event(), Watched()
@@ -231,7 +231,7 @@ async def test_domains_of_pages(installing: Installing) -> None:
     assert await chosen(place, SCORER, ()) == [1, 2, 3, 4], "what can't be decoded is left out by a filter alone"
 
 
-async def test_what_a_handler_does_not_have_is_told(installing: Installing) -> None:
+async def test_selection_by_a_missing_field_is_refused(installing: Installing) -> None:
     place = await installing()
     for handler, selection, told in (
         (CLASSIFIER, {"tiers": ["A"]}, "neither reads nor writes a tier"),

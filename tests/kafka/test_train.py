@@ -99,9 +99,7 @@ async def test_where_the_topics_were_never_made_it_says_what_to_do(
     assert "Traceback" not in told
 
 
-async def test_what_readers_liked_is_learned_shown_in_shadow_and_then_put_in_force(
-    installing: Installing, tmp_path: Path
-) -> None:
+async def test_feedback_trains_a_model_for_shadow_and_then_use(installing: Installing, tmp_path: Path) -> None:
     assay = await installing((RANK_RESULTS,), [RANKING_FEEDBACK])
     out = tmp_path / "model"
     status, _, told = await train(assay, out)

@@ -72,7 +72,7 @@ class Places:
     replay: int
 
     def targets(self) -> dict[str, dict[str, str]]:
-        """Addresses by job and service; the demonstration stands for one worker, those that ask for another."""
+        """Addresses by job and service; the demonstration serves as one worker, the model askers as another."""
         local = "127.0.0.1:{}".format
         return {
             WORKERS: {"score-page": local(self.demo), "judge-relevance": local(self.workers)},
@@ -104,7 +104,7 @@ async def play(kafka: str, prefix: str, folder: Path, here: Places, server: Prom
         finally:
             await application.stop()
         await _replay(place.settings, folder, here, stack)
-        # Nobody reads these: the groups are stopped.
+        # These records are not read: the groups are stopped.
         await _feed(place, feed.events(datetime.now(UTC)))
         await asyncio.sleep(2 * SCRAPES_SECONDS)
         await asyncio.to_thread(server.wait_until_up, WORKERS, LAG_READER, REPLAYS)
@@ -189,7 +189,7 @@ def _fails_once(handler: Handler) -> Handler:
 
 
 async def _work(place: Installation, application: Application, model: ModelServer) -> None:
-    """Rounds of what the demonstration feeds, of pages and of records that are none; then an outage of the model."""
+    """Rounds of the demonstration's events, pages and malformed records; then an outage of the model."""
     for number in range(ROUNDS):
         await _feed(place, [_another(event, number) for event in (*feed.events(datetime.now(UTC)), *feed.queries())])
         for handler in HANDLERS:

@@ -72,7 +72,7 @@ def test_metadata_of_a_wrong_type_is_refused(wrong: Any) -> None:
         CrawledPage.model_validate({"url": URL, "content": "", "quality_metadata": wrong})
 
 
-def test_what_metadata_does_not_say_is_null_and_what_it_says_beyond_is_passed_over() -> None:
+def test_missing_metadata_is_null_and_unknown_metadata_ignored() -> None:
     metadata = CrawlerMetadata.model_validate({"has_byline": True, "of_tomorrow": 1})
     assert {name: value for name, value in metadata.to_wire().items() if value is not None} == {"has_byline": True}
 
@@ -91,7 +91,7 @@ def test_no_nul_in_texts(field: str) -> None:
         CrawledPage.model_validate({"url": URL, "content": "", field: "a\x00b"})
 
 
-def test_a_scored_page_without_a_score_was_labelled_by_its_source() -> None:
+def test_page_without_score_is_labelled_by_its_source() -> None:
     page = ScoredPage.model_validate(OLD)
     assert (page.cts_score, page.label_source, page.trust_features.cts_score) == (None, "fallback", None)
     assert page.trust_features.has_byline is None

@@ -1,4 +1,4 @@
-"""A broker that has missed its own heartbeats answers and names nobody: trouble that passes, not a bug."""
+"""A broker that has missed its own heartbeats answers without a leader: trouble that passes, not a bug."""
 
 import asyncio
 import struct

@@ -41,7 +41,7 @@ def checkout(written: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(written, tmp_path / "checkout"))
 
 
-def test_every_generated_file_ends_with_one_line_end_and_says_what_wrote_it(generated: dict[Path, str]) -> None:
+def test_generated_files_end_with_a_newline_and_name_the_tool(generated: dict[Path, str]) -> None:
     for path, text in generated.items():
         assert text.endswith("\n")
         assert not text.endswith("\n\n")
@@ -100,7 +100,7 @@ def test_what_would_not_be_in_the_files_is_not_passed_over(
         assert run_generate(check=True, as_json=False, root=checkout) == 0
 
 
-def test_a_threshold_that_can_not_be_used_is_told_in_a_line(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_threshold_is_reported_in_one_line(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shipped = checkout / "config/assay.yaml"
     shipped.write_text(re.sub(r"tier_shift: [\d.]+", "tier_shift: 2", shipped.read_text("utf-8")), "utf-8")
     for check in (True, False):
@@ -140,7 +140,7 @@ def test_only_the_picture_of_the_readme_is_generated(checkout: Path) -> None:
     assert not drift(checkout)
 
 
-def test_every_handler_has_a_page_that_names_its_topics_and_its_rules(generated: dict[Path, str]) -> None:
+def test_each_handler_page_names_its_topics_and_rules(generated: dict[Path, str]) -> None:
     for handler in HANDLERS:
         page = generated[Path(f"docs/handlers/{handler.name}.md")]
         assert page.splitlines()[2] == f"# {handler.name}"
@@ -194,7 +194,7 @@ def test_the_graph_command_prints_text_mermaid_and_json(capsys: pytest.CaptureFi
     assert [topic["name"] for topic in tables["topics"]] == [topic.name for topic in TOPICS]
 
 
-def test_asyncapi_describes_every_topic_and_every_reference_leads_somewhere() -> None:
+def test_asyncapi_describes_every_topic_and_references_resolve() -> None:
     document = asyncapi_document()
     assert document["asyncapi"] == "3.0.0"
     assert set(document["channels"]) == {topic.name for topic in TOPICS}

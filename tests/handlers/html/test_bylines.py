@@ -80,7 +80,7 @@ def test_structured_data_comes_first() -> None:
     assert found.seen_in == "json-ld author"
 
 
-def test_an_organisation_is_the_author_only_where_nobody_else_is() -> None:
+def test_organisation_is_the_author_only_without_a_named_person() -> None:
     data = StructuredData(organizations=("Ministry of Rain and Snow",))
 
     assert credit("<p>Words.</p>", data).names == ("Ministry of Rain and Snow",)
@@ -134,7 +134,7 @@ def test_a_byline_stands_at_the_heading_too() -> None:
     assert found.names == ("Ada Lovelace",)
 
 
-def test_agencies_are_told_apart() -> None:
+def test_agencies_are_separated_from_authors() -> None:
     found = credit('<meta name="author" content="dpa/Ada Lovelace"><p>By Reuters</p>')
 
     assert (found.names, found.agencies) == (("Ada Lovelace",), ("dpa", "Reuters"))
@@ -211,7 +211,7 @@ def test_names(text: str, names: list[str]) -> None:
         ("記者會今天舉行", []),
     ],
 )
-def test_a_line_must_say_that_it_credits_somebody(line: str, names: list[str]) -> None:
+def test_byline_must_contain_a_credit_phrase(line: str, names: list[str]) -> None:
     assert list(NAMES.line_names(line)) == names
 
 

@@ -104,7 +104,7 @@ def facts(content: str = EXTRACTED_STORY, **fields: Any) -> PageFacts:
     return EXTRACTED.read(CrawledPage.model_validate({"url": "https://a.example/1", "content": content} | fields))
 
 
-def test_what_nobody_looked_for_is_none() -> None:
+def test_unobserved_facts_are_null() -> None:
     seen = facts()
     assert (seen.has_byline, seen.has_author, seen.has_date, seen.has_headings) == (None, None, None, None)
     assert (seen.external_links_count, seen.headings_count, seen.schema_type) == (None, None, None)

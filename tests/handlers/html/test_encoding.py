@@ -33,7 +33,7 @@ def test_encodings(body: str | bytes, content_type: str | None, text: str, encod
     assert page.encoding == encoding
 
 
-def test_text_that_ends_in_the_middle_of_a_character_is_still_utf8() -> None:
+def test_text_cut_within_a_character_is_still_utf8() -> None:
     assert page_bytes("<p>豪".encode()[:-1]).encoding == "utf-8"
 
 

@@ -142,7 +142,7 @@ def test_a_sentence_may_be_all_that_a_page_says(said: str, expected: str) -> Non
     assert snippet(text=f"Home\n{said}") == expected
 
 
-def test_a_page_that_scripts_make_is_read_as_those_see_it_who_run_none() -> None:
+def test_snippet_uses_noscript_text_only_without_other_content() -> None:
     assert snippet(page(f"<div id=app></div><noscript><p>{SAID}</p></noscript>")) == SAID
     assert MORE not in snippet(page(f"<main><p>{SAID}</p></main><noscript><p>{MORE}</p></noscript>"))
 

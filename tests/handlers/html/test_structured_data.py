@@ -65,7 +65,7 @@ def test_the_parts_of_a_thing_are_not_the_page(script: dict[str, Any], name: str
     assert read(script).type == name
 
 
-def test_authors_are_told_from_organisations() -> None:
+def test_structured_authors_are_separated_from_organisations() -> None:
     person, agency = {"@type": "Person", "name": "Ada Lovelace"}, {"@type": "NewsMediaOrganization", "name": "Agency"}
     data = read(ARTICLE | {"author": [agency, person]})
     assert (data.authors, data.organizations) == (("Ada Lovelace",), ("Agency",))

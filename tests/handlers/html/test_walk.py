@@ -99,7 +99,7 @@ def test_the_block_element_is_found_from_any_depth(depth: int) -> None:
     assert {page.tags[block.element] for block in page.blocks()} == {"ul"}
 
 
-def test_text_for_those_without_scripts_counts_where_it_is_a_page() -> None:
+def test_noscript_text_counts_only_if_it_is_a_page() -> None:
     assert outline_of(f"<body><noscript>{PARAGRAPH * 20}</noscript>").blocks()
     assert not outline_of("<body><noscript><p>Please switch scripts on.</p></noscript>").blocks()
 
@@ -140,7 +140,7 @@ def test_metadata_may_stand_in_a_value() -> None:
     assert outline_of("<meta name=author value=Ada>").meta == {"author": ["Ada"]}
 
 
-def test_items_are_told_from_their_parts() -> None:
+def test_items_are_separated_from_their_parts() -> None:
     page = outline_of(
         "<div itemscope itemtype=Product><p itemprop=review itemscope itemtype=Review>Good"
         "<p itemprop=mainEntity itemscope itemtype=Article>Rain"

@@ -167,7 +167,7 @@ def test_what_stands_above_what(better: tuple[str, str], worse: tuple[str, str])
     assert first > second
 
 
-def test_a_score_is_high_for_all_of_the_words_and_nothing_for_none() -> None:
+def test_score_is_high_for_all_words_and_zero_without_any() -> None:
     best, nothing = scores(("Boat race river", "The boat race on the river."), ("Soup", "Leek soup."))
     assert best > 0.7
     assert nothing == 0.0

@@ -53,7 +53,7 @@ def test_repetition_saturates() -> None:
     assert often - twice < 0.6
 
 
-def test_prose_keeps_its_score_and_a_text_that_repeats_the_query_loses_most_of_it() -> None:
+def test_repetition_lowers_the_score_and_prose_keeps_it() -> None:
     prose = "The dam closed in May. Engineers inspected the dam, and visitors were turned away at the gate."
     stuffed = "dam closed, closed dam, dam closed today, cheap dam closed, dam closed now"
     kept = corpus(prose, stuffed, "dam closed", "").kept(["dam", "closed"])
@@ -89,7 +89,7 @@ def test_shares_of_words_and_phrases() -> None:
     assert read.overlap(["boat", "rain", "snow"]).tolist() == [pytest.approx(2 / 3), 0]
     assert read.overlap(["boat", "rain"], in_title=True).tolist() == [0.5, 0]
     assert read.phrases(["boats race", "rain in", "boat"]).tolist() == [pytest.approx(2 / 3), 0]
-    # The title's last word and the text's first stand side by side in no text.
+    # The title's last word and the text's first are adjacent in no text.
     assert read.phrases(["may the"]).tolist() == [0, 0]
     assert read.phrases([]).tolist() == [0, 0]
 

@@ -24,7 +24,7 @@ def test_what_was_not_shown_keeps_its_order_below_all_that_was(
 
 
 @given(fused=FUSED, weight=st.floats(0, 1))
-def test_a_judge_that_says_nothing_changes_nothing_among_those_it_was_shown(fused: list[float], weight: float) -> None:
+def test_judge_without_scores_changes_nothing(fused: list[float], weight: float) -> None:
     assert combine(fused, dict.fromkeys(range(len(fused))), weight) == pytest.approx(fused)
 
 

@@ -33,7 +33,7 @@ STOP_WORDS = frozenset(["the", "of", "is", "this", "的"])
         ("渡輪 2024年 班次", "a number (2024)"),
     ],
 )
-def test_who_wants_one_thing(query: str, sign: str) -> None:
+def test_specific_intent_is_recognised(query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent
     assert note.intent is Intent.SPECIFIC
     assert sign in note.because
@@ -51,7 +51,7 @@ def test_who_wants_one_thing(query: str, sign: str) -> None:
         ("潮汐發電有哪些方法", "asks for an overview (哪些)"),
     ],
 )
-def test_who_wants_an_overview(query: str, sign: str) -> None:
+def test_exploratory_intent_is_recognised(query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent
     assert note.intent is Intent.EXPLORATORY
     assert sign in note.because
@@ -79,7 +79,7 @@ def test_a_query_is_read_once_for_all_stages() -> None:
     assert read_query("why", SECTION).question_words == ("why",)
 
 
-def test_only_stop_words_are_better_than_none() -> None:
+def test_query_of_stop_words_keeps_them_as_keywords() -> None:
     assert read_query("the of", SECTION, STOP_WORDS).keywords == ("the", "of")
 
 

@@ -74,13 +74,13 @@ def test_a_context_in_chinese(section: ReasoningSection) -> None:
     assert context.count("\n\n") == 1
 
 
-def test_a_context_in_english_names_the_host_where_nobody_is_named(section: ReasoningSection) -> None:
+def test_english_context_names_the_host_without_a_publisher(section: ReasoningSection) -> None:
     context = write_context(order_sources([result(1, "MEDIUM")]), "en", section)
     assert context.splitlines()[0] == "[TRUST_TIER: MEDIUM] Source: sitea.example"
     assert '"text": "What the page of A says."' in context
 
 
-def test_labels_are_all_that_is_told_of_trust(section: ReasoningSection) -> None:
+def test_context_shows_trust_only_as_labels(section: ReasoningSection) -> None:
     """R-253, C-39: no score, no rank's score, no score of diversity, no number of trust; and no address."""
     sources = order_sources(result(rank, label) for rank, label in enumerate(("HIGH", "MEDIUM", "LOW"), 1))
     context = write_context(sources, "en", section)

@@ -37,7 +37,7 @@ def _walked(trees: Trees, measures: dict[str, float]) -> list[float]:
 
 
 @given(st.data())
-def test_all_trees_at_once_come_to_the_same_leaves_as_one_after_the_other(data: st.DataObject) -> None:
+def test_vectorised_forest_equals_a_walk_of_each_tree(data: st.DataObject) -> None:
     trees = RULES.result_trees.text
     assert trees is not None
     thresholds = sorted({threshold for tree in trees.trees for threshold in tree.thresholds})

@@ -41,7 +41,7 @@ def test_ways_to_write_the_same_are_the_same(one: str, other: str) -> None:
         ("… !? —", []),
     ],
 )
-def test_words_are_told_in_every_script(text: str, tokens: list[str]) -> None:
+def test_tokens_are_split_in_every_script(text: str, tokens: list[str]) -> None:
     assert tokenize(text) == tokens
 
 
@@ -117,6 +117,6 @@ def test_composing_is_done_in_pieces() -> None:
     assert unicodedata.is_normalized("NFKC", fold(marks))
 
 
-def test_scripts_without_spaces_are_told() -> None:
+def test_scripts_without_spaces_are_detected() -> None:
     assert is_undivided("台北 weather")
     assert not is_undivided("weather")

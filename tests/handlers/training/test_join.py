@@ -25,7 +25,7 @@ def log(*feedback: RankingFeedback) -> ServedLog:
     return read
 
 
-def test_features_are_those_that_were_served_and_belong_to_their_result() -> None:
+def test_joined_features_are_the_served_ones_of_each_result() -> None:
     served = log(given(place=1, clicked=True))
     served.add_answer(completed("r", [row(0.25), [None, *row(0.5)[1:]], row(0.75)], requested_at=AT), "a")
 
@@ -88,7 +88,7 @@ def test_an_event_that_comes_twice_counts_once() -> None:
     assert joined.labelled == 1
 
 
-def test_the_first_answer_is_what_was_seen_and_a_later_one_is_left_out() -> None:
+def test_first_answer_is_joined_and_later_ones_are_dropped() -> None:
     served = log(given(clicked=True))
     served.add_answer(completed("r", [row(0.25)]), "live")
     served.add_answer(completed("r", [row(0.75)]), "replayed")
@@ -110,7 +110,7 @@ def test_feedback_that_goes_with_nothing_is_counted_and_left_out() -> None:
     assert joined.labelled == 1
 
 
-def test_a_request_whose_feedback_is_all_about_something_else_is_no_data() -> None:
+def test_feedback_about_other_results_gives_no_data() -> None:
     served = log(given(place=7, clicked=True))
     served.add_answer(completed("r", [row()]), "a")
     assert served.joined().requests == ()

@@ -70,7 +70,7 @@ def test_citations_without_a_doi_are_counted() -> None:
     assert score.components[1].because == "2 citations"
 
 
-def test_a_byline_is_credit_enough_and_both_are_not_counted_twice() -> None:
+def test_byline_counts_as_credit_once() -> None:
     both = score_trust(10, "", Observations(has_author=True, has_byline=True), RULES.points)
     byline = score_trust(10, "", Observations(has_byline=True), RULES.points)
     assert both.total == byline.total == 18

@@ -52,7 +52,7 @@ def test_the_schema_describes_every_section_and_forbids_others(capsys: pytest.Ca
     schema = json.loads(capsys.readouterr().out)
     assert schema["additionalProperties"] is False
     for section in schema["properties"].values():
-        # A description that is that of the section's type stands there only.
+        # A description that equals that of the section's type is given only there.
         assert section.get("description") or schema["$defs"][section["$ref"].split("/")[-1]]["description"]
 
 

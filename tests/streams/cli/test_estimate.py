@@ -1,4 +1,4 @@
-"""``assay estimate``: figures for programs, tables for people, and one line for whoever got it wrong."""
+"""``assay estimate``: figures for programs, tables for people, and one line for wrong usage."""
 
 import io
 import sys

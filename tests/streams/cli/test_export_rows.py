@@ -95,12 +95,12 @@ def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["absent/pages.tsv", "."])
-def test_a_place_that_takes_no_file_is_told(tmp_path: Path, name: str) -> None:
+def test_unusable_output_path_is_reported(tmp_path: Path, name: str) -> None:
     with pytest.raises(FileError, match=r"No such file or directory|Is a directory"), written(tmp_path / name):
         pass
 
 
-def test_a_full_disk_is_told() -> None:
+def test_full_disk_is_reported() -> None:
     with pytest.raises(FileError, match="No space left"), written(Path("/dev/full")) as target:
         target.write(b"rows")
 

@@ -1,4 +1,4 @@
-"""What ``assay lag`` tells of lags that are known, and to whom it answers."""
+"""The output of ``assay lag`` for given lags, and the clients that it answers."""
 
 import re
 from typing import Any
@@ -36,7 +36,7 @@ def shown(capsys: pytest.CaptureFixture[str], *groups: GroupLag, dead: int = 0) 
     return capsys.readouterr().out.splitlines()
 
 
-def test_people_see_a_row_for_each_handler_and_what_waits_to_be_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lag_table_has_a_row_per_handler_and_its_retries(capsys: pytest.CaptureFixture[str]) -> None:
     head, first, second, third = shown(capsys, WAITING, QUIET, RETRIED, dead=3)
     assert head.split()[:3] == ["handler", "topic", "behind"]
     assert first.split() == ["score_page", "pages.crawled.v1", "1,234", "90", "min", "10", "min", "0", "≤", "3"]
@@ -70,7 +70,7 @@ def test_it_fits_the_terminal_and_nothing_is_cut_off(
     assert ("pages.crawled.v1" in text) is (width == 120)
 
 
-def test_what_is_missing_or_was_lost_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_topics_and_lost_records_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     gone = group(partitions=(PartitionLag(0, 3, 10, 2, 5.0, 5),))
     assert "retention took 5 records of pages.crawled.v1 unread" in shown(capsys, gone)[-1]
     assert "not made yet: pages.scored.v1" in shown(capsys, group("index_page", "pages.scored.v1", exists=False))[-1]
@@ -97,7 +97,7 @@ def test_an_unknown_handler_is_refused(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.2.3.4", ":", "70000", "host:-1", "²"])
-def test_an_address_that_is_none_is_refused(text: str) -> None:
+def test_invalid_serve_address_is_refused(text: str) -> None:
     with pytest.raises(ServerAddressError, match="--serve takes PORT or HOST:PORT"):
         address_of(text)
 

@@ -37,7 +37,7 @@ def test_every_command_says_what_it_does(capsys: pytest.CaptureFixture[str], com
     assert shown.err == ""
 
 
-def test_the_help_names_every_command_and_no_argument_at_all_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_every_command_and_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_assay("--help") == 0
     shown = capsys.readouterr().out
     assert all(command in shown for command in COMMANDS)
@@ -48,7 +48,7 @@ def test_the_help_names_every_command_and_no_argument_at_all_shows_it(capsys: py
 @pytest.mark.parametrize(
     ("arguments", "words"), TABLES["wrong_usage"], ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
 )
-def test_wrong_usage_exits_2_with_one_line_that_says_what_is_wrong(
+def test_wrong_usage_exits_2_with_one_line(
     capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     assert run_assay(*arguments) == 2
@@ -130,7 +130,7 @@ def test_a_reader_that_has_gone_is_no_traceback(arguments: list[str], tmp_path: 
     assert done.returncode in (0, 1)
 
 
-def test_help_and_the_version_come_before_any_handler_or_setting_is_imported(tmp_path: Path) -> None:
+def test_help_and_version_import_no_handler_or_setting(tmp_path: Path) -> None:
     program = (
         "import sys; from streams.cli.commands import run_command_line;"
         "assert [run_command_line(words.split()) for words in sys.argv[1:]] == [0, 0, 2];"

@@ -45,7 +45,7 @@ def publish(ran: Ran, nowhere: Settings) -> Ran:
         ("retrieval.batches.v1", ".", None, "does not take pages"),
     ],
 )
-def test_wrong_usage_is_told_before_kafka_is_asked(
+def test_wrong_usage_is_reported_before_kafka_is_asked(
     publish: Ran, tmp_path: Path, topic: str, name: str, rate: float | None, says: str
 ) -> None:
     (tmp_path / "pages.jsonl").write_text("")
@@ -147,7 +147,7 @@ def test_what_is_refused_is_kept_where_it_ends_nothing_else(publish: Ran, tmp_pa
 
 @pytest.mark.parametrize("option", ["--resume", "--run-id"])
 def test_a_run_without_a_name_is_no_live_traffic(ran: Ran, tmp_path: Path, option: str) -> None:
-    """A variable that is not set in somebody's script."""
+    """As from a variable that is not set in a script."""
     (tmp_path / "pages.jsonl").write_text("")
     done = ran(run_assay, "publish", PAGES, str(tmp_path / "pages.jsonl"), "--check", option, "")
     assert (done.status, "a run id is 1 to 100" in done.err) == (2, True)

@@ -14,7 +14,7 @@ def walk(tmp_path: Path) -> Walk:
     return Walk([tmp_path / "a.jsonl"], PAGES_CRAWLED, None, None)
 
 
-def test_the_time_left_follows_from_the_bytes_since_the_start_not_from_those_passed_over() -> None:
+def test_time_left_follows_from_the_bytes_since_the_start() -> None:
     pace = PublishRate(500, 0.0)
     pace.records = 100
     assert pace.told(600, 1000, 10.0) == "100 records, 10/s, 60 %, 40 s left"
@@ -38,7 +38,7 @@ def test_where_there_is_no_terminal_a_line_comes_now_and_then(
     )
 
 
-def test_on_a_terminal_there_is_a_bar_and_no_colour_where_none_is_wanted(
+def test_terminal_shows_a_bar_and_respects_no_color(
     walk: Walk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

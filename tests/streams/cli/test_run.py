@@ -28,13 +28,13 @@ def test_a_signal_ends_it_while_it_waits_for_a_silent_kafka(wished: signal.Signa
             process.send_signal(wished)
             out, err = process.communicate(timeout=60)
             connection.close()
-    # Nothing was in hand, so nothing is left undone; and nobody has to read a traceback.
+    # No record was in work, so none is unfinished, and there is no traceback.
     assert process.returncode == 0
     assert out == err == b""
 
 
 def test_a_start_that_comes_to_no_end_is_seen(tmp_path: Path) -> None:
-    """A group that is given no partitions waits for them; whoever runs it must be told to start it anew."""
+    """A group without partitions waits for them; its health must report that it needs a restart."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         flags = {
             "ASSAY_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{silent.getsockname()[1]}",

@@ -47,12 +47,12 @@ def test_a_record_has_its_place_key_headers_and_value() -> None:
         (b"", (), None),
     ],
 )
-def test_what_is_no_json_is_told_by_its_size(value: bytes, headers: Any, type_: str | None) -> None:
+def test_non_json_value_is_shown_by_its_size(value: bytes, headers: Any, type_: str | None) -> None:
     assert told(value, *headers)["value"] == {"bytes": len(value), "content_type": type_}
 
 
 def test_no_depth_is_too_much() -> None:
-    """A depth that no parser takes is told by its size; up to there all of it is shown."""
+    """A value too deep for the parser is shown by its size; a shallower one is shown whole."""
     for depth in range(800, 1000, 7):
         text = b'{"a":' * depth + b"1" + b"}" * depth
         inner, seen = told(text)["value"], 0
@@ -84,7 +84,7 @@ def test_a_dead_letter_says_why_it_died() -> None:
 
 
 @pytest.mark.parametrize("start", ["yesterday", "-1", "", "1.5"])
-def test_a_start_that_is_none_is_told(start: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_start_is_refused(start: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_tail("pages.crawled.v1", load_settings(), start, None, as_json=False) == 2
     assert "--from takes earliest, latest or an offset" in capsys.readouterr().err
 

@@ -56,7 +56,7 @@ def worker(*looks: tuple[float, str]) -> Worker:
     return its
 
 
-def test_rates_are_increases_over_time_and_a_restart_begins_at_zero() -> None:
+def test_rate_is_the_increase_over_time_and_survives_a_restart() -> None:
     steady = worker((0.0, exposition(100)), (10.0, exposition(150)))
     assert rate([steady], defs.HANDLER_EVENTS, handler="score_page") == 5
     restarted = worker((0.0, exposition(100)), (10.0, exposition(20)))
@@ -99,14 +99,14 @@ def test_ages_are_those_of_the_window_else_of_all_time() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "http://", "ftp://worker", "http://worker:port", "http://[::1", "worker:0"])
-def test_an_address_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_worker_address_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(WorkerAddressError, match="is no worker's address"):
         worker_url(text)
     assert run_top(load_settings(), TopOptions(urls=[text])) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_an_order_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_sort_order_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_top(load_settings(), TopOptions(sort="size")) == 2
     assert "there are topology, rate, lag, age, dead, cost" in capsys.readouterr().err
 
@@ -207,7 +207,7 @@ def test_without_colours_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> Non
         (503, b"", "it answers 503"),
     ],
 )
-async def test_a_worker_that_says_nothing_of_use_is_told(status: int, body: bytes, problem: str) -> None:
+async def test_useless_worker_response_is_reported(status: int, body: bytes, problem: str) -> None:
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status)

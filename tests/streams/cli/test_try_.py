@@ -114,7 +114,7 @@ def test_answers_of_one_trial_are_the_input_of_the_next(assay: Any) -> None:
     scored = assay("try", "score_page", given=PAGE + b"\nnot json\n" + PAGE)
     assert outcomes(scored) == [("emit", None), ("dead", "undecodable"), ("emit", None)]
     indexed = assay("try", "index_page", given=scored.stdout)
-    # What died before has nothing for the next one, and stands where it stood.
+    # A line that died before has no input for the next handler, and keeps its position.
     assert outcomes(indexed) == [("emit", None), ("drop", "nothing_to_do"), ("emit", None)]
     assert answers(indexed)[0]["events"][0]["topic"] == "documents.indexed.v1"
 
@@ -128,7 +128,7 @@ def test_answers_of_one_trial_are_the_input_of_the_next(assay: Any) -> None:
         b'{"outcome":' + b"[" * 100_000,
     ],
 )
-def test_what_only_begins_like_an_answer_is_an_event_like_any_other(assay: Any, line: bytes) -> None:
+def test_line_that_only_resembles_an_answer_is_an_event(assay: Any, line: bytes) -> None:
     [(outcome, _)] = outcomes(assay("try", "index_page", given=line))
     assert outcome == "dead"
 
@@ -162,7 +162,7 @@ def test_every_handler_answers_its_examples_from_a_file(assay: Any, handler: Any
             assert topic.key(topic.event.model_validate(event["value"])) == event["key"]
 
 
-def test_what_needs_the_network_is_guarded_as_in_production_and_logs_go_elsewhere(assay: Any, tmp_path: Path) -> None:
+def test_try_guards_the_network_and_logs_to_standard_error(assay: Any, tmp_path: Path) -> None:
     (tmp_path / ".assay").touch()  # where the cache's folder would be made
     wanted = {"extraction_id": "x", "query": "q", "reason": "aggregator_detected", "target_url": "http://127.0.0.1:9/"}
     done = assay("try", "fetch_page", given=json.dumps(wanted).encode())
@@ -231,7 +231,7 @@ def test_the_step_extract_snippet_answers_with_a_bare_line(assay: Any) -> None:
 # --- exit status -----------------------------------------------------------------------------------------------------
 
 
-def test_a_dead_line_makes_the_status_1_only_where_that_was_asked_for(assay: Any) -> None:
+def test_dead_line_sets_status_1_only_with_strict(assay: Any) -> None:
     assert assay("try", "score_page", given=b"{}").returncode == 0
     assert assay("try", "score_page", "--strict", given=PAGE).returncode == 0
     strict = assay("try", "score_page", "--strict", given=b"{}\n" + PAGE)
@@ -247,7 +247,7 @@ def complaint(done: Done) -> str:
     return line
 
 
-def test_an_unknown_handler_is_wrong_usage_and_the_known_ones_are_named(assay: Any) -> None:
+def test_unknown_handler_is_refused_with_the_known_ones(assay: Any) -> None:
     done = assay("try", "no_such")
     assert done.returncode == 2
     line = complaint(done)
@@ -257,14 +257,14 @@ def test_an_unknown_handler_is_wrong_usage_and_the_known_ones_are_named(assay: A
     )
 
 
-def test_a_file_that_can_not_be_read_is_told_in_a_line(assay: Any, tmp_path: Path) -> None:
+def test_unreadable_file_is_reported_in_one_line(assay: Any, tmp_path: Path) -> None:
     for name in ("nowhere.jsonl", str(tmp_path)):
         done = assay("try", "score_page", name)
         assert done.returncode == 1
         assert name in complaint(done)
 
 
-def test_a_wrong_configuration_is_told_in_a_line(assay: Any) -> None:
+def test_wrong_configuration_is_reported_in_one_line(assay: Any) -> None:
     done = assay("try", "score_page", ASSAY_KAFKA__TYPO="1")
     assert done.returncode == 2
     assert "kafka.typo" in complaint(done)
@@ -326,7 +326,7 @@ def test_answers_stream(tmp_path: Path) -> None:
         assert process.wait(60) == 0
 
 
-def test_trying_imports_no_client_and_builds_only_the_events_that_it_meets() -> None:
+def test_try_imports_no_client_and_builds_only_needed_events() -> None:
     heavy = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "rich", "structlog", "uvicorn")
     program = (
         "import io, sys; from pathlib import Path; from streams.settings import load_settings;"
@@ -376,7 +376,7 @@ def test_a_query_reads_the_index_that_is_there(assay: Any, tmp_path: Path) -> No
     assert [result["cts_score"] for result in event["value"]["results"]] == [80]
 
 
-def test_a_query_without_an_index_says_where_there_is_none_and_makes_none(assay: Any, tmp_path: Path) -> None:
+def test_query_without_an_index_reports_its_path_only(assay: Any, tmp_path: Path) -> None:
     [answer] = answers(assay("try", "rank_results", given=QUERY))
     assert (answer["outcome"], answer["reason"], answer["events"]) == ("retry", "unavailable", [])
     assert f"there is no index at {tmp_path / '.assay' / 'index'}" in answer["detail"]

@@ -44,7 +44,7 @@ def found(done: tuple[int, str, str], status: int = 0) -> dict[str, Any]:
     return dict(json.loads(line))
 
 
-def test_pages_that_move_are_told_with_the_components_that_moved_them(assay: Any) -> None:
+def test_moved_pages_are_listed_with_their_components(assay: Any) -> None:
     told = found(assay([page(1), page(2), page(3, headings=0)], HIGHER, "--json"))
     assert (told["handler"], told["pages"], told["moved_count"]) == ("score_page", 3, 2)
     assert told["config_version_now"] != told["config_version_then"]
@@ -199,7 +199,7 @@ def test_wrong_usage_exits_2_with_one_line(assay: Any, handler: str, other: str,
     assert says in line
 
 
-def test_a_file_that_can_not_be_read_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_file_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "other.yaml").write_text(HIGHER)
     arguments = ["try", "score_page", str(tmp_path / "nowhere"), "--diff", "--config", str(tmp_path / "other.yaml")]
     assert _run(arguments) == 1
@@ -214,7 +214,7 @@ def test_these_handlers_can_be_compared() -> None:
 # --- the process -----------------------------------------------------------------------------------------------------
 
 
-def test_a_comparison_imports_no_client_and_for_programs_no_tables(tmp_path: Path) -> None:
+def test_diff_imports_no_client_and_json_output_no_tables(tmp_path: Path) -> None:
     heavy = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "rich", "structlog", "uvicorn")
     (tmp_path / "other.yaml").write_text(HIGHER)
     program = (

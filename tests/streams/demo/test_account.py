@@ -1,4 +1,4 @@
-"""Inputs held against what became of them."""
+"""Inputs compared with their outcomes."""
 
 from streams.demo.tally import Audit, Balance, Trace, faults
 from streams.topology import HANDLERS

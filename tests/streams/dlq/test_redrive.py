@@ -63,5 +63,5 @@ def test_headers_that_cannot_be_restored_are_no_reason_to_fail(kept: bytes) -> N
     assert revive(letter(*NOTES, ("x-orig-binary-headers", kept)), "run") == "unreadable"
 
 
-def test_nobody_knows_where_it_came_from() -> None:
+def test_letter_without_an_origin_is_not_redriven() -> None:
     assert revive(letter(("x-reason", b"invalid")), "run") == "no_origin"

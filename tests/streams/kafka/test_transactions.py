@@ -19,7 +19,7 @@ async def started(client: Any) -> RecordWriter:
 
 
 @pytest.mark.parametrize("step", ["send t.one.v1", "confirmed t.one.v1"])
-async def test_a_writer_that_is_not_started_again_ends_its_transaction_after_an_error(step: str) -> None:
+async def test_single_use_writer_aborts_its_transaction_after_an_error(step: str) -> None:
     client = Client(fails={step: BROKEN})
     writer = await started(client)
     with pytest.raises(KafkaError, match="not now"):

@@ -44,7 +44,7 @@ GOOD: Mapping[str, str] = {
 """A reply within the protocol of each task."""
 TASKS = tuple(GOOD)
 WAITS = "waits"
-"""Nothing was decided: the input is tried again when somebody can be asked."""
+"""No decision: the input is tried again when a model is available."""
 
 
 @cache
@@ -54,7 +54,7 @@ def rules_of(kind: type[Rules]) -> Rules:
 
 
 def judge_of(task: str) -> Handler:
-    """The handler as it stands in the topology."""
+    """The handler from the topology."""
     handler = the_handler(task)
     assert handler.asks_models
     return handler

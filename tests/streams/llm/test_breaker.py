@@ -88,7 +88,7 @@ def ask(breaker: ModelBreaker, question: str, *, fails: bool) -> None:
     breaker.left(question)
 
 
-def test_too_large_a_share_of_failures_opens_it_without_a_run_of_them() -> None:
+def test_breaker_opens_at_a_high_failure_rate() -> None:
     breaker = ModelBreaker(FLAKY, VirtualClock().monotonic)
     for number in range(9):
         ask(breaker, str(number), fails=number % 2 == 0)
@@ -112,7 +112,7 @@ def test_a_few_questions_that_fail_again_and_again_are_no_share() -> None:
     assert breaker.closed
 
 
-def test_while_most_has_failed_lately_the_next_failure_opens_it_again_for_longer() -> None:
+def test_breaker_reopens_for_longer_while_most_calls_fail() -> None:
     clock = VirtualClock()
     breaker = ModelBreaker(FLAKY, clock.monotonic)
     for number in range(10):

@@ -1,4 +1,4 @@
-"""What is said before the first question: who answers, and what nobody could mean."""
+"""Checks before the first question: the model in use, and settings that cannot be meant."""
 
 from pathlib import Path
 from typing import Any
@@ -44,14 +44,14 @@ def test_one_remark_for_each_thing(state: str, words: str, given: dict[str, Any]
     assert words in remark.sentence
 
 
-def test_where_all_is_well_it_is_said_who_is_asked_within_what_bounds() -> None:
+def test_valid_settings_are_described_with_model_and_limits() -> None:
     settings = LlmSettings(base_url=URL, api_key=SecretStr("k"), cache_path=KEPT, budget_usd_per_day=2.0)
     remarks = remarks_on(settings, PRICED, {"judge_relevance": "m"})
     assert {remark.state for remark in remarks} == {"ok"}
     assert [remark.what for remark in remarks] == ["models", "model", "limits", "budget"]
 
 
-def test_a_process_that_asks_nobody_has_nothing_to_say() -> None:
+def test_process_without_models_has_no_remarks() -> None:
     assert remarks_on(LlmSettings(), PRICED, {}) == []
 
 

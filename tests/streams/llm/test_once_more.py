@@ -60,7 +60,7 @@ async def test_the_first_reply_stands_where_the_second_does_not_come(trouble: Se
     assert (reply.call.cost_usd > COST) == bool(paid)
 
 
-async def test_a_budget_that_takes_no_second_request_leaves_the_first_reply() -> None:
+async def test_budget_without_room_for_a_retry_returns_the_first_reply() -> None:
     async with served(says("perhaps", usage=TOKENS), AT_EASE, budget_usd_per_day=1.2 * COST) as (_, gateway):
         reply = instance(ModelReply, await gateway.answer(question(task=GATE)))
         assert (reply.text, reply.call.attempts) == ("perhaps", 1)

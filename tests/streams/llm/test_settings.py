@@ -1,4 +1,4 @@
-"""Addresses and keys that nobody could be asked with are refused at start, and not shown in the refusal."""
+"""Invalid addresses and keys are refused at start, and the refusal does not show them."""
 
 import pytest
 

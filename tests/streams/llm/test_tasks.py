@@ -16,7 +16,7 @@ def shouts(facts: Mapping[str, Any]) -> str:
     return str(facts["text"]).upper()
 
 
-def test_it_says_who_it_is() -> None:
+def test_offline_answer_is_marked_as_offline() -> None:
     reply = instance(ModelReply, answer_offline(question("yes"), {TASK: shouts}))
     assert reply.text == "YES"
     call = reply.call

@@ -152,7 +152,7 @@ class TestKafkaJars:
 
     @pytest.mark.usefixtures("resolver")
     @pytest.mark.parametrize("other", ["b.jar", "c.jar"], ids=["replaced", "missing"])
-    def test_a_download_with_another_checksum_is_refused_and_not_kept(self, tmp_path: Path, other: str) -> None:
+    def test_download_with_a_wrong_checksum_is_refused(self, tmp_path: Path, other: str) -> None:
         digest, *rest = install.CHECKSUMS.read_text().splitlines()[0].split("  ")
         install.CHECKSUMS.write_text(f"{digest}  {rest[0]}\n{'0' * 64}  {other}\n")
         with pytest.raises(BrokerUnavailable, match=f"{other} are not those in .*copy") as raised:
@@ -425,7 +425,7 @@ class TestKafkaServer:
             assert docker_answers(f"unix://{tmp_path}/docker.sock") is expected
             thread.join()
 
-    def test_a_silent_engine_holds_nobody_up(self) -> None:
+    def test_silent_docker_engine_does_not_block(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as engine:
             assert not docker_answers(f"tcp://127.0.0.1:{engine.getsockname()[1]}", seconds=0.1)
 

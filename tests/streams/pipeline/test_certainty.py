@@ -70,7 +70,7 @@ def since(bench: Bench) -> float | None:
     return bench.commits.failing_since
 
 
-async def test_a_stage_is_opened_as_often_as_it_takes_with_growing_pauses() -> None:
+async def test_stage_opening_is_retried_with_growing_pauses() -> None:
     stage = Stage()
     stage.opening = [KafkaConnectionError("away"), TimeoutError(), OSError("away")]
     bench = Bench(stage)
@@ -79,7 +79,7 @@ async def test_a_stage_is_opened_as_often_as_it_takes_with_growing_pauses() -> N
     assert bench.clock.pauses == [0.2, 0.5, 1.0]
 
 
-async def test_a_group_without_an_offset_begins_at_the_first_record_there_is() -> None:
+async def test_group_without_an_offset_starts_at_the_first_record() -> None:
     assert await Bench(Stage(None)).commits.open() == 3
 
 
@@ -103,7 +103,7 @@ async def test_a_doubt_is_settled_by_the_offset_of_the_group() -> None:
     assert bench.count("in_doubt") == 2
 
 
-async def test_commits_that_fail_again_and_again_wait_longer_and_are_told_until_one_works() -> None:
+async def test_repeated_commit_failures_back_off_and_are_reported() -> None:
     stage = Stage()
     bench = Bench(stage)
     await bench.commits.open()
@@ -116,7 +116,7 @@ async def test_commits_that_fail_again_and_again_wait_longer_and_are_told_until_
     assert since(bench) is None
 
 
-async def test_a_refused_output_is_told() -> None:
+async def test_refused_output_is_reported() -> None:
     stage = Stage()
     stage.before = [OutputRefusedError("too large")]
     bench = Bench(stage)
@@ -125,7 +125,7 @@ async def test_a_refused_output_is_told() -> None:
 
 
 @pytest.mark.parametrize("meanwhile", [9, 40])
-async def test_a_producer_that_is_worn_out_is_replaced_and_the_offset_read_again(meanwhile: int) -> None:
+async def test_worn_producer_is_replaced_and_the_offset_read_again(meanwhile: int) -> None:
     stage = Stage()
     bench = Bench(stage)
     await bench.commits.open()

@@ -117,7 +117,7 @@ both = pytest.mark.parametrize("kind", [ExactlyOnce, AtLeastOnce])
 SENDS = ["send t.one.v1", "send t.two.v1", "confirmed t.one.v1", "confirmed t.two.v1"]
 
 
-async def test_exactly_once_fences_the_previous_owner_before_it_reads_the_offset() -> None:
+async def test_exactly_once_fences_before_it_reads_the_offset() -> None:
     client = Client()
     assert await stage_of(ExactlyOnce, client).open() == 17
     fence = ["start", "begin", ("offsets", {PARTITION: (0, "")}, "t.assay.toy"), "abort"]
@@ -125,7 +125,7 @@ async def test_exactly_once_fences_the_previous_owner_before_it_reads_the_offset
     assert client.ids == ["t.assay.toy.t.in.3"]
 
 
-async def test_exactly_once_commits_outputs_and_offset_in_one_transaction_after_every_confirmation() -> None:
+async def test_exactly_once_commits_confirmed_outputs_with_the_offset() -> None:
     client = Client()
     stage = await opened(ExactlyOnce, client)
     await stage.commit([ONE, TWO], 42)
@@ -140,7 +140,7 @@ async def test_at_least_once_reads_the_offset_without_a_transaction() -> None:
     assert client.ids == [None]
 
 
-async def test_at_least_once_commits_the_offset_after_every_output_is_confirmed() -> None:
+async def test_at_least_once_commits_after_all_outputs_are_confirmed() -> None:
     client = Client()
     stage = await opened(AtLeastOnce, client)
     await stage.commit([ONE, TWO], 42)
@@ -228,7 +228,7 @@ async def test_the_fence_ends_at_the_deadline_and_no_offset_is_read(step: str) -
 
 
 @both
-async def test_a_stage_that_is_not_open_or_closed_or_whose_sender_has_stopped_sends_nothing(
+async def test_stage_that_is_not_open_sends_nothing(
     kind: type[CommitStage],
 ) -> None:
     client = Client()
@@ -319,7 +319,7 @@ async def test_send_all_retrieves_the_errors_of_every_confirmation() -> None:
     assert not unretrieved(*futures)
 
 
-async def test_stop_producer_retrieves_the_errors_that_a_fence_leaves_in_aiokafka() -> None:
+async def test_stop_producer_retrieves_errors_that_a_fence_leaves() -> None:
     loop = asyncio.get_running_loop()
     failed, waiting, cancelled, drained, pending = (loop.create_future() for _ in range(5))
     for future in (failed, drained, pending):

@@ -16,7 +16,7 @@ LIMITS = PipelineSettings(commit_records=3, commit_bytes=1024)
 
 
 class Log:
-    """Keeps what it is told; each commit waits until it is let go."""
+    """Keeps its calls; each commit waits until the test releases it."""
 
     def __init__(self, free: bool = True) -> None:
         self.commits: list[tuple[list[bytes | None], int, int]] = []
@@ -50,7 +50,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_comes_while_a_transaction_is_under_way_is_the_next_one() -> None:
+async def test_records_during_a_transaction_join_the_next_one() -> None:
     log = Log(free=False)
     its = sending(log, entries=10)
     await its.passed(record(1), Position(entries=1))
@@ -105,7 +105,7 @@ async def test_nothing_to_do_is_no_transaction() -> None:
     assert log.commits == []
 
 
-async def test_a_failure_reaches_whoever_waits_and_whoever_comes() -> None:
+async def test_failure_reaches_waiting_and_later_calls() -> None:
     log = Log(free=False)
     log.failure = KafkaError("gone")
     its = sending(log)

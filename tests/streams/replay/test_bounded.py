@@ -17,7 +17,7 @@ DOWN = ModelUnavailable("nobody answers")
 
 
 class Down:
-    """A world in which nobody answers, after a while."""
+    """Services that report an unavailable model, after a while."""
 
     def __init__(self) -> None:
         self.answers = asyncio.Event()
@@ -51,7 +51,7 @@ async def test_what_there_is_no_money_for_is_held_and_not_answered(bound: CostBo
     await bound.aclose()
 
 
-async def test_what_is_down_is_told_as_ever(bound: CostBound) -> None:
+async def test_unavailable_service_is_passed_on_unchanged(bound: CostBound) -> None:
     for its in (bound, None):
         down = Down()
         down.answers.set()

@@ -80,7 +80,7 @@ async def test_processes_of_one_plan_keep_one_bound(path: Path) -> None:
     await asyncio.gather(*(bound.aclose() for bound in bounds))
 
 
-async def test_the_gateway_asks_nobody_beyond_the_bound(path: Path) -> None:
+async def test_gateway_asks_no_model_beyond_the_cost_bound(path: Path) -> None:
     """A reply of two tokens is booked with the ten that it may have, and costs two."""
     bound = CostBound(SqliteJournal(path), "spring", 13.0)
     usage = {"prompt_tokens": 5, "completion_tokens": 2}
@@ -129,7 +129,7 @@ def paid(**llm: Any) -> Settings:
     return load_settings(llm={"base_url": "http://127.0.0.1:9/v1", **llm})
 
 
-def test_what_could_not_be_bounded_is_told_with_what_to_do() -> None:
+def test_unbounded_cost_is_refused_with_advice() -> None:
     judge, scorer = handler_named("judge_relevance"), handler_named("score_page")
     assert judge is not None
     assert scorer is not None

@@ -35,7 +35,7 @@ def test_a_stage_ends_once_and_the_last_one_ends_the_plan() -> None:
 
 
 @pytest.mark.parametrize("newest", [plan(1), plan(2, ReplayState.FINISHED), plan(0, ReplayState.CANCELLED)])
-def test_who_is_behind_begins_nothing(newest: ReplayPlan) -> None:
+def test_process_behind_the_plan_begins_no_stage(newest: ReplayPlan) -> None:
     assert has_left(newest, 0)
     assert with_stage(newest, 0, begun=True) is None
 
@@ -47,7 +47,7 @@ def test_a_stage_begins_once() -> None:
     assert with_stage(first, 0, begun=True) is None
 
 
-def test_what_was_deleted_is_told_once_by_however_many_processes() -> None:
+def test_deleted_records_are_noted_once_for_all_processes() -> None:
     told = with_deleted(plan(), 0, [span(1, 5, 9), span(0, 0, 2)])
     assert told is not None
     assert told.stages[0].deleted == (span(0, 0, 2), span(1, 5, 9))

@@ -61,7 +61,7 @@ def test_fields_are_named_as_on_the_wire_or_in_python(
         ("score_page", {"outcomes": ["D"]}, "--outcome 'D' is no tier; there are A, B, C"),
     ],
 )  # fmt: skip
-def test_what_no_decision_can_be_is_told_with_what_it_can(handler: str, selection: dict[str, Any], says: str) -> None:
+def test_unknown_outcome_is_refused_with_the_known_ones(handler: str, selection: dict[str, Any], says: str) -> None:
     with pytest.raises(ReplayError, match=re.escape(says)):
         looked_for(handler, **selection)
 
@@ -76,7 +76,7 @@ def test_what_needs_no_decision_looks_nothing_up() -> None:
     assert wanted_of(the_handler("index_page"), ReplaySelection(tiers=("A",))) is None
 
 
-def test_what_a_handler_does_not_have_is_told() -> None:
+def test_selection_by_a_missing_field_is_refused() -> None:
     with pytest.raises(ReplayError, match="neither reads nor writes a tier"):
         looked_for("judge_relevance", tiers=["A"])
     with pytest.raises(ReplayError, match="no field 'verdict'; there are"):
@@ -115,7 +115,7 @@ def test_the_last_decision_counts() -> None:
     assert earlier.means("a")
 
 
-def test_who_was_sent_again_and_decided_on_is_dead_no_longer() -> None:
+def test_later_decision_overrides_an_earlier_death() -> None:
     earlier = PreviousDecisions(DecisionFilter(RELEVANCE_JUDGED, present=False, dead=True, absent=True))
     for identity in "ab":
         earlier.died(identity)

@@ -66,7 +66,7 @@ async def keep(settings: Settings, need: AskModel, text: str, used: Used | None 
 
 
 async def test_handlers_and_what_hangs_below_them(tmp_path: Path) -> None:
-    """Pages are scored and indexed; nothing of it is written, and nobody is asked."""
+    """Pages are scored and indexed; the estimate writes nothing, and asks no model."""
     pages = [CrawledPage(url=f"https://a.example/{n}", html="<title>T</title><p>Some text.</p>") for n in range(5)]
     found = await foreseen(priced(tmp_path), PAGES_CRAWLED, *pages)
     assert [its.handler for its in found.handlers] == ["score_page", "index_page"]
@@ -95,7 +95,7 @@ async def test_without_earlier_calls_the_bounds_stand_in_for_them(tmp_path: Path
     assert found.usd == asked.usd == pytest.approx((asked.prompt_tokens + 2 * asked.completion_tokens) / 1e6, rel=0.01)
 
 
-async def test_earlier_calls_say_what_others_take_and_kept_answers_cost_nothing(tmp_path: Path) -> None:
+async def test_estimate_uses_earlier_calls_and_kept_answers_are_free(tmp_path: Path) -> None:
     settings = priced(tmp_path)
     first = asked_about(0)
     await keep(settings, first, "Relevant", Used(TASK, MODEL, True, Usage(10, 1000, 1500, 30, 20_000)))

@@ -44,7 +44,7 @@ def _without_name() -> KafkaError:
 
 
 @pytest.mark.parametrize(("error", "said"), [(_without_name(), "a disk is gone"), (ProducerFenced(), "ProducerFenced")])
-async def test_who_can_never_write_is_told_why(error: KafkaError, said: str) -> None:
+async def test_unwritable_ledger_reports_both_possible_causes(error: KafkaError, said: str) -> None:
     """A broker that fails for good looks like others that write: the words fit both, and the error is there."""
     clock = VirtualClock()
     ledger = Unwritable(clock, error)

@@ -38,7 +38,7 @@ class Desk:
         handler = handler_of(fn)
         observer = PipelineMetrics(self.metrics, "score_page", "replay")
         breaker = Breaker(BreakerSettings(), clock)
-        runner = HandlerRunner(handler, NoRules(), RetrySettings(max_attempts=1), None, clock, random.random, breaker)  # type: ignore[arg-type] # nobody asks
+        runner = HandlerRunner(handler, NoRules(), RetrySettings(max_attempts=1), None, clock, random.random, breaker)  # type: ignore[arg-type] # asks nothing
         places = {"pages.scored.v1": SHADOW, dead_letter_topic(handler.consumes.name, handler.group): LETTERS}
         self.pace = ReplayRate(None, clock)
         self.live = RecordProcessor(runner, clock, observer)
@@ -69,7 +69,7 @@ def headers(result: Done) -> list[dict[str, str]]:
     return [{name: (value or b"").decode() for name, value in output.headers} for output in result.outputs]
 
 
-def test_results_are_those_of_live_traffic_but_for_their_place_and_the_run() -> None:
+def test_replayed_results_differ_only_in_topic_and_run() -> None:
     context = Desk()
     record = raw_record()
     [live], [again] = done(context.live.begin(record)).outputs, done(context.replay.begin(record)).outputs

@@ -21,7 +21,7 @@ def test_every_metric_is_declared_once() -> None:
     assert len(names) == len(set(names))
 
 
-def test_every_declared_metric_is_an_attribute_of_its_name_and_kind() -> None:
+def test_each_declared_metric_is_registered_by_name_and_kind() -> None:
     attributes = registered()
     assert set(attributes) == {metric.name for metric in METRICS}
     for metric in METRICS:
