@@ -177,7 +177,7 @@ async def test_a_record_without_key_and_value_is_not_sent(kafka: str, topic_pref
 # --- consumers and groups ------------------------------------------------------------------------------------------
 
 
-def test_there_is_exactly_one_assignor_by_default() -> None:
+def test_default_assignment_strategy_is_one_assignor() -> None:
     """With two, a member joins once for each of them with a growing list."""
     parameters = inspect.signature(AIOKafkaConsumer.__init__).parameters
     assert parameters["partition_assignment_strategy"].default == (RoundRobinPartitionAssignor,)

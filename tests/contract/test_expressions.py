@@ -105,7 +105,7 @@ def test_anchored_expression_is_judged_at_its_start() -> None:
     assert grows_too_fast(re.compile(r"(?:\s+)+x"), at_start=True) is not None
 
 
-def test_each_repetition_is_pumped_behind_what_stands_before_it() -> None:
+def test_each_repetition_is_pumped_after_its_prefix() -> None:
     texts = [text.of(6) for text in pumped(re.compile("a+(?:b|cd){2,}e?"))]
     assert {"aaaaaa!", "abbbbbb", "acdcdcd\n", "ababab!"} <= set(texts)
     assert len(texts) <= MOST_TEXTS

@@ -167,7 +167,7 @@ async def test_an_error_in_intake_loses_its_batch_in_silence() -> None:
 
 
 @pytest.mark.parametrize("error", [KafkaConnectionError("gone"), RuntimeError("anything")], ids=["kafka", "other"])
-async def test_polling_goes_on_after_a_poll_that_failed(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_polling_continues_after_a_failed_poll(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the failed poll had in hand is not asked for again by anybody; the product's consumer sees to that."""
     pauses: list[float] = []
 

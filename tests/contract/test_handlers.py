@@ -146,7 +146,7 @@ def test_the_shipped_rules_load_and_have_a_version(handler: Handler) -> None:
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.__name__)
 @pytest.mark.parametrize(("handler", "path"), CASES)
-def test_every_example_comes_to_an_outcome_and_to_the_same_again(handler: Handler, path: Path, world: World) -> None:
+def test_each_example_has_a_deterministic_outcome(handler: Handler, path: Path, world: World) -> None:
     rules = rules_of(handler)
     event = handler.consumes.event.model_validate_json(path.read_bytes())
     before = event.to_json()

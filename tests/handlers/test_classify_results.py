@@ -105,7 +105,7 @@ def test_detects_a_high_link_density() -> None:
     assert result.actionable_score <= 0.2
 
 
-def test_one_link_in_a_snippet_is_no_listing() -> None:
+def test_snippet_with_one_link_is_not_a_listing() -> None:
     content = RetrievedContent(url="https://example.com/a/the-old-mill-burns", content="The old mill burns. Read more")
     assert classify(content).result_type is ResultType.SPECIFIC_CONTENT
 

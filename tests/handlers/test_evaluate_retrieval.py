@@ -314,7 +314,7 @@ def test_a_result_without_content_has_no_trust_score() -> None:
     assert [detail.quality_source for detail in the_evaluation(outcome).source_details] == ["cts", None]
 
 
-def test_a_trust_score_alone_is_not_the_model_s_word() -> None:
+def test_trust_score_is_not_reported_as_a_model_score() -> None:
     known = CONCERT.model_copy(update={"cts_score": 40})
     [detail] = evaluate(known, replied=reply()).source_details
     assert (detail.quality_score, detail.quality_source, detail.score_source) == (0.4, "cts", None)
@@ -455,7 +455,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("text", MALFORMED, ids=lambda text: repr(text[:40].partition("\n")[0]))
-def test_outside_the_protocol_the_fallback_stands(text: str) -> None:
+def test_malformed_reply_leaves_the_fallback(text: str) -> None:
     evaluated = evaluate(CONCERT, OTHER, replied=text)
     fallback = evaluate(CONCERT, OTHER)
     assert evaluated.score_source is ScoreSource.FALLBACK
@@ -514,13 +514,13 @@ def test_every_verdict_says_what_to_do_next(
     assert evaluated.passed is (step is NextStep.ANSWER)
 
 
-def test_a_judge_hears_of_distinct_results_only() -> None:
+def test_judge_gets_distinct_results_only() -> None:
     twice = CONCERT.model_copy(update={"url": f"{CONCERT.url}#tickets"})
     evaluated = evaluate(CONCERT, twice, OTHER)
     assert [detail.url for detail in evaluated.source_details] == [CONCERT.url, OTHER.url]
 
 
-def test_a_listing_is_no_answer_and_its_details_are() -> None:
+def test_listing_fails_and_its_details_pass() -> None:
     """The verdict is better after extraction, without any judge (R-069)."""
     before = evaluate(LISTING, query="events in Aarhus today")
     detail = "Saturday, November 22, 2026, 8:00 PM. Venue: Harbour House, Havnegade 4, 8000 Aarhus C. Price: 120 kr."

@@ -249,7 +249,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("text", MALFORMED, ids=lambda text: repr(text[:30].partition("\n")[0]))
-def test_outside_the_protocol_the_rubric_stands(text: str) -> None:
+def test_malformed_reply_leaves_the_rubric(text: str) -> None:
     evaluated = said(text)
     assert evaluated.outcome is SearchOutcome.MALFORMED
     assert evaluated.score_source is SearchScoreSource.RUBRIC
@@ -329,7 +329,7 @@ FIELDS = st.none() | st.lists(st.sampled_from(["title", "price", "availability",
 
 
 @given(WELL_FORMED, RESULTS, FIELDS)
-def test_the_verdict_follows_from_score_gaps_and_fields_alone(
+def test_verdict_follows_from_score_gaps_and_fields_only(
     content: dict[str, Any], results: list[RetrievedContent], fields: list[str] | None
 ) -> None:
     """C-15 to C-17, for every batch and every well-formed reply; the rubric is always included."""

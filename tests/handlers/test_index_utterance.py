@@ -58,7 +58,7 @@ def test_a_long_one_is_cut() -> None:
         (IndexReply(1, 0, 0, True, "e"), IndexChange.OUTDATED),
     ],
 )
-def test_it_says_what_changed(reply: IndexReply, change: IndexChange) -> None:
+def test_event_reports_what_changed(reply: IndexReply, change: IndexChange) -> None:
     event = emitted(UtteranceIndexed, read_utterance(SAID, (reply,), RULES))
     assert (event.change, event.embedder, event.utterance_id) == (change, "e", "u-1")
 

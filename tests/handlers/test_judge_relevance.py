@@ -117,7 +117,7 @@ def test_a_relevant_source_without_content_says_so() -> None:
     assert (snippet.snippet, snippet.failure) == (None, SnippetFailure.NO_MEANINGFUL_CONTENT)
 
 
-def test_another_query_is_judged_anew_and_has_the_same_snippet() -> None:
+def test_another_query_is_judged_and_gets_the_same_snippet() -> None:
     first = instance(Emit, read_relevance(source(), (ModelReply("Relevant", (), call()),), RULES))
     other = source(query="prices of bicycle brakes", request_id="r2")
     assert isinstance(judge_relevance(other, RULES), Ask)
@@ -157,7 +157,7 @@ def test_unreadable_page_is_judged_by_its_title_and_reported() -> None:
     assert judged.summary_failure is None
 
 
-def test_no_query_is_no_evidence() -> None:
+def test_empty_query_is_no_evidence() -> None:
     judged = emitted(RelevanceJudged, judge_relevance(source(query=" "), RULES))
     assert judged.outcome is RelevanceOutcome.NO_EVIDENCE
 
@@ -259,7 +259,7 @@ def test_the_offline_judge_answers_from_the_facts() -> None:
         ("straw hat", "Straw bale gardening", "Grow vegetables in straw bales on your patio.", UNDECIDED),
     ],
 )
-def test_words_of_a_question_that_are_no_subject_need_not_be_met(query: str, title: str, text: str, word: str) -> None:
+def test_question_words_need_not_occur_in_the_page(query: str, title: str, text: str, word: str) -> None:
     assert answer(asked(source(query=query, html=None, title=title, content=text)).facts) == word
 
 

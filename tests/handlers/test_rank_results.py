@@ -209,7 +209,7 @@ def test_the_prompt_has_no_number_of_trust_and_no_label() -> None:
 
 
 @pytest.mark.parametrize(("score", "features"), [(None, None), (1, {"source_tier": 3}), (97, {"source_tier": 1})])
-def test_the_prompt_is_the_same_whatever_is_trusted(score: int | None, features: dict[str, Any] | None) -> None:
+def test_prompt_is_independent_of_trust(score: int | None, features: dict[str, Any] | None) -> None:
     changed = [candidate | {"cts_score": score, "trust_features": features} for candidate in CANDIDATES]
     assert question(request(candidates=changed)) == question(request())
 
@@ -283,7 +283,7 @@ def test_result_without_judge_score_keeps_its_fused_score() -> None:
     ],
     ids=lambda text: repr(text[:30]),
 )
-def test_outside_the_protocol_the_order_before_stands(text: str) -> None:
+def test_malformed_reply_keeps_the_previous_order(text: str) -> None:
     event = completed(run(request(), judge=text))
     assert note(event, StageName.RANKING).outcome is StageOutcome.FAILED
     assert StageName.RANKING not in event.stages
@@ -452,7 +452,7 @@ def test_a_long_page_is_read_where_it_answers() -> None:
     assert "The dam was closed in May." in event.context
 
 
-def test_one_is_no_plural() -> None:
+def test_counts_of_one_are_singular() -> None:
     event = completed(run(request(candidates=CANDIDATES[:1])))
     assert note(event, StageName.RETRIEVAL).because == "1 candidate came along"
     assert note(event, StageName.REASONING).because == "1 source, 1 of them HIGH"

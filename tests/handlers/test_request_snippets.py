@@ -91,7 +91,7 @@ def test_what_can_not_be_tried_is_complete_at_once_and_says_why(fields: dict[str
     assert event.config_version == RULES.config_version
 
 
-def test_as_much_as_an_event_can_carry_is_not_too_large() -> None:
+def test_largest_request_is_not_too_large() -> None:
     event = decided(query="q" * 20_000, urls=[f"https://d.example/{number}" for number in range(100)])
     assert isinstance(event, ExtractionNeeded)
     assert (len(event.query), len(event.sources)) == (20_000, 100)
@@ -115,7 +115,7 @@ def test_a_request_of_addresses_too_long_has_no_source_to_try() -> None:
         ["https://a.example/", "https://A.example/#part"],
     ],
 )  # fmt: skip
-def test_an_approved_source_is_a_page_and_stands_there_once(sources: list[str]) -> None:
+def test_approved_sources_must_be_unique_web_pages(sources: list[str]) -> None:
     with pytest.raises(ValidationError):
         ApprovedDomain(relevantSources=tuple(sources))
 

@@ -184,7 +184,7 @@ async def test_ctrl_c_says_how_to_resume_and_a_finished_run_is_empty(
     assert await numbers(installation) == everything(520)
 
 
-async def test_refused_lines_are_kept_once_and_whole_whatever_happens(
+async def test_refused_lines_are_kept_once_across_resumes(
     installation: Installation, publish: Publish, tmp_path: Path
 ) -> None:
     settings, kept = installation.settings, tmp_path / "refused.jsonl"
@@ -242,7 +242,7 @@ async def test_changed_input_stops_a_resumed_run(
     assert "under another --run-id" in err
 
 
-async def test_a_pipe_goes_on_when_it_is_fed_the_same_again(installation: Installation, tmp_path: Path) -> None:
+async def test_pipe_resumes_when_it_gets_the_same_lines(installation: Installation, tmp_path: Path) -> None:
     settings = installation.settings
     write_pages(tmp_path / "a.jsonl", 60)
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
@@ -253,9 +253,7 @@ async def test_a_pipe_goes_on_when_it_is_fed_the_same_again(installation: Instal
     assert await numbers(installation) == everything(60)
 
 
-async def test_a_folder_of_pages_goes_on_by_names_and_sizes(
-    installation: Installation, publish: Publish, tmp_path: Path
-) -> None:
+async def test_folder_resumes_by_names_and_sizes(installation: Installation, publish: Publish, tmp_path: Path) -> None:
     settings, folder = installation.settings, tmp_path / "pages"
     folder.mkdir()
     for number in range(40):

@@ -76,7 +76,7 @@ async def test_application_is_not_caught_up_during_an_open_transaction(assay: In
     assert len(await assay.read(SCORED)) == 2
 
 
-async def test_a_drain_waits_for_a_slow_commit_and_tells_so(assay: Installation) -> None:
+async def test_drain_waits_for_a_slow_commit_and_reports_it(assay: Installation) -> None:
     async with open_transaction(assay) as slow:
         process = await to_drain(assay)
         assert process.stderr is not None
@@ -102,7 +102,7 @@ async def test_a_drain_ends_where_a_transaction_stays_open(assay: Installation) 
     assert f"a transaction is open on {assay.prefix}{CRAWLED}, for " in line
 
 
-async def test_it_is_not_caught_up_while_another_member_is_not(assay: Installation) -> None:
+async def test_application_is_not_caught_up_before_other_members(assay: Installation) -> None:
     let = asyncio.Event()
 
     def kept(settings: Settings, subscription: Subscription) -> StageFactory:

@@ -109,7 +109,7 @@ async def done(assay: Installation, worker: Worker, *handlers: Handler) -> None:
     [(SCORE, hostile.pages, [good_page(0), good_page(1)]), (CLASSIFY, hostile.batches, [good_batch(1)])],
     ids=["score_page", "classify_results"],
 )
-async def test_a_worker_goes_on_behind_every_hostile_record(
+async def test_worker_continues_after_every_hostile_record(
     installing: Installing, handler: Handler, bad: Callable[[], Iterable[Hostile]], good: Sequence[Input]
 ) -> None:
     assay = await installing((handler,))

@@ -118,7 +118,7 @@ async def test_details_that_do_not_come_are_named_with_their_reasons(
     assert len(await assay.read(CRAWLED)) == 1
 
 
-async def test_listings_that_lead_to_listings_come_to_an_end(installing: Installing, web: Web, tmp_path: Path) -> None:
+async def test_chain_of_listings_ends_at_the_hop_limit(installing: Installing, web: Web, tmp_path: Path) -> None:
     for number in (11, 12, 13):
         web.routes[f"/concerts/{number}-quartet"] = listing(*(f"/concerts/{number}{n}-more" for n in range(5)))
     assay = await install(installing, fetching(web, tmp_path))

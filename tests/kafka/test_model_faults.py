@@ -126,7 +126,7 @@ async def test_model_outage_costs_few_judgments_and_no_output(
         assert await dead(place) == 0
 
 
-async def test_a_backlog_at_a_model_that_is_well_is_no_outage(installing: Installing, tmp_path: Path) -> None:
+async def test_backlog_at_a_healthy_model_is_no_outage(installing: Installing, tmp_path: Path) -> None:
     """Inputs wait in line longer than their patience, and no breaker is reported as open."""
     async with model_server(good) as server:
         place = await place_of(installing, server.base_url, tmp_path, per_minute=120, patience=0.4)

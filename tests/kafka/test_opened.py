@@ -29,7 +29,7 @@ clients = pytest.mark.parametrize("make", CLIENTS.values(), ids=CLIENTS)
 @forgets_a_connection
 @clients
 @pytest.mark.parametrize("answers", [0, 1])
-async def test_a_start_that_does_not_come_to_an_end_is_given_up(
+async def test_endless_start_is_abandoned(
     kafka: str, make: Callable[[KafkaSettings], Any], answers: int, connections: Connections
 ) -> None:
     """Also in the middle of the question for the brokers, whose connection aiokafka drops then."""

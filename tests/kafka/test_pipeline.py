@@ -58,7 +58,7 @@ async def test_every_record_is_handled_once(assay: Installation, delivery: str) 
     assert len(set(ids(records))) == 500
 
 
-async def test_a_drained_group_stands_at_the_end_past_the_markers(assay: Installation) -> None:
+async def test_drained_group_commits_past_the_markers(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(50)], transactional=True)
     await assay.drain(scorer())
     ends = await assay.ends()

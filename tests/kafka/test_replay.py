@@ -168,7 +168,7 @@ async def test_live_replay_needs_readers_dedupe_and_fetches_nothing(assay: Insta
     assert len(await assay.read("extraction.needed.v1")) == 1
 
 
-async def test_a_stopped_plan_goes_on_and_does_nothing_twice(assay: Installation) -> None:
+async def test_stopped_plan_resumes_without_repeats(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(300)], transactional=True)
     await planned(assay.settings, "score_page", rate=10.0)
     before = 0

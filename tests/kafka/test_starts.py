@@ -39,7 +39,7 @@ async def test_a_start_that_a_silent_kafka_holds_up_is_given_up(
     assert (connections.open, of_aiokafka()) == (0, [])
 
 
-async def test_where_one_group_can_not_start_the_others_do_not_go_on(
+async def test_failed_start_of_one_group_stops_the_others(
     installing: Installing, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = (await installing(TWO)).settings

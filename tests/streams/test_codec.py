@@ -100,7 +100,7 @@ def test_a_content_type_without_end_is_cut_and_the_page_is_read() -> None:
     assert event.content_type == "text/html; charset=".ljust(MAX_CONTENT_TYPE)
 
 
-def test_an_address_makes_a_page_raw_whatever_its_type() -> None:
+def test_address_header_makes_a_page_raw() -> None:
     assert page(b"hello", [("assay_url", b"https://a.example/")]).body == b"hello"
     assert page(b"hello", [("assay_url", b"https://a.example/")]).content_type is None
 
@@ -161,7 +161,7 @@ def test_fetch_time_of_a_json_page_is_its_field_or_timestamp() -> None:
     assert fetched('"2024-05-06T07:08:09+02:00"', NOON) == datetime(2024, 5, 6, 5, 8, 9, tzinfo=UTC)
 
 
-def test_an_instant_without_a_zone_is_meant_as_utc() -> None:
+def test_instant_without_a_zone_is_utc() -> None:
     event = page(b'{"url":"u","html":"","fetched_at":"2024-05-06T07:08:09"}', (), NOON)
     assert event.fetched_at is not None
     assert event.fetched_at.utcoffset() == timedelta(0)
@@ -210,7 +210,7 @@ def test_what_no_topic_takes_is_refused_before_it_is_read() -> None:
     ],
     ids=lambda value: repr(value[:12]),
 )
-def test_what_is_no_json_is_undecodable(value: bytes) -> None:
+def test_invalid_json_is_undecodable(value: bytes) -> None:
     assert refused(RETRIEVAL_BATCHES, value).reason is DeadReason.UNDECODABLE
 
 

@@ -282,7 +282,7 @@ def test_the_image_has_what_a_setting_can_switch_on() -> None:
     assert "EXTRAS ?= embed otel rank redis" in (ROOT / "Makefile").read_text("utf-8").splitlines()
 
 
-def test_a_replay_in_a_container_is_begun_in_one_way() -> None:
+def test_documented_container_replays_use_the_alias() -> None:
     """Under this alias it is scraped; by another name it would be seen on no dashboard."""
     text = "".join(path.read_text("utf-8") for path in [*PAGES, ROOT / "docker-compose.yml"])
     begun = re.findall(r"docker compose run ([^`\n]*\breplay\b[^`\n]*)", text)
@@ -306,7 +306,7 @@ def test_the_tests_take_the_same_kafka() -> None:
     assert match.groups() == ("KAFKA_IMAGE", IMAGE)
 
 
-def test_kafka_can_do_transactions_alone() -> None:
+def test_composed_kafka_supports_transactions_on_one_broker() -> None:
     environment = MAIN["services"]["kafka"]["environment"]
     for key in ("OFFSETS_TOPIC_REPLICATION_FACTOR", "TRANSACTION_STATE_LOG_REPLICATION_FACTOR"):
         assert environment[f"KAFKA_{key}"] == "1"

@@ -152,7 +152,7 @@ def test_each_handler_page_names_its_topics_and_rules(generated: dict[Path, str]
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
-def test_a_schema_stands_alone_and_tells_what_is_needed(topic: Any) -> None:
+def test_schema_is_self_contained_and_lists_required_fields(topic: Any) -> None:
     schema = schema_of(topic)
     needed = {info.alias or name for name, info in topic.event.model_fields.items() if info.is_required()}
     assert set(schema["required"]) == needed

@@ -35,7 +35,7 @@ async def run(body: str) -> tuple[int | None, str, str]:
     return process.returncode, output.decode(), errors.decode()
 
 
-async def test_a_loop_that_turns_is_left_alone() -> None:
+async def test_running_loop_is_not_ended() -> None:
     assert await run("await asyncio.sleep(5)") == (0, "done\n", "")
 
 

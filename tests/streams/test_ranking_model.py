@@ -94,7 +94,7 @@ def test_a_manifest_with_a_wrong_key_is_refused_by_its_name(folder: Path, fields
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe"])
-def test_what_is_no_manifest_is_refused(folder: Path, content: bytes) -> None:
+def test_invalid_manifest_is_refused(folder: Path, content: bytes) -> None:
     (folder / "manifest.json").write_bytes(content)
     with pytest.raises(ModelMismatchError, match="no manifest of a ranking model"):
         read_ranking_model(str(folder))

@@ -113,7 +113,7 @@ def test_mappings_are_merged_and_anything_else_is_replaced() -> None:
         ("1: 2", "1 is not a known key"),
     ],
 )
-def test_a_wrong_key_is_named_wherever_it_stands(tmp_path: Path, text: str, key: str) -> None:
+def test_wrong_key_is_named_with_its_path(tmp_path: Path, text: str, key: str) -> None:
     with pytest.raises(SettingsError) as raised:
         load_settings(overlay(tmp_path, text))
     assert key in str(raised.value)
@@ -154,7 +154,7 @@ def test_a_variable_of_no_key_is_an_error_that_names_the_key(monkeypatch: pytest
         load_settings()
 
 
-def test_variables_of_others_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_foreign_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAYER__X", "1")
     monkeypatch.setenv("ASSAY_CONFIG_DIR", str(CONFIG))
     monkeypatch.setenv("KAFKA__X", "1")

@@ -165,7 +165,7 @@ def test_a_question_has_no_event_and_its_speaker_is_idle() -> None:
         ("他去年辭職。", "新北市副市長陳大中於2019年辭職。"),
     ],
 )
-def test_a_claim_that_was_made_to_stand_alone_scores_higher(before: str, after: str) -> None:
+def test_rewritten_self_contained_claim_scores_higher(before: str, after: str) -> None:
     one, other = score(before), score(after)
     assert one is not None
     assert other is not None
@@ -235,7 +235,7 @@ def is_readable(claim: str, source: str = "") -> bool:
         "Up 20%",
     ],
 )
-def test_without_lists_there_is_no_opinion(claim: str) -> None:
+def test_claim_in_a_language_without_word_lists_is_not_judged(claim: str) -> None:
     assert not is_readable(claim)
     facts = {"claim_text": claim, "source_text": "", "wording": SECTION.model_dump(mode="json")}
     assert answer(facts) == "unknown language"

@@ -125,7 +125,7 @@ def test_a_menu_that_repeats_the_heading_is_not_it() -> None:
     assert found.names == ("Ada Lovelace",)
 
 
-def test_a_byline_stands_at_the_heading_too() -> None:
+def test_byline_at_the_heading_is_found() -> None:
     html = "<p>menu</p>" * 90 + "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + "<p>word</p>" * 90
     page = outline_of("<title>Rain again</title>" + html)
 

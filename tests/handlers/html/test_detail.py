@@ -64,7 +64,7 @@ def test_noscript_content_is_read_on_a_page_built_by_scripts() -> None:
         (page(f"<h1>Welcome</h1><p>{STORY}</p>", "https://harbour.example/login"), FetchFailure.CHALLENGE),
     ],
 )
-def test_what_is_no_detail(fetched: FetchedPage, expected: FetchFailure) -> None:
+def test_page_without_content_is_not_a_detail(fetched: FetchedPage, expected: FetchFailure) -> None:
     assert reason(fetched) is expected
 
 
@@ -200,5 +200,5 @@ LINKS = '<a href="/">Home</a> <a href="/b">Books</a>'
         ("", ()),
     ],
 )
-def test_the_sections_that_a_page_stands_in(html: str, trail: tuple[str, ...]) -> None:
+def test_section_trail_of_a_page(html: str, trail: tuple[str, ...]) -> None:
     assert trail_of(parse_page(html).tree) == trail

@@ -118,7 +118,7 @@ STORY = "<p>" + "Words that go on and tell what happened there. " * 8 + "</p>"
         "<h1>Fair</h1><p>3 May 2023 – 5 May 2023</p>",
     ],
 )
-def test_a_day_of_something_else_is_no_date_of_publication(html: str) -> None:
+def test_other_day_is_not_the_date_of_publication(html: str) -> None:
     assert date_of(html) is None
 
 
@@ -166,7 +166,7 @@ def test_a_list_of_terms_may_hold_the_date() -> None:
     assert date_of(f"<h1>Plan</h1>{STORY * 9}<table><tr><th>Published<td>3 May 2024</table>") == "2024-05-03"
 
 
-def test_of_a_book_only_metadata_counts() -> None:
+def test_date_of_a_book_comes_only_from_metadata() -> None:
     assert date_of("<h1>Novel</h1><p>Published: 3 May 2011</p>", StructuredData(type="Book", is_thing=True)) is None
 
 

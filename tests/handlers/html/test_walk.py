@@ -28,7 +28,7 @@ def test_a_paragraph_is_one_line_with_its_links() -> None:
     assert block.linked == len("It is over")
 
 
-def test_scripts_styles_and_hidden_content_are_no_text() -> None:
+def test_scripts_styles_and_hidden_content_are_dropped() -> None:
     html = "<script>a</script><style>b</style><svg>c</svg><template>d</template><!-- e --><select>f</select>"
     assert outline_of(html).texts == []
 
@@ -136,7 +136,7 @@ def test_rdfa_types_are_those_of_schema_org(html: str, types: list[str]) -> None
     assert outline_of(html).item_types == types
 
 
-def test_metadata_may_stand_in_a_value() -> None:
+def test_unquoted_metadata_value_is_read() -> None:
     assert outline_of("<meta name=author value=Ada>").meta == {"author": ["Ada"]}
 
 

@@ -235,7 +235,7 @@ def test_a_tier_change_removes_what_the_new_tier_does_not_have() -> None:
     assert len(index.points) == 1
 
 
-def test_of_one_fetch_a_replay_is_newer_than_live_traffic() -> None:
+def test_live_write_after_a_replay_of_one_fetch_is_outdated() -> None:
     index = Index()
     index.put(version("A", 60, 0), run="replay-1")
     assert index.put(version("C", 60, 0)).outdated
@@ -250,7 +250,7 @@ def test_of_one_fetch_a_replay_is_newer_than_live_traffic() -> None:
         ("0001-01-01T00:00:00+14:00", "2026-01-01T00:00:00-05:00"),
     ],
 )
-def test_versions_are_ordered_by_time_whatever_the_zone(older: str, newer: str) -> None:
+def test_versions_are_ordered_by_instant_across_zones(older: str, newer: str) -> None:
     index = Index()
     index.put(replace(version("C", 5, 0), fetched_at=datetime.fromisoformat(older)))
     put = replace(version("A", 5, 0), fetched_at=datetime.fromisoformat(newer))

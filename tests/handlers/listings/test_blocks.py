@@ -51,7 +51,7 @@ def test_a_heading_is_seen_from_inside() -> None:
     assert [place.in_heading for place in around("<h3><a>x</a></h3><a>z</a>")] == [True, False]
 
 
-def test_a_link_in_running_text_is_no_item() -> None:
+def test_link_in_running_text_is_not_an_item() -> None:
     assert [place.in_item for place in around("<article><p><a>x</a></p><a>y</a></article>")] == [False, True]
 
 

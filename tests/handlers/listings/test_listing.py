@@ -46,12 +46,12 @@ def test_where_there_are_too_many_the_query_chooses() -> None:
     assert "query" in found.links[0].because
 
 
-def test_a_single_item_is_found_where_it_stands_in_a_list() -> None:
+def test_single_item_is_found_only_in_a_list() -> None:
     assert urls(follow(listing(1))) == ["https://kalender.example/event/0"]
     assert urls(follow('<article><p>A text with <a href="/event/1">a link</a> inside.</p></article>', "")) == []
 
 
-def test_links_that_show_the_list_in_another_way_are_no_items() -> None:
+def test_links_that_sort_or_filter_are_not_items() -> None:
     extra = "".join(f'<li class="card"><a href="?sort={way}">Sorted by {way} of entry</a></li>' for way in ("a", "b"))
     more = '<ul><li><a href="/category/jazz">Jazz and related music</a></li><li><a href="/tag/x">Tagged</a></li></ul>'
     assert urls(follow(listing(3, extra + more))) == [f"https://kalender.example/event/{n}" for n in range(3)]
@@ -223,7 +223,7 @@ def test_an_aside_without_links_hides_nothing() -> None:
     "heading",
     ["Popular articles", "Most read", "Meistgelesen", "Beliebte Artikel:", "Mest læste", "Læs også", "熱門文章"],
 )
-def test_boxes_of_popular_articles_are_no_listing(heading: str) -> None:
+def test_boxes_of_popular_articles_are_not_items(heading: str) -> None:
     url = "https://kalender.example/kitchen"
     assert urls(follow(f"{CARDS}<div><h3>{heading}</h3>{READ}</div>", url=url)) == SOUPS
     assert urls(follow(f"<h1>Soups</h1><div><h3>{heading}</h3>{READ}</div>{CARDS}", url=url)) == SOUPS

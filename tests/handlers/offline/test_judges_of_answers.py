@@ -60,7 +60,7 @@ def test_nothing_is_quoted_where_nothing_fits(query: str) -> None:
     assert quoted(query, "Rain fell all day long on the city.") == []
 
 
-def test_a_heading_is_no_part_of_the_first_sentence() -> None:
+def test_heading_is_not_part_of_the_first_sentence() -> None:
     sources = [source(1, "Tower The tower has a height of 80 m.", title="Tower")]
     assert quoted("height of the tower", sources=sources) == [("The tower has a height of 80 m.", [1])]
 
@@ -113,7 +113,7 @@ def test_what_is_too_long_to_show_is_not_quoted() -> None:
     assert quoted("tower height", "The tower height " + "is great and " * 40 + "more.") == []
 
 
-def test_the_critic_looks_whether_it_stands_there() -> None:
+def test_critic_supports_only_literal_findings() -> None:
     findings = [
         {"text": "Rain fell all day.", "sources": [1], "verdict": None, "because": ""},
         {"text": "Snow fell.", "sources": [1, 2], "verdict": None, "because": ""},

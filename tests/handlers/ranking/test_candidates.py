@@ -184,7 +184,7 @@ def test_an_author_is_one_or_many(author: Any, names: tuple[str, ...]) -> None:
     assert found.author == names
 
 
-def test_of_a_long_text_only_what_is_kept_is_read() -> None:
+def test_long_text_is_read_up_to_its_limit() -> None:
     """The rest may repeat or not: the text is the same as if all had been read."""
     sentences = [f"Sentence {number} of many." for number in range(2000)]
     [found] = take_given([given_one(content="\n \t".join(sentences))], SECTION)

@@ -167,7 +167,7 @@ def test_what_is_known_of_trust_fills_the_block() -> None:
 @pytest.mark.parametrize(
     "trust", [None, CandidateTrust(), CandidateTrust(word_count=100, base_score=10, has_author=True)]
 )
-def test_without_trust_the_indicator_is_0_and_the_rest_missing(trust: CandidateTrust | None) -> None:
+def test_missing_trust_sets_indicator_0_and_other_features_nan(trust: CandidateTrust | None) -> None:
     row = list(row_of(replace(RAIN, trust=trust)).values())
     assert row[29] == 0.0
     assert all(math.isnan(value) for value in row[30:])
@@ -229,7 +229,7 @@ def test_age_is_counted_in_days_from_when_it_was_asked(date: str, days: float) -
     assert row_of(replace(RAIN, date=date), now=elsewhere)["recency_days"] == days
 
 
-def test_without_a_clock_or_a_date_there_is_no_age() -> None:
+def test_missing_clock_or_date_gives_no_age() -> None:
     unasked = row_of(RAIN, now=None)
     assert math.isnan(unasked["recency_days"])
     assert unasked["has_date"] == 1.0
@@ -304,7 +304,7 @@ def test_real_stages_fill_every_base_feature() -> None:
 # --- extremes --------------------------------------------------------------------------------------------------------
 
 
-def test_of_no_candidates_there_is_a_table_without_rows() -> None:
+def test_feature_table_of_no_candidates_is_empty() -> None:
     assert extract_features(read_query("rain", SECTION.intent), [], [], None, [], None, NOW).shape == (0, 41)
 
 

@@ -53,7 +53,7 @@ def test_words_bring_up_what_vectors_put_second() -> None:
     assert best(fused("tide tables", found, off)) == 0
 
 
-def test_switched_off_the_vectors_decide_alone() -> None:
+def test_vectors_decide_if_bm25_is_off() -> None:
     found = [candidate(0, "Tide", similarity=0.2), candidate(1, similarity=0.4), candidate(2, similarity=0.3)]
     scored = fused("tide today", found, SECTION.model_copy(update={"enabled": False}))
     assert [round(each.score, 3) for each in scored] == [0.0, 1.0, 0.5]

@@ -29,7 +29,7 @@ def corpus(*texts: str, section: Bm25Section = SECTION) -> Corpus:
     return Corpus([candidate(text, place=place) for place, text in enumerate(texts)], section)
 
 
-def test_it_is_the_formula() -> None:
+def test_scores_follow_the_bm25_formula() -> None:
     section = SECTION.model_copy(update={"k1": 1.2, "b": 0.75, "floor": 0.2, "others": 10})
     scores = corpus("rain rain sun", "sun", section=section).scores(["rain", "snow"])
     rain, snow = (log(1 + (2 + 10 - have + 0.5) / (have + 0.5)) for have in (1, 0))
@@ -109,7 +109,7 @@ def test_few_and_empty_candidates(texts: tuple[str, ...]) -> None:
     assert read.likeness().shape == (len(texts), len(texts))
 
 
-def test_likeness_tells_copies_from_others() -> None:
+def test_likeness_is_high_for_copies_only() -> None:
     likeness = corpus("rain in the harbour town", "rain in the harbour town", "a boat race", "").likeness()
     assert likeness[0, 1] == pytest.approx(1.0)
     assert likeness[0, 2] == 0

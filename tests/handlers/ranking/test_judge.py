@@ -28,7 +28,7 @@ def test_judge_without_scores_changes_nothing(fused: list[float], weight: float)
     assert combine(fused, dict.fromkeys(range(len(fused))), weight) == pytest.approx(fused)
 
 
-def test_at_the_ends_of_the_weight_one_of_them_decides_alone() -> None:
+def test_weight_of_0_or_1_selects_one_score() -> None:
     assert combine((0.9, 0.1), {0: 0.0, 1: 1.0}, 1.0) == (0.0, 1.0)
     assert combine((0.9, 0.1), {0: 0.0, 1: 1.0}, 0.0) == (0.9, 0.1)
 

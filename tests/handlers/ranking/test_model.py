@@ -86,7 +86,7 @@ def test_a_model_that_names_no_features_goes_by_its_manifest() -> None:
 
 
 @pytest.mark.parametrize("model", ["", "{}", "[]", '{"learner": {}}', '{"learner": 3}', "no JSON", '{"learner": {'])
-def test_what_is_no_model_is_refused(model: str) -> None:
+def test_invalid_model_is_refused(model: str) -> None:
     with pytest.raises(ModelMismatchError, match="is not the JSON that XGBoost's save_model writes"):
         RankingModel(manifest=manifest_of(model), model=model)
 
@@ -136,7 +136,7 @@ def test_rows_are_scored_one_by_one() -> None:
     assert together.tolist() == [float(score) for score in alone]
 
 
-def test_of_no_candidates_there_are_no_scores() -> None:
+def test_scores_of_no_candidates_are_empty() -> None:
     assert MODEL_41.score(ROWS[:0]).tolist() == []
     assert confidence_of(MODEL_41.score(ROWS[:0]), Phase.LISTWISE) == 0.0
 

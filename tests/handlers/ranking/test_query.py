@@ -64,7 +64,7 @@ def test_without_a_sign_it_is_between(query: str) -> None:
     assert note.because == "no sign of either"
 
 
-def test_capitals_everywhere_are_no_names() -> None:
+def test_all_capitals_are_not_read_as_names() -> None:
     assert "name" not in read_query("Tidal Power Costs", SECTION).intent.because
     assert "name" not in read_query("TIDAL POWER COSTS", SECTION).intent.because
 
@@ -89,7 +89,7 @@ def test_words_of_a_list_are_whole_words_but_in_chinese() -> None:
     assert read_query("THIS WEEK on the coast", SECTION).wants_news
 
 
-def test_neighbours_of_chinese_words_stand_side_by_side() -> None:
+def test_neighbours_of_chinese_words_are_adjacent() -> None:
     neighbours = read_query("立法院三讀通過", SECTION).neighbours
     assert neighbours == ("立法院三讀", "三讀通過")
 

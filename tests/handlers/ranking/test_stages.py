@@ -32,7 +32,7 @@ def candidates(number: int) -> tuple[Candidate, ...]:
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(0, 50), (10, 50), (80, 80), (100, 100)])
-def test_words_bring_up_what_vectors_alone_would_have_cut(limit: int, kept: int) -> None:
+def test_words_keep_candidates_that_vectors_would_cut(limit: int, kept: int) -> None:
     weighed = weigh("copper mine Falun", candidates(120), None, SECTION, frozenset(), limit)
     assert len(weighed.candidates) == len(weighed.fused) == len(weighed.standing.scores) == kept
     assert weighed.likeness.shape == (kept, kept)
@@ -41,13 +41,13 @@ def test_words_bring_up_what_vectors_alone_would_have_cut(limit: int, kept: int)
     assert places == sorted(places)
 
 
-def test_without_words_the_nearest_go_on() -> None:
+def test_nearest_candidates_are_kept_without_words() -> None:
     off = SECTION.model_copy(update={"bm25": SECTION.bm25.model_copy(update={"enabled": False})})
     weighed = weigh("copper mine Falun", candidates(120), None, off, frozenset())
     assert [candidate.url for candidate in weighed.candidates] == [f"https://a.example/{place}" for place in range(50)]
 
 
-def test_places_count_among_those_that_go_on() -> None:
+def test_positions_count_among_the_kept_candidates() -> None:
     weighed = weigh("copper mine Falun", candidates(120), None, SECTION, frozenset())
     assert [candidate.position for candidate in weighed.candidates] == list(range(50))
     rows = after_trees(weighed, weighed.standing, SECTION.trees, None).features
@@ -67,7 +67,7 @@ def test_what_a_filter_took_away_counts_for_nothing() -> None:
 
 
 @pytest.mark.parametrize(("similarity", "asked"), [(0.7, "a title"), (0.0, "EXPLORATORY")])
-def test_a_copied_title_alone_does_not_name_what_is_asked_for(similarity: float, asked: str) -> None:
+def test_copied_title_does_not_make_the_query_a_title(similarity: float, asked: str) -> None:
     """A page with the query as its title affects diversity only in the first place."""
     untold = SECTION.model_copy(update={"bm25": SECTION.bm25.model_copy(update={"exact_title_boost": 0.0})})
     given = list(candidates(12))

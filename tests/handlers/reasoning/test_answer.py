@@ -194,7 +194,7 @@ def test_an_answer_has_an_end(rules: AnswerRules) -> None:
     assert answer.left_out == ("3 sentences more than an answer may have",)
 
 
-def test_where_no_sentence_is_left_there_is_no_answer(rules: AnswerRules) -> None:
+def test_answer_without_valid_sentences_is_not_answered(rules: AnswerRules) -> None:
     answer = written(rules, ("In 2099.", [99]))
     assert (answer.outcome, answer.written_by, answer.sentences) == (AnswerOutcome.NOT_ANSWERED, None, ())
     assert written(rules).outcome is AnswerOutcome.NOT_ANSWERED

@@ -221,7 +221,7 @@ def test_the_host_is_named_if_the_name_cannot_be_shown() -> None:
 
 
 @pytest.mark.parametrize("label", LABELS)
-def test_whatever_the_name_is_the_line_has_its_one_label(label: str) -> None:
+def test_source_line_has_one_label_for_any_name(label: str) -> None:
     for name, attack in [*attacks()][::11]:
         found = LABEL_LINE.fullmatch(source_line(_named(label, attack), "en"))
         assert found is not None, name
@@ -229,7 +229,7 @@ def test_whatever_the_name_is_the_line_has_its_one_label(label: str) -> None:
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=40))
-def test_whatever_pages_say_there_are_as_many_labels_as_sources(title: str, passage: str, name: str) -> None:
+def test_context_has_one_label_per_source_for_any_page(title: str, passage: str, name: str) -> None:
     section = shipped_rules(AnswerRules).reasoning
     results = [result(1, "LOW", title=title, passage=passage, site_name=name), result(2, "MEDIUM")]
     context = write_context(order_sources(results), "zh", section)

@@ -45,7 +45,7 @@ def test_sources_beyond_the_limit_are_named_and_not_tried() -> None:
 
 
 @pytest.mark.parametrize("urls", [(A, A), (A, f" {A}#part "), (A, "HTTPS://A.example:443/"), (A, " ", "")])
-def test_a_page_is_one_source_however_it_is_spelt(urls: tuple[str, ...]) -> None:
+def test_spellings_of_one_url_are_one_source(urls: tuple[str, ...]) -> None:
     assert [source.url for source in sources_of(urls, 10)] == [A]
 
 

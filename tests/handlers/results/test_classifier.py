@@ -94,7 +94,7 @@ def test_navigation_has_one_score() -> None:
     assert actionable_score(ResultType.NAVIGATION, seen, SECTION) == 0.4
 
 
-def test_what_is_no_content_has_the_score_0() -> None:
+def test_error_page_scores_0() -> None:
     result = RetrievedContent(url="https://a.example/x", title="404 Not Found", content="page not found")
     classified = CLASSIFIER.classify(result)
     assert (classified.result_type, classified.actionable_score) == (ResultType.NAVIGATION, 0.0)

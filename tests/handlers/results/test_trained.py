@@ -47,7 +47,7 @@ def test_vectorised_forest_equals_a_walk_of_each_tree(data: st.DataObject) -> No
     assert Forest(trees).scores(measures) == pytest.approx(_walked(trees, measures))
 
 
-def test_trees_of_different_depth_stand_beside_each_other() -> None:
+def test_trees_of_different_depth_are_summed() -> None:
     stump = Tree(of=2, measures=(1,), thresholds=(1.0,), leaves=(0.5, 0.7))
     lone = Tree(of=0, measures=(), thresholds=(), leaves=(0.3,))
     trees = Trees(measures=("links", "share"), start=(0.0, 0.0, 0.0), trees=(stump, lone, TREE))

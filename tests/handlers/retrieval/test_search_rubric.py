@@ -307,7 +307,7 @@ def test_suggestions_are_bounded_and_so_are_names_in_them() -> None:
     assert len(gaps_of(found, SECTION)) < 400
 
 
-def test_of_no_results_the_advice_is_to_search_wider() -> None:
+def test_advice_without_results_is_a_wider_search() -> None:
     """R-090: advice that narrows the search, such as another field, is useless without results."""
     found = assessed(goal="Buy x", fields=("price", "colour"))
     assert gaps_of(found, SECTION) == "There are no results."
@@ -316,7 +316,7 @@ def test_of_no_results_the_advice_is_to_search_wider() -> None:
     assert not set(suggested) & {*LISTS.poor_relevance, *SECTION.fields["price"].refinements}
 
 
-def test_of_few_results_wider_words_and_other_sources_come_first() -> None:
+def test_advice_for_few_results_begins_with_wider_words() -> None:
     suggested = refinements_of(assessed(*MANY[:2], goal="jazz", fields=("price",)), SECTION)
     assert suggested[:4] == (*LISTS.low_count, LISTS.low_diversity_shopping[0])
     assert suggested[4] == SECTION.fields["price"].refinements[0]

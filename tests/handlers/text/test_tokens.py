@@ -83,7 +83,7 @@ def test_other_forms_of_a_verb(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("token", ["dams", "glass", "ring", "red", "c3ed"])
-def test_what_is_no_verb_has_no_forms_of_one(token: str) -> None:
+def test_non_verbs_have_no_verb_forms(token: str) -> None:
     assert not any(form.endswith(("eding", "inging", "seding")) or len(form) < 3 for form in forms_of(token))
 
 

@@ -79,7 +79,7 @@ def test_results_far_below_the_last_feedback_are_dropped() -> None:
         ("人工智慧，是什麼？", "人工智慧 是什麼"),
     ],
 )
-def test_the_same_query_however_it_is_written(one: str, other: str) -> None:
+def test_spellings_of_a_query_are_normalized(one: str, other: str) -> None:
     assert normalized(one) == normalized(other)
 
 

@@ -58,7 +58,7 @@ def test_clicks_and_stays_add_up_and_the_last_grade_wins() -> None:
     assert (signals.clicked, signals.dwell_ms, signals.grade, signals.events) == (True, 10_500, 3, 4)
 
 
-def test_of_grades_with_a_time_the_latest_wins_however_they_come() -> None:
+def test_latest_grade_wins_in_any_order() -> None:
     served = log(
         given(grade=4, given_at="2026-11-21T10:00:00Z"),
         given(grade=1, given_at="2026-11-21T09:00:00"),

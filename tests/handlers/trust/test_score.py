@@ -105,7 +105,7 @@ def test_what_was_not_observed_gives_nothing_and_is_said() -> None:
         (Observations(has_author=True, has_byline=True), 8, "names an author and a byline"),
     ],
 )
-def test_that_there_is_no_author_takes_two_observations(seen: Observations, points: int, because: str) -> None:
+def test_missing_author_needs_two_observations(seen: Observations, points: int, because: str) -> None:
     [line] = [line for line in score_trust(10, "", seen, RULES.points).components if line.name == "author"]
     assert (line.points, line.because) == (points, because)
 

@@ -131,7 +131,7 @@ def test_own_sources_override_longer_shipped_entries() -> None:
     assert (demoted.tier, demoted.kind, demoted.tags) == (3, "broadcaster", ("news",))
 
 
-def test_an_own_entry_with_a_tier_alone_has_the_tag_of_its_tier() -> None:
+def test_own_source_with_a_tier_has_the_tag_of_the_tier() -> None:
     rules = own(
         one_example=ListedSource(None, 1), two_example=ListedSource(None, 2), three_example=ListedSource(None, 3)
     )

@@ -239,9 +239,7 @@ async def test_answer_cites_high_trust_first_and_low_with_caution(answer: Answer
 
 
 @pytest.mark.parametrize("columns", [80, 40])
-async def test_it_is_as_wide_as_the_readers_lines(
-    answer: Answers, columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_answer_fits_the_terminal_width(answer: Answers, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     _, whole, _ = await answer()
     monkeypatch.setenv("COLUMNS", str(columns))
     _, out, _ = await answer()

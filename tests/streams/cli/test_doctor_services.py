@@ -87,7 +87,7 @@ def test_full_disk_is_reported_for_a_healthy_index(tmp_path: Path, monkeypatch: 
     assert "make room" in finding.todo
 
 
-def test_it_says_what_is_in_the_index(tmp_path: Path) -> None:
+def test_index_check_counts_documents_by_tier(tmp_path: Path) -> None:
     settings = settings_at(tmp_path)
     asyncio.run(fill(settings))
     finding = check_index(settings.index, NOBODY)

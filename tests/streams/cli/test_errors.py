@@ -54,7 +54,7 @@ def test_invalid_bootstrap_servers_are_refused(servers: str) -> None:
         load_settings(kafka={"bootstrap_servers": servers})
 
 
-def test_addresses_may_stand_apart_and_leave_out_the_port() -> None:
+def test_servers_may_have_spaces_and_no_port() -> None:
     assert load_settings(kafka={"bootstrap_servers": "a.example:9092, b.example"}).kafka.bootstrap_servers == (
         "a.example:9092,b.example"
     )

@@ -46,7 +46,7 @@ def test_lag_table_has_a_row_per_handler_and_its_retries(capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_it_fits_the_terminal_and_nothing_is_cut_off(
+def test_lag_table_fits_the_terminal_without_cuts(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", str(width))):
@@ -86,7 +86,7 @@ def test_missing_topics_and_lost_records_are_reported(capsys: pytest.CaptureFixt
         (LagOptions(max_seconds=60), ["score_page: 90 min behind on pages.crawled.v1, 60 s may be"]),
     ],
 )
-def test_limits_are_held_against_each_topic_beyond_its_own_delay(options: LagOptions, exceeded: list[str]) -> None:
+def test_lag_limits_apply_per_topic_beyond_its_delay(options: LagOptions, exceeded: list[str]) -> None:
     replayed = group(records=9999, seconds=9999.0, plan="mending")
     assert command._exceeded([WAITING, QUIET, RETRIED, replayed], options) == exceeded
 
@@ -102,7 +102,7 @@ def test_invalid_serve_address_is_refused(text: str) -> None:
         address_of(text)
 
 
-def test_metrics_tell_of_what_is_there_and_of_nothing_else() -> None:
+def test_lag_metrics_cover_existing_topics_only() -> None:
     text = as_metrics(
         [WAITING, QUIET, group("fetch_page", "x", exists=False)], [DeadLettersStanding("score_page", "dlq", 3, 1.0)]
     ).decode()

@@ -89,7 +89,7 @@ def test_a_wrong_configuration_exits_2_with_one_line(
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_stops_a_command_is_no_traceback(
+def test_stopped_command_prints_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raised: BaseException, status: int, words: str
 ) -> None:
     def stopped(**_: Any) -> None:
@@ -113,7 +113,7 @@ def test_the_graph_shows_every_handler(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("arguments", [["config", "schema", "--json"], ["graph"], ["--help"]], ids=" ".join)
-def test_a_reader_that_has_gone_is_no_traceback(arguments: list[str], tmp_path: Path) -> None:
+def test_closed_pipe_prints_no_traceback(arguments: list[str], tmp_path: Path) -> None:
     root = str(ROOT)
     reading, writing = os.pipe()
     os.close(reading)
@@ -147,7 +147,7 @@ def test_help_and_version_import_no_handler_or_setting(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == b"[]"
 
 
-def test_an_interrupt_while_it_is_only_starting_is_no_traceback(tmp_path: Path) -> None:
+def test_interrupt_during_start_prints_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     done = subprocess.run(
         [sys.executable, "-c", "from streams.cli.main import main; main()", "version"],

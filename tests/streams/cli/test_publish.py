@@ -146,7 +146,7 @@ def test_what_is_refused_is_kept_where_it_ends_nothing_else(publish: Ran, tmp_pa
 
 
 @pytest.mark.parametrize("option", ["--resume", "--run-id"])
-def test_a_run_without_a_name_is_no_live_traffic(ran: Ran, tmp_path: Path, option: str) -> None:
+def test_empty_run_id_is_refused(ran: Ran, tmp_path: Path, option: str) -> None:
     """As from a variable that is not set in a script."""
     (tmp_path / "pages.jsonl").write_text("")
     done = ran(run_assay, "publish", PAGES, str(tmp_path / "pages.jsonl"), "--check", option, "")
@@ -163,13 +163,13 @@ def test_a_check_keeps_what_is_refused_whole(publish: Ran, tmp_path: Path) -> No
     assert (len(done.err.splitlines()), "keeps them all" in done.err) == (21, False)
 
 
-def test_a_check_tells_many_refusals_in_short(publish: Ran, tmp_path: Path) -> None:
+def test_check_summarises_many_refusals(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
     done = publish(tmp_path / "pages.jsonl", check_only=True)
     assert (done.status, done.err.count("undecodable"), "and 10 more refused" in done.err) == (1, 20, True)
 
 
-def test_a_check_tells_what_turns_out_unreadable(publish: Ran, tmp_path: Path) -> None:
+def test_check_reports_an_unreadable_file(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.tsv.gz").write_bytes(b"not gzip")
     done = publish(tmp_path / "pages.tsv.gz", check_only=True)
     assert (done.status, "pages.tsv.gz: Not a gzipped file" in done.err) == (2, True)

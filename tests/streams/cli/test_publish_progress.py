@@ -23,7 +23,7 @@ def test_time_left_follows_from_the_bytes_since_the_start() -> None:
     assert pace.told(1200, 1000, 10.0).endswith(", 100 %, 0 s left")
 
 
-def test_where_there_is_no_terminal_a_line_comes_now_and_then(
+def test_progress_lines_are_printed_without_a_terminal(
     walk: Walk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     times = iter([0.0, 0.0, 1.0, 9.9, 10.0, 11.0, 25.0])

@@ -104,7 +104,7 @@ def test_no_results_say_what_to_do(filled: Settings, ask: Shown) -> None:
     assert "--tier" in out
 
 
-def test_that_nothing_is_relevant_is_said_above_the_results(filled: Settings, ask: Shown) -> None:
+def test_nothing_relevant_is_printed_above_the_results(filled: Settings, ask: Shown) -> None:
     _, out, _ = ask(filled)
     assert "Nothing relevant found" not in out
     _, out, _ = ask(filled, text="xylophone quartet")

@@ -50,7 +50,7 @@ def test_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, Estimate(0, 0, 0.0, 0.0, 0.0, None, ())) == ["0 records, 0 bytes, 0 s in one process"]
 
 
-def test_lines_now_and_then_where_there_is_no_terminal(
+def test_progress_lines_are_printed_without_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]

@@ -176,7 +176,7 @@ def test_a_dry_run_counts_and_writes_nothing(import_: Ran, out: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["kafka: {}\nsources: {own: {}}", "sources: {own: {}, kinds: {}}", "sources: 3"])
-def test_a_file_with_other_keys_is_left_alone(import_: Ran, out: Path, text: str) -> None:
+def test_file_with_other_keys_is_not_changed(import_: Ran, out: Path, text: str) -> None:
     out.write_text(text, "utf-8")
     done = import_("a.csv", "one.example,1\n")
     assert (done.status, "other keys than sources.own" in done.complaint) == (2, True)

@@ -89,5 +89,5 @@ def test_invalid_start_is_refused(start: str, capsys: pytest.CaptureFixture[str]
     assert "--from takes earliest, latest or an offset" in capsys.readouterr().err
 
 
-def test_a_marker_tells_which_letter_was_sent_again() -> None:
+def test_marker_line_names_the_redriven_letter() -> None:
     assert as_line(record(None, ("x-redriven-of", b"41\x1b"))).plain == "3/7 k 3/41\ufffd was sent again"

@@ -144,7 +144,7 @@ def drawn(width: int, sort: str = "topology", keys: bool = False, **console: Any
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_it_fits_and_nothing_is_cut_off(width: int) -> None:
+def test_table_fits_the_screen_without_cuts(width: int) -> None:
     lines = drawn(width, keys=True)
     assert max(map(len, lines)) <= width
     assert len(lines) <= 24
@@ -168,7 +168,7 @@ def test_one_look_is_as_wide_as_the_terminal(
     assert table_console(NARROW).width == width
 
 
-def test_rows_stand_in_the_order_that_was_asked_for() -> None:
+def test_rows_have_the_requested_order() -> None:
     assert drawn(80, "lag")[2].startswith("score_page")
     assert drawn(80, "cost")[2].startswith("judge_relevance")
     assert len({its.key for its in SORTS.values()}) == len(SORTS)

@@ -72,7 +72,7 @@ def outcomes(done: Done) -> list[tuple[str, str | None]]:
 # --- one line for each line ------------------------------------------------------------------------------------------
 
 
-def test_every_line_has_its_answer_in_order_whatever_it_is(assay: Any) -> None:
+def test_each_line_has_its_answer_in_order(assay: Any) -> None:
     cases: list[tuple[bytes, tuple[str, str | None]]] = [
         (PAGE, ("emit", None)),
         (b"", ("dead", "undecodable")),
@@ -133,7 +133,7 @@ def test_line_that_only_resembles_an_answer_is_an_event(assay: Any, line: bytes)
     assert outcome == "dead"
 
 
-def test_huge_lines_are_answered_and_the_run_goes_on(assay: Any) -> None:
+def test_huge_lines_are_answered_and_the_run_continues(assay: Any) -> None:
     def page_of(size: int) -> bytes:
         text = b"<p>" + b"words in it " * 16 + b"</p>"
         return b'{"url":"https://a.example/","html":"%s"}' % (text * (size // (len(text) + 1)))
@@ -273,7 +273,7 @@ def test_wrong_configuration_is_reported_in_one_line(assay: Any) -> None:
 # --- output ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_output_is_utf_8_whatever_the_terminal_thinks(tmp_path: Path) -> None:
+def test_output_is_utf_8_on_any_terminal(tmp_path: Path) -> None:
     page = '{"url":"https://a.example/å","html":"<title>中央社</title>"}'.encode()
     done = subprocess.run(
         command("try", "score_page"),

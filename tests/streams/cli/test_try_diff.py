@@ -65,14 +65,14 @@ def test_moved_pages_are_listed_with_their_components(assay: Any) -> None:
     ]
 
 
-def test_thresholds_alone_move_pages_without_any_component(assay: Any) -> None:
+def test_thresholds_move_pages_without_component_changes(assay: Any) -> None:
     told = found(assay([page()], "tiered_indexing: {tier_b: {min_cts: 18}}\n", "--json"))
     [moved] = told["moved"]
     assert (moved["tier_now"], moved["tier_then"], moved["label_now"], moved["label_then"]) == ("C", "B", "LOW", "LOW")
     assert (moved["components"], moved["other_thresholds"]) == ([], True)
 
 
-def test_what_is_no_page_and_pages_that_die_are_counted(assay: Any) -> None:
+def test_invalid_and_dying_pages_are_counted(assay: Any) -> None:
     lines = [page(1), page(2, depth=40), "{}", "", "[" * 5000, "x" * 100]
     told = found(assay(lines, "page_reading: {max_depth: 20}\n", "--json"))
     assert (told["pages"], told["moved_count"], told["unchanged"]) == (6, 1, 5)
@@ -140,7 +140,7 @@ def test_a_narrow_terminal_of_any_encoding_shows_every_figure(
     assert capsys.readouterr().err == ""
 
 
-def test_batches_tell_results_that_flip_and_extractions(assay: Any) -> None:
+def test_batch_diff_reports_changed_results_and_extractions(assay: Any) -> None:
     batches = [
         json.dumps(json.loads(path.read_text("utf-8")))
         for path in sorted((EXAMPLES / "retrieval.batches.v1").glob("*.json"))

@@ -47,7 +47,7 @@ def test_children_are_averaged_before_their_parents() -> None:
     assert tally.improvement() == pytest.approx((0.3, (0.7 + 0.4) / 2))
 
 
-def test_nothing_needed_is_no_improvement() -> None:
+def test_improvement_without_extractions_is_zero() -> None:
     assert new_tally().improvement() == (0.0, 0.0)
 
 

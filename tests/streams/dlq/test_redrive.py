@@ -59,7 +59,7 @@ def test_what_is_not_whole_is_not_sent(note: str) -> None:
 @pytest.mark.parametrize(
     "kept", [b"{", b"[]", b'{"a": 1}', b'{"a": "\xc3\xa9"}', b"null", b"[" * 100_000, b'{"a": "x"}']
 )
-def test_headers_that_cannot_be_restored_are_no_reason_to_fail(kept: bytes) -> None:
+def test_malformed_binary_headers_are_unreadable(kept: bytes) -> None:
     assert revive(letter(*NOTES, ("x-orig-binary-headers", kept)), "run") == "unreadable"
 
 

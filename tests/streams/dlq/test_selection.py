@@ -31,7 +31,7 @@ def typed(**changes: Any) -> Selection:
     return selection_of(**fields | changes, now=NOW)
 
 
-def test_without_a_word_every_letter_is_meant() -> None:
+def test_empty_selection_matches_every_letter() -> None:
     assert typed().open
     assert typed().means("score_page", None, letter(died_at="", reason=""))
 

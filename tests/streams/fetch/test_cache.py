@@ -98,7 +98,7 @@ async def test_memory_has_less_room_than_a_file(tmp_path: Path) -> None:
         assert len([found for found in kept if found is not None]) == expected
 
 
-async def test_a_file_that_is_no_database_is_done_without(tmp_path: Path) -> None:
+async def test_invalid_cache_file_is_replaced_by_memory(tmp_path: Path) -> None:
     file = tmp_path / "c.sqlite"
     file.write_bytes(b"no database at all " * 100)
     time = VirtualTime()

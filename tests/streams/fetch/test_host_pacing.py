@@ -31,7 +31,7 @@ async def test_pause_applies_per_host() -> None:
     assert time.slept == [1.0]
 
 
-async def test_a_slow_host_gets_more_rest_up_to_a_bound() -> None:
+async def test_slow_host_gets_longer_pauses_up_to_a_bound() -> None:
     time = VirtualTime()
     politeness = polite(time, max_delay_seconds=6.0)
     for latency in (9.0, 9.0, 9.0, 0.0, 0.0):
@@ -54,7 +54,7 @@ async def test_errors_never_speed_up() -> None:
     assert politeness.wait("a") == 12.0
 
 
-async def test_a_site_s_own_wish_comes_on_top() -> None:
+async def test_crawl_delay_is_respected_up_to_the_longest_delay() -> None:
     time = VirtualTime()
     politeness = polite(time, max_delay_seconds=20.0)
     await visit(politeness, crawl_delay=7.0)

@@ -94,7 +94,7 @@ def test_the_pause_that_a_site_asks_for(rules: str, seconds: float) -> None:
 @given(
     st.lists(st.sampled_from([*"\r\n:#*$/ %\t\ufeff\x00ü", "user-agent", "disallow", "allow", "crawl-delay", "9" * 30]))
 )
-def test_whatever_a_file_holds_nothing_raises(pieces: list[str]) -> None:
+def test_robots_parser_never_raises(pieces: list[str]) -> None:
     rules = RobotsRules("assaybot", "".join(pieces))
     rules.allows("http://a.example/x?y=%zz")
     assert 0.0 <= rules.crawl_delay < float("inf")

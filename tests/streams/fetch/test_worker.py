@@ -162,7 +162,7 @@ async def test_dns_rebinding_reaches_no_private_address(web: Web) -> None:
         (response("later", status=429, Retry_After="3600"), FetchFailure.RATE_LIMITED),
     ],
 )
-async def test_answers_that_are_no_page(web: Web, answer: bytes, expected: FetchFailure) -> None:
+async def test_other_answers_are_refused_with_their_reason(web: Web, answer: bytes, expected: FetchFailure) -> None:
     web.routes["/a"] = answer
     assert await outcome(web, max_bytes=4096) is expected
 
@@ -182,7 +182,7 @@ async def test_a_server_in_trouble_is_asked_again(web: Web) -> None:
     assert web.seen["/a"] == 3
 
 
-async def test_a_short_wish_to_wait_is_granted(web: Web) -> None:
+async def test_short_retry_after_is_waited_for(web: Web) -> None:
     web.routes["/a"] = in_turn(response("", status=429, Retry_After="7"), PAGE)
     time = VirtualTime()
     async with FetchWorker(settings(web), clock=time, chance=lambda: 0.5) as worker:
@@ -421,13 +421,13 @@ async def test_ways_of_packing(web: Web, said: str, expected: FetchFailure | Non
 
 
 @pytest.mark.parametrize("said", ["utf-8", "none", "identity"])
-async def test_what_is_no_way_of_packing_says_nothing(web: Web, said: str) -> None:
+async def test_unknown_content_encoding_is_ignored(web: Web, said: str) -> None:
     web.routes["/a"] = response("<p>a", Content_Encoding=said)
     page = await page_of(web)
     assert page.body == b"<p>a"
 
 
-async def test_of_a_header_that_is_there_twice_the_last_counts(web: Web) -> None:
+async def test_last_of_repeated_headers_counts(web: Web) -> None:
     head, _, body = response("<p>a", content_type="text/plain").partition(b"\r\n\r\n")
     web.routes["/a"] = head + b"\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + body
     page = await page_of(web)
@@ -456,7 +456,7 @@ async def test_what_unpacks_to_more_than_is_taken_is_not_unpacked(web: Web) -> N
             tracemalloc.stop()
 
 
-async def test_what_unpacks_to_nothing_comes_to_an_end(web: Web) -> None:
+async def test_endless_empty_gzip_members_are_too_large(web: Web) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
     web.routes["/a"] = head + gzip.compress(b"") * 10_000
     assert await outcome(web, robots=False, max_bytes=65_536) is FetchFailure.TOO_LARGE
@@ -577,7 +577,7 @@ async def test_changed_page_is_fetched_and_its_new_version_is_used(web: Web) -> 
 
 
 @pytest.mark.parametrize("tag", ["no quotes", '"' + "x" * 300 + '"', '"a", "b"', '"\x80"'])
-async def test_a_version_that_is_no_plain_one_is_never_sent_back(web: Web, tag: str) -> None:
+async def test_invalid_etag_is_never_sent_back(web: Web, tag: str) -> None:
     web.routes["/a"] = response("<p>one", ETag=tag)
     async with FetchWorker(settings(web)) as worker:
         await fetch(worker, "http://site.example/a")
@@ -610,7 +610,7 @@ async def test_user_agent_and_language_come_from_the_configuration(web: Web) -> 
         assert "cookie" not in head.lower()
 
 
-async def test_each_redirect_is_looked_up_checked_and_pinned_anew(web: Web) -> None:
+async def test_each_redirect_is_resolved_checked_and_pinned(web: Web) -> None:
     """A public name that leads to one whose second answer lies inside: nothing reaches this machine."""
     web.routes["/a"] = response("", status=302, Location=f"http://inner.example:{web.port}/secret")
     web.routes["/secret"] = PAGE
@@ -660,7 +660,7 @@ async def test_robots_redirects_have_their_own_limit_of_five(web: Web) -> None:
 @pytest.mark.parametrize(
     "endless", [b"X-More: and more of it\r\n", b"X" * 4096, b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\nHTTP/1.1 "]
 )
-async def test_heads_without_end_come_to_one(web: Web, endless: bytes) -> None:
+async def test_endless_headers_time_out(web: Web, endless: bytes) -> None:
     async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 " if b"103" in endless else b"HTTP/1.1 200 OK\r\n")
         for _ in range(1_000):
@@ -673,7 +673,7 @@ async def test_heads_without_end_come_to_one(web: Web, endless: bytes) -> None:
         assert await reason(worker, "http://site.example/a") in (FetchFailure.UNREACHABLE, FetchFailure.TIMEOUT)
 
 
-async def test_a_chunked_body_without_end_comes_to_one(web: Web) -> None:
+async def test_endless_chunked_body_is_too_large(web: Web) -> None:
     async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in range(10_000):

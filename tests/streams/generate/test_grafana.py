@@ -18,7 +18,7 @@ SHOWN = dashboards()
 EACH = pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.name)
 
 
-def test_there_is_a_dashboard_for_each_thing_that_is_watched() -> None:
+def test_dashboards_are_listed_with_unique_uids() -> None:
     assert [shown.name for shown in SHOWN] == [
         "overview",
         "handlers",

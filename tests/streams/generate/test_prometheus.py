@@ -35,7 +35,7 @@ def test_every_objective_is_a_bound_of_the_age_histogram() -> None:
     assert {float(handler.slo_seconds) for handler in HANDLERS} <= set(AGE_BUCKETS)
 
 
-def test_each_handler_is_held_to_its_own_objective() -> None:
+def test_each_handler_has_its_own_objective() -> None:
     rules = recording_rules()
     assert {rule["record"] for rule in rules} == {AGE_P99, IN_TIME, LATE, TIER_SHARE}
     for name in (IN_TIME, LATE):

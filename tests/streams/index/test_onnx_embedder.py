@@ -108,7 +108,7 @@ async def test_pooled_model_is_not_averaged_again(tmp_path: Path) -> None:
     await made.aclose()
 
 
-async def test_its_name_tells_models_apart_wherever_they_lie(folder: Path, tmp_path: Path) -> None:
+async def test_embedder_name_identifies_the_model_at_any_path(folder: Path, tmp_path: Path) -> None:
     same, other = (tmp_path / name / folder.name for name in ("same", "other"))
     for copy in (same, other):
         shutil.copytree(folder, copy)
@@ -139,7 +139,7 @@ def test_a_folder_without_a_model_says_so(tmp_path: Path) -> None:
         make_embedder(EmbedderSettings(kind="onnx", folder=tmp_path, dimensions=384))
 
 
-def test_files_that_are_no_model_say_so(tmp_path: Path) -> None:
+def test_invalid_model_files_are_reported(tmp_path: Path) -> None:
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(IndexSettingsError, match="can't load"):

@@ -32,7 +32,7 @@ def test_tls_checks_the_certificate_and_the_name(protocol: str) -> None:
     assert context.check_hostname
 
 
-def test_groups_bear_the_prefix() -> None:
+def test_groups_have_the_prefix() -> None:
     assert group_of(settings(), HANDLERS[0]) == f"assay.{HANDLERS[0].name}"
     assert group_of(settings(topic_prefix="shop."), HANDLERS[0]) == f"shop.assay.{HANDLERS[0].name}"
 

@@ -24,7 +24,7 @@ def test_different_questions_open_it() -> None:
     assert told == [True]
 
 
-def test_one_question_opens_nothing_and_a_success_begins_anew() -> None:
+def test_repeated_question_or_a_success_keeps_it_closed() -> None:
     breaker = ModelBreaker(SETTINGS, VirtualClock().monotonic)
     for question in ("a", "a", "a", "b"):
         breaker.failed(question)
@@ -66,7 +66,7 @@ def test_a_probe_that_fails_doubles_the_pause_up_to_a_bound() -> None:
     assert rests == [20, 30, 30]
 
 
-def test_it_can_be_opened_at_once() -> None:
+def test_breaker_can_be_opened_at_once() -> None:
     breaker = ModelBreaker(SETTINGS, VirtualClock().monotonic)
     breaker.open(25)
     assert breaker.rest() == 25
@@ -104,7 +104,7 @@ def test_a_share_below_the_bound_opens_nothing() -> None:
     assert breaker.closed
 
 
-def test_a_few_questions_that_fail_again_and_again_are_no_share() -> None:
+def test_few_questions_that_always_fail_do_not_open_it() -> None:
     breaker = ModelBreaker(FLAKY, VirtualClock().monotonic)
     for number in range(200):
         ask(breaker, str(number), fails=False)

@@ -144,7 +144,7 @@ async def test_what_may_pass_is_tried_again(first: Behaviour) -> None:
     assert reply.call.attempts == len(server.asked) == 2
 
 
-async def test_a_wish_is_granted() -> None:
+async def test_retry_after_is_waited_for() -> None:
     async with served(says("0.7")) as (server, gateway):
         server.script = [status(429, retry_after="0.3")]
         assert isinstance(await gateway.answer(question()), ModelReply)
@@ -152,7 +152,7 @@ async def test_a_wish_is_granted() -> None:
     assert second.at - first.at >= 0.3
 
 
-async def test_a_wish_longer_than_the_patience() -> None:
+async def test_retry_after_beyond_the_patience_stops_questions() -> None:
     """No question is sent before it is over, and every reply states how long that is."""
     async with served(status(429, retry_after="3600")) as (server, gateway):
         first = await gateway.answer(question("one"))
@@ -211,7 +211,7 @@ async def test_another_server_under_the_same_name_is_asked_itself(tmp_path: Path
     assert (len(one.asked), len(other.asked)) == (1, 1)
 
 
-async def test_failures_are_asked_anew_and_paid_replies_are_not() -> None:
+async def test_failed_questions_are_asked_again_and_paid_ones_not() -> None:
     async with served(says("0.7")) as (server, gateway):
         server.script = [status(400), says("0.7 or", "length")]
         outcomes = [await gateway.answer(question()) for _ in range(3)]

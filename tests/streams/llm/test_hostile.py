@@ -67,7 +67,7 @@ async def test_invalid_or_too_low_stated_limit_is_ignored(what: str, text: str) 
 
 @pytest.mark.parametrize("wish", ["9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT"])
 @pytest.mark.parametrize("code", [429, 503])
-async def test_a_wish_for_thousands_of_years_is_granted_for_an_hour(wish: str, code: int) -> None:
+async def test_huge_retry_after_is_limited_to_an_hour(wish: str, code: int) -> None:
     clock = VirtualClock()
     async with served(says("0.7"), clock=clock, max_rest_seconds=3600) as (server, gateway):
         server.script = [status(code, retry_after=wish)]
@@ -214,7 +214,7 @@ async def test_environment_proxy_is_used_except_for_no_proxy_hosts(monkeypatch: 
         ("", "redis://:secret@host:port/0", "llm.redis_url"),
     ],
 )
-async def test_a_way_that_can_t_be_gone_is_an_outage_that_is_explained(
+async def test_unusable_proxy_is_an_explained_outage(
     monkeypatch: pytest.MonkeyPatch, proxy: str, redis_url: str, said: str
 ) -> None:
     """Not an exception for each record, after which it would end as a dead letter."""
@@ -247,7 +247,7 @@ async def test_blackholed_server_is_reported_unreachable_not_timeout() -> None:
 # --- what is asked -------------------------------------------------------------------
 
 
-async def test_a_question_that_is_no_text_is_asked_as_far_as_it_is_one() -> None:
+async def test_invalid_characters_of_a_question_are_replaced() -> None:
     async with served() as (server, gateway):
         assert isinstance(await gateway.answer(question("half \ud800 a pair\x00")), ModelReply)
     assert server.asked[0].text == "half ? a pair\x00"

@@ -109,7 +109,7 @@ def test_pace_is_corrected_by_what_was_used(used: float, pause: float) -> None:
     assert pace.pause(left + 1, 60.0) == pytest.approx(1.2)
 
 
-def test_pace_is_corrected_in_the_last_taking_alone() -> None:
+def test_pace_corrects_only_the_last_taking() -> None:
     pace = pace_of(100)
     pace.take(10, 0.0)
     pace.take(10, 30.0)
@@ -257,7 +257,7 @@ async def test_tokens_are_a_limit_too() -> None:
 
 
 @virtually
-async def test_more_than_a_minute_s_tokens_at_once_goes_alone() -> None:
+async def test_oversized_request_goes_without_others() -> None:
     each = limiter(ModelLimits(requests_per_minute=100, tokens_per_minute=1000, in_flight=100))
     for _ in range(3):
         turn = instance(ModelTurn, await each.turn("task", 5000, 10**9))
@@ -344,7 +344,7 @@ def test_server_complaints_lower_the_limit_within_bounds() -> None:
 
 
 @virtually
-async def test_a_rest_is_as_long_as_the_longest_that_was_asked_for() -> None:
+async def test_longest_requested_pause_applies() -> None:
     each = limiter(LIMITS)
     each.pressed(30.0)
     each.pressed(1.0)
@@ -394,7 +394,7 @@ async def test_wait_for_a_call_or_a_share_ends_with_the_patience() -> None:
 
 
 @virtually
-async def test_a_rest_that_ends_with_the_patience_is_no_longer_than_it() -> None:
+async def test_pause_that_ends_with_the_patience_is_not_exceeded() -> None:
     each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
     assert isinstance(await each.turn("task", 1, 1.0), ModelTurn)
     each.pressed(10.0)

@@ -49,7 +49,7 @@ async def test_once_more_and_not_again() -> None:
 @pytest.mark.parametrize(
     ("trouble", "paid"), [([status(500)], 100), ([status(429, "9")], 0), ([status(401)], 100), ([hangs()], 110)]
 )
-async def test_the_first_reply_stands_where_the_second_does_not_come(trouble: Sequence[Behaviour], paid: int) -> None:
+async def test_first_reply_is_kept_if_the_second_fails(trouble: Sequence[Behaviour], paid: int) -> None:
     policy = AT_EASE.model_copy(update={"deadline_seconds": 1.0})
     async with served(None, policy) as (server, gateway):
         server.script = [says("perhaps", usage=TOKENS), *trouble]

@@ -171,7 +171,7 @@ async def test_a_refused_write_keeps_and_books_nothing(store: RedisJournal, serv
     assert await store.book(DAY, 0.0, None) == (True, 0.5)
 
 
-async def test_a_server_that_is_gone_is_trouble_until_it_is_back(store: RedisJournal, server: Server) -> None:
+async def test_stopped_server_fails_until_it_is_back(store: RedisJournal, server: Server) -> None:
     await store.book(DAY, 0.5, None)
     server.stop()
     for call in CALLS:
@@ -226,7 +226,7 @@ async def test_a_booking_without_a_reply_is_sent_once(
     assert all(command in keeping for command in (b"SET", b"INCRBYFLOAT", b"EXPIRE")), "an answer and its costs are one"
 
 
-async def test_a_server_that_hangs_is_trouble_until_it_goes_on(
+async def test_hanging_server_fails_until_it_answers(
     store: RedisJournal, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.llm.redis_journal._SECONDS", 0.2)

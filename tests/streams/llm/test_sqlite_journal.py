@@ -157,7 +157,7 @@ def test_damaged_journal_file_is_reported(path: Path) -> None:
         runner.run(store.aclose())
 
 
-async def test_an_answer_that_is_no_text_is_no_answer(path: Path) -> None:
+async def test_unreadable_kept_answer_is_ignored(path: Path) -> None:
     store = SqliteJournal(path)
     await store.keep("k", "{}", 0, 100, DAY, 0.0)
     with sqlite3.connect(path) as database:

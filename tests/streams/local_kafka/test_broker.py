@@ -220,7 +220,7 @@ class TestData:
         with pytest.raises(BrokerUnavailable, match="neither empty nor a Kafka data folder"):
             format_data(["false"], tmp_path, tmp_path / "server.properties")
 
-    def test_formatted_data_is_left_alone(self, tmp_path: Path) -> None:
+    def test_formatted_data_is_not_formatted_again(self, tmp_path: Path) -> None:
         (tmp_path / "data").mkdir()
         (tmp_path / "data" / "meta.properties").write_text("")
         format_data(["false"], tmp_path, tmp_path / "server.properties")

@@ -28,7 +28,7 @@ def opened(clock: VirtualClock) -> Breaker:
     return breaker
 
 
-def test_it_opens_when_different_records_fail_in_a_row() -> None:
+def test_breaker_opens_when_different_records_fail_in_a_row() -> None:
     breaker = breaker_of(VirtualClock())
     breaker.failed("a", None)
     breaker.failed("b", None)
@@ -69,14 +69,14 @@ async def test_breaker_closes_when_its_last_waiter_has_left() -> None:
     assert heard == [True, False]
 
 
-async def test_it_stays_open_while_a_probe_is_under_way() -> None:
+async def test_breaker_stays_open_during_a_probe() -> None:
     breaker = opened(VirtualClock())
     assert await breaker.turn()
     breaker.left()
     assert not breaker.closed
 
 
-def test_listeners_hear_of_opening_and_closing_only() -> None:
+def test_listeners_are_called_on_opening_and_closing_only() -> None:
     breaker, heard = breaker_of(VirtualClock()), list[bool]()
     breaker.listen(lambda: heard.append(breaker.closed))
     for record in range(6):
@@ -210,7 +210,7 @@ async def test_breaker_opens_at_once_on_a_known_outage() -> None:
     assert clock.seconds == 12
 
 
-def test_it_knows_for_how_long_it_has_been_open_and_why() -> None:
+def test_breaker_knows_its_open_time_and_cause() -> None:
     clock = VirtualClock()
     breaker = opened(clock)
     assert breaker.open_seconds == 0.0

@@ -219,7 +219,7 @@ async def test_other_work_does_not_reset_a_transactions_age() -> None:
     assert look.held_up == (10.0, "a transaction is open on one")
 
 
-async def test_a_kafka_that_is_silent_is_no_end() -> None:
+async def test_silent_kafka_does_not_end_the_drain() -> None:
     topics = Topics()
     topics.silent = True
     look = quiescence(topics, VirtualClock(), Group(topics, ONE))

@@ -219,7 +219,7 @@ async def test_pauses_double_up_to_their_bound_with_jitter(chance: float) -> Non
 
 
 @pytest.mark.parametrize(("wish", "pause"), [(1.5, 1.5), (0.0, 0.0), (60.0, 60.0), (-5.0, 0.25), (float("nan"), 0.25)])
-async def test_a_wish_to_wait_is_granted_in_full(wish: float, pause: float) -> None:
+async def test_retry_after_is_used_as_the_pause(wish: float, pause: float) -> None:
     clock = VirtualClock()
     handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, after_seconds=wish), DROP]))
     assert await come_to_an_end(handler, clock=clock) == DROP
@@ -227,7 +227,7 @@ async def test_a_wish_to_wait_is_granted_in_full(wish: float, pause: float) -> N
 
 
 @pytest.mark.parametrize("wish", [61.0, float("inf")])
-async def test_a_wish_that_is_too_long_to_wait_in_place_ends_the_tries(wish: float) -> None:
+async def test_retry_after_too_long_to_wait_in_place_ends_the_tries(wish: float) -> None:
     clock = VirtualClock()
     handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, "busy", after_seconds=wish), DROP]))
     outcome = await come_to_an_end(handler, clock=clock)

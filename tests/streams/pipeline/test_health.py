@@ -112,7 +112,7 @@ async def until(condition: Callable[[], Any]) -> None:
             await asyncio.sleep(0)
 
 
-async def test_an_event_loop_that_stands_still_is_noticed_and_forgiven(settings: Settings) -> None:
+async def test_blocked_event_loop_is_noticed_and_forgiven(settings: Settings) -> None:
     clock, group = StumblingClock(), Group()
     clock.late = 12.0
     health = health_of(settings, group, clock=clock)
@@ -129,7 +129,7 @@ async def test_an_event_loop_that_stands_still_is_noticed_and_forgiven(settings:
     assert group.ticks == ticks
 
 
-async def test_stopping_what_was_not_started_is_no_error(settings: Settings) -> None:
+async def test_stop_before_start_is_allowed(settings: Settings) -> None:
     await health_of(settings).stop()
 
 

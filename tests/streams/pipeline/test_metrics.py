@@ -193,7 +193,7 @@ def test_what_no_dashboard_shows_is_not_counted() -> None:
     assert told(example(ExtractionCompleted, "extraction.completed.v1/minimal")) == {}
 
 
-def test_what_is_held_and_what_lags_are_gauges() -> None:
+def test_held_records_and_lag_are_gauges() -> None:
     registry = CollectorRegistry()
     observer = PipelineMetrics(Metrics(registry), "toy")
     for records in (5, 3):

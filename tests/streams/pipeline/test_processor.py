@@ -224,7 +224,7 @@ async def test_a_record_that_waits_for_the_world_is_completed_later() -> None:
     assert bench.count("handler_events_total", outcome="emit", reason="", lane="live") == 1
 
 
-async def test_a_record_that_is_tried_in_vain_dies_after_its_pauses() -> None:
+async def test_failed_record_dies_after_its_pauses() -> None:
     bench = Bench(lambda *_: Retry(RetryReason.UNAVAILABLE, "no answer"))
     notes = texts(await complete(bench))
     assert (notes["x-reason"], notes["x-stage"]) == ("retries_exhausted", "handle")
@@ -312,7 +312,7 @@ async def test_record_that_passes_on_a_retry_has_its_original_ids() -> None:
     assert texts(output)["ce_causationid"] == PLACE
 
 
-async def test_a_long_wish_goes_to_the_topic_that_waits_long_enough() -> None:
+async def test_long_retry_after_selects_the_slower_retry_topic() -> None:
     wishful = replace(patient(10, 60), fn=lambda *_: Retry(RetryReason.RATE_LIMITED, after_seconds=45))
     bench = Bench(wishful)
     later = await complete(bench)
@@ -372,7 +372,7 @@ def test_record_age_counts_from_its_timestamp_down_to_zero() -> None:
     st.lists(st.tuples(st.text(max_size=10), st.none() | st.binary(max_size=30)), max_size=5),
     st.integers(-(2**63), 2**63 - 1),
 )
-def test_whatever_comes_in_a_result_comes_out(
+def test_any_record_has_an_output_or_a_dead_letter(
     value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes | None]], timestamp: int
 ) -> None:
     bench = Bench(handler_of(emits(scored()), consumes=PAGES_CRAWLED))

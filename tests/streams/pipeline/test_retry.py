@@ -71,7 +71,7 @@ def test_record_is_due_after_the_longer_of_delay_and_retry_after(wish: float | N
 
 
 @pytest.mark.parametrize("wish", [None, -1.0, 0.0, 0.5])
-def test_a_tier_without_delay_waits_for_the_wish_alone(wish: float | None) -> None:
+def test_tier_without_delay_waits_for_retry_after_only(wish: float | None) -> None:
     headers = dict(written(Retry(RetryReason.RATE_LIMITED, "busy", wish), AT_ONCE).headers)
     assert headers["x-not-before"] == str(NOW_MS + int(max(wish or 0.0, 0.0) * 1000)).encode()
 

@@ -75,7 +75,7 @@ def test_a_prefix_is_bounded_in_bytes_but_never_empty_for_it() -> None:
     assert len(window.finished_prefix(10, 1)) == 1
 
 
-def test_one_record_larger_than_the_bound_is_admitted_alone() -> None:
+def test_oversized_record_is_admitted_without_others() -> None:
     window = make(max_bytes=10)
     assert window.has_room(50)
     window.admit(0, b"a", 50, "")

@@ -66,7 +66,7 @@ async def test_records_during_a_transaction_join_the_next_one() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 400])
-async def test_no_more_is_held_than_a_transaction_takes(size: int) -> None:
+async def test_queue_is_bounded_by_the_transaction_size(size: int) -> None:
     log = Log(free=False)
     its = sending(log)
     taken = 0
@@ -89,7 +89,7 @@ async def test_no_more_is_held_than_a_transaction_takes(size: int) -> None:
     assert [value for values, _, _ in log.commits for value in values] == [b"%d" % n * size for n in range(1, 10)]
 
 
-async def test_entries_that_are_no_records_move_the_position_too() -> None:
+async def test_refused_entries_move_the_position_too() -> None:
     log = Log()
     its = sending(log)
     await its.passed(None, Position(entries=1, refused=1))
@@ -97,7 +97,7 @@ async def test_entries_that_are_no_records_move_the_position_too() -> None:
     assert log.commits == [([], 1, 1)]
 
 
-async def test_nothing_to_do_is_no_transaction() -> None:
+async def test_nothing_to_send_opens_no_transaction() -> None:
     log = Log()
     its = sending(log)
     await its.stop()

@@ -61,7 +61,7 @@ class TestReading:
         assert set(metadata.to_wire().values()) == {None}
 
     @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\r"])
-    def test_line_ends_and_a_byte_order_mark_are_no_text(self, end: bytes) -> None:
+    def test_line_ends_and_byte_order_mark_are_removed(self, end: bytes) -> None:
         page = read(b"\xef\xbb\xbf" + row(URL, "T", "text", "2024-05-03") + end)
         assert (page.url, page.date) == (URL, "2024-05-03")
 
@@ -97,7 +97,7 @@ class TestReading:
             ("\t".join(COLUMNS).encode("utf-16"), "; the file looks like UTF-16"),
         ],
     )
-    def test_what_is_no_row_is_refused_with_the_reason(self, line: bytes, reason: str) -> None:
+    def test_invalid_row_is_refused_with_reason(self, line: bytes, reason: str) -> None:
         assert reason in refused(line)
 
     @settings(max_examples=300)

@@ -42,7 +42,7 @@ async def test_sources_are_read_in_order_with_their_bytes_counted(tmp_path: Path
     assert its.total == its.done == sum(sizes)
 
 
-async def test_a_place_is_found_again_whatever_the_packing(tmp_path: Path) -> None:
+async def test_position_is_found_again_in_a_compressed_copy(tmp_path: Path) -> None:
     plain = lines(tmp_path / "a.jsonl", 1, 2)
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(plain.read_bytes()))
     position = await gone(walk(plain))

@@ -56,7 +56,7 @@ async def test_commands_at_the_same_time_wait_for_each_other(tmp_path: Path) -> 
             assert isinstance(await queries.answer(REQUEST), RankingCompleted)
 
 
-async def test_the_index_is_given_back_where_the_world_goes_on(tmp_path: Path) -> None:
+async def test_index_is_released_while_services_continue(tmp_path: Path) -> None:
     """It answers for models long after the query; other commands need not wait for that."""
     settings = settings_at(tmp_path, port=9)
     await fill(settings)

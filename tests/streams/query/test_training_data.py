@@ -78,7 +78,7 @@ def test_invalid_event_is_reported_with_its_line_and_skipped() -> None:
     assert reading.joined().labelled == 1
 
 
-def test_a_try_that_emitted_nothing_is_no_answer_and_no_mistake() -> None:
+def test_try_without_events_is_ignored() -> None:
     reading = read([CLICK], [{"outcome": "dead", "reason": "invalid", "events": []}, ANSWER])
     assert (reading.unreadable, reading.joined().labelled) == ([], 1)
 

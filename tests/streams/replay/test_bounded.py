@@ -32,7 +32,7 @@ async def bound(tmp_path: Path) -> CostBound:
     return CostBound(SqliteJournal(tmp_path / "llm.sqlite"), "spring", 1.0)
 
 
-async def test_what_there_is_no_money_for_is_held_and_not_answered(bound: CostBound) -> None:
+async def test_question_without_budget_is_held_unanswered(bound: CostBound) -> None:
     down = Down()
     services = CostLimitedServices(down, bound)
     asked = asyncio.create_task(services.answer(question(), None))

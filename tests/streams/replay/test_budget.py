@@ -108,7 +108,7 @@ def test_nothing_is_made_where_nothing_was_kept(path: Path) -> None:
     assert not path.exists()
 
 
-async def test_a_journal_knows_the_plans_that_were_begun_with_it(path: Path, tmp_path: Path) -> None:
+async def test_journal_knows_only_its_own_plans(path: Path, tmp_path: Path) -> None:
     settings = load_settings(llm={"cache_path": str(path)})
     await open_account(settings, "spring", 100.0)
     assert await spent_by(settings, "spring", 100.0) == 0.0
@@ -149,5 +149,5 @@ def test_unbounded_cost_is_refused_with_advice() -> None:
     assert "set llm.cache_path" in cost_problems(paid(model="m", cache_path=None), [judge])[1]
 
 
-def test_accounts_of_plans_are_no_days() -> None:
+def test_account_of_a_plan_differs_from_that_of_a_day() -> None:
     assert not account_of("2025-01-02")[:1].isdigit()

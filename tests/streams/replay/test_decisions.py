@@ -94,11 +94,11 @@ def test_selection_by_a_missing_field_is_refused() -> None:
         ({}, False),
     ],
 )
-def test_whatever_stands_in_a_decision(decision: dict[str, Any], meets: bool) -> None:
+def test_malformed_decisions_are_matched_without_an_error(decision: dict[str, Any], meets: bool) -> None:
     assert looked_for("judge_relevance", outcomes=["error"]).meets(decision) is meets
 
 
-def test_values_below_others_and_values_that_are_no_text() -> None:
+def test_nested_and_non_text_values_are_matched() -> None:
     wanted = looked_for("judge_relevance", outcomes=["llm.attempts=2", "llm.cost_usd=null"])
     assert wanted.meets({"llm": {"attempts": 2, "cost_usd": None}})
     assert not wanted.meets({"llm": {"attempts": 2, "cost_usd": 0.5}}), "each field must be so"
@@ -126,7 +126,7 @@ def test_later_decision_overrides_an_earlier_death() -> None:
     assert [only_dead.means(identity) for identity in "bc"] == [True, False]
 
 
-def test_memory_is_that_of_hashes_of_those_that_are_meant() -> None:
+def test_memory_holds_only_hashes_of_selected_decisions() -> None:
     earlier = PreviousDecisions(looked_for("judge_relevance", outcomes=["error"]))
     for number in range(20_000):
         earlier.decided(f"relevance.requested.v1/0/{number}", {"outcome": "relevant"})

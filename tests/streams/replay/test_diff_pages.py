@@ -132,7 +132,7 @@ outcomes = st.one_of(
 
 
 @given(st.lists(st.tuples(outcomes, outcomes), max_size=30), st.integers(0, 5))
-def test_sums_agree_whatever_comes(pairs: list[tuple[Outcome, Outcome]], limit: int) -> None:
+def test_counts_add_up_for_any_pages(pairs: list[tuple[Outcome, Outcome]], limit: int) -> None:
     found = compared(*pairs, limit=limit)
     assert found.inputs == len(pairs) == found.tiers.total()
     assert found.inputs == found.moved.count + found.rescored + found.reread + found.unchanged
@@ -152,7 +152,7 @@ def test_diff_with_itself_is_empty_and_reversed_is_transposed() -> None:
     assert back.tiers == {(then, now): count for (now, then), count in compared(*pairs).tiers.items()}
 
 
-def test_real_scores_under_another_base_differ_in_the_base_alone() -> None:
+def test_changed_base_moves_only_the_base_component() -> None:
     rules = shipped_rules(ScorePageRules)
     bases = rules.source_rules.base_scores.model_copy(update={"tier_3": 35})
     other = rules.model_copy(update={"source_rules": rules.source_rules.model_copy(update={"base_scores": bases})})

@@ -40,7 +40,7 @@ def test_process_without_partitions_starts_no_record() -> None:
     assert started(ReplayRate(100, clock), clock, 2) == 0
 
 
-def test_after_a_pause_there_is_no_rush() -> None:
+def test_rate_after_a_pause_has_no_burst() -> None:
     clock = VirtualClock()
     pace = ReplayRate(100, clock)
     pace.told(6, 6)
@@ -51,7 +51,7 @@ def test_after_a_pause_there_is_no_rush() -> None:
     assert started(pace, clock, 1) == pytest.approx(100, abs=12)
 
 
-def test_shut_it_starts_nothing_whatever_live_traffic_does() -> None:
+def test_shut_pace_starts_nothing() -> None:
     clock = VirtualClock()
     pace = ReplayRate(None, clock)
     pace.shut = True

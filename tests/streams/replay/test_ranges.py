@@ -53,7 +53,7 @@ def test_invalid_bound_is_refused_with_examples(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["20261121", "202611210830", "20261121083000"])
-def test_what_may_be_a_date_is_no_offset(text: str) -> None:
+def test_ambiguous_number_is_neither_date_nor_offset(text: str) -> None:
     with pytest.raises(ReplayError, match=f"--from {text} may be a date or an offset: write 2026-11-21 for"):
         bounds_of(text, "", "", NOW)
 

@@ -204,12 +204,12 @@ def test_without_the_extra_the_settings_say_what_to_install(monkeypatch: pytest.
     assert load_settings(telemetry={"traces": "off"}).telemetry.traces == "off"
 
 
-def test_off_may_stand_in_yaml_without_quotes(tmp_path: Path) -> None:
+def test_off_needs_no_quotes_in_yaml(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("telemetry:\n  traces: off\n")
     assert load_settings(tmp_path / "mine.yaml").telemetry.traces == "off"
 
 
-def test_an_endpoint_that_is_no_address_is_refused() -> None:
+def test_invalid_endpoint_is_refused() -> None:
     with pytest.raises(SettingsError, match="otlp_endpoint"):
         load_settings(telemetry={"traces": "otlp", "otlp_endpoint": "localhost:4318"})
 
