@@ -59,7 +59,7 @@ async def assay_replay(settings: Settings, *arguments: str, stderr: int = asynci
 
 
 class Watched:
-    """Keeps the progress reports of a run."""
+    """Keeps the reports of a run."""
 
     def __init__(self) -> None:
         self.notes: set[str] = set()

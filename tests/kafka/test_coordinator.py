@@ -76,7 +76,7 @@ async def test_partition_opened_right_after_a_restart_finds_its_offset() -> None
 async def found_by_themselves(
     kafka: LocalKafka, consumer: AIOKafkaConsumer, stages: list[ExactlyOnce]
 ) -> set[int | None]:
-    """Kills and restarts the broker. Asserts what an opening stage finds, and returns what plain reads find."""
+    """Kills the broker and starts it anew: checks what committers find that open, and returns what reads find."""
     await asyncio.to_thread(kafka.kill)
     await asyncio.gather(*(stage.close() for stage in stages))
     hammering = asyncio.gather(*(hammered(consumer, stage, 1.5) for stage in stages))

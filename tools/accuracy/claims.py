@@ -48,7 +48,7 @@ class Pair(NamedTuple):
 
 async def run(some: Sequence[Judge]) -> tuple[list[str], list[Goal]]:
     """A table of every set that is here, and the offline judge's goals."""
-    lines = ["### Self-contained claims: pairwise accuracy, and the distribution of scores", ""]
+    lines = ["### Self-contained claims: pairwise accuracy and scores", ""]
     lines += [f"| set | half | judge | {' | '.join(_COLUMNS)} |", "|---|---|---|" + "---:|" * len(_COLUMNS)]
     goals = []
     for name in (*GOALS, OWN):
