@@ -1,8 +1,8 @@
 """Finds idioms that hide the actor or the meaning of a sentence: ``python -m tools.idioms [PATH…]``.
 
 It reads Markdown, and the comments of YAML files and the Makefile. In Python files it reads comments and texts. In
-tests it reads comments and docstrings, because their other texts are data. It exits with status 1 if it found an
-idiom. Without a path it reads all files of the repository.
+tests it reads comments, docstrings and the names of tests, because their other texts are data. It exits with status 1
+if it found an idiom, or a test's name that is too long. Without a path it reads all files of the repository.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _ADVICE = {
     r"\bin vain\b|\bof its own accord\b|\bheld against\b|\bis no news\b": "say what happens",
 }
 _IDIOMS = [(re.compile(pattern), advice) for pattern, advice in _ADVICE.items()]
+_LONGEST_NAME = 60
 _TEXTS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))
 _READ = ("*.py", "*.md", "config/*.yaml", "Makefile")
 _NOT_READ = ("CHANGELOG.md", "tools/idioms.py", "tools/test_idioms.py")
@@ -36,15 +37,19 @@ _NOT_READ = ("CHANGELOG.md", "tools/idioms.py", "tools/test_idioms.py")
 
 def idioms_in(name: str, text: str) -> Iterator[tuple[int, str, str]]:
     """The line number, the idiom and the advice for each idiom in a file's prose."""
-    for number, line in _prose_of(name, text):
+    names = _test_names(text) if _is_test(name) else []
+    for number, line in [*_prose_of(name, text), *((number, test.replace("_", " ")) for number, test in names)]:
         for idiom, advice in _IDIOMS:
             if found := idiom.search(line):
                 yield number, found[0].strip(" .:;"), advice
+    for number, test in names:
+        if len(test) > _LONGEST_NAME:
+            yield number, test, f"a test's name has at most {_LONGEST_NAME} characters"
 
 
 def _prose_of(name: str, text: str) -> Iterator[tuple[int, str]]:
     if name.endswith(".py"):
-        docstrings = _docstring_lines(text) if _is_test(Path(name)) else None
+        docstrings = _docstring_lines(text) if _is_test(name) else None
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             is_text = token.type in _TEXTS and (docstrings is None or token.start[0] in docstrings)
             if is_text or token.type == tokenize.COMMENT:
@@ -55,8 +60,14 @@ def _prose_of(name: str, text: str) -> Iterator[tuple[int, str]]:
             yield number, line if name.endswith(".md") else line.partition("#")[2].strip()
 
 
-def _is_test(path: Path) -> bool:
-    return path.parts[0] == "tests" or path.name.startswith("test_")
+def _is_test(name: str) -> bool:
+    path = Path(name)
+    return path.suffix == ".py" and (path.parts[0] == "tests" or path.name.startswith("test_"))
+
+
+def _test_names(text: str) -> list[tuple[int, str]]:
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [(node.lineno, node.name) for node in functions if node.name.startswith("test_")]
 
 
 def _docstring_lines(text: str) -> set[int]:
