@@ -1,4 +1,4 @@
-"""Fixtures that every test may ask for: one Kafka a run, and names of its own for each test."""
+"""Fixtures for every test: one Kafka per run, and separate names for each test."""
 
 import asyncio
 import contextlib

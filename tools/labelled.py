@@ -1,4 +1,4 @@
-"""Labelled pages on this machine, for measuring: folders of ``cases.jsonl`` and gzipped HTML below ``DATA``."""
+"""Labelled pages on this machine, for measurements: folders of ``cases.jsonl`` and gzipped HTML below ``DATA``."""
 
 from __future__ import annotations
 

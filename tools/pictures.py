@@ -1,8 +1,8 @@
-"""Draws what each dashboard shows of the scene: the same expressions, asked of a real Prometheus.
+"""Draws each dashboard from the scene: the same expressions, queried from a real Prometheus.
 
     python -m tools.pictures [FOLDER]
 
-Out: ``docs/pictures/<dashboard>.png``, or files in another folder. Needs Prometheus, and the extra ``bench``.
+It writes ``docs/pictures/<dashboard>.png``, or files in another folder. It needs Prometheus, and the extra ``bench``.
 """
 
 from __future__ import annotations

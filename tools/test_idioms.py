@@ -1,4 +1,4 @@
-"""``tools/idioms.py``: it finds the idioms where people read them, and nowhere else."""
+"""``tools/idioms.py`` finds idioms in prose, and nowhere else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tools/mutants.py``: what it lists exists, and its report says which mutants no test found."""
+"""``tools/mutants.py``: the listed files exist, and its report names the mutants that no test found."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Everyday situations with the result that a user expects, run with the shipped settings and no model.
 
-A file of inputs (``NAME.jsonl``, one event a line) has a file of expectations beside it (``NAME.yaml``). Each
-expectation names a line, the handlers that it passes through and the fields that must come out.
+A file of inputs (``NAME.jsonl``, one event per line) has a file of expectations (``NAME.yaml``). Each expectation names
+a line, the handlers that process it, and the fields of the result.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The composition under a test's control: ``docker compose`` and ``make`` with a project and ports of its own."""
+"""The composition under a test's control: ``docker compose`` and ``make`` with their own project and ports."""
 
 import json
 import os

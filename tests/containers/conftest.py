@@ -1,4 +1,4 @@
-"""The composition, brought up once for all tests of this folder, which run only when they are asked for by name."""
+"""The composition, started once for all tests of this folder. The tests run only if they are requested by name."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pages published from outside while something happens inside, and what came of them."""
+"""Pages published from outside while the composition changes, and their results."""
 
 import asyncio
 from collections import Counter

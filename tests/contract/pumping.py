@@ -1,7 +1,7 @@
 """Texts on which an expression may backtrack, and whether its time on them grows faster than their length.
 
-Each repetition of an expression is pumped: a text repeats what the repetition matches, behind what the expression wants
-before it, and ends in different ways. CPU time is compared between sizes, so the speed of the machine does not matter.
+Each repetition of an expression is pumped: a text has a prefix that the expression requires, then repeats what the
+repetition matches, and has different ends. CPU time is compared between sizes, so the machine's speed does not matter.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""What the pipeline takes for granted of aiokafka. An upgrade that changes one of these facts says so here.
+"""Facts about aiokafka that the pipeline depends on. An upgrade that changes one of these facts fails here.
 
-Several are traps rather than promises: the product is built around them, and where one is gone a guard can go too.
+Several are traps rather than promises: the product works around them, and if a trap is gone, its guard can be removed.
 """
 
 import asyncio

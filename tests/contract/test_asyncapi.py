@@ -1,6 +1,6 @@
-"""The AsyncAPI document against the specification's own JSON Schema, which is kept beside this file.
+"""The AsyncAPI document is valid under the specification's own JSON Schema, which is kept beside this file.
 
-``asyncapi-3.0.0.schema.json`` is that of the npm package @asyncapi/specs 6.11.1 (Apache-2.0), without its white space.
+``asyncapi-3.0.0.schema.json`` is from the npm package @asyncapi/specs 6.11.1 (Apache-2.0), without its white space.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""Readers of today understand every record that was ever released, and the check that says so finds what it should."""
+"""Today's models read every record of earlier releases, and the check of this finds breaking changes."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""No regular expression takes more than linear time on a text that others wrote."""
+"""No regular expression takes more than linear time on untrusted text."""
 
 import json
 import re

@@ -1,6 +1,6 @@
-"""What intake takes for granted of FastStream. An upgrade that changes one of these facts says so here.
+"""Facts about FastStream that intake depends on. An upgrade that changes one of these facts fails here.
 
-No broker is needed: FastStream makes its consumer by a builder that can be replaced, as the product does.
+No broker is needed: a builder that can be replaced makes FastStream's consumer, and the product replaces it too.
 """
 
 import asyncio

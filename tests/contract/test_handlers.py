@@ -1,4 +1,4 @@
-"""What every handler of the topology promises, tried on every golden example of the topic it reads."""
+"""The contract of all handlers, tested on every golden example of their topics."""
 
 import inspect
 import itertools

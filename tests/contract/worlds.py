@@ -1,4 +1,4 @@
-"""Worlds that answer what a handler asks for: one where every page comes, and one where none does."""
+"""Fake services for handlers: one in which every page can be fetched, and one in which none can."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Classification: the examples, the named tests, bands that hold for any text, and what is sent for extraction."""
+"""Classification: the examples, the required tests, bands that hold for any text, and extractions."""
 
 from typing import Any
 

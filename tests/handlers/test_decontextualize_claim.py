@@ -1,4 +1,4 @@
-"""The handler: a number or no score, bounded tools, bounded tries, and what a claim is worth after that."""
+"""The handler: a number or no score, bounded tools and tries, and the quality of the claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluation: the two worked examples exactly, thresholds, severe failure, and the stand-in for a judge."""
+"""Evaluation: the two worked examples, thresholds, severe failure, and the fallback for a judge."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A search is judged: the worked examples, the bands, and replies of every kind."""
+"""The evaluation of a search: the worked examples, the bands, and replies of every kind."""
 
 from __future__ import annotations
 

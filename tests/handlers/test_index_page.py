@@ -1,4 +1,4 @@
-"""The handler: it asks for a page's points, and says what came of it."""
+"""The handler: it requests a page's points, and reports the result."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The handler: it asks for an utterance's one point, and says what came of it."""
+"""The handler: it requests an utterance's one point, and reports the result."""
 
 import pytest
 

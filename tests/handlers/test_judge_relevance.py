@@ -1,4 +1,4 @@
-"""The relevance gate: what is asked, what a reply means, and what becomes of a relevant source."""
+"""The relevance gate: its question, the meaning of a reply, and the snippet of a relevant source."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ranking as a pure handler: stages and their switches, what a judge is shown and believed, trust between equals."""
+"""Ranking as a pure handler: stages and their switches, the judge's input and output, and trust among equals."""
 
 import json
 import re

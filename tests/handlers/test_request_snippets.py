@@ -1,4 +1,4 @@
-"""What a snippet request is taken for: its query, its sources, or the reason why none is tried."""
+"""How a snippet request is read: its query, its sources, or the reason why no source is tried."""
 
 from typing import Any
 

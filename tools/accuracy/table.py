@@ -1,4 +1,4 @@
-"""What was measured as Markdown, for the terminal and for the page of the docs between its two marks."""
+"""The measurements as Markdown, for the terminal and for the page of the docs between its two marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules that say which labelled mentions count, on cases of our own."""
+"""The rules that decide which labelled mentions count, on cases written for this test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measure of fetching itself: it counts what is right, and names what is not."""
+"""The measurement of fetching: it counts what is right, and names what is not."""
 
 from __future__ import annotations
 

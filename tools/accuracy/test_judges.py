@@ -1,4 +1,4 @@
-"""Judges are measured as they are asked in production: offline, and a model on loopback."""
+"""Judges are measured as production asks them: offline, and a model on loopback."""
 
 from __future__ import annotations
 

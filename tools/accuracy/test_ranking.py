@@ -1,4 +1,4 @@
-"""The harness of queries: which queries are made, that every switch does what it is for, and that goals can fail."""
+"""The harness of queries: the queries that it makes, the effect of each switch, and goals that can fail."""
 
 from __future__ import annotations
 

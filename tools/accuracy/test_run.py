@@ -1,4 +1,4 @@
-"""The run as a whole: its line where there is no data, its figures where there is a little."""
+"""The whole run: its message without data, and its figures with a little data."""
 
 import gzip
 import json

@@ -1,6 +1,7 @@
-"""``make bench``: the pipeline beside its limits and its neighbours, in one run on one machine. See docs/benchmarks.md.
+"""``make bench``: the pipeline compared with its limits and with other pipelines, in one run on one machine.
 
-Repetitions take turns (A B C, A B C), so that a busy moment of the machine meets all of them; the median counts.
+See docs/benchmarks.md. Repetitions take turns (A B C, A B C), so that a busy moment of the machine affects all of them;
+the median counts.
 """
 
 from __future__ import annotations

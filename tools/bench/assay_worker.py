@@ -1,4 +1,4 @@
-"""The pipeline as it is shipped, in a process of its own. Mode: ``exactly_once`` or ``at_least_once``."""
+"""The pipeline as shipped, in its own process. Mode: ``exactly_once`` or ``at_least_once``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``python -m tools.bench.models``: several processes under one limit, and answers at their deadline under every fault.
 
-The server counts, not we: how many requests came in any 60 seconds, wherever they begin, and how much of the limit was
-used while there was something to ask. Latencies are heavy-tailed. No Kafka is needed.
+The model server counts the requests in any 60 seconds, and how much of the limit was used while there were questions.
+Latencies are heavy-tailed. No Kafka is needed.
 """
 
 from __future__ import annotations

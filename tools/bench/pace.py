@@ -1,7 +1,7 @@
-"""A handler that waits like one for a language model: heavy-tailed answers under a rate limit, through the pipeline.
+"""A handler that waits as for a language model: heavy-tailed answers under a rate limit, through the pipeline.
 
-The world answers half of the asks within half a second and two in a hundred after 15 s, and lets no more than the
-permitted number begin in any second. Chance is seeded by the ask itself.
+The fake services answer half of the requests within half a second and two in a hundred after 15 s. They let at most the
+permitted number begin in any second. The request itself seeds the random numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What goes in: labelled pages from the disk, and small notes, written to Kafka by the measuring process."""
+"""The input: labelled pages from the disk, and small notes, written to Kafka by the measuring process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""``python -m tools.bench.query``: how long a query takes over an embedded index, and which part of it takes how long.
+"""``python -m tools.bench.query``: how long a query over an embedded index takes, in all and by part.
 
-Made-up pages of all tiers, in the plan's mix (R-221) and with real payloads, go through ``index_page`` into the index;
-then the query engine answers queries one after another, with the offline judge in the model's place. No Kafka needed.
+Generated pages of all tiers, in the plan's mix (R-221) and with real payloads, go through ``index_page`` into the
+index. Then the query engine answers queries one after another, with the offline judge instead of a model. No Kafka is
+needed.
 """
 
 from __future__ import annotations

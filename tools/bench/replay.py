@@ -1,7 +1,7 @@
 """Live traffic beside a replay at full speed, and a large backfill that is killed: ``python -m tools.bench.replay``.
 
-A worker, as ``assay run`` starts it, scores pages that come at a steady rate; how old each is when its result can be
-read is measured from outside, first without and then with ``assay replay`` at work on a backlog on the same machine.
+A worker that ``assay run`` starts scores pages that arrive at a steady rate. The age of each result is measured from
+outside when it can be read, first without and then with ``assay replay`` at work on a backlog on the same machine.
 """
 
 from __future__ import annotations

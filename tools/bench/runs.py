@@ -1,4 +1,4 @@
-"""Measured processes: started one at a time by the measuring one, which fills Kafka and holds the pages itself."""
+"""Measured processes: the measuring process starts them one at a time, fills Kafka, and holds the pages itself."""
 
 from __future__ import annotations
 

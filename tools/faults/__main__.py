@@ -1,8 +1,7 @@
 """``make test-faults``: rounds of faults on a real broker, then the seeded bugs that the checker must find.
 
-Every round feeds numbered records, does its harm, waits until everything has come out, and compares all that was ever
-fed with all that ever came out. The same seed gives the same faults in the same order; moments still depend on
-the machine.
+Every round feeds numbered records, causes its fault, waits until all outputs are written, and compares all inputs with
+all outputs. The same seed gives the same faults in the same order; the exact moments depend on the machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Commit stages with a bug each, to show that the faults find them. None of this is in the product."""
+"""Commit stages with one bug each, to show that the faults find them. The product does not contain these bugs."""
 
 from __future__ import annotations
 

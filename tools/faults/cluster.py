@@ -1,4 +1,4 @@
-"""A broker, a few workers and what a round does with them: feed, wait, read back. Drives; decides nothing."""
+"""A broker, a few workers and the steps of a round: feed, wait, read back. It makes no decision."""
 
 from __future__ import annotations
 

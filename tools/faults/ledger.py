@@ -1,4 +1,4 @@
-"""What was fed, what came out, and what is wrong with that. Pure; tested by itself, and shown to find seeded bugs."""
+"""The inputs, the outputs, and the faults that they show. It is pure, has its own tests, and finds the seeded bugs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Fail points: places in a worker where it dies, freezes or pauses, the n-th time it passes.
 
-They lie between the steps of a transaction and in the work before it, one for each line of the failure matrix. The
-product knows nothing of them: a worker of these tests is given producers and a commit stage that have them.
+They are between the steps of a transaction and in the work before it, one for each line of the failure matrix. The
+product does not contain them: a worker of these tests gets producers and a commit stage that have them.
 """
 
 from __future__ import annotations

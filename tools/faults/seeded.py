@@ -1,4 +1,4 @@
-"""Each seeded bug, in the situation that shows it: the checker must find what it does, or it is worth nothing."""
+"""Each seeded bug in the situation that shows it: a checker that does not find it proves nothing."""
 
 from __future__ import annotations
 

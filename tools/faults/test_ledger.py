@@ -1,4 +1,4 @@
-"""The checker itself: each kind of wrong must be found, and nothing else."""
+"""The checker itself: it finds each kind of fault, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker as the one who started it sees it: what it says, whether it lives, and what it was told."""
+"""A worker process from outside: its output, whether it is alive, and the signals that it got."""
 
 from __future__ import annotations
 

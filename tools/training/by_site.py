@@ -1,7 +1,7 @@
-"""Growing the trees, and growing them without some sites: the only honest way to ask how good they are.
+"""Trains the trees with and without some sites: only unseen sites show how good they are.
 
-Cases go in; sections ``result_trees`` come out, grown from all cases or from those of other sites. Sites are dealt into
-folds, and each fold is answered by trees that saw none of its sites.
+The input is cases; the result is ``result_trees`` sections, trained on all cases or on those of other sites. Sites are
+distributed to folds, and trees that saw none of its sites answer each fold.
 """
 
 from __future__ import annotations

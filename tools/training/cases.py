@@ -1,7 +1,7 @@
-"""What the trees for result types are grown from: labelled pages of public sets, as measures.
+"""The training data of the trees for result types: measures of labelled pages of public sets.
 
-Sets with a label of the three types count in the evaluation. The others help in growing only, with little weight: news
-articles and product pages are single things whatever their site, pages with links to further ones mostly listings.
+Sets with a label of the three types count in the evaluation. The others only help in training, with little weight: news
+articles and product pages are single things on any site, and pages with links to further pages are mostly listings.
 """
 
 from __future__ import annotations

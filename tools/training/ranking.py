@@ -1,9 +1,9 @@
-"""``python -m tools.training.ranking``: grows the ranking model that is shipped, judges it on other sites, writes it.
+"""``python -m tools.training.ranking``: trains the shipped ranking model, judges it on other sites, and writes it.
 
-Public labelled pages go through the real path: scored, indexed, searched, fused, ranked by the offline judge; what the
-trees learn from are the features of those answers. Half of the sites are never seen while growing, as answers or as
-candidates, and on these the model is compared with the order before it and with the same training with the columns
-of trust hidden. ``--evaluate`` stops there.
+Public labelled pages go through the real path: scored, indexed, searched, fused, ranked by the offline judge. The trees
+learn from the features of those answers. Half of the sites are never seen in training, as answers or as candidates. On
+these the model is compared with the order before it, and with the same training without the trust columns.
+``--evaluate`` stops there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the shipped ranking model was grown from, and what it is judged by: every site is on one side.
+"""The training and the test data of the shipped ranking model: every site is on one side.
 
 The input is a set of pages and queries; the result is the half of one side, with assigned sources: the public pages are
 nearly all of unknown hosts, so without this the model could learn nothing about trust. A hash of the page gives it an

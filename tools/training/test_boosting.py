@@ -1,4 +1,4 @@
-"""Boosting: learns what can be learned, gives the same trees for the same seed, and answers as the handler does."""
+"""Boosting learns separable classes, gives the same trees for the same seed, and answers as the handler does."""
 
 from __future__ import annotations
 

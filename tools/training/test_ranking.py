@@ -1,4 +1,4 @@
-"""What the shipped ranking model is grown from is graded and kept apart as its card says, and what is shipped fits."""
+"""The training data of the shipped ranking model is graded and split as its card says, and the shipped model fits."""
 
 from __future__ import annotations
 

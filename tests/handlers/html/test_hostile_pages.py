@@ -1,4 +1,4 @@
-"""Hostile pages through ``score_page`` take no more than a few times as long as an ordinary page of their size."""
+"""Hostile pages take ``score_page`` at most a few times as long as an ordinary page of their size."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The two looks at a source: title and summary, on which it is judged, and the snippet of one that is relevant."""
+"""The two views of a source: title and summary for its judgment, and the snippet of a relevant source."""
 
 import pytest
 from hypothesis import given

@@ -1,6 +1,6 @@
-"""How many points a page has, which, what they carry, and what is written and removed.
+"""The points of a page: their number, their payload, and what is written and removed.
 
-Any sequence of versions ends with the points of the newest, also if writers die.
+Any sequence of versions ends with the points of the newest one, also if writers crash.
 """
 
 import json

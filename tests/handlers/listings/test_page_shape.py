@@ -1,4 +1,4 @@
-"""Pages: alike blocks, running text, link density, what markup declares; and hostile ones."""
+"""Measures of pages: similar blocks, running text, link density and markup; and hostile pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The offline judge of answers: it quotes, the most trusted first, and says nothing that no source says."""
+"""The offline judge of answers: it quotes the most trusted sources first, and only what a source says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every prompt is read: untrusted text is found in JSON strings only, and no string has the form of our label."""
+"""In every prompt untrusted text is only in JSON strings, and no string has the form of our label."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What every shipped prompt says of the blocks that hold what others wrote."""
+"""Every shipped prompt describes its blocks of untrusted text."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A prompt's template: its parts, its version, and what others wrote kept apart."""
+"""A prompt's template: its parts, its version, and the isolation of untrusted values."""
 
 import re
 

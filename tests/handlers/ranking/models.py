@@ -1,4 +1,4 @@
-"""Small models grown from generated rows, for tests of what is asked of a model and not of what it learned."""
+"""Small models trained on generated rows, for tests of how a model is used."""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Points and given results become candidates, one a document; what is odd in a payload is None and never an error."""
+"""Points and given results become candidates, one per document; invalid payload values become None."""
 
 from typing import Any
 

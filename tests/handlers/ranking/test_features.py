@@ -1,4 +1,4 @@
-"""Features: the base is what it always was, whatever is known of trust; what is unknown is missing and not 0."""
+"""Features: the base does not depend on trust, and unknown values are missing, not 0."""
 
 import json
 import math

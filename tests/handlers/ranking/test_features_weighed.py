@@ -1,4 +1,4 @@
-"""The 29 base features and their model's scores from the text of a query on: fusion and diversity are computed too."""
+"""The 29 base features and their model's scores, computed from the text of a query, with fusion and diversity."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""BM25 over a handful of candidates: never negative, whatever they have, and as Robertson has it."""
+"""BM25 over a few candidates: never negative, and equal to the formula."""
 
 from math import log
 

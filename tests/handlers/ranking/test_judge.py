@@ -1,4 +1,4 @@
-"""A judge's scores and the fused ones together: orders that must hold whatever the judge says."""
+"""A judge's scores combined with the fused ones: invariants of the order for any judge."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Diversity: the first stays first, copies go down, ties keep their order, and nothing is lost."""
+"""Diversity: the first result stays first, copies move down, ties keep their order, and no result is lost."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Trees: what does not fit is refused when it is loaded; a model of 29 features does not see the block of trust."""
+"""Trees: a model that does not fit is refused on loading; a model of 29 features ignores trust."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What a query is after, told by signs that are named, in English and in Chinese."""
+"""The intent of a query, detected by named signs, in English and in Chinese."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""The first stage: how many go on from it, and who."""
+"""The first stage: how many candidates it keeps, and which."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Models of both sizes in whole queries: what is known of trust is seen by one of them and not by the other."""
+"""Models of both sizes in whole queries: only the larger one uses trust."""
 
 from typing import Any
 

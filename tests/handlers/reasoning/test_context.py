@@ -1,4 +1,4 @@
-"""Contexts: labels, the most trusted first, no number of trust, and nothing that a page can forge."""
+"""Contexts: labels, the most trusted sources first, no trust numbers, and no forged labels."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""A request on its way: each source once and in its turn, and one end."""
+"""The progress of a request: each source has one turn, and the request completes once."""
 
 import pytest
 

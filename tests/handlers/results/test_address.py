@@ -1,4 +1,4 @@
-"""What addresses say: whole words, slugs, ids, facets, hosts, and the same in any spelling."""
+"""Features of a URL: whole words, slugs, ids, facets and hosts, for any spelling."""
 
 import pytest
 from hypothesis import given

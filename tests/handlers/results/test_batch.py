@@ -1,4 +1,4 @@
-"""A batch: distinct results, the verdict with its counts and means, and how pages are shared out among listings."""
+"""A batch: distinct results, the verdict with counts and means, and the distribution of pages among listings."""
 
 import pytest
 from hypothesis import given

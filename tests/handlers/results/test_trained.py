@@ -1,4 +1,4 @@
-"""Trees: walked as they are written, refused where they are not whole; with and without them a result has a type."""
+"""Trees: evaluated as written, refused if incomplete; a result has a type with and without them."""
 
 import pytest
 from hypothesis import given

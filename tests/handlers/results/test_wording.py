@@ -1,4 +1,4 @@
-"""What titles and texts offer and report, and how texts are built."""
+"""Measures of the wording and structure of titles and texts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a query asks for, and how far a result answers it."""
+"""The facets of a query, and how many of them a result answers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is counted of a search, part by part (R-084 to R-088, C-12 to C-14)."""
+"""The rubric of a search, part by part (R-084 to R-088, C-12 to C-14)."""
 
 from typing import Any
 

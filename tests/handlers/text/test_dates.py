@@ -1,4 +1,4 @@
-"""Days: many languages and orders, what a day needs beside it, and what only looks like one."""
+"""Days: many languages and orders, the context that a day needs, and texts that only look like one."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 

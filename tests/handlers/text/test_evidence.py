@@ -1,4 +1,4 @@
-"""Dates, times, places and prices: what counts, with which value, and what only looks alike."""
+"""Dates, times, places and prices: what counts, with which value, and texts that only look alike."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Words of any script, the same in a query and in a text; no text makes it slow or makes it fail."""
+"""Words of any script, equal in a query and in a text; no text is slow or fails."""
 
 import unicodedata
 
