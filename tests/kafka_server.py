@@ -1,6 +1,6 @@
-"""Which Kafka the tests run on: a named one, a container, or one that is started here.
+"""The Kafka of the tests: a named cluster, a container, or a local broker that is started here.
 
-``ASSAY_KAFKA__BOOTSTRAP_SERVERS`` names a cluster. ``TEST_KAFKA=container`` asks for a container.
+``ASSAY_KAFKA__BOOTSTRAP_SERVERS`` names a cluster. ``TEST_KAFKA=container`` requests a container.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""One broker serves all processes of a test run, whichever of them ends or dies first."""
+"""One broker serves all processes of a test run, also if the first process ends or dies."""
 
 import subprocess
 import sys

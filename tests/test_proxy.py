@@ -1,4 +1,4 @@
-"""The bad network, on the loopback."""
+"""The bad network on the loopback."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The built wheel in an environment of its own and without a checkout: what ``pip install assay`` gives a user."""
+"""The built wheel in its own environment and without a checkout: the result of ``pip install assay``."""
 
 import json
 import os

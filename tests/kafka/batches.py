@@ -1,4 +1,4 @@
-"""Batches of records as no client writes them: bombs, wrong sizes, and what only the broker can parse."""
+"""Record batches that no normal client writes: bombs, wrong sizes, and batches that only the broker can parse."""
 
 import asyncio
 import gzip

@@ -1,4 +1,4 @@
-"""What clients of Kafka leave open and going on when they are given up, and a broker that gives cause for it."""
+"""Connections and tasks that abandoned Kafka clients leave open, and a broker that provokes them."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Records that an attacker would write, each with what has to come of it."""
+"""Records of an attacker, each with its expected result."""
 
 import json
 from base64 import b64encode

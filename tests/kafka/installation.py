@@ -1,4 +1,4 @@
-"""A small installation on a real Kafka for tests: own handlers on real topics, fed and read back."""
+"""A small installation on a real Kafka: a test's own handlers on real topics, fed and read back."""
 
 import asyncio
 import contextlib

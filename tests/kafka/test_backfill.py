@@ -1,4 +1,4 @@
-"""Backfills on a real Kafka: killed at any moment, run twice at once, fed with what has changed meanwhile."""
+"""Backfills on a real Kafka: killed at any moment, run twice at once, resumed with changed input."""
 
 import asyncio
 import contextlib

@@ -1,7 +1,7 @@
 """Twenty thousand malformed records between good ones, through the real command on a real Kafka.
 
 Every record is accounted for: scored or classified once, or kept once as a dead letter with its reason and its bytes.
-What can be decoded is the codec's to say, so it is asked; what it refuses must be refused for the same reason.
+The test asks the codec which records can be decoded; the others must be refused for the codec's reason.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The local broker with a broker: it answers, keeps what it was told, comes back, and never stays behind."""
+"""The local broker with a real process: it answers, keeps its data, restarts, and leaves no process behind."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The group coordinator after its broker was killed: what it answers too early must not be believed."""
+"""The group coordinator after its broker was killed: answers that come too early must not be used."""
 
 import asyncio
 from functools import partial

@@ -1,4 +1,4 @@
-"""``assay doctor`` on a real Kafka, well and with faults that an operator makes."""
+"""``assay doctor`` on a real Kafka, healthy and with operator faults."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""When a drain is done: transactions that can't be read yet, of others and of a commit that is slow, are waited for."""
+"""The end of a drain: it waits for open transactions of other producers and for its own slow commits."""
 
 import asyncio
 import json

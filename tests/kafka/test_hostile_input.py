@@ -1,4 +1,4 @@
-"""Hostile input against ``assay run`` on a real Kafka: a worker goes on behind it and always tells its true state.
+"""Hostile input against ``assay run`` on a real Kafka: a worker continues after it and always reports its true state.
 
 Each bad record is written before a good one, into the same partition. Its expected result is listed with it.
 """

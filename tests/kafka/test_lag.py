@@ -1,4 +1,4 @@
-"""How far groups are behind, read from a real Kafka: running, stopped, never started, and behind markers only."""
+"""The lag of groups, read from a real Kafka: running, stopped, never started, and with only markers ahead."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""``assay lag`` against a real Kafka: told once, told to scripts, and scraped."""
+"""``assay lag`` against a real Kafka: once, for scripts, and scraped."""
 
 import asyncio
 import json

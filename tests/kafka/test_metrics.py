@@ -1,4 +1,4 @@
-"""What a real run exposes: every declared metric, no other, and no label that an input has chosen."""
+"""The metrics of a real run: every declared metric, no other, and no label value from an input."""
 
 import asyncio
 import json

@@ -1,6 +1,6 @@
-"""The main rows of tasks and faults through a real Kafka: all handlers that ask models, at a server that misbehaves.
+"""The main combinations of task and fault through a real Kafka: all handlers that ask models, at a faulty server.
 
-Every input comes to one output, also after an outage; breakers open and close again; nothing dies.
+Every input has one output, also after an outage; breakers open and close again; no record dies.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
-"""A worker that is killed among a thousand paid calls, the worker after it, and a replay: nothing is paid twice.
+"""A worker is killed during a thousand paid calls, then another worker and a replay run: no answer is paid twice.
 
-Except what was under way at the kill; and every input comes to one output.
+The only exception is the calls that ran at the kill. Every input has one output.
 """
 
 from asyncio.subprocess import PIPE

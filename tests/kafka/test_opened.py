@@ -1,4 +1,4 @@
-"""Clients that fail or are given up while they start or stop: nothing of theirs stays open or goes on."""
+"""Clients that fail or are cancelled while they start or stop leave no connection and no task."""
 
 import asyncio
 from collections.abc import Callable

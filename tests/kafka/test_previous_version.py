@@ -1,4 +1,4 @@
-"""A worker of this version beside one of the version before in one group, as during a roll-out or a way back."""
+"""A worker of this version and one of the previous version in one group, as during a roll-out or a rollback."""
 
 import asyncio
 import contextlib

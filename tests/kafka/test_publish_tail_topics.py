@@ -1,4 +1,4 @@
-"""Publish, tail and topics as a user meets them: pipes, signals, large and foreign records, clusters that differ."""
+"""Publish, tail and topics as a user runs them: pipes, signals, large and foreign records, different clusters."""
 
 import asyncio
 import json

@@ -1,6 +1,6 @@
-"""The whole way of a query on a real Kafka: pages crawled, scored and indexed, then ranked, labelled and answered.
+"""The whole path of a query on a real Kafka: pages are crawled, scored and indexed, then ranked, labelled and answered.
 
-The pages are the tests' own, forgers' pages among them; every prompt is read as a model server on loopback got it.
+The test writes the pages, forged ones among them. A model server on loopback records every prompt.
 """
 
 import asyncio

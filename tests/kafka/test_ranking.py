@@ -1,4 +1,4 @@
-"""Queries through a real Kafka: their stages, a judge that fails, an index that is down, a record that comes twice."""
+"""Queries through a real Kafka: their stages, a judge that fails, an index that is down, a redelivered record."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Replays on a real Kafka: a bounded part of a topic once more, into topics of their own, beside live traffic."""
+"""Replays on a real Kafka: a bounded part of a topic is processed again into shadow topics, beside live traffic."""
 
 import asyncio
 import json

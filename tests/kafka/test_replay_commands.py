@@ -1,4 +1,4 @@
-"""``assay replay`` as people and scripts use it: JSON at the end, and signals for what takes long."""
+"""``assay replay`` as people and scripts use it: JSON at the end, and signals during long work."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A replay beside live traffic on a real Kafka: it waits while live records are late, and goes on when they aren't."""
+"""A replay beside live traffic on a real Kafka: it pauses while live records are late, and then continues."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Paid replays on a real Kafka and a model server: what was foreseen is what they cost, a second one costs nothing."""
+"""Paid replays on a real Kafka and a model server: the estimate matches the cost, and a second replay is free."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A finished shadow becomes live: copied as it is, once, however often the copying is stopped."""
+"""A finished shadow becomes live: its records are copied unchanged and once, however often the copying is stopped."""
 
 import asyncio
 import json

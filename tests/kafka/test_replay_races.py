@@ -1,4 +1,4 @@
-"""Several processes on one plan, in the orders that hurt: none starts over, skips, or undoes what another has done."""
+"""Several processes on one plan, in dangerous orders: no process restarts, skips, or undoes the work of another."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Clients, commands and an application on a real Kafka with TLS and SASL, let in and refused."""
+"""Clients, commands and an application on a real Kafka with TLS and SASL, accepted and refused."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Snippet requests on a real Kafka, with a web and a model on loopback: every request ends exactly once."""
+"""Snippet requests on a real Kafka, with a web and a model on loopback: every request completes exactly once."""
 
 import dataclasses
 from collections import Counter

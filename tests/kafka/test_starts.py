@@ -1,4 +1,4 @@
-"""What fails or is given up half-way, an application, a replay or a watch, leaves nothing open and nothing going on."""
+"""An application, a replay or a watch that fails or is cancelled half-way leaves no connection and no task."""
 
 import asyncio
 import itertools

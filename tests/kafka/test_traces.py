@@ -1,4 +1,4 @@
-"""Traces over a real Kafka: one from a page to its document, one from a batch to the next, and a collector's view."""
+"""Traces over a real Kafka: from a page to its document, from a batch to the next, and as a collector gets them."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""From queries to a better order, on a real Kafka: served, judged by their readers, trained on, in shadow, then on."""
+"""Feedback improves the order, on a real Kafka: queries are served, rated, trained on, ranked in shadow, then live."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""TSV onto a real Kafka, through ``score_page`` and off it again: the same scores, however often it goes round."""
+"""TSV is published to a real Kafka, scored by ``score_page`` and exported again, with the same scores each time."""
 
 import asyncio
 import json

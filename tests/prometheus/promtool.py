@@ -1,4 +1,4 @@
-"""Runs ``promtool test rules`` over cases, with the rules as they are generated or as a test has changed them."""
+"""Runs ``promtool test rules`` over cases, with the generated rules or with rules that a test has changed."""
 
 import shutil
 import subprocess

@@ -1,5 +1,5 @@
-"""Everything that an installation can live through in a minute, in front of a real Prometheus: the demonstration,
-workers that ask a model with a price and fail once for every record, an outage, a replay, and a group that is stopped.
+"""Everything that an installation can experience in a minute, in front of a real Prometheus: the demonstration, workers
+that ask a model with a price and fail once for every record, an outage, a replay, and a stopped group.
 """
 
 import asyncio

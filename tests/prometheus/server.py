@@ -1,4 +1,4 @@
-"""A real Prometheus on loopback, with the generated configuration: only whom it scrapes, and how often, is another.
+"""A real Prometheus on loopback with the generated configuration; only its targets and its interval differ.
 
 with Prometheus(folder, {"assay": {"score-page": "127.0.0.1:8080"}}) as server:
     server.query("up", at=time.time())

@@ -1,4 +1,4 @@
-"""Every expression of every dashboard and rule, asked of a real Prometheus that has watched a real installation."""
+"""Every expression of every dashboard and rule, queried from a real Prometheus that has scraped a real installation."""
 
 import asyncio
 import uuid

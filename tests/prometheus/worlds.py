@@ -1,5 +1,5 @@
-"""What a Prometheus could have seen of an installation, as series for ``promtool test rules``: a healthy one, and what
-differs where something is wrong. Three hours, a value a minute.
+"""The series of a Prometheus for ``promtool test rules``: a healthy installation, and the differences of each fault. Three
+hours, one value per minute.
 """
 
 from collections.abc import Mapping

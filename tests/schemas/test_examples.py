@@ -1,4 +1,4 @@
-"""Golden messages: what was ever written must be read for ever (R-010)."""
+"""Golden messages: today's models read every message of earlier versions (R-010)."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The forms a crawled page comes in, and scored pages from before there were scores."""
+"""The forms of a crawled page, and scored pages from before there were scores."""
 
 import json
 from datetime import UTC, date, datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""The composition and the image, as far as reading them can tell."""
+"""The composition and the image, checked by reading their files."""
 
 import json
 import os

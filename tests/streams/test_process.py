@@ -1,4 +1,4 @@
-"""The watchdog in processes of its own: it ends them."""
+"""The watchdog in separate processes, which it ends."""
 
 import asyncio
 import sys

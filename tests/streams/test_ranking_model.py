@@ -1,4 +1,4 @@
-"""A model's folder: found by its name, refused with what to do, and in the settings only when it is wanted."""
+"""A model's folder: found by its name, refused with a remedy, and loaded only if it is used."""
 
 import asyncio
 import hashlib

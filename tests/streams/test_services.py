@@ -1,4 +1,4 @@
-"""The world as the settings make it: what is opened, when, and once."""
+"""The services that the settings make: which are opened, when, and that each is opened once."""
 
 from pathlib import Path
 from typing import Any

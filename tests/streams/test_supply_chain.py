@@ -1,4 +1,4 @@
-"""What the image installs: versions with hashes, and images with digests."""
+"""The packages of the image have versions and hashes, and base images have digests."""
 
 import ast
 import os

@@ -1,4 +1,4 @@
-"""``assay answer``, from real pages to labelled citations: what a model is shown, and what of its replies is shown."""
+"""``assay answer``, from real pages to labelled citations: the model's input, and the printed part of its replies."""
 
 import asyncio
 import json

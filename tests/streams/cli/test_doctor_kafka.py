@@ -1,4 +1,4 @@
-"""What the doctor says of Kafka: where none answers, and of lags, letters and decisions that are known."""
+"""The doctor's findings about Kafka: without a broker, and for given lags, dead letters and decisions."""
 
 import socket
 from datetime import UTC, datetime

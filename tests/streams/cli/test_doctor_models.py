@@ -1,4 +1,4 @@
-"""What the doctor says of language models."""
+"""The doctor's findings about language models."""
 
 import asyncio
 import json

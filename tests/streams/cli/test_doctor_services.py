@@ -1,4 +1,4 @@
-"""The index as ``assay doctor`` finds it: free, owned by an application, empty, gone."""
+"""The doctor's findings about the index: free, owned by an application, empty, missing."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""``assay replay`` without a broker: what is typed, and what is said where it can't be."""
+"""``assay replay`` without a broker: its arguments, and the errors for invalid ones."""
 
 from pathlib import Path
 

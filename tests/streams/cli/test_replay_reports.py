@@ -1,4 +1,4 @@
-"""What people see of an estimate."""
+"""The text of an estimate."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What ``assay top`` makes of what workers and the cluster say, and how it fits the terminal."""
+"""``assay top`` for given workers and clusters, and its layout on the terminal."""
 
 import io
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,4 +1,4 @@
-"""``assay train`` on files, as a user runs it; on a real Kafka it is tested in ``tests/kafka/test_train.py``."""
+"""``assay train`` on files, as a user runs it; ``tests/kafka/test_train.py`` tests it on a real Kafka."""
 
 import sys
 from collections.abc import Callable

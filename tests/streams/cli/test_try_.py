@@ -1,4 +1,4 @@
-"""``assay try`` as people run it: lines in, lines out. What depends on the process runs in one of its own."""
+"""``assay try`` as people run it: each line gives one line. What depends on the process runs in its own process."""
 
 import asyncio
 import base64

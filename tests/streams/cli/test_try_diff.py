@@ -1,4 +1,4 @@
-"""``assay try --diff``: what another configuration would change, counted over lines that may be anything."""
+"""``assay try --diff``: the decisions that another configuration would change, counted over any lines."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Counting what a reader of the topics sees."""
+"""The counts of a reader of the topics."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What a dead letter becomes when it is sent again: the record as it came, or a reason why not."""
+"""A redriven dead letter: the original record, or the reason why it cannot be restored."""
 
 import json
 from datetime import UTC, datetime

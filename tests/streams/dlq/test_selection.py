@@ -1,4 +1,4 @@
-"""Which dead letters a command means."""
+"""The selection of dead letters for a command."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is kept of fetched pages, and for how long."""
+"""The cache of fetched pages: its content, and how long it is kept."""
 
 import asyncio
 import sqlite3

@@ -1,4 +1,4 @@
-"""What is let through to a connection, and what is not. Nothing here opens one."""
+"""The addresses that may be connected to, and those that are refused. These tests open no connection."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Headers that strangers wrote."""
+"""Headers from untrusted servers."""
 
 from datetime import UTC, datetime
 

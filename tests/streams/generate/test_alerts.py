@@ -1,4 +1,4 @@
-"""Alerts as far as reading them can tell; promtool lets each of them fire in tests/prometheus."""
+"""The alerts, checked by reading them; promtool makes each of them fire in tests/prometheus."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Dashboards as far as reading them can tell; a real Prometheus is asked in tests/prometheus."""
+"""The dashboards, checked by reading them; tests/prometheus queries a real Prometheus."""
 
 import re
 from pathlib import Path

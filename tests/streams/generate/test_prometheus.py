@@ -1,4 +1,4 @@
-"""The scrape configuration and the recording rules, as far as reading them can tell."""
+"""The scrape configuration and the recording rules, checked by reading them."""
 
 import re
 

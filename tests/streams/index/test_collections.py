@@ -1,4 +1,4 @@
-"""Two collections in one place: utterances beside pages, searched by meaning, neither in the other's way."""
+"""Two collections in one store: utterances and pages are searched separately."""
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack

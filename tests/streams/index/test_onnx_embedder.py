@@ -1,4 +1,4 @@
-"""Vectors from a model on this machine, written by the test: a table of one vector for each word."""
+"""Vectors from a local model that the test writes: a table of one vector per word."""
 
 import shutil
 from collections.abc import AsyncIterator

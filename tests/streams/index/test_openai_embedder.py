@@ -1,4 +1,4 @@
-"""Vectors from an endpoint: in batches and in order, and every trouble is one the pipeline can wait out."""
+"""Vectors from an endpoint: in batches and in order; every fault is one that the pipeline can retry."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Searches with filters: embedded and on a server alike, over pages that were indexed and over older points."""
+"""Searches with filters, embedded and on a server, over indexed pages and older points."""
 
 import random
 from collections.abc import AsyncIterator

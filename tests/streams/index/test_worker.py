@@ -1,4 +1,4 @@
-"""The worker on a real embedded store: tiers come and go, nothing is left behind, trouble loses nothing."""
+"""The worker on a real embedded store: tier changes leave no old points, and faults lose no page."""
 
 import asyncio
 import sqlite3

@@ -1,4 +1,4 @@
-"""Batches that are too large, damaged, or say the wrong size of themselves, as aiokafka's fetcher reads them."""
+"""Batches that are too large, damaged, or state a wrong size, as aiokafka's fetcher reads them."""
 
 import re
 import struct

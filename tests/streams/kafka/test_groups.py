@@ -1,4 +1,4 @@
-"""Asking a cluster that is only starting, or that has just lost a broker."""
+"""Requests to a cluster that is starting, or that has just lost a broker."""
 
 import pytest
 from aiokafka.errors import (

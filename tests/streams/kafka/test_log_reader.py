@@ -1,4 +1,4 @@
-"""Bounded reads on a reader that holds its records in memory: its pauses, its ends and its limits of time."""
+"""Bounded reads on a reader that holds its records in memory: its pauses, its ends and its time limits."""
 
 import asyncio
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""What a writer does beside the order of calls that ``pipeline/test_commit.py`` states."""
+"""The behaviour of a writer apart from the order of calls, which ``pipeline/test_commit.py`` states."""
 
 import asyncio
 from types import SimpleNamespace

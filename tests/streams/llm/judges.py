@@ -1,4 +1,4 @@
-"""Every handler that asks a model: an input for it, a reply that it believes, and its output in one word."""
+"""Every handler that asks a model: an input for it, a valid reply, and its output in one word."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping

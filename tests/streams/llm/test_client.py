@@ -1,4 +1,4 @@
-"""Retry-After, and bodies that are no completions."""
+"""Retry-After, and bodies that are not completions."""
 
 from datetime import timedelta
 

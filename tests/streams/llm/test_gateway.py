@@ -1,4 +1,4 @@
-"""The gateway against a server that misbehaves: every answer is a value, nothing hangs, nothing is paid twice."""
+"""The gateway against a faulty server: every answer is a value, no call hangs, and no answer is paid twice."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Attacks on the gateway: servers that lie about themselves, keys that must not be seen, environments that meddle."""
+"""Attacks on the gateway: servers with false headers, keys that must stay secret, interfering environments."""
 
 import asyncio
 import contextlib

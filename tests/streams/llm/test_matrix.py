@@ -1,4 +1,4 @@
-"""Every task under every fault, through the real gateway: what becomes of the input, as a table.
+"""Every task under every fault, through the real gateway: the outcome of the input, as a table.
 
 A gate that lets only the exact word pass, counted numbers if a judge fails, a claim without a score rather than with an
 invented one, an order that is kept without the judge, and no decision while no model is available.

@@ -1,4 +1,4 @@
-"""A reply outside of its protocol is asked for once more, and a claim's later tries begin after a pause."""
+"""A malformed reply is asked for once more, and a claim's later tries begin after a pause."""
 
 from collections.abc import Sequence
 

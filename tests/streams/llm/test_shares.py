@@ -1,4 +1,4 @@
-"""A process's part of a model's limits: all parts of all processes are the whole at most."""
+"""A process's share of a model's limits: the shares of all processes sum to at most the whole."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The offline judge: marked as what it is, and never an outage."""
+"""The offline judge: marked as offline, and never an outage."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The local broker without a broker: what it is made of, how a start fails, who ends whom."""
+"""The local broker without a process: its files, how a start fails, and which process ends which."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""What a consumer group does with work that moves while what it needs is down."""
+"""A consumer group whose work is revoked during an outage."""
 
 import asyncio
 import random

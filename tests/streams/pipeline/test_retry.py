@@ -1,4 +1,4 @@
-"""Which retry topic a record goes to, and what is written there."""
+"""The retry topic of a record, and the record that is written there."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Transactions that fill themselves: a stand-in for the log that answers when the test wants it to."""
+"""Transactions that fill while another one is written, on a fake log that the test releases."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Questions below a bound: answered, or held where there is no money for them."""
+"""Questions under a cost bound: answered, or held if no budget is left."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The bound of what a replay may cost: kept over restarts, by two processes, and beside the day's."""
+"""The cost bound of a replay: kept over restarts, by two processes, and beside the daily budget."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Estimates over records that are on no Kafka: what is read, what is kept, what is paid, and what holds it up."""
+"""Estimates over records in memory: what is read, kept and paid, and what delays it."""
 
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which addresses an event is about, and whose domain they are in."""
+"""The URLs and domains of an event."""
 
 import pytest
 
