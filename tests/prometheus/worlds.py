@@ -1,5 +1,6 @@
-"""The series of a Prometheus for ``promtool test rules``: a healthy installation, and the differences of each fault. Three
-hours, one value per minute.
+"""The series of a Prometheus for ``promtool test rules``: a healthy installation, and the differences of each fault.
+
+They cover three hours, with one value per minute.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The store: embedded in memory, embedded in files, and a server over HTTP behave alike; faults have their own error."""
+"""The store: embedded in memory, embedded in files, and on a server it behaves alike; faults have their own error."""
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
