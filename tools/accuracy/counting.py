@@ -52,7 +52,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A case that Assay has wrong or missing, beside what the others say.
+    """A case that Assay has wrong or missing, with the other contestants' answers.
 
     Attributes:
         found_by: Those who have it right.

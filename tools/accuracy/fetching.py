@@ -68,7 +68,7 @@ class Measured:
 
 
 def measure() -> Measured:
-    """Measures whatever of the sets is here."""
+    """Measures each set that is present."""
     measured = Measured()
     if labelled.has(ADDRESSES):
         asyncio.run(_addresses(measured))
@@ -148,14 +148,14 @@ def _waits(measured: Measured) -> None:
     for case in labelled.cases(WAITS):
         now = parsedate_to_datetime(case["now"].replace("UTC", "GMT"))
         found = retry_after(case["header"], now)
-        # The set says "no wait" for what is past and for what is malformed alike; ours are 0 and none.
+        # The set labels past and malformed values alike as "no wait"; ours are 0 and None.
         expected = case["expected_seconds"] or (None if case["invalid"] else 0.0)
         verdicts[f"{case['id']} {case['header']}"] = found == expected
     measured.add("Retry-After values", verdicts, 1.0)
 
 
 def _real_pages(measured: Measured, name: str) -> None:
-    """Pages that are content: none may be taken for a refusal. Some hold no text at all, which is counted beside it."""
+    """Pages with content must not be taken for refusals. Some have no text at all, which is counted separately."""
     reader = shipped_rules(FetchPageRules).reader
     has_text: dict[str, bool] = {}
     is_taken_as_it_is: dict[str, bool] = {}

@@ -16,7 +16,7 @@ _APART = re.compile(r"\s*(?:[,;&|/·、，\n]|\s(?:and|und|et|y|e)\s)\s*", re.IG
 _LEAD = re.compile(r"^(?:(?:by|par|von|vom|por|di|door|written by|text)\s+|\w{1,12}\s?[:：]\s*)", re.IGNORECASE)
 _ISO_DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
 _TITLE = 10
-"""Letters of a title that is long enough to be told by itself."""
+"""Letters of a title that is long enough to be unique."""
 _MORE_NAMES = 2
 """Words by which one form of a name may be longer than the other: a title, a middle name, a degree."""
 
@@ -73,7 +73,7 @@ def named(labels: tuple[str, ...], answers: tuple[str, ...]) -> bool:
 
 
 def day_of(answer: str | None) -> str | None:
-    """The day of a date as a contestant writes it; None where it says none.
+    """The day of a date as a contestant writes it; None without a day.
 
     >>> day_of("2024-3-05T10:00:00+08:00"), day_of("Tue, 05 Mar 2024 10:00:00 GMT"), day_of("soon")
     ('2024-03-05', '2024-03-05', None)

@@ -1,9 +1,9 @@
-"""What rankings are measured on: documents, and queries whose answers are known.
+"""The data for measuring rankings: documents, and queries with known answers.
 
-Known items: a page is looked for by its labelled title, by a part of the title, and by a sentence that its main text is
-known to hold; the page itself is the answer, and so is every other page that the same words are the label of. And
-headlines of a government's news, graded for a programme and for the projects in it by the author of a rule engine.
-A hash of the page's id chooses the sentence and the words, so that the choice is not made by hand.
+Known items: a page is looked for by its labelled title, by a part of the title, and by a sentence of its main text. The
+page itself is the answer, and so is every other page with the same label. Also headlines of a government's news, which
+the author of a rule engine graded for a programme and for the projects in it. A hash of the page's id chooses the
+sentence and the words, so that the choice is not made by hand.
 """
 
 from __future__ import annotations

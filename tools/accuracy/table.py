@@ -98,7 +98,7 @@ def errors_table(errors: Errors) -> str:
 
 
 def goals_table(goals: list[Goal], title: str = "Goals") -> str:
-    """What was asked for, what came of it."""
+    """The question, and the result."""
     lines = [f"### {title}", "", "| goal | measured | |", "|---|---|---|"]
     lines += [f"| {goal.what} | {goal.figure} | {'met' if goal.is_met else '**short**'} |" for goal in goals]
     met = sum(goal.is_met for goal in goals)

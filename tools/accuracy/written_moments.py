@@ -39,8 +39,8 @@ class Expected:
     """Something labelled: its kind, its value as ``find_evidence`` writes it, and its position (if known).
 
     Attributes:
-        currency: An ISO code or a sign; "" where none is labelled.
-        currency_text: The currency as it is written.
+        currency: An ISO code or a sign; "" without a label.
+        currency_text: The currency as written.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Expected:
 
 
 def moments(span: dict[str, Any], written: str, start: int, end: int) -> tuple[list[Expected], str]:
-    """The days and times of a labelled mention that are in scope, or the reason why none is."""
+    """The days and times of a labelled mention that are in scope, or the reason why there is no such value."""
     kind = span["type"].rpartition(".")[2]
     values = (span.get("resolution") or {}).get("values") or [{}]
     timex = values[0].get("timex") or ""

@@ -51,7 +51,7 @@ async def drain(task: Task, meter: Meter) -> None:
 
 
 def _checked(application: Application, task: Task) -> dict[str, float]:
-    """What came of the records, from the metrics."""
+    """The outcomes of the records, from the metrics."""
     found: dict[str, float] = {}
     for metric in application.metrics.handler_events_total.collect():
         for sample in metric.samples:

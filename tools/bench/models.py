@@ -93,7 +93,7 @@ async def share_a_limit(limit: int, processes: int, seconds: float) -> Shared:
 
 
 async def at_the_deadline(askers: int) -> Walls:
-    """Every fault, for so many questions at once, as the gate asks them."""
+    """Every fault, for many questions at once, as the gate asks them."""
     gate = load_settings().models.task("judge_relevance")
     longest, worst, answers, late = 0.0, "", 0, 0
     for fault, behaviour in FAULTS.items():

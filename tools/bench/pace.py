@@ -71,7 +71,7 @@ def ask(event: ExtractionNeeded, rules: Rules) -> Ask:
 
 
 def conclude(event: ExtractionNeeded, replies: tuple[Reply, ...], rules: Rules) -> Emit:
-    """Is content with what came."""
+    """Accepts any reply."""
     done = ExtractionCompleted(
         extraction_id=event.extraction_id, target_url=event.target_url, status=ExtractionStatus.OK
     )
@@ -94,7 +94,7 @@ def slow_handler() -> Handler:
 
 
 def asks(count: int) -> Iterable[Record]:
-    """So many inputs, each of a domain of its own."""
+    """Inputs with a separate domain each."""
     for number in range(count):
         event = ExtractionNeeded(
             extraction_id=f"ask-{number}",
@@ -112,7 +112,7 @@ class Pace:
     Attributes:
         asks: How many began.
         share: Of the permitted asks, while there was something to ask.
-        most_in_a_second: In any second, wherever it begins; the limit is ``RATE``.
+        most_in_a_second: The largest number in any second; the limit is ``RATE``.
     """
 
     asks: int
@@ -121,7 +121,7 @@ class Pace:
 
 
 async def measure(bootstrap: str, count: int) -> Pace:
-    """Runs so many asks through the pipeline, exactly once."""
+    """Runs the asks through the pipeline, exactly once."""
     settings = settings_for(bootstrap, "pace.", "exactly_once")
     await create_topics(settings.kafka)
     await fill(settings, EXTRACTION_NEEDED.name, asks(count))

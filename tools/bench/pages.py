@@ -22,7 +22,7 @@ def load_pages() -> list[Page]:
 
 
 def page_records(pages: list[Page], times: int) -> Iterable[Record]:
-    """The pages as raw records, so often, under addresses of their own."""
+    """The pages as raw records, several times, with a unique address each."""
     for turn in range(times):
         for url, body in pages:
             address = f"{url}#{turn}".encode()

@@ -37,7 +37,7 @@ from tests.rules import shipped_rules
 
 RULES = shipped_rules(IndexPageRules)
 PARTS = ("whole", "search", "judge", "stages", "CPU")
-"""Of a query's time; beside others on the machine, what it takes of a processor says more than the clock."""
+"""Of a query's time; beside other work on the machine, CPU time says more than the clock."""
 PUBLISHERS = 200
 WORDS = 20_000
 HAN = (
@@ -135,7 +135,7 @@ def pages(seed: int = 1) -> Iterator[ScoredPage]:
 
 
 async def fill(services: LiveServices, points: int) -> list[str]:
-    """Indexes pages until there are so many points; returns titles."""
+    """Indexes pages until the index has the given number of points; returns titles."""
     titles, written = [], 0
     for page in pages():
         ask = index_page(page, RULES)
@@ -196,7 +196,7 @@ async def measured(points: int, queries: int, filtered: bool, path: Path | None 
 
 
 async def opened(points: int, folder: Path) -> dict[str, Any]:
-    """How long it takes to open an index in files, in a process of its own, and how much memory."""
+    """How long it takes to open an index in files, in a new process, and how much memory."""
     services = LiveServices(settings_at(folder))
     began = perf_counter()
     await fill(services, points)

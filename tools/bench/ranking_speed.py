@@ -68,7 +68,7 @@ def measure(model: RankingModel, queries: int, seed: int = 1) -> dict[str, list[
 
 
 def main(say: Callable[[str], None] = print) -> int:
-    """Measures and tells."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--queries", type=int, default=1000, help="how many are measured")
     parser.add_argument("--model", default=SHIPPED, help="as in ranking.trees.model")

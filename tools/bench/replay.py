@@ -138,7 +138,7 @@ async def killed(bootstrap: str, backlog: int, kills: int) -> dict[str, Any]:
 
 
 async def _done(assay: Installation) -> int:
-    """Offsets that are behind the plan's group; none while a broker that has just started knows no groups yet."""
+    """Offsets after the plan's group; empty while a broker that has just started knows no groups yet."""
     try:
         async with Ledger(assay.settings, SystemClock()) as ledger:
             plan = ledger.plans.get(PLAN)
@@ -148,7 +148,7 @@ async def _done(assay: Installation) -> int:
 
 
 def _pages(name: str) -> Iterable[Record]:
-    """Pages without end, each under an address of its own: labelled ones where there are, else small ones."""
+    """Endless pages with a unique address each: labelled pages if there are any, else small ones."""
     if labelled.has(SET):
         for number, record in enumerate(page_records(load_pages(), 1_000_000)):
             address = f"https://{name}.example/{number}".encode()

@@ -39,7 +39,7 @@ class Arm:
         self._point, number, self._action = (spec or ":0:").split(":")
         self._left = int(number)
         self.committing = 0
-        """Commits under way; an opening has transactions too, and is not meant by the points of a commit."""
+        """Commits under way; an opening has transactions too, and the points of a commit do not apply to it."""
 
     def due(self, point: str) -> bool:
         """Counts the passage; whether it is the one."""

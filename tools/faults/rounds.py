@@ -106,7 +106,7 @@ async def rebalance_in_transaction(cluster: Cluster, chance: random.Random) -> b
 
 
 async def broker_killed(cluster: Cluster, chance: random.Random) -> bool:
-    """The broker is killed in the middle of everything, and comes back."""
+    """The broker is killed during the work, and restarted."""
     await cluster.keep(2)
     feeding = asyncio.ensure_future(cluster.feed(chance, transactions=False))
     await asyncio.sleep(chance.uniform(0.2, 1.3))
@@ -142,7 +142,7 @@ def network(weather: Weather, resets: int) -> Fault:
 
 
 async def cut_off(cluster: Cluster, chance: random.Random) -> bool:
-    """The group no longer hears a worker, which goes on and whose producers still reach the broker."""
+    """The group no longer hears a worker, which continues and whose producers still reach the broker."""
     victim = await cluster.start(fail=f"before_begin:{chance.randint(1, 4)}:pause=6", through_proxy="consumers")
     for _ in range(3):
         await cluster.feed(chance, seconds=0.3)
@@ -173,7 +173,7 @@ async def dead_letters_refused(cluster: Cluster, chance: random.Random) -> bool:
 
 
 async def at_least_once(cluster: Cluster, chance: random.Random) -> bool:
-    """A worker with at-least-once delivery dies in a commit: outputs may come again, and none is lost."""
+    """A worker with at-least-once delivery dies in a commit: outputs may repeat, and no output is lost."""
     point = chance.choice(("mid_send", "before_offsets", "after_commit"))
     async with cluster.beside("at_least_once") as other:
         harmed = await dies_at(point)(other, chance)

@@ -21,7 +21,7 @@ _NEVER = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How trees are grown.
+    """The parameters of the training.
 
     Attributes:
         rounds: Trees for each class.
@@ -62,7 +62,7 @@ def grow(table: Floats, labels: Whole, weights: Floats, recipe: Recipe) -> tuple
         table: One row a case, one column a measure.
         labels: The class of each row, from 0.
         weights: How much each row counts.
-        recipe: How trees are grown.
+        recipe: The parameters of the training.
     """
     rng = np.random.default_rng(recipe.seed)
     cuts = [_cuts(column, recipe.bins) for column in table.T]

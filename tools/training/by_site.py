@@ -25,7 +25,7 @@ RECIPES = {"page": Recipe(), "text": Recipe(rounds=80, rate=0.1, columns=0.3)}
 
 
 def section(cases: Sequence[Case], about: str = "") -> dict[str, Any]:
-    """The section ``result_trees``, grown from the cases; their order decides nothing but the draw of rows."""
+    """The section ``result_trees``, trained on the cases; their order only decides the draw of rows."""
     found: dict[str, Any] = {"about": about}
     for mode in MODES:
         names, table, rows = as_table(cases, mode)
@@ -79,7 +79,7 @@ def as_table(cases: Sequence[Case], mode: str) -> tuple[list[str], Floats, list[
 
 
 def _folds(cases: Sequence[Case]) -> list[Whole]:
-    """The cases that count, dealt by site: sites with many first, each to the fold with the fewest of its type."""
+    """The cases that count, distributed by site: large sites first, each to the fold with the fewest of its type."""
     numbers: dict[str, list[int]] = {}
     for number, case in enumerate(cases):
         if case.counts:

@@ -38,10 +38,10 @@ class Case:
     """One labelled page.
 
     Attributes:
-        site: What must not be both grown from and evaluated on.
+        site: Cases of one site are not both trained and evaluated on.
         label: Its place in ``TYPES``.
         weight: How much it counts in growing.
-        also: Another type that is no mistake: a front page may list as well as lead on. None for most.
+        also: Another type that is not a mistake: a front page may list as well as lead on. None for most.
         counts: Whether it counts in the evaluation.
         measures: As for a result with its page (``page``) and for its text alone (``text``).
         source: The case as its set gives it.
@@ -60,7 +60,7 @@ class Case:
     shorts: tuple[dict[str, float], ...] = ()
 
     def is_seen(self, mode: str) -> bool:
-        """Whether there is something to grow from: a page that shows nothing of its text is left aside."""
+        """Whether the case can be used in training: a page without visible text is left out."""
         return mode == "text" or len(self.measures[mode]) > len(self.measures["text"])
 
 

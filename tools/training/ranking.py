@@ -143,7 +143,7 @@ def write(grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> None:
 
 
 def card(manifest: Manifest, grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> str:
-    """The model's card; of all that it counts in what it was grown from, there is one line."""
+    """The model's card, with one line of counts of its training data."""
     queries, shown = len({case.query for case in cases}), sum(len(case.known) for case in cases)
     growth = ", ".join(f"{name} {value:g}" for name, value in GROWTH.items())
     rows = "\n".join(f"| {name} | {share:.1%} |" for name, share in grown.importance[:SHOWN])

@@ -18,13 +18,13 @@ from tools.accuracy.ranking_sets import Document, Query, RankingSet
 HELD_OUT = 0.5
 """Share of the sites."""
 HOSTS = ("pages{}.gov.tw", "pages{}.edu.tw", "page{}.udn.com", "p{}.cna.com.tw", "pages{}.com.tw", "allpages{}.com")
-"""Two of each tier, the last two of none; all of one length, which is a feature too."""
+"""Two of each tier, the last two unknown; all of one length, which is a feature too."""
 
 
 def is_held_out_site(url: str) -> bool:
     """Whether the page's site is held out: never trained on, neither as an answer nor as a candidate.
 
-    A hash of the registrable domain decides, so it is the same whichever pages are at hand.
+    A hash of the registrable domain decides, so it does not depend on the other pages.
 
     >>> is_held_out_site("https://www.example.org/a") == is_held_out_site("http://example.org/b?c")
     True
@@ -34,7 +34,7 @@ def is_held_out_site(url: str) -> bool:
 
 
 def half(whole: RankingSet, *, held_out: bool) -> RankingSet:
-    """The documents of one side with sources dealt, and the queries that they answer."""
+    """The documents of one side with assigned sources, and the queries that they answer."""
     mine = {document.url for document in whole.documents if is_held_out_site(document.url) is held_out}
     return RankingSet(
         f"{whole.name}, sites {'held out' if held_out else 'trained on'}",

@@ -23,7 +23,7 @@ MOST_BYTES = 300_000
 
 
 def case(number: int = 0, results: int = 12) -> Case:
-    """Results of which one is known, at a place that its fused score tells; every third is under the label HIGH."""
+    """Results of which one is known, at a place that its fused score gives; every third has the label HIGH."""
     chance = np.random.default_rng(number)
     features = chance.random((results, len(Feature))).astype(np.float32)
     known = np.arange(results) == number % results
