@@ -55,7 +55,7 @@ def shared_kafka(folder: Path, at_end: Callable[[Callable[[], None]], None]) -> 
     """The bootstrap servers of one Kafka for all processes of a test run.
 
     The process that asks first starts the broker. At its end it waits for the users of the broker, then it stops it.
-    A process that asks when there is no broker, or when its starter has died, starts another one.
+    A process that needs a broker starts one if no broker runs, or if its starter has died.
 
     Args:
         folder: A folder that only the processes of this run share.
@@ -129,7 +129,7 @@ def docker_answers(address: str, seconds: float = ENGINE_SECONDS) -> bool:
 
 @contextlib.contextmanager
 def _kafka_container(image: str) -> Iterator[str]:
-    """The broker starts when it has been told its address, which is known when the container has."""
+    """The broker starts when it gets its address, which is known once the container runs."""
     from testcontainers.core.container import DockerContainer
     from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 

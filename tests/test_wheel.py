@@ -20,7 +20,7 @@ CHECKOUT = [sys.executable, "-c", "from streams.cli.main import main; main()"]
 
 
 def run(command: list[str | Path], folder: Path, text: str = "") -> str:
-    """What a command prints, without the variables of the tests and in a folder of its own."""
+    """The output of a command in a separate folder, without the variables of the tests."""
     environment = {"PATH": os.defpath, "HOME": str(Path.home()), "ASSAY_CACHE_DIR": str(cache_folder())}
     for name in ("PIP_INDEX_URL", "PIP_CACHE_DIR", "PIP_CONFIG_FILE", "SSL_CERT_FILE", "HTTPS_PROXY", "NO_PROXY"):
         if name in os.environ:

@@ -38,7 +38,7 @@ class Situation:
     reason: str
     """Why a user expects this."""
     falls_short: str = ""
-    """What comes out today where that is not the expected result, and why."""
+    """Today's result if it is not the expected one, and why."""
 
     @property
     def name(self) -> str:
@@ -162,7 +162,7 @@ def _compares(name: str, bound: Any, value: Any) -> bool:
 
 
 def differences(situation: Situation, answer: dict[str, Any]) -> list[str]:
-    """What came out differently, one line a field."""
+    """The differences from the expected result, one line per field."""
     found = []
     for path, expected in situation.expect.items():
         value = value_at(answer, path)

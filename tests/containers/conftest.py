@@ -18,7 +18,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture(scope="session")
 def composition() -> Iterator[Composition]:
-    """All services, healthy, in a project and on ports of its own; gone with its volumes when the tests are done."""
+    """All services, healthy, in a separate project with separate ports; removed with its volumes after the tests."""
     if missing := what_is_missing():
         pytest.skip(missing)
     composition = Composition()

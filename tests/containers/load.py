@@ -39,7 +39,7 @@ class Load:
             await going
 
     async def results(self) -> Counter[str]:
-        """How often each page of this run came back, when the group has read everything there is."""
+        """How often each page of this run was answered, when the group has read everything."""
 
         async def read_up() -> bool:
             return await self.installation.committed() == await self.installation.ends()

@@ -74,7 +74,7 @@ def grows_too_fast(expression: Expression, at_start: bool = False) -> Pumped | N
 
     Args:
         expression: To be searched from every place of a text.
-        at_start: It is only matched at the beginning of a text, so that this alone is measured.
+        at_start: It is only matched at the beginning of a text, so only this is measured.
     """
     return next((text for text in pumped(expression) if _is_too_fast(expression, text, at_start)), None)
 
@@ -121,7 +121,7 @@ def _give_up(_number: int, _frame: FrameType | None) -> None:
 
 
 class _Examples:
-    """Strings that parts of an expression match, as far as single characters decide it."""
+    """Strings that parts of an expression match, chosen by single characters."""
 
     def __init__(self, expression: Expression) -> None:
         pattern = expression.pattern
@@ -231,7 +231,7 @@ class _Examples:
         return negated != any(_is_in(item, form) for item in value for form in forms if len(form) == 1)
 
     def _ordered_alphabet(self) -> list[str]:
-        """Characters of the expression and a few others, first those that most of its parts match."""
+        """Characters of the expression and a few others; characters that most of its parts match come first."""
         singles = {repr(part): part for part in _singles(self._tree)}.values()
         characters = dict.fromkeys(_ALWAYS_TRIED)
         for op, value in singles:

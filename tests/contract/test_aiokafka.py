@@ -113,7 +113,7 @@ async def test_a_failed_send_does_not_make_the_commit_fail(kafka: str, topic_pre
 
 @on_kafka
 async def test_refused_send_breaks_the_producer_for_that_partition(kafka: str, topic_prefix: str) -> None:
-    """So the stage is opened anew after any doubt."""
+    """So the stage is opened again after any doubt."""
     async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:
         await sender.begin_transaction()
         await refused_send(sender, name)

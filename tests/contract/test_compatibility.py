@@ -54,7 +54,7 @@ def test_every_kept_file_is_listed_and_every_event_was_released() -> None:
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
 def test_the_examples_of_a_topic_fit_its_schema(topic: Topic) -> None:
-    """A golden message may have come from a writer in another language, so the schema has to take it as well."""
+    """A writer in another language may have written a golden message, so it must fit the schema too."""
     validator = jsonschema.Draft202012Validator(schema_of(topic))
     for path in (ROOT / "schemas/examples" / topic.name).glob("*.json"):
         assert [error.message for error in validator.iter_errors(json.loads(path.read_text("utf-8")))] == [], path

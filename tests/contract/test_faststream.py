@@ -168,7 +168,7 @@ async def test_an_error_in_intake_loses_its_batch_in_silence() -> None:
 
 @pytest.mark.parametrize("error", [KafkaConnectionError("gone"), RuntimeError("anything")], ids=["kafka", "other"])
 async def test_polling_continues_after_a_failed_poll(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the failed poll had in hand is not asked for again by anybody; the product's consumer sees to that."""
+    """FastStream does not request the records of the failed poll again; the product's consumer does."""
     pauses: list[float] = []
 
     async def at_once(seconds: float) -> None:
@@ -220,7 +220,7 @@ async def test_broker_that_only_consumes_opens_no_connection() -> None:
 
 
 async def test_rebalance_listener_is_called_before_other_tasks_run() -> None:
-    """So the pause that is its first act is in time."""
+    """So the listener can pause the partition before any record is fetched."""
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is not typed
         told: tuple[str, Any] = ("", None)

@@ -82,7 +82,7 @@ def test_chinese_text_has_a_hundred_characters_as_its_summary() -> None:
 
 
 def test_answer_key_depends_on_url_content_query_model_prompt() -> None:
-    """What an answer is kept under tells all of these apart, and the prompt's version (R-131)."""
+    """The cache key of an answer depends on all of these, and on the prompt's version (R-131)."""
     given = (source(), source(url="https://b.example/"), source(html=PAGE + "<p>x"), source(query="brakes"))
     keys = {answer_key(asked(one), model) for one in given for model in ("m", "n")}
     keys.add(answer_key(replace(asked(source()), prompt_version="another"), "m"))

@@ -76,7 +76,7 @@ def rules(**changes: dict[str, Any]) -> RankResultsRules:
 
 
 def with_sections(under: RankResultsRules = RULES, **sections: Any) -> RankResultsRules:
-    """Rules with whole sections replaced; made anew."""
+    """New rules with whole sections replaced."""
     return RankResultsRules.model_validate({name: getattr(under, name) for name in type(under).model_fields} | sections)
 
 

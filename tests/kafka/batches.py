@@ -25,7 +25,7 @@ _HEADER_BYTES = _DefaultRecordBatchBuilderPy.HEADER_STRUCT.size
 
 
 class NoText(str):
-    """A header's name that is no UTF-8 on the wire."""
+    """A header's name that is not UTF-8 on the wire."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ def _packed(codec: str, pieces: Sequence[bytes], window_log: int) -> bytes:
 
 
 async def write(producer: AIOKafkaProducer, place: TopicPartition, data: bytes) -> int:
-    """Writes a batch as it is; returns the offset of its first record.
+    """Writes a batch unchanged; returns the offset of its first record.
 
     Raises:
         KafkaError: The broker refuses it.

@@ -75,7 +75,7 @@ class SilentBroker:
 
 
 forgets_a_connection = pytest.mark.filterwarnings("ignore:Unclosed AIOKafkaConnection:ResourceWarning")
-"""A start that is cancelled while a silent broker is asked for the others: aiokafka drops the connection open."""
+"""A cancelled start while a silent broker is asked for the others: aiokafka leaves the connection open."""
 
 
 async def _message(reader: asyncio.StreamReader) -> bytes:
@@ -84,7 +84,7 @@ async def _message(reader: asyncio.StreamReader) -> bytes:
 
 
 def of_aiokafka() -> list[str]:
-    """The tasks of clients that go on."""
+    """The tasks of clients that still run."""
     return [repr(task) for task in asyncio.all_tasks() if "aiokafka" in Path(_code_of(task).co_filename).parts]
 
 

@@ -23,7 +23,7 @@ BACKSLASHES = "harbour festival " + (_CODES + "x5<b>c") * 2 + "x5c" * 5 + "x41" 
 
 @dataclass(frozen=True, slots=True)
 class Hostile:
-    """A batch to write, and what comes of each of its records.
+    """A batch to write, and the expected result of each of its records.
 
     Attributes:
         name: What it is.

@@ -18,7 +18,7 @@ PAGE = (
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A record to write; ``good`` says that it must be handled, for the others the codec is asked."""
+    """A record to write; a ``good`` one must be handled, the codec decides on the others."""
 
     key: bytes | None
     value: bytes | None

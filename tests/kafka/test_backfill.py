@@ -72,7 +72,7 @@ def publish(capsys: pytest.CaptureFixture[str]) -> Publish:
 
 
 async def publish_apart(settings: Settings, *arguments: str) -> Published:
-    """The same in a process of its own."""
+    """The same in a separate process."""
     async with assay_command(settings, "publish", PAGES, *arguments, "--json") as process:
         out, err = await process.communicate()
     return process.returncode or 0, json.loads(out) if out.strip() else {}, err.decode()

@@ -86,7 +86,7 @@ async def run(assay: Installation, *handlers: str) -> tuple[int, list[int], str]
 
 
 async def account(assay: Installation, handler: Handler, written: dict[Place, Input]) -> Counter[str]:
-    """Holds what came of every record against the codec and the handler; returns how many ended how."""
+    """Compares the result of every record with the codec and the handler; returns the counts by result."""
     topic = assay.prefix + handler.consumes.name
     rules = assay.settings.rules(handler.rules)
     causes = {Provenance.of(i.headers, f"{topic}/{at[0]}/{at[1]}").identity: at for at, i in written.items()}

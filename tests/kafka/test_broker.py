@@ -47,7 +47,7 @@ async def write(bootstrap_servers: str, topic: str, *values: bytes) -> None:
 
 
 async def read(bootstrap_servers: str, topic: str, count: int) -> list[bytes | None]:
-    """As a group of its own, whose offsets it commits."""
+    """As a separate group, whose offsets it commits."""
     consumer = AIOKafkaConsumer(
         topic,
         bootstrap_servers=bootstrap_servers,

@@ -42,7 +42,7 @@ async def feed(
     """Writes each bad batch and a good record behind it to one partition.
 
     Returns:
-        By offset: what it is, and what has to come of it.
+        By offset: the kind of record, and its expected result.
     """
     place = TopicPartition(assay.prefix + handler.consumes.name, 0)
     expected: dict[int, tuple[str, str]] = {}
@@ -59,7 +59,7 @@ async def feed(
 
 
 async def ends_of(assay: Installation, handler: Handler) -> dict[int, str]:
-    """What came of each record of partition 0, by offset: ``emit``, or the reason of its dead letter."""
+    """The result of each record of partition 0, by offset: ``emit``, or the reason of its dead letter."""
     topic = assay.prefix + handler.consumes.name
     emitted = {
         dict(record.headers)["ce_causationid"].decode(): "emit"

@@ -288,7 +288,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 async def test_undecodable_record_is_dead_and_no_other_is_lost(assay: Installation) -> None:
-    """A header name that is no UTF-8 makes aiokafka's poll raise, after it has moved other partitions' positions."""
+    """A header name that is not UTF-8 makes aiokafka's poll raise, after it has moved other partitions' positions."""
     # Only the pure-Python encoder can be made to write such a name.
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -127,7 +127,7 @@ async def test_two_versions_share_a_group_and_take_over(
             await until(both, seconds=120)
             await feed(100)
             await until(answered)
-            # The way back: the new one leaves in good order, the old one goes on from its offsets.
+            # The rollback: the new worker stops cleanly, the old one continues from its offsets.
             await feed(100)
             new.terminate()
             assert await new.wait() == 0

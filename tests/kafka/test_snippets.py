@@ -109,7 +109,7 @@ async def test_a_request_ends_once_with_what_became_of_every_source(
         first, second = sorted(await assay.events(SnippetsCompleted), key=lambda end: end.request_id)
         judged = await assay.events(RelevanceJudged)
 
-        # Asked again while all is well, only the judgment that failed is made anew: pages and opinions were kept.
+        # On redelivery only the failed judgment is made again: pages and opinions were kept.
         server.behave = says("Relevant")
         await assay.feed([request(*urls)], REQUESTED)
         async with assay.running(*OURS) as application:
@@ -201,7 +201,7 @@ async def test_dead_letter_delays_its_request_until_the_redrive(
 async def test_failed_judgment_is_asked_again_on_redelivery(
     installing: Installing, web: Web, tmp_path: Path, trouble: Behaviour, outcome: str
 ) -> None:
-    """A call that failed leaves no answer behind, so the very same record is judged as if it were new (C-20)."""
+    """A failed call leaves no answer behind, so the same record is judged like a new one (C-20)."""
     source = RelevanceRequested(
         request_id="r1", query=QUERY, url=f"http://{HOST}/brakes", html=page("brakes").split(b"\r\n\r\n")[1].decode()
     )

@@ -22,7 +22,7 @@ _ANSWER_SECONDS = 20.0
 
 
 class Probe(NamedTuple):
-    """One answer of ``/healthz``; the status is 0 where none came."""
+    """One answer of ``/healthz``; the status is 0 without an answer."""
 
     status: int
     said: str

@@ -21,7 +21,7 @@ needs_prometheus = pytest.mark.skipif(
 
 
 def promtool(folder: Path, alerts: Sequence[Alert], cases: Sequence[Case]) -> str:
-    """What promtool finds wrong; nothing where every case tells what it should and no more."""
+    """What promtool finds wrong; empty if every case fires exactly its alerts."""
     groups = [
         {"name": "recording", "rules": recording_rules()},
         {"name": "alerts", "rules": [alert_rule(alert) for alert in alerts]},

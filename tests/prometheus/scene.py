@@ -44,7 +44,7 @@ BROKEN = "decontextualize_claim"
 TREES = Path(__file__).parents[1] / "handlers" / "ranking" / "frozen"
 """Whose agreement is seen while they re-rank in shadow."""
 SCRAPES_SECONDS = 4.0
-"""So that Prometheus has seen how things ended."""
+"""Gives Prometheus time to scrape the final values."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ async def _place(kafka: str, prefix: str, folder: Path, stack: AsyncExitStack) -
 
 
 def _judge() -> Behaviour:
-    """Replies as each task wants it; every task has a model of its own."""
+    """A valid reply for each task; every task has a separate model."""
 
     async def behave(wire: Wire) -> None:
         await says(GOOD[wire.asked.body["model"]])(wire)

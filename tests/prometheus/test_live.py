@@ -22,7 +22,7 @@ pytestmark = [needs_prometheus, pytest.mark.kafka, pytest.mark.timeout(600), pyt
 NOTHING_SEEN = {"AssayTierMixDrift": "compares with the day before, and Prometheus has watched for minutes"}
 """Alerts whose expressions have nothing to look at after the scene, and why; promtool shows that they work."""
 SILENT = {"AssayCommitsInDoubt", "AssayRetentionNear", "AssayLagUnknown", "AssayBudgetNear", "AssayTierMixDrift"}
-"""Alerts that nothing in the scene is a reason for. Whether others are late or slow is the machine's affair."""
+"""Alerts without a reason in the scene. Whether others are late or slow depends on the machine."""
 PANELS = [
     (shown.name, row.title, panel, query)
     for shown in dashboards()

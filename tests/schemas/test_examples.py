@@ -47,7 +47,7 @@ def test_examples_round_trip_and_unknown_fields_are_ignored(topic: str) -> None:
         assert unknown(wire(path), event.to_wire()) == [], path
         value = with_unknown(wire(path))
         if topic == "ranking.requested.v1" and value.get("filters"):
-            # A filter that is ignored would let through what was to be kept out: rank_results tells it.
+            # An ignored filter would admit results that it should exclude, so rank_results reports it.
             del value["filters"]["fieldOfTomorrow"]
         assert kind.model_validate(value) == event, path
 

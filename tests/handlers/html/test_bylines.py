@@ -32,7 +32,7 @@ def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
         ('<meta name="author" content="王小明 記者">', ("王小明",), True, False),
         ("<p>By  王小明</p>", ("王小明",), False, True),
         ("<p>文・山田太郎</p>", ("山田太郎",), False, True),
-        # News agencies are credited and no authors; what others wrote is not the page's.
+        # Credited news agencies are not authors, and neither are the authors of quoted texts.
         ('<meta name="author" content="dpa">', (), True, False),
         ('<meta name="author" content="dpa/Ada Lovelace">', ("Ada Lovelace",), True, False),
         ("<p>By Associated Press</p>", (), False, True),

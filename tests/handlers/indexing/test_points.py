@@ -152,7 +152,7 @@ def version(tier: Tier, paragraphs: int, day: int) -> IndexDocument:
     return document(scored_page(tier, "\n".join(LONG.splitlines()[:paragraphs])), day)
 
 
-# Few lengths, so that the same page comes often again.
+# Few lengths, so that the same page is drawn often.
 VERSIONS = st.builds(version, st.sampled_from("ABC"), st.sampled_from([0, 7, 30, 60]), st.integers(0, 5))
 
 

@@ -280,7 +280,7 @@ def test_nothing_was_published_before_a_fetch_in_the_year_1() -> None:
         ("https://news.example.de/", ["en"], "en", "day"),
         ("https://news.example.com/", ["fr"], "fr", "day"),
         ("https://news.example.com/", ["es-US"], "es", "month"),
-        # A template's tag of another language says nothing of the country.
+        # A template's language tag does not show the country.
         ("https://news.example.com/", ["en-US"], "de", "day"),
         # Countries that contradict each other.
         ("https://news.example.co.uk/", ["en-US"], "en", None),

@@ -51,7 +51,7 @@ def test_each_phase_beats_the_served_order(requests: int, phase: Phase, features
 
 @pytest.mark.parametrize("requests", [50, 200, 500])
 def test_where_grades_are_dealt_by_chance_nothing_is_better(requests: int) -> None:
-    """The seeded fault: were the held-out queries trained on, or scores leaked, this would look good too."""
+    """The seeded fault: if training saw the held-out queries, or scores leaked, this would look good too."""
     report = trained(joined(world(requests, shuffled=True))).report
     assert report.rivals[0].difference.verdict != "better"
     assert report.measures.ndcg_at_10 < report.rivals[0].measures.ndcg_at_10 + 0.03
@@ -77,7 +77,7 @@ def test_training_is_deterministic_per_data_and_seed() -> None:
 
 
 def test_trees_never_see_a_query_that_they_are_judged_by() -> None:
-    """Grades of the held-out side are turned upside down: the model is the same to the bit, its figures are not."""
+    """With inverted grades of the held-out side the model is bit for bit the same, and its figures are not."""
     data = joined(world(60))
     held = {group.query for group in split_groups(data.requests, SECTION.grades, SECTION.held_out).held_out}
     turned = replace(
@@ -147,7 +147,7 @@ def test_one_query_asked_a_hundred_times_is_one_query() -> None:
 
 
 def asked_again(times: int, held: set[str]) -> Joined:
-    """A world of 80 queries of which those held out are all ``query number 5``, asked so often."""
+    """80 queries, all held-out ones of which are ``query number 5``, asked this often."""
     pairs = [pair for pair in world(80) if f"query number {pair[0].request_id[1:]}" not in held]
     for answer, given in list(world(times, seed=7)):
         name = {"request_id": f"again {answer.request_id}"}
