@@ -102,12 +102,13 @@ test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, ARGS="--seed
 test-mutants: setup ## Change the most important modules, and count what the fast tests find (docs/mutants.md)
 	$(BIN)/python -m tools.mutants $(ARGS)
 
-check: setup ## Lint, types, import contracts, spelling, drift of generated files
+check: setup ## Lint, types, import contracts, spelling, plain terms, drift of generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell schemas handlers streams tests tools docs README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/python -m tools.idioms
 	$(BIN)/assay generate --check
 
 generate: setup ## Write the generated files again

@@ -19,8 +19,8 @@ class ExtractedClaim(Event):
 
     Attributes:
         claim_text: The statement.
-        source_text: What surrounds it in its source; may be empty.
-        source_id: Of the source, where the extractor names it (R-155).
+        source_text: The text around the statement in its source; may be empty.
+        source_id: Identifies the source, if the extractor names it (R-155).
         entailed_score: How far the source entails the claim; given by others.
         coverage_score: How much of what matters in the source the claim covers; given by others.
     """
@@ -36,8 +36,8 @@ class ExtractedClaim(Event):
 class ClaimStatus(StrEnum):
     """How the evaluation ended; a metric label. All but ``success`` leave no score.
 
-    ``no_claim``: nothing is stated, so nobody was asked. ``unknown_language``: the offline judge has no word lists for
-    the claim's language, and no opinion. ``undecided``: the wording does not show whether who, when or where is
+    ``no_claim``: the text states nothing, so no judge was asked. ``unknown_language``: the offline judge has no word
+    lists for the claim's language. ``undecided``: the wording does not show whether an entity, a time or a place is
     missing.
     """
 
@@ -68,7 +68,7 @@ class ClaimExclusion(StrEnum):
 
 
 class ToolOutcome(StrEnum):
-    """What became of a tool that a judge wanted called (R-156)."""
+    """How a tool call of a judge ended (R-156)."""
 
     FOUND = "found"
     NOTHING_FOUND = "nothing_found"
@@ -87,7 +87,7 @@ class ToolUse(Event):
 
 
 class ClaimEvaluated(Event):
-    """How far a claim stands alone, and what it is worth (R-142, R-153).
+    """Whether a claim can be understood without its source, and its quality (R-142, R-153).
 
     Attributes:
         decontextualization_score: From 0, fully dependent on its source, to 1; null where there is no valid score.
@@ -98,7 +98,7 @@ class ClaimEvaluated(Event):
         promotable: Whether the claim may go on to promotion and concept linking.
         excluded_because: Why not; null where it may.
         tries: How often the judge was asked for a score.
-        tool_calls: Tools it wanted called, in order.
+        tool_calls: Tools that it called, in order.
         llm: The last call, with the cost of all; null where none was made.
     """
 
@@ -118,11 +118,11 @@ class ClaimEvaluated(Event):
 
 
 class UtteranceRecorded(Event):
-    """A sentence that somebody said or wrote, to compare claims with.
+    """A sentence from any source, to compare claims with.
 
     Attributes:
-        source_id: Where it was said.
-        context: What it was said in; kept beside it, not searched.
+        source_id: Identifies its source.
+        context: The text around it; stored with it, not searched.
     """
 
     utterance_id: Id
@@ -135,8 +135,8 @@ class UtteranceIndexed(Event):
     """An utterance is in the collection that claims are compared with.
 
     Attributes:
-        change: ``written``; ``unchanged`` where it was there just so; ``outdated`` where a newer one was.
-        embedder: What made the vector.
+        change: ``written``; ``unchanged`` if the index had the same; ``outdated`` if the index had a newer version.
+        embedder: The embedder that made the vector.
     """
 
     utterance_id: Id

@@ -1,6 +1,6 @@
 """Dead letters as they are read back: the notes in the headers of ``<topic>.<group>.dlq``.
 
-The value of a dead letter is the original record's value; everything Assay has to say stands in text headers.
+The value of a dead letter is the original record's value. Assay's notes are text headers.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ REDRIVEN_OF = "x-redriven-of"
 
 
 class DeadLetter(Event):
-    """Why a record died, and where it stood.
+    """Why a record died, and its original position.
 
     Attributes:
         reason: One of ``DeadReason``; an unknown one is passed through.
         stage: decode, handle or encode.
         error: What was wrong, in words.
-        root_id: Identity of the record; a redriven record keeps it.
+        root_id: Identity of the record; it survives a redrive.
     """
 
     handler: str
@@ -64,9 +64,9 @@ class DeadLetter(Event):
 
 
 def is_marker(headers: Iterable[tuple[str, bytes | None]]) -> bool:
-    """Whether a record of a dead letter topic only says that another one was sent again.
+    """Whether a record of a dead letter topic only marks another one as sent again.
 
-    A letter keeps the headers that a stranger gave the record, but always has a reason of ours.
+    A dead letter keeps the headers of its record, which may imitate a marker, but a dead letter always has a reason.
 
     >>> is_marker([("x-redriven-of", b"7")]), is_marker([("x-redriven-of", b"7"), ("x-reason", b"invalid")])
     (True, False)

@@ -23,15 +23,15 @@ class DocumentIndexed(Event):
     """A page is in the index as its tier asks.
 
     Attributes:
-        document_id: The same for every version of the page; its points' ids derive from it.
+        document_id: The same for every version of the page; the ids of its points derive from it.
         tier: How deep it is indexed.
-        cts_score: The score behind it; null for an old record without one.
-        change: ``written``; ``unchanged`` where the index had just these points; ``outdated`` where its page was newer.
-        points: Points that the page asks for.
+        cts_score: The score that decided the tier; null for an old record without one.
+        change: ``written``; ``unchanged`` if the index had the same points; ``outdated`` if it had a newer version.
+        points: Number of points of the page.
         points_written: Points that were written, 0 unless ``change`` is ``written``.
-        points_removed: Points of an earlier version that were taken away.
-        embedder: What made the vectors.
-        config_version: The rules the points were made under.
+        points_removed: Points of an earlier version that were removed.
+        embedder: The embedder that made the vectors.
+        config_version: The rules that made the points.
         fetched_at: When the page was fetched; the newest version of a page stays in the index.
     """
 

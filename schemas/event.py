@@ -1,8 +1,8 @@
 """The form every event shares: a frozen model, its envelope headers, and ids that a replay reproduces.
 
 An event's value is the JSON of a frozen pydantic model. Its envelope travels in Kafka headers, in the binary mode of
-CloudEvents 1.0, as UTF-8 text. Readers ignore fields they don't know; the ids of outputs are derived from their input,
-so the same input under the same rules gives the same id for ever.
+CloudEvents 1.0, as UTF-8 text. Readers ignore fields they don't know. An output's id is derived from its input, so the
+same input under the same rules always gives the same id.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 RUN_HEADER = "assay_run"
-"""Names the replay or backfill that wrote a record; live traffic has none."""
+"""Names the replay or backfill that wrote a record; live records do not have it."""
 NAMESPACE = UUID("6f0a2c64-3a3b-5d0e-9c58-1b7f4f1f8a11")
 """The uuid5 namespace of every id that Assay derives. Changing it changes every id: never do."""
 
@@ -37,20 +37,20 @@ _READ = frozenset(("x-root-id", "ce_id", "ce_correlationid", "traceparent", RUN_
 T = TypeVar("T")
 MAX_ITEMS = 10_000
 Many = Annotated[tuple[T, ...], Field(max_length=MAX_ITEMS, fail_fast=True)]
-"""A list of an input event. It is bounded and read up to the first item that does not fit: the list of errors for a
-million items, or a million objects of nothing, would take more memory than a worker has."""
+"""A list of an input event. It is bounded, and validation stops at the first invalid item: the errors of a million
+items, or a million empty objects, would take more memory than a worker has."""
 
 Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 """A score in [0, 1]."""
 
 Text = Annotated[str, AfterValidator(_no_nul)]
-"""Text without NUL characters, which neither Kafka tools nor stores agree on."""
+"""Text without NUL characters, which Kafka tools and stores treat differently."""
 
 
 class Event(BaseModel):
     """A frozen message. Unknown fields are ignored on input, required ones are enforced (R-010)."""
 
-    # Built when it is first read or written: a worker, or a command, knows all kinds of events and meets two.
+    # Built when it is first read or written: a process imports all event types and uses about two.
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False, defer_build=True)
 
     omit_none: ClassVar[bool] = False
@@ -89,7 +89,7 @@ def in_utc(instant: datetime | None) -> datetime | None:
 
 
 def derive_id(*parts: object) -> str:
-    """A uuid5 of the parts in order, as text. Equal parts give an equal id; no part can run into the next.
+    """A uuid5 of the parts in order, as text. Equal parts give an equal id; part boundaries count.
 
     >>> derive_id("a", "bc") == derive_id("a", "bc")
     True
@@ -102,16 +102,16 @@ def derive_id(*parts: object) -> str:
 class OutputIds:
     """The ``ce_id`` of a handler's outputs (R-007): the same input and rules give the same id.
 
-    What all of them share is hashed once. ``of`` is equal to ``derive_id("output", …)`` of everything.
+    The shared parts are hashed once. ``of`` equals ``derive_id("output", …)`` of all parts.
     """
 
     def __init__(self, handler: str, version: int, config_version: str) -> None:
-        """Takes what the ids of one handler have in common.
+        """Takes the parts that all ids of one handler share.
 
         Args:
             handler: Name of the handler.
-            version: The handler's own version, raised when its meaning changes.
-            config_version: Hash of the rules the decision was made under.
+            version: The handler's version, raised when its decisions change.
+            config_version: Hash of the rules that the decision used.
         """
         self._begun = sha1(
             NAMESPACE.bytes + _joined(("output", handler, version, config_version)), usedforsecurity=False
@@ -134,7 +134,7 @@ def _joined(parts: Iterable[object]) -> bytes:
 
 
 def _uuid5(digest: Any) -> str:
-    """The text of a version 5 UUID over a SHA-1, as the standard library writes it, at a third of the time."""
+    """The text of a version 5 UUID over a SHA-1; three times as fast as the standard library."""
     bits = bytearray(digest.digest()[:16])
     bits[6] = bits[6] & 0x0F | 0x50
     bits[8] = bits[8] & 0x3F | 0x80
@@ -143,15 +143,15 @@ def _uuid5(digest: Any) -> str:
 
 
 class Envelope(NamedTuple):
-    """The CloudEvents attributes of one event, as they stand in its headers.
+    """The CloudEvents attributes of one event, as in its headers.
 
     Attributes:
         id: Identity of the event; a consumer may dedupe by (source, id).
         type: The logical topic, such as ``pages.scored.v1``.
-        source: Who wrote it, such as ``assay/score_page``.
+        source: The component that wrote it, such as ``assay/score_page``.
         time: When it was written, UTC.
         correlation_id: Identity of the first event of the chain.
-        causation_id: Identity of the event that this one answers.
+        causation_id: Identity of the event that caused this one.
         traceparent: W3C trace context, passed through.
         run: The replay or backfill that wrote it; None for live traffic (R-009).
     """
@@ -187,7 +187,7 @@ class Envelope(NamedTuple):
 
 
 class Provenance(NamedTuple):
-    """What an input's headers say of it, as far as they can be read. Foreign records have none, which is welcome."""
+    """What can be read from an input's headers. Records of other producers may have no such headers."""
 
     identity: str
     correlation_id: str

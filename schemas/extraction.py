@@ -1,4 +1,4 @@
-"""Listings to follow, and what came of it: ``extraction.needed.v1`` and ``extraction.completed.v1``."""
+"""Listings to follow, and the results: ``extraction.needed.v1`` and ``extraction.completed.v1``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from schemas.replies import FetchFailure
 
 
 class ExtractionTrigger(StrEnum):
-    """What asked for pages."""
+    """The reason for fetching pages."""
 
     AGGREGATOR_DETECTED = "aggregator_detected"
     SNIPPET_REQUESTED = "snippet_requested"
 
 
 class ExtractionStatus(StrEnum):
-    """How much of what was wanted came."""
+    """How many of the requested pages were fetched."""
 
     OK = "ok"
     PARTIAL = "partial"
@@ -30,17 +30,17 @@ class ExtractionNeeded(Event):
     """A page to fetch. The key is the target's registrable domain, so one worker at a time visits a domain.
 
     Attributes:
-        extraction_id: Derived from what triggered it and the target: a redelivery has the same id.
-        batch_id: The batch whose listing this is; its answer comes back as a batch of its own.
+        extraction_id: Derived from the trigger and the target: a redelivery has the same id.
+        batch_id: The batch with this listing; the fetched details come back as a new batch.
         extraction_reason: The verdict in words (R-057).
-        follow: True where the target is a listing whose details are wanted; false where it is itself the answer.
-        attempt: The attempt of the batch that triggered.
-        actionable_information: That batch's score, against which the next attempt is measured.
-        hop: How many extractions led here; classification stops triggering at its limit (C-11).
-        max_details: How many detail pages at most.
-        over_budget: True in events of earlier versions only: the batch's budget had no page left for this one, so it
-            is answered and not fetched. Today such a target is listed in the verdict, and no event is sent.
-        sources: Of the snippet request that the target belongs to: all, with what became of those before it.
+        follow: True if the target is a listing whose detail pages are requested; false if it is itself the answer.
+        attempt: The attempt number of the triggering batch.
+        actionable_information: That batch's score, with which the next attempt is compared.
+        hop: Number of extractions before this one; at its limit, classification triggers no more (C-11).
+        max_details: Largest number of detail pages.
+        over_budget: True in events of earlier versions only: the batch's budget had no page left for this target, so
+            it was answered and not fetched. Now such a target is listed in the verdict, and no event is sent.
+        sources: All sources of the snippet request that the target belongs to, with the outcome of the earlier ones.
     """
 
     extraction_id: Text = Field(min_length=1, max_length=512)
@@ -60,26 +60,26 @@ class ExtractionNeeded(Event):
 
 
 class FetchedSource(Event):
-    """A page that came."""
+    """A page that was fetched."""
 
     url: str
     title: str = ""
 
 
 class SkippedSource(Event):
-    """A page that did not come or held nothing, and why."""
+    """A page that was not fetched or had no content, and why."""
 
     url: str
     reason: FetchFailure
 
 
 class ExtractionCompleted(Event):
-    """What became of an extraction: one of these for each ``ExtractionNeeded``.
+    """The result of an extraction: one for each ``ExtractionNeeded``.
 
     Attributes:
-        failure: Why nothing came; null unless ``status`` is failed.
-        fetched: Pages that went out as ``CrawledPage``.
-        skipped: Pages that were wanted and did not come.
+        failure: Why no page was fetched; null unless ``status`` is failed.
+        fetched: Pages that were published as ``CrawledPage``.
+        skipped: Requested pages that were not fetched.
     """
 
     extraction_id: str

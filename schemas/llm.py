@@ -1,4 +1,4 @@
-"""What a call of a language model came to, as it travels in every decision that rests on one (R-272)."""
+"""The result and the cost of a model call, as part of every decision that uses a model (R-272)."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class LlmCall(Event):
     """One question to a judge and what it cost.
 
     Attributes:
-        judged_by: ``model``, or ``offline`` for the deterministic judge that answers where no model is configured.
+        judged_by: ``model``, or ``offline`` for the deterministic judge that answers if no model is configured.
         model: The model's name as configured; ``offline`` for the offline judge.
         prompt_version: Hash of the prompt's template.
-        attempts: Requests sent for this answer, 0 where it came from the cache.
-        latency_ms: Of the requests, without the time spent waiting for a turn.
-        cost_usd: By the configured prices; null where the model has none.
-        cached: Whether the answer was kept from an earlier call and cost nothing now.
-        outcome: How it ended.
-        raw: The reply as it came, cut to 2,000 characters; null where there was none.
+        attempts: Requests sent for this answer; 0 if it came from the cache.
+        latency_ms: Time of the requests, without the time spent waiting for a turn.
+        cost_usd: By the configured prices; null if the model has no price.
+        cached: Whether the answer was stored by an earlier call and cost nothing now.
+        outcome: How the call ended.
+        raw: The unchanged reply, cut to 2,000 characters; null without a reply.
     """
 
     judged_by: Literal["model", "offline"]

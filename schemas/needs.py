@@ -1,7 +1,8 @@
-"""What a handler may ask of the world before it decides: pages, a model, and the index.
+"""What a handler may request before it decides: pages, a model, and the index.
 
-A need is a value that says what is wanted and nothing of how it is had. The handler returns it as an ``Ask``; the shell
-provides it and calls the handler's ``read`` with all replies so far (``schemas.replies``), until an outcome comes.
+A need is a value that states what the handler requests, not how the shell provides it. The handler returns it as an
+``Ask``. The shell provides it and calls the handler's ``read`` with all replies so far (``schemas.replies``), until
+``read`` returns an outcome.
 """
 
 from __future__ import annotations
@@ -14,24 +15,24 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class FetchPages:
-    """Asks for pages. ``query`` is what they are wanted for; (query, canonical URL) is fetched once (R-070)."""
+    """Requests pages for a query. Each pair of query and canonical URL is fetched once (R-070)."""
 
     urls: tuple[str, ...]
     query: str
 
 
 Collection = Literal["documents", "utterances"]
-"""What is kept apart in the index: pages, and utterances that claims are compared with."""
+"""The separate collections of the index: pages, and utterances that claims are compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPoint:
-    """A vector to be: what is embedded, and what is kept beside it.
+    """A point before its vector is computed.
 
     Attributes:
         id: A UUID, the same for the same place in the same document.
-        kind: What of the document it is: ``article``, ``chunk``, ``beginning`` or ``summary``.
-        text: What is embedded.
+        kind: The part of the document: ``article``, ``chunk``, ``beginning`` or ``summary``.
+        text: The text to embed.
         payload: JSON values.
     """
 
@@ -43,13 +44,11 @@ class IndexPoint:
 
 @dataclass(frozen=True, slots=True)
 class IndexDocument:
-    """Asks that a document's points in the index be these and no others, unless a newer version is there.
+    """Requests that a document has exactly these points in the index, unless the index has a newer version.
 
     Attributes:
-        document_id: The document.
-        points: All of its points; the first one also remembers what else there is.
-        fetched_at: When this version was fetched; of two, the newer one stays.
-        collection: Where the points are.
+        points: All of its points; the payload of the first one also lists the others.
+        fetched_at: When this version was fetched; the newest version stays.
     """
 
     document_id: str
@@ -60,7 +59,7 @@ class IndexDocument:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What a model wants done; ``arguments`` is JSON as it came, which the handler checks."""
+    """A tool call of a model; ``arguments`` is unchecked JSON, which the handler validates."""
 
     id: str
     name: str
@@ -91,15 +90,14 @@ class AskModel:
     """Asks a language model, or the offline judge in its place.
 
     Attributes:
-        task: Decides model, limits and prices in the configuration.
+        task: Selects model, limits and prices in the configuration.
         prompt_version: Hash of the prompt's template.
         messages: The conversation so far.
         facts: JSON values that the messages were made of; the offline judge answers from these.
-        max_tokens: Of the reply.
-        temperature: Of the reply.
-        schema: JSON Schema of the reply, for servers with structured outputs; None where it is plain text.
-        tools: What the model may call.
-        try_number: Counts from 1; a malformed answer is asked for anew, not taken from the cache again.
+        max_tokens: Limit of the reply.
+        schema: JSON Schema of the reply, for servers with structured outputs; None for plain text.
+        tools: Tools that the model may call.
+        try_number: Counts from 1; a repeated question has a new number, so that the cache does not answer it.
     """
 
     task: str
@@ -115,14 +113,14 @@ class AskModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilters:
-    """What a point must be. Every tuple that is not empty must hold; within one of them one of its values must.
+    """Conditions on a point: it must match one value of each tuple that is not empty.
 
     Attributes:
         tiers: Indexing tiers.
         domains: Registrable domains, or host names.
-        tags: Of the source: news, academic, government, blog.
-        date_from: First instant of publication; points without a date don't fit.
-        date_to: The instant that publication must be before.
+        tags: Kinds of source: news, academic, government, blog.
+        date_from: First instant of publication; points without a date don't match.
+        date_to: Publication must be before this instant.
     """
 
     tiers: tuple[str, ...] = ()
@@ -134,16 +132,14 @@ class SearchFilters:
 
 @dataclass(frozen=True, slots=True)
 class SearchVectors:
-    """Asks for the points of a collection that are nearest to a text, among those that fit the filters.
+    """Requests the points of a collection that are nearest to a text and match the filters.
 
     Attributes:
-        collection: Which one.
-        text: What is looked for.
-        limit: Points wanted.
-        filters: What a point must be; None for any.
-        documents: Different documents wanted: where so many points are of fewer, more points are brought. With 0 it
-            does not matter whose they are.
-        most: Points that are brought at most, where those of ``limit`` are not enough; 0 for no more than these.
+        limit: Number of points.
+        filters: None admits every point.
+        documents: Number of different documents: if the points belong to fewer, the shell requests more points. 0
+            means any number of documents.
+        most: Largest number of points if ``limit`` gives too few documents; 0 means ``limit``.
     """
 
     collection: Collection
@@ -159,12 +155,11 @@ Need = FetchPages | IndexDocument | AskModel | SearchVectors
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The handler needs something of the world before it can decide.
+    """The handler needs a reply before it can decide.
 
     Attributes:
-        need: What it needs.
-        state: What it has computed so far. The shell passes it to the handler's ``read`` together with the reply. It
-            follows from the event, the rules and the replies, so ``read`` can compute it again where it has none.
+        state: What the handler has computed so far; the shell passes it to the handler's ``read`` with the reply. It
+            follows from the event, the rules and the replies, so ``read`` can compute it again without it.
     """
 
     need: Need

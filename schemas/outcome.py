@@ -52,7 +52,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """The input was handled; these events go out, in this order. Each event's type decides its topic."""
+    """The input was handled; the shell writes these events in this order. Each event's type decides its topic."""
 
     events: tuple[Event, ...]
 
@@ -107,13 +107,13 @@ class Dead:
 Outcome = Emit | Drop | Retry | Dead
 
 Steps = Generator[None, None, Outcome]
-"""The end of a handler's work in steps: the shell does other work at each ``yield``; the outcome is returned."""
+"""The last part of a handler's work in steps: the shell runs other work at each ``yield``; the outcome is returned."""
 
 _Answer = TypeVar("_Answer")
 
 
 def finished(answer: _Answer | Steps) -> _Answer | Outcome:
-    """The outcome of steps, all done at once; any other answer of a handler unchanged."""
+    """The outcome of steps, run without a pause; any other answer of a handler is returned unchanged."""
     if not isinstance(answer, Generator):
         return answer
     try:

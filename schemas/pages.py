@@ -25,7 +25,7 @@ from schemas.event import Event, Many, Text
 MAX_PAGE_BYTES = 8 * 1024 * 1024
 """The largest page that is read; a larger one is kept as a dead letter."""
 MAX_CONTENT_TYPE = 1000
-"""Characters of a Content-Type header that are kept. The rest of a longer one is dropped, and the page is read."""
+"""Characters of a Content-Type header that are kept. A longer header is cut, and the page is read."""
 
 
 def _decode_body(value: Any) -> Any:
@@ -49,7 +49,7 @@ Body = Annotated[
 ONE_OR_MANY: JsonSchemaValue = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]
 }
-"""What is written of names: a list, or one of them as plain text."""
+"""Names: a list, or one name as plain text."""
 
 
 def _one_or_many(value: Any) -> Any:
@@ -59,7 +59,7 @@ def _one_or_many(value: Any) -> Any:
 
 
 def _unless_html(value: Any, validate: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    """Passes over what stands beside HTML: there it is no part of the contract, and may be anything (R-010)."""
+    """Ignores a field beside HTML: there it is not part of the contract and may have any value (R-010)."""
     if info.data.get("html") is None and info.data.get("html_base64") is None:
         return validate(value)
     return () if info.field_name == "author" else None
@@ -72,7 +72,7 @@ Authors = Annotated[
     BeforeValidator(_one_or_many),
     WithJsonSchema(ONE_OR_MANY),
 ]
-"""Names; one may also come as plain text."""
+"""Names; a single name may be plain text."""
 SchemaType = Annotated[str, Field(max_length=1000)]
 """A schema.org type; ``score_page`` writes no more than 64 characters of one."""
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
@@ -80,7 +80,7 @@ Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 
 
 class QualityMetadata(Event):
-    """What only the HTML could tell (R-197). What is absent or null was not observed, which is not the same as no."""
+    """Features that only the HTML shows (R-197). An absent or null feature was not observed, unlike a false one."""
 
     has_byline: bool | None = None
     has_author: bool | None = None
@@ -94,8 +94,8 @@ class QualityMetadata(Event):
 class CrawlerMetadata(QualityMetadata):
     """What a crawler saw on a page whose text it has already extracted.
 
-    The last four can be read off the text as well. Where the crawler gives them they stand, for it saw what a text no
-    longer shows: tables, the addresses of links, headings outside of the main text.
+    The last four can also be derived from the text. The crawler's values take precedence, because it saw what the text
+    no longer shows: tables, the addresses of links, headings outside the main text.
     """
 
     external_links_count: Count | None = None
@@ -106,28 +106,29 @@ class CrawlerMetadata(QualityMetadata):
 
 
 class CrawledPage(Event):
-    """A page as the crawler brought it: its HTML, or the text that the crawler has already extracted from it.
+    """A page from a crawler: its HTML, or the text that the crawler has already extracted from it.
 
-    HTML may also travel raw: as the record's value, the rest in headers. Exactly one of ``html``, ``html_base64`` and
-    ``content`` is given; title, date, author, summary and quality metadata are read beside ``content`` only.
+    HTML may also be the raw value of the record, with the other fields in headers. Exactly one of ``html``,
+    ``html_base64`` and ``content`` is given. Title, date, author, summary and quality metadata are read only with
+    ``content``.
 
     Attributes:
         url: The address that was crawled; the key of the record.
         html: The page as text.
         html_base64: The page as fetched, in its own encoding.
-        content: The main text, one block a line, where the HTML is not at hand any more.
+        content: The main text, one block per line, if the HTML is no longer available.
         title: The title of the extracted page.
         date: Its publication date, ISO 8601 at best: a day or an instant.
         author: Its authors.
-        summary: Its description; its leading sentences stand in.
-        quality_metadata: What the crawler saw in the HTML; without it there is no score, and the source alone decides.
+        summary: Its description; the leading sentences are used without one.
+        quality_metadata: What the crawler saw in the HTML; without it the score is null, and the source decides.
         content_type: The Content-Type header as received, cut to 1,000 characters; its charset is trusted before the
             page's own.
-        fetched_at: When it was fetched; where absent, the record's timestamp stands in.
+        fetched_at: When it was fetched; the record's timestamp is used without it.
         final_url: After redirects.
         status: HTTP status.
         site_name: The publisher as the crawler knows it (a page's own claim never raises its source tier, C-42).
-        context: Free text that the crawler wants to travel along.
+        context: Free text from the crawler, which is copied to the output.
     """
 
     time_field: ClassVar[str] = "fetched_at"
@@ -156,7 +157,7 @@ class CrawledPage(Event):
 
     @property
     def body(self) -> str | bytes:
-        """The page: its bytes where it came as bytes, else its HTML or its extracted text."""
+        """The page: its bytes if it has any, else its HTML or its extracted text."""
         if self.html_base64 is not None:
             return self.html_base64
         return self.html if self.html is not None else self.content or ""
@@ -169,12 +170,12 @@ LabelSource = Literal["score", "fallback"]
 
 
 class TrustFeatures(Event):
-    """The 18 observations behind a trust score (R-175), at most 1 KB as JSON. Null is what was not observed.
+    """The 18 observations behind a trust score (R-175), at most 1 KB as JSON. Null means "not observed".
 
     Attributes:
         domain_tags: Of news, academic, government, blog.
         word_count: CJK characters and Latin words (C-32).
-        cts_score: Null where too little was observed for a score.
+        cts_score: Null if too little was observed for a score.
     """
 
     source_tier: SourceTier
@@ -198,7 +199,7 @@ class TrustFeatures(Event):
 
 
 class ScoreComponent(Event):
-    """One line of the score's breakdown: points given, and the observation they were given for."""
+    """One line of the score's breakdown: the points, and the observation that earned them."""
 
     component: str
     points: int
@@ -206,7 +207,7 @@ class ScoreComponent(Event):
 
 
 def _day_or_instant(value: Any) -> Any:
-    """A day stays a day; a text that is no ISO 8601 date is read as null."""
+    """A day stays a day; a text that is not an ISO 8601 date becomes null."""
     if not isinstance(value, str):
         return value
     try:
@@ -232,19 +233,19 @@ class ScoredPage(Event):
     """A page with its content trust score (CTS), tier and label, and why.
 
     Attributes:
-        final_url: Where redirects ended, if they did; its host is the source that was judged.
-        date: Publication date, ISO 8601, a day or an instant; null where none was found.
+        final_url: The address after redirects, if there were any; its host is the source that was judged.
+        date: Publication date, ISO 8601, a day or an instant; null if no date was found.
         author: Persons, else the organisation that the page names as its author.
-        agency: News agencies that the page credits; they are no authors.
+        agency: News agencies that the page credits; they are not authors.
         content: Main text without boilerplate.
         summary: The page's own description, else leading sentences.
         site_name: The publisher as the crawler named it, else the page's own claim.
-        publisher: The publisher as the crawler named it, null where it did not; the source tier may rest on it (C-42).
-        language: BCP 47 primary subtag, such as ``en`` or ``zh``; null where unknown.
-        cts_score: 0 to 100; null where the crawler had extracted the text and kept nothing of what the HTML showed.
-        cts_breakdown: Every component of the score, also those that gave nothing.
-        label_source: What tier and label were read from: the score, or without one the tier of the source (C-41).
-        config_version: The rules the score was computed under.
+        publisher: The publisher as the crawler named it, else null; it may raise the source tier (C-42).
+        language: BCP 47 primary subtag, such as ``en`` or ``zh``; null if unknown.
+        cts_score: 0 to 100; null if the crawler extracted the text without quality metadata.
+        cts_breakdown: Every component of the score, also those without points.
+        label_source: What decided tier and label: the score, or without one the tier of the source (C-41).
+        config_version: The rules of the score.
     """
 
     time_field: ClassVar[str] = "fetched_at"

@@ -1,7 +1,7 @@
-"""Queries as somebody asks them: ``ranking.requested.v1``, with filters and, maybe, candidates of their own.
+"""Queries: ``ranking.requested.v1``, with filters and optional candidates.
 
-What others write is read leniently where one odd field would else cost the answer to all the rest, and strictly where
-leniency would let through what was to be kept out.
+Validation is lenient where one invalid field would otherwise discard a whole request, and strict where leniency would
+admit results that a filter should exclude.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from schemas.pages import ONE_OR_MANY, SourceTier, Tier
 MAX_QUERY_CHARACTERS = 4_000
 MAX_ID_CHARACTERS = 512
 MAX_CANDIDATES = 200
-"""Of one request; each of them may be as long as ``MAX_CONTENT_CHARACTERS``, all of them fit into a record."""
+"""Per request; each may have ``MAX_CONTENT_CHARACTERS``, and all together fit into a record."""
 MAX_CONTENT_CHARACTERS = 50_000
 MAX_RESULTS = 100
 
@@ -42,9 +42,9 @@ def _many(singular: str) -> Any:
 
 
 def cts_score_of(value: Any) -> int | None:
-    """A content trust score as somebody wrote it: 0 to 100, whole points counting; None for what is none.
+    """A content trust score from another producer, rounded down to whole points; None for an invalid value.
 
-    A label begins at a whole score, which 69.9 has not reached.
+    Labels begin at whole scores, so 69.9 does not reach 70.
 
     >>> [cts_score_of(value) for value in (70, 69.9, True, "70", 101, float("nan"))]
     [70, 69, None, None, None, None]
@@ -55,7 +55,7 @@ def cts_score_of(value: Any) -> int | None:
 
 
 def _if_readable(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
-    """None for what can't be read: one odd candidate must not cost the answer to all the others."""
+    """None for an unreadable value: one invalid candidate must not discard the others."""
     try:
         return None if isinstance(value, bool) else validate(value)
     except ValidationError:
@@ -67,21 +67,21 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 CtsScore = Annotated[int | None, Field(ge=0, le=100), BeforeValidator(cts_score_of)]
-"""A content trust score that somebody else wrote; None where it is none."""
+"""A content trust score from another producer; None for an invalid value."""
 
 
 class RankingFilters(Event):
-    """What a result must be. Every list that is not empty must hold; within a list one of its values must.
+    """Conditions on a result: it must match one value of each list that is not empty.
 
-    Fields that there are not are kept, unlike elsewhere (R-010): a filter that is ignored lets through what was to be
-    kept out, so who reads them has to tell.
+    Unknown fields are kept, unlike elsewhere (R-010): an ignored filter would admit results that it should exclude, so
+    the reader of the filters must reject unknown ones.
 
     Attributes:
-        tiers: Of the index; on the wire also ``tier``, and one value as plain text.
+        tiers: Index tiers; on the wire also ``tier``, and one value as plain text.
         domains: Registrable domains or host names.
-        tags: Of ``trust_features.domain_tags``: news, academic, government, blog.
-        date_from: First day or instant of publication, ISO 8601; pages without a date don't fit.
-        date_to: Last day (which counts whole) or instant.
+        tags: Values of ``trust_features.domain_tags``: news, academic, government, blog.
+        date_from: First day or instant of publication, ISO 8601; pages without a date don't match.
+        date_to: Last day (inclusive) or instant.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -94,7 +94,7 @@ class RankingFilters(Event):
 
 
 class CandidateTrust(Event):
-    """What is known of a candidate's trustworthiness; a subset of ``TrustFeatures``, each of which may be missing."""
+    """The known trust features of a candidate: ``TrustFeatures``, each of which may be missing."""
 
     source_tier: SourceTier | None = None
     base_score: int | None = None
@@ -117,16 +117,16 @@ class CandidateTrust(Event):
 
 
 class RankingCandidate(Event):
-    """A result that somebody else retrieved.
+    """A result from another retriever.
 
     Attributes:
-        content: What is ranked: the text, a part of it, or a snippet.
+        content: The text to rank: the whole text, a part of it, or a snippet.
         author: One or many.
-        score: The retriever's own score, the higher the better; without scores the order of the candidates counts.
-            What is no finite number is none.
-        cts_score: Null or absent where none is known; that of ``trust_features`` stands in. What is no number from 0 to
-            100 is none, as in a point of the index.
-        trust_features: None where they can't be read.
+        score: The retriever's own score, higher is better; without scores the order of the candidates counts. A value
+            that is not a finite number becomes null.
+        cts_score: If null or absent, ``trust_features.cts_score`` is used. A value that is not a number from 0 to 100
+            becomes null, as in a point of the index.
+        trust_features: Null if they can't be read.
     """
 
     url: Text = Field(min_length=1, max_length=8192)
@@ -149,11 +149,11 @@ class RankingCandidate(Event):
 
 
 class RankingRequested(Event):
-    """A query, with or without candidates of its own; with them nothing is retrieved.
+    """A query. If it has candidates, the index is not searched.
 
     Attributes:
-        limit: Results wanted; null for the configuration's.
-        requested_at: When it was asked, from which the age of a document is counted; the record's timestamp stands in.
+        limit: Number of results; null for the configured one.
+        requested_at: When it was asked; document ages count from here. The record's timestamp is used without it.
     """
 
     time_field: ClassVar[str] = "requested_at"

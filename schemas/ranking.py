@@ -1,4 +1,4 @@
-"""What came of queries (``schemas.queries``): ``ranking.completed.v1``, and ``ranking.feedback.v1`` on it."""
+"""Results of queries (``schemas.queries``), ``ranking.completed.v1``, and feedback on them, ``ranking.feedback.v1``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_GRADE = 4
 
 
 class Intent(StrEnum):
-    """What a query is after: one thing, an overview, or something between."""
+    """What a query looks for: one thing, an overview, or something between."""
 
     SPECIFIC = "SPECIFIC"
     EXPLORATORY = "EXPLORATORY"
@@ -25,7 +25,7 @@ class Intent(StrEnum):
 
 
 class StageName(StrEnum):
-    """The stages of a query, in the plan's order (R-232). ``bm25`` is also where the intent is told."""
+    """The stages of a query, in order (R-232). The ``bm25`` stage also detects the intent."""
 
     RETRIEVAL = "retrieval"
     BM25 = "bm25"
@@ -36,7 +36,7 @@ class StageName(StrEnum):
 
 
 class StageOutcome(StrEnum):
-    """What a stage did. ``shadow``: it scored and changed no order; ``failed``: those before it stand."""
+    """What a stage did. ``shadow``: it scored and changed no order; ``failed``: the previous order is kept."""
 
     RAN = "ran"
     OFF = "off"
@@ -54,20 +54,20 @@ class StageNote(Event):
 
 
 class IntentNote(Event):
-    """What the query was taken to be after, and for which signs."""
+    """The detected intent of the query, and the words that show it."""
 
     intent: Intent
     because: str
 
 
 class TreesNote(Event):
-    """Which model re-ranked, or would have.
+    """The model that re-ranked, or in shadow would have.
 
     Attributes:
-        model: Its name and version, as its manifest has them.
-        features: How many it takes: 29, or 41 with the trust block.
-        confidence: How sure it was of its first result, 0 to 1.
-        agreement: In shadow: share of the results shown that it would have shown as well.
+        model: Name and version from its manifest.
+        features: Number of its features: 29, or 41 with the trust block.
+        confidence: Its confidence in its first result, 0 to 1.
+        agreement: In shadow: share of the results shown that it would also have shown.
     """
 
     model: str
@@ -77,25 +77,25 @@ class TreesNote(Event):
 
 
 class ReasoningMetadata(Event):
-    """What the reasoning layer may know of a result's trustworthiness (R-251): a label, never a number."""
+    """What the reasoning layer may know about a result's trust (R-251): a label, never a number."""
 
     trust_label: TrustLabel
     label_source: LabelSource
 
 
 class RankedResult(Event):
-    """One result and why it is where it is.
+    """One result, and the reasons for its rank.
 
     Attributes:
         rank: From 1.
-        score: Relevance to the query, 0 to 1, as words, the retriever's scores and a judge see it together. It means
-            the same for every query. Trust, trees and diversity change the order and not this score.
-        stage_scores: The score of each stage that scored it, in the order of the stages; ``fused`` is what BM25 and
-            the retriever's scores come to together, ``trust`` the relevance with the share that missing trust costs.
-        because: Why it is where it is, for people.
+        score: Relevance to the query, 0 to 1, from words, the retriever's scores and a judge. It is comparable between
+            queries. Trust, trees and diversity change the order and not this score.
+        stage_scores: The score of each stage that scored it, in the order of the stages; ``fused`` combines BM25 and
+            the retriever's scores, ``trust`` is the relevance less the share that missing trust costs.
+        because: The reasons for its rank, for people.
         passage: Its best passage for the query.
-        features: What the trees were shown, or would have been, in the manifest's order; null is a missing value. So
-            training sees what serving saw (point in time).
+        features: The features for the trees in the manifest's order; null is a missing value. They are stored, so that
+            training uses the values of the time of serving.
     """
 
     rank: int = Field(ge=1)
@@ -115,16 +115,16 @@ class RankedResult(Event):
 
 
 class RankingCompleted(Event):
-    """The results of a query, how they came about, and what a model may read of them.
+    """The results of a query, the stages that made them, and the context for a model.
 
     Attributes:
-        stages: Those that ran, in the plan's order (R-232).
-        notes: What each stage did, also those that did not run.
-        nothing_relevant: Whether no result is relevant: each has a score below ``ranking.least_relevance``, or there
-            are none. False where neither words nor a judge have scored, for then it is not known.
-        context: The sources with their trust labels, ready for a prompt: no number of trust in it (R-253).
-        features_version: Of the manifest that ``features`` follow.
-        llm: The call that ranked; null where no judge was asked.
+        stages: The stages that ran, in order (R-232).
+        notes: What each stage did, also the stages that did not run.
+        nothing_relevant: True if each result has a score below ``ranking.least_relevance``, or the list is empty. False
+            if neither words nor a judge have scored, because then it is unknown.
+        context: The sources with their trust labels, ready for a prompt, without trust numbers (R-253).
+        features_version: Version of the manifest that ``features`` follow.
+        llm: The call that ranked; null if no judge was asked.
     """
 
     request_id: str
@@ -143,11 +143,11 @@ class RankingCompleted(Event):
 
 
 class RankingFeedback(Event):
-    """What somebody did with a result: clicked it, stayed on it, graded it. At least one of these.
+    """A user's feedback on a result. At least one of ``clicked``, ``dwell_ms`` and ``grade`` is given.
 
     Attributes:
-        clicked: Whether it was opened.
-        dwell_ms: How long it was looked at.
+        clicked: Whether the user opened it.
+        dwell_ms: How long the user stayed on it.
         grade: 0 (useless) to 4 (exactly this), given by a person or a judge.
     """
 
@@ -166,4 +166,4 @@ class RankingFeedback(Event):
 
 
 TreesMode = Literal["off", "shadow", "on"]
-"""Whether the trees are asked, and whether their order counts."""
+"""Whether the trees score results, and whether their order counts."""

@@ -14,9 +14,9 @@ from schemas.replies import FetchFailure
 MAX_QUERY_CHARACTERS = 20_000
 MAX_ID_CHARACTERS = 512
 MAX_SOURCES = 100
-"""Of one request; how many of them are tried is the configuration's."""
+"""Per request; the configuration limits how many of them are tried."""
 MAX_REQUEST_CHARACTERS = 1_000_000
-"""Of the texts of a request: what is above ``MAX_QUERY_CHARACTERS`` is refused in an answer, not as a dead letter."""
+"""Limit of a request's texts. A text above ``MAX_QUERY_CHARACTERS`` is refused in an answer, not as a dead letter."""
 MAX_SNIPPET_CHARACTERS = 20_000
 
 
@@ -36,7 +36,7 @@ class RelevanceOutcome(StrEnum):
 
 
 class SourceOutcome(StrEnum):
-    """What became of a source of a request: how it was judged, or that it never came to that."""
+    """The state of a source of a request: its judgment, or why it has no judgment."""
 
     PENDING = "pending"
     NOT_FETCHED = "not_fetched"
@@ -65,13 +65,13 @@ class RequestFailure(StrEnum):
 
 
 class SnippetSource(Event):
-    """A source of a request, and what became of it.
+    """A source of a request, and its state.
 
     Attributes:
-        outcome: ``pending`` while its turn has not come; never so in ``SnippetsCompleted``.
-        title: As the page has it; "" where it was not read.
-        snippet: What it says; only a relevant source has one.
-        failure: Why it did not come, or why a relevant one has no snippet.
+        outcome: ``pending`` until its turn; never ``pending`` in ``SnippetsCompleted``.
+        title: The page's title; "" if the page was not read.
+        snippet: The extracted text; only a relevant source has one.
+        failure: Why it was not fetched, or why a relevant source has no snippet.
     """
 
     url: Text = Field(min_length=1, max_length=8192)
@@ -85,14 +85,14 @@ Sources = tuple[SnippetSource, ...]
 
 
 class SnippetsRequested(Event):
-    """Wanted: what approved sources say to a query (R-112, R-135).
+    """Requests what approved sources say about a query (R-112, R-135).
 
     Attributes:
-        query: What was searched for.
-        context: The user's own words; where there are any, sources are judged by these and not by ``query``.
-        domain: The name of a list of approved sources; with neither domain nor ``urls`` it is each list whose
+        query: The search query.
+        context: The user's own words; if given, sources are judged by these and not by ``query``.
+        domain: The name of a list of approved sources. With neither ``domain`` nor ``urls``, each list counts whose
             name or title shares a word with the query.
-        urls: The sources themselves, in the place of a list; an empty one means none.
+        urls: The sources themselves, instead of a list; an empty list means no sources.
 
     A request with a query of more than ``MAX_QUERY_CHARACTERS`` or with more than ``MAX_SOURCES`` addresses is
     completed as too large.
@@ -106,14 +106,14 @@ class SnippetsRequested(Event):
 
 
 class RelevanceRequested(Event):
-    """A source that was brought home, to be judged for a query by its title and summary (R-110 to R-116).
+    """A fetched source, to be judged for a query by its title and summary (R-110 to R-116).
 
     Attributes:
-        title: Used where the page itself shows none.
+        title: Used if the page itself has no title.
         html: The page as fetched.
-        content: Its text, where there is no HTML.
-        sources: Of the snippet request that the source belongs to: all, with what became of those before it. Empty
-            where no request waits for this judgment.
+        content: Its text, if there is no HTML.
+        sources: All sources of the snippet request that this one belongs to, with the state of the earlier ones. Empty
+            if no request waits for this judgment.
     """
 
     request_id: Text = Field(min_length=1, max_length=MAX_ID_CHARACTERS)
@@ -146,10 +146,10 @@ class RelevanceJudged(Event):
 
 
 class SnippetExtracted(Event):
-    """What a relevant source says, or why nothing: one of ``snippet`` and ``failure`` is null (R-124, R-125).
+    """The snippet of a relevant source, or why it has none: ``snippet`` or ``failure`` is null (R-124, R-125).
 
-    ``content_hash`` is the SHA-256 of what was read: for one address and hash this never changes under one
-    ``config_version``, so readers may keep it by these (R-131).
+    ``content_hash`` is the SHA-256 of the content that was read. For one address, hash and ``config_version`` the
+    snippet never changes, so readers may cache it by these (R-131).
     """
 
     request_id: str

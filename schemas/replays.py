@@ -1,8 +1,8 @@
-"""The ledger of replays: what is done again, how far it may go, and where it stands.
+"""The ledger of replays: plans of operators, their limits, and their state.
 
-In goes a plan that an operator made; out comes one event a change of its state, on a compacted topic under the plan's
-name, so that any process on any machine knows the plan and can go on with it. How far each partition has come is not
-written here: the plan's own consumer groups have that, in the transactions that wrote the results.
+Each change of a plan is one event on a compacted topic under the plan's name, so any process on any machine knows the
+plan and can continue it. The ledger does not hold the progress of each partition: the plan's own consumer groups do, in
+the transactions that wrote the results.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pydantic import Field, model_validator
 from schemas.event import Event, Many, Text
 
 PLAN_NAME = r"^[a-z0-9][a-z0-9_-]{0,47}$"
-"""What a plan may be called: its name becomes a part of topics, consumer groups and collections."""
+"""Valid plan names: the name becomes a part of topics, consumer groups and collections."""
 
 
 class ReplayState(StrEnum):
-    """Where a replay stands."""
+    """The state of a replay."""
 
     PLANNED = "planned"
     RUNNING = "running"
@@ -33,7 +33,7 @@ class ReplayState(StrEnum):
 
 
 class ReplayTarget(StrEnum):
-    """Where a replay's results go: to topics of its own, or to those that everybody reads."""
+    """Where a replay writes its results: to its own shadow topics, or to the live topics."""
 
     SHADOW = "shadow"
     LIVE = "live"
@@ -44,8 +44,8 @@ class OffsetRange(Event):
 
     Attributes:
         partition: Its number.
-        start: The first offset that is meant.
-        end: The first offset that is not meant any more; equal to ``start`` where nothing is.
+        start: The first offset of the range.
+        end: The first offset after the range; equal to ``start`` if the range is empty.
     """
 
     partition: int = Field(ge=0)
@@ -63,7 +63,7 @@ class TopicRanges(Event):
     """Records of one topic.
 
     Attributes:
-        topic: As it is named on the cluster, without the prefix.
+        topic: Its name on the cluster, without the prefix.
         ranges: One for each partition.
     """
 
@@ -72,7 +72,7 @@ class TopicRanges(Event):
 
 
 class ReplaySelection(Event):
-    """Which of the records in the ranges are meant; what is empty or null leaves the choice open.
+    """Which records in the ranges are selected; an empty or null field selects all.
 
     Attributes:
         keys: Record keys.
@@ -80,7 +80,7 @@ class ReplaySelection(Event):
         tiers: Source tiers or index tiers, of the event or of the handler's earlier decision on it.
         outcomes: How the handler's last decision on the record ended: a value of the decision's usual field,
             ``FIELD=VALUE``, or ``none`` where there is no decision.
-        judged_by: Who made that decision: ``model`` or ``offline``.
+        judged_by: The judge of that decision: ``model`` or ``offline``.
     """
 
     keys: Many[Text] = ()
@@ -95,18 +95,17 @@ class ReplayStage(Event):
 
     Attributes:
         handler: Its name.
-        topic: What it reads, without the prefix: its own topic, or the shadow that an earlier stage writes.
-        ranges: The records, one range a partition; empty until the stages before it are done.
-        decisions: How far the handler's earlier decisions are looked at, so that a resumed replay means the same
-            records; empty where the selection does not ask for them.
-        config_version: Hash of the rules it decides under.
-        judge: Who is asked: the name of a language model, or ``offline`` for the offline judge; null where the handler
-            asks nobody that is paid.
-        rewritten: Topics it writes, without the prefix; what it writes elsewhere is withheld.
-        begun: Whether its consumer group has been set to where the ranges start. From then on the group's offsets are
-            the truth about how far it has come.
-        deleted: What retention deleted of its ranges before it could be read.
-        promoting: Live topics to which the copying of what it wrote has begun, each by a group of its own.
+        topic: The topic that it reads, without the prefix: its own topic, or the shadow that an earlier stage writes.
+        ranges: The records, one range per partition; empty until the earlier stages are done.
+        decisions: The offset ranges of the handler's earlier decisions, so that a resumed replay selects the same
+            records; empty if the selection does not use decisions.
+        config_version: Hash of the rules that its decisions use.
+        judge: The name of a language model, or ``offline`` for the offline judge; null if the handler asks no model.
+        rewritten: Topics that it writes, without the prefix; it withholds outputs to other topics.
+        begun: Whether its consumer group has been set to the start of the ranges. From then on the group's offsets
+            are the progress of the stage.
+        deleted: Records of its ranges that retention deleted before the stage read them.
+        promoting: Live topics to which the promotion has begun to copy, each with its own group.
     """
 
     handler: str
@@ -122,21 +121,20 @@ class ReplayStage(Event):
 
 
 class ReplayPlan(Event):
-    """A replay and its state; the newest event of a plan is the truth about it.
+    """A replay and its state; the newest event of a plan holds its current state.
 
     Attributes:
         plan: Its name.
-        run: Stands in the header ``assay_run`` of everything it writes.
-        state: Where it stands.
-        detail: Why it stands there, for people; "" where that needs no words.
-        stages: The handlers, each before those that read what it writes.
-        stage: Which of them is being worked on, from 0; their number when all are done.
-        selection: Which of the records are meant; only for stages that read what was not written by this plan.
-        target: Where results go.
-        rate: Records a second at most, of all its processes; null for as fast as it goes.
-        max_cost_usd: What models may cost; null where none is asked.
-        give_way: Whether it waits while live traffic is late.
-        fetch: Whether it may reach the open web.
+        run: The value of the header ``assay_run`` of every record that it writes.
+        detail: The reason for the state, for people; may be "".
+        stages: The handlers, each before the handlers that read its output.
+        stage: Index of the current stage, from 0; the number of stages when all are done.
+        selection: Which records are selected; only for stages that read records that this plan did not write.
+        target: Where it writes its results.
+        rate: Largest number of records per second of all its processes; null for no limit.
+        max_cost_usd: Largest cost of models; null if no model is asked.
+        give_way: Whether it pauses while live traffic is late.
+        fetch: Whether it may fetch pages from the web.
         created_at: When it was made, UTC.
         updated_at: When this event was written, UTC.
     """

@@ -1,7 +1,7 @@
-"""What a handler is told when it has asked for something: what it wanted, or why that could not be had.
+"""The shell's reply to a handler's request: the requested value, or the reason why it is not available.
 
-A reply is what came from outside, unjudged: bytes of a page, text of a model, hits with their payloads. What is made of
-it is the handler's.
+A reply holds unchecked data from outside: bytes of a page, text of a model, hits with their payloads. The handler
+interprets it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schemas.outcome import Retry, RetryReason, ServiceTrouble
 
 
 class FetchFailure(StrEnum):
-    """Why a page was not brought home (R-273)."""
+    """Why a page was not fetched (R-273)."""
 
     INVALID_URL = "invalid_url"
     FORBIDDEN_SCHEME = "forbidden_scheme"
@@ -44,13 +44,13 @@ class FetchFailure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """A page as it came over the wire.
+    """A page as received.
 
     Attributes:
-        url: As asked for.
-        final_url: After redirects.
+        url: The requested address.
+        final_url: The address after redirects.
         status: HTTP status, 200 to 299.
-        content_type: The header as sent, charset included, cut to 1,000 characters; "" where there was none.
+        content_type: The header as sent, charset included, cut to 1,000 characters; "" without one.
         body: The content-decoded bytes.
         fetched_at: When the response was complete, UTC.
     """
@@ -65,7 +65,7 @@ class FetchedPage:
 
 @dataclass(frozen=True, slots=True)
 class FetchRefused:
-    """A page that did not come, and why."""
+    """A page that was not fetched, and why."""
 
     url: str
     reason: FetchFailure
@@ -74,16 +74,16 @@ class FetchRefused:
 
 @dataclass(frozen=True, slots=True)
 class PagesReply:
-    """The answer to ``FetchPages``: one entry for each URL, in the order asked."""
+    """The answer to ``FetchPages``: one entry for each URL, in the requested order."""
 
     pages: tuple[FetchedPage | FetchRefused, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class IndexReply:
-    """The answer to ``IndexDocument``: what was done for so many points asked.
+    """The answer to ``IndexDocument``: how many points were requested, written and removed.
 
-    ``outdated``: nothing was done, for the index had a newer version.
+    ``outdated``: nothing was written, because the index had a newer version.
     """
 
     points: int
@@ -95,7 +95,7 @@ class IndexReply:
 
 @dataclass(frozen=True, slots=True)
 class IndexUnavailable:
-    """The index, or what makes its vectors, can't be used now."""
+    """The index or its embedder is not available now."""
 
     detail: str
     after_seconds: float | None = None
@@ -103,7 +103,7 @@ class IndexUnavailable:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What the model said, or which tools it wants called; nothing is parsed yet."""
+    """The unparsed reply of a model: a text or tool calls."""
 
     text: str
     tool_calls: tuple[ToolCall, ...]
@@ -120,7 +120,7 @@ class ModelFailed:
 
 @dataclass(frozen=True, slots=True)
 class ModelUnavailable:
-    """Nothing was judged: the provider is down, over its limit for longer than the task waits, or over budget.
+    """No model judged: the provider is down, over its limit for longer than the task waits, or over budget.
 
     Attributes:
         detail: Why, for people; it may contain the server's own words.
@@ -159,7 +159,7 @@ class VectorsReply:
 
 @dataclass(frozen=True, slots=True)
 class VectorsUnavailable:
-    """The store could not be searched now."""
+    """The store is not available for a search now."""
 
     detail: str
 

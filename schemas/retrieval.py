@@ -30,11 +30,11 @@ class RetrievedContent(CamelEvent):
     """One result of a search step.
 
     Attributes:
-        url: Where it was found; may be missing or malformed, the result is classified all the same (R-042).
-        content: The text the search step returned.
-        html: The page, where the orchestrator has it.
+        url: Its address; a missing or malformed one does not prevent the classification (R-042).
+        content: The text that the search step returned.
+        html: The page, if the orchestrator has it.
         content_kind: Whether ``content`` is a search snippet or the full text (C-55).
-        cts_score: The page's content trust score, 0 to 100, where it is known.
+        cts_score: The page's content trust score, 0 to 100, if known.
     """
 
     url: str = ""
@@ -46,11 +46,11 @@ class RetrievedContent(CamelEvent):
 
 
 class SourceScores(CamelEvent):
-    """What a judge says of one source. A score that is absent is taken from the batch's dimensions (R-061, C-08).
+    """A judge's scores of one source. A missing score is derived from the batch's dimensions (R-061, C-08).
 
     Attributes:
-        url: The source's address, as in the batch; a source that the batch doesn't have is ignored.
-        relevance_score: How far it is to the point.
+        url: The source's address, as in the batch; a source that is not in the batch is ignored.
+        relevance_score: How relevant it is.
         quality_score: How good it is.
     """
 
@@ -73,13 +73,13 @@ class JudgeScores(CamelEvent):
 
 
 class RetrievalBatch(CamelEvent):
-    """What a search step brought home for one query.
+    """The results of a search step for one query.
 
     Attributes:
-        attempt: 1 for the first search; a batch that extraction brought counts one more.
-        parent_batch_id: The batch whose listing led here.
-        previous_actionable_information: The parent's score, to measure the improvement against.
-        judge_scores: An orchestrator with a judge of its own may send its numbers along.
+        attempt: 1 for the first search; the batch of an extraction has its parent's number plus one.
+        parent_batch_id: The batch whose listing was extracted.
+        previous_actionable_information: The parent's score, with which the improvement is computed.
+        judge_scores: Scores of the orchestrator's own judge, if it has one.
     """
 
     batch_id: Text = Field(min_length=1, max_length=512)
@@ -125,12 +125,12 @@ class ResultCounts(CamelEvent):
 
 
 class ExtractionTarget(CamelEvent):
-    """A listing whose details are wanted (R-067).
+    """A listing whose detail pages are requested (R-067).
 
     Attributes:
         url: The listing's address, as the result has it.
         extraction_id: Id of its ``ExtractionNeeded`` and of the ``ExtractionCompleted`` that answers it.
-        skipped: Why no ``ExtractionNeeded`` was sent for it: ``over_budget``. Absent where one was sent.
+        skipped: Why no ``ExtractionNeeded`` was sent for it: ``over_budget``. Absent if one was sent.
     """
 
     url: str
@@ -152,8 +152,8 @@ class ResultsClassified(CamelEvent):
         extraction_targets: The listings, in the order of the results; empty where no extraction is needed. An
             orchestrator waits for one ``ExtractionCompleted`` for each that is not skipped.
         improvement: Change against the parent's score; absent on a first attempt.
-        retrieved_content: The distinct results, in the order of ``results``: HTML dropped, text capped. The text of the
-            HTML stands in ``content`` where that was empty or the page says more.
+        retrieved_content: The distinct results, in the order of ``results``, without HTML and with capped text. The
+            text of the HTML is in ``content`` if ``content`` was empty or the page says more.
     """
 
     batch_id: str
@@ -185,7 +185,7 @@ class RetrievalScores(CamelEvent):
 
 
 class ScoreSource(StrEnum):
-    """Who gave recall, precision and quality."""
+    """The origin of recall, precision and quality."""
 
     GIVEN = "given"
     MODEL = "model"
@@ -193,11 +193,11 @@ class ScoreSource(StrEnum):
 
 
 class SourceDetail(CamelEvent):
-    """How one source fared; ``relevance_score`` and ``quality_score`` as in R-061.
+    """The evaluation of one source; ``relevance_score`` and ``quality_score`` follow R-061.
 
     Attributes:
-        score_source: Who scored this very source; absent where the batch's dimensions stand for it (C-08).
-        quality_source: ``cts`` where the quality is the page's content trust score over 100 (C-54); else absent.
+        score_source: The origin of this source's own scores; absent if they come from the batch's dimensions (C-08).
+        quality_source: ``cts`` if the quality is the page's content trust score over 100 (C-54); else absent.
     """
 
     url: str
@@ -222,13 +222,13 @@ class RetrievalEvaluated(CamelEvent):
     """The verdict on a batch (R-058): passed when every dimension reaches its threshold (C-09).
 
     Attributes:
-        next_step: ``answer`` where the batch passed; ``await_extraction`` where listings are being fetched, until each
-            target that is not skipped has its ``ExtractionCompleted``; ``answer_from_items`` where the batch would pass
+        next_step: ``answer`` if the batch passed; ``await_extraction`` while listings are being fetched, until each
+            target that is not skipped has its ``ExtractionCompleted``; ``answer_from_items`` if the batch would pass
             without its listings and navigation, so its ``SPECIFIC_CONTENT`` is enough; otherwise ``search_again`` with
             another query. Absent in events of earlier versions.
         extraction_targets: As in ``ResultsClassified``.
-        score_source: Who gave recall, precision and quality; the fallback where a judge failed or is not there.
-        llm: The call of a judge, the offline one included; absent where nobody was asked.
+        score_source: The origin of recall, precision and quality; the fallback if a judge failed or is missing.
+        llm: The call of a judge, the offline one included; absent if no judge was asked.
     """
 
     batch_id: str
@@ -251,5 +251,5 @@ class RetrievalEvaluated(CamelEvent):
 
     @field_serializer("llm")
     def _with_nulls(self, call: LlmCall | None) -> dict[str, Any] | None:
-        """The call as every event has it: an unknown cost is null, and would be 0 if it were left out."""
+        """The call with its null fields: an unknown cost is null, and a reader would take an omitted one for 0."""
         return None if call is None else call.to_wire()

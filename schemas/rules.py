@@ -1,7 +1,7 @@
-"""The configuration that a decision is made under, and the version of it that travels in every decision.
+"""The configuration of a handler's decisions, and its version, which is part of every decision.
 
 A handler's rules are a view on the configuration document: each field of a ``Rules`` model is one of the document's
-top-level sections. Rules are frozen and hashable by content, so a decision can name the rules it was made under.
+top-level sections. Rules are frozen and have a hash of their content, so a decision can name the rules that it used.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ def _blank_is_none(value: object) -> object:
 
 
 OptionalPath = Annotated[Path | None, BeforeValidator(_blank_is_none)]
-"""A path that may be left out. An environment variable can only leave it out as an empty text, which ``Path`` alone
-would read as the current folder."""
+"""An optional path. An environment variable can only be empty, and ``Path("")`` would be the current folder."""
 
 
 class Section(BaseModel):
     """One part of the configuration: frozen, and an unknown key is an error that names it."""
 
-    # Built with the document that holds it: by itself hardly any section is ever read.
+    # Built with the document that holds it: a section is hardly ever read by itself.
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False, defer_build=True)
 
 
@@ -36,7 +35,7 @@ class Rules(Section):
     """All configuration that one handler's decisions depend on. Its fields are top-level sections of the document."""
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy that computes its version, and everything else that is cached, from its own sections."""
+        """A copy that computes its version and its other cached properties from its own sections."""
         copied = super().model_copy(update=update, deep=deep)
         for cached in copied.__dict__.keys() - type(self).model_fields.keys():
             del copied.__dict__[cached]

@@ -1,4 +1,4 @@
-"""Whether a search is done: ``search.evaluated.v1``, one verdict a batch, with the rubric behind it."""
+"""Whether a search is done: ``search.evaluated.v1``, one verdict per batch, with its rubric."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from schemas.llm import LlmCall
 
 
 class Recommendation(StrEnum):
-    """Whether to search on (R-099)."""
+    """Whether to continue the search (R-099)."""
 
     CONTINUE = "continue"
     STOP = "stop"
 
 
 class SearchScoreSource(StrEnum):
-    """Who gave the quality score."""
+    """The origin of the quality score."""
 
     MODEL = "model"
     RUBRIC = "rubric"
 
 
 class SearchOutcome(StrEnum):
-    """What became of the judge; where it was not listened to, the rubric's own score stands."""
+    """How the judge's call ended; without a valid judgment the rubric's score is used."""
 
     JUDGED = "judged"
     NO_RESULTS = "no_results"
@@ -34,15 +34,15 @@ class SearchOutcome(StrEnum):
 
 
 class Rubric(Event):
-    """What can be counted, without anybody's opinion: four signed parts, and their sum kept within [0, 1].
+    """The score that a program counts: four signed parts, and their sum limited to [0, 1].
 
-    Where too few results are about the goal, the total is at most a configured value in a band that continues.
+    If too few results are about the goal, the total is at most a configured value in a band that continues.
 
     Attributes:
-        count: For the number of results (R-084).
-        coverage: For the required fields that were found (R-086).
-        diversity: For domains and kinds of shops (R-087).
-        relevance: For results that are about the goal, that sell, and that are beside the point (R-088).
+        count: Points for the number of results (R-084).
+        coverage: Points for the required fields that were found (R-086).
+        diversity: Points for domains and kinds of shops (R-087).
+        relevance: Points for results about the goal and for offers, less those for irrelevant results (R-088).
     """
 
     count: float
@@ -56,18 +56,18 @@ class SearchEvaluated(Event):
     """Whether a batch answers the research goal, or more queries are needed (R-083).
 
     ``satisfied`` and ``recommendation`` follow from score, gaps and missing fields by the configured bands, never from
-    what a judge says of them. A batch can be both done searching and in need of extraction (C-50).
+    a judge's own values. A search can be done while its batch needs extraction (C-50).
 
     Attributes:
-        gaps: What is missing, in words; "" where the search is done, or nothing is known to be missing (R-100).
-        suggested_refinements: What to try next; empty where the search is done (R-101).
-        rubric: Computed for every batch, whoever gave the score.
+        gaps: What is missing, in words; "" if the search is done, or nothing is known to be missing (R-100).
+        suggested_refinements: What to try next; empty if the search is done (R-101).
+        rubric: Computed for every batch.
         missing_fields: Required fields that no result has.
-        unchecked_fields: Required fields that the configuration has no rule for: only a model can judge them, so they
-            count as missing where the score is the rubric's.
-        score_source: Who gave ``quality_score``.
-        outcome: What became of the judge.
-        llm: The call, where there was one.
+        unchecked_fields: Required fields without a rule in the configuration: only a model can judge them, so they
+            count as missing if the score is the rubric's.
+        score_source: The origin of ``quality_score``.
+        outcome: How the judge's call ended.
+        llm: The call of the judge, if there was one.
     """
 
     batch_id: str

@@ -1,4 +1,4 @@
-"""Fixtures that every test may ask for: one Kafka a run, and names of its own for each test."""
+"""Fixtures for every test: one Kafka per run, and separate names for each test."""
 
 import asyncio
 import contextlib
@@ -122,7 +122,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What is there now stays until the end, so that the garbage collector need not look at it again."""
+    """Excludes the present objects from garbage collection, because they live until the end."""
     gc.freeze()
     gc.enable()
 

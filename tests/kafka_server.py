@@ -1,6 +1,6 @@
-"""Which Kafka the tests run on: a named one, a container, or one that is started here.
+"""The Kafka of the tests: a named cluster, a container, or a local broker that is started here.
 
-``ASSAY_KAFKA__BOOTSTRAP_SERVERS`` names a cluster. ``TEST_KAFKA=container`` asks for a container.
+``ASSAY_KAFKA__BOOTSTRAP_SERVERS`` names a cluster. ``TEST_KAFKA=container`` requests a container.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ def shared_kafka(folder: Path, at_end: Callable[[Callable[[], None]], None]) -> 
     """The bootstrap servers of one Kafka for all processes of a test run.
 
     The process that asks first starts the broker. At its end it waits for the users of the broker, then it stops it.
-    A process that asks when there is no broker, or when its starter has died, starts another one.
+    A process that needs a broker starts one if no broker runs, or if its starter has died.
 
     Args:
         folder: A folder that only the processes of this run share.
@@ -105,7 +105,7 @@ def _taken(file: IO[str]) -> bool:
 
 
 def docker_host(environment: Mapping[str, str]) -> str:
-    """Where the Docker engine is, as its own client is told."""
+    """The address of the Docker engine, from the variable that its own client reads."""
     return environment.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 
 
@@ -129,7 +129,7 @@ def docker_answers(address: str, seconds: float = ENGINE_SECONDS) -> bool:
 
 @contextlib.contextmanager
 def _kafka_container(image: str) -> Iterator[str]:
-    """The broker starts when it has been told its address, which is known when the container has."""
+    """The broker starts when it gets its address, which is known once the container runs."""
     from testcontainers.core.container import DockerContainer
     from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 

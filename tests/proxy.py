@@ -1,4 +1,4 @@
-"""A TCP proxy on the loopback that behaves like a bad network: it delays, resets, and lets connections go half open."""
+"""A TCP proxy on the loopback that imitates a bad network: it delays, resets, and leaves connections half open."""
 
 import asyncio
 import contextlib

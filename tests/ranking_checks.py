@@ -1,7 +1,7 @@
-"""Checks of what came of a query: each says what is wrong, and nothing where nothing is.
+"""Checks of a query's results: each returns the faults that it finds.
 
-They are written without the code that they check: in which order stages come, how a label's line looks and which
-numbers are those of trust is said here a second time. ``test_ranking_checks`` shows that each finds a seeded fault.
+They do not use the code that they check: the order of stages, the form of a label and the numbers of trust are stated
+here a second time. ``test_ranking_checks`` shows that each finds a seeded fault.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Reads rendered prompts and contexts by their structure: what is trusted in them, what is untrusted, what is wrong.
+"""Reads rendered prompts and contexts by their structure: the trusted part, the untrusted blocks, and faults.
 
 It uses no bound and no expression of the renderer. A block is two lines with one name and code around one line of JSON.
-A label is two of our words with a value behind them, with any number of other signs between them.
+A label is two of our words followed by a value, with any number of other characters between them.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The rules that ship in ``config/``, for tests of pure handlers."""
+"""The shipped rules of ``config/``, for tests of pure handlers."""
 
 from functools import cache
 from pathlib import Path

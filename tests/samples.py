@@ -1,4 +1,4 @@
-"""What test modules of several packages share: places of this checkout, its environment, and its command line."""
+"""Helpers for test modules of several packages: paths of this checkout, its environment, and its command line."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""One broker serves all processes of a test run, whichever of them ends or dies first."""
+"""One broker serves all processes of a test run, also if the first process ends or dies."""
 
 import subprocess
 import sys
@@ -74,7 +74,7 @@ def test_the_starter_waits_for_the_others(tmp_path: Path, log: Path) -> None:
 
 
 @pytest.mark.parametrize(("word", "logged"), [("end", "first starts\nfirst stops\n"), ("die", "first starts\n")])
-def test_another_broker_is_started_when_the_starter_has_gone(tmp_path: Path, log: Path, word: str, logged: str) -> None:
+def test_another_broker_starts_when_the_starter_has_ended(tmp_path: Path, log: Path, word: str, logged: str) -> None:
     User(tmp_path, "first").end(word)
     second = User(tmp_path, "second")
     assert second.uses == "second"

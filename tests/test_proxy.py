@@ -1,4 +1,4 @@
-"""The bad network, on the loopback."""
+"""The bad network on the loopback."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ async def test_what_is_said_comes_back(proxy: Proxy, weather: str) -> None:
     writer.close()
 
 
-async def test_half_open_connections_are_silent_and_go_on_afterwards(proxy: Proxy) -> None:
+async def test_half_open_connections_are_silent_and_recover(proxy: Proxy) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
     await say(reader, writer, b"hello")
     proxy.turn("half_open")

@@ -1,4 +1,4 @@
-"""Each check of a query finds the fault that it is for, and nothing where there is none."""
+"""Each check of a query finds its own fault, and nothing in a correct query."""
 
 from collections.abc import Callable
 
@@ -120,7 +120,7 @@ def test_a_number_of_trust_in_a_prompt_is_found(leaked: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["source_tier", "CTS", "cts_score", "mmr"])
-def test_a_name_of_such_a_number_is_found_outside_of_what_pages_say(name: str) -> None:
+def test_trust_number_names_are_found_outside_page_text(name: str) -> None:
     assert numbers_of_trust(CONTEXT.replace("Source: CNA", f"Source: CNA {name}"), results())
     assert numbers_of_trust(CONTEXT.replace('"title"', f'"{name}"'), results())
     assert numbers_of_trust(CONTEXT.replace('"Dam"', f'"Dam {name}"'), results()) == []

@@ -1,4 +1,4 @@
-"""The built wheel in an environment of its own and without a checkout: what ``pip install assay`` gives a user."""
+"""The built wheel in its own environment and without a checkout: the result of ``pip install assay``."""
 
 import json
 import os
@@ -20,7 +20,7 @@ CHECKOUT = [sys.executable, "-c", "from streams.cli.main import main; main()"]
 
 
 def run(command: list[str | Path], folder: Path, text: str = "") -> str:
-    """What a command prints, without the variables of the tests and in a folder of its own."""
+    """The output of a command in a separate folder, without the variables of the tests."""
     environment = {"PATH": os.defpath, "HOME": str(Path.home()), "ASSAY_CACHE_DIR": str(cache_folder())}
     for name in ("PIP_INDEX_URL", "PIP_CACHE_DIR", "PIP_CONFIG_FILE", "SSL_CERT_FILE", "HTTPS_PROXY", "NO_PROXY"):
         if name in os.environ:
@@ -56,7 +56,7 @@ def assay(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "assay"
 
 
-def test_the_wheel_has_the_packages_and_the_configuration_and_nothing_else(wheel: Path) -> None:
+def test_wheel_holds_the_packages_and_the_configuration_only(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {
         "schemas", "handlers", "streams", f"assay-{version('assay')}.dist-info",
@@ -95,7 +95,7 @@ def test_a_handler_decides_as_that_of_the_checkout(assay: Path, tmp_path: Path, 
     assert "dead" not in outcomes
 
 
-def test_the_demonstration_does_the_whole_job_and_leaves_nothing_behind(assay: Path, tmp_path: Path) -> None:
+def test_demo_does_the_whole_job_and_leaves_no_files(assay: Path, tmp_path: Path) -> None:
     figures = json.loads(run([assay, "demo", "--once", "--json"], tmp_path).splitlines()[-1])
     assert figures["pages_scored"] == sum(figures["tiers"].values()) > 0
     assert figures["extractions_needed"] == figures["extractions_completed"] > 0

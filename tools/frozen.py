@@ -1,8 +1,8 @@
 """How the frozen files were made: ``python -m tools.frozen``.
 
-Run it again only for a new version of the base features, whose old models need not go on: what it writes is what the
-tests hold every later version of the code against. Cases are drawn by one seed, the model is grown on the 29 base
-features of 60 queries so that each of them is split upon, and 6 of the queries are kept with vectors and scores.
+Run it again only for a new version of the base features whose old models need not continue: the tests compare every
+later version of the code with its output. One seed draws the cases. The model is trained on the 29 base features of 60
+queries so that each feature is used in a split, and 6 of the queries are kept with vectors and scores.
 """
 
 from __future__ import annotations

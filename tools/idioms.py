@@ -1,21 +1,24 @@
 """Finds idioms that hide the actor or the meaning of a sentence: ``python -m tools.idioms [PATH…]``.
 
-It reads the comments and texts of Python files, the comments of YAML files, and Markdown. It exits with status 1 if it
-found an idiom. Without a path it reads every file of the repository that it knows.
+It reads Markdown, and the comments of YAML files and the Makefile. In Python files it reads comments and texts. In
+tests it reads comments, docstrings and the names of tests, because their other texts are data. It exits with status 1
+if it found an idiom, or a test's name that is too long. Without a path it reads all files of the repository.
 """
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 _ADVICE = {
-    r"\b(?:no|some)body\b|\bwho(?:so)?ever\b|\bwhat is none\b": "name the actor or the thing",
+    r"\b[Nn]obody\b|\b[Ss]omebody\b|\b[Ww]ho(?:so)?ever\b|\bwhat is none\b": "name the actor or the thing",
     r"(?:^|[.:;] )Who\b(?!.*\?)": "name the actor",
     r"\bIn (?:go|goes|come|comes)\b(?! to)|\b[Oo]ut comes?\b": "state what is passed and what is returned",
     r"\bstands?\b(?!-)": 'write "is", "is in" or "means"',
@@ -25,24 +28,31 @@ _ADVICE = {
     r"\bin vain\b|\bof its own accord\b|\bheld against\b|\bis no news\b": "say what happens",
 }
 _IDIOMS = [(re.compile(pattern), advice) for pattern, advice in _ADVICE.items()]
+_LONGEST_NAME = 60
+_TEXTS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))
 _READ = ("*.py", "*.md", "config/*.yaml", "Makefile")
-_NOT_READ = {"CHANGELOG.md", "tools/idioms.py", "tools/test_idioms.py"}
+_NOT_READ = ("CHANGELOG.md", "tools/idioms.py", "tools/test_idioms.py")
 """History, and the two files that list the idioms."""
 
 
 def idioms_in(name: str, text: str) -> Iterator[tuple[int, str, str]]:
     """The line number, the idiom and the advice for each idiom in a file's prose."""
-    for number, line in _prose_of(name, text):
+    names = _test_names(text) if _is_test(name) else []
+    for number, line in [*_prose_of(name, text), *((number, test.replace("_", " ")) for number, test in names)]:
         for idiom, advice in _IDIOMS:
             if found := idiom.search(line):
                 yield number, found[0].strip(" .:;"), advice
+    for number, test in names:
+        if len(test) > _LONGEST_NAME:
+            yield number, test, f"a test's name has at most {_LONGEST_NAME} characters"
 
 
 def _prose_of(name: str, text: str) -> Iterator[tuple[int, str]]:
     if name.endswith(".py"):
-        parts = (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))
+        docstrings = _docstring_lines(text) if _is_test(name) else None
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type in parts:
+            is_text = token.type in _TEXTS and (docstrings is None or token.start[0] in docstrings)
+            if is_text or token.type == tokenize.COMMENT:
                 for number, line in enumerate(token.string.splitlines(), start=token.start[0]):
                     yield number, line.strip(" #\"'")
     else:
@@ -50,21 +60,41 @@ def _prose_of(name: str, text: str) -> Iterator[tuple[int, str]]:
             yield number, line if name.endswith(".md") else line.partition("#")[2].strip()
 
 
-def _tracked() -> list[str]:
-    return subprocess.run(["git", "ls-files", *_READ], check=True, capture_output=True, text=True).stdout.splitlines()
+def _is_test(name: str) -> bool:
+    path = Path(name)
+    return path.suffix == ".py" and (path.parts[0] == "tests" or path.name.startswith("test_"))
+
+
+def _test_names(text: str) -> list[tuple[int, str]]:
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [(node.lineno, node.name) for node in functions if node.name.startswith("test_")]
+
+
+def _docstring_lines(text: str) -> set[int]:
+    """The first line of each text that is a statement by itself."""
+    return {node.lineno for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr) and _is_text(node.value)}
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _files(paths: list[str]) -> list[str]:
+    """The tracked files below the paths, and files that are named themselves."""
+    command = ["git", "ls-files", "--", *(paths or _READ)]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    read = [name for name in listed if any(fnmatch(name, pattern) for pattern in _READ)]
+    return [name for name in read if not name.startswith(_NOT_READ)]
 
 
 def main(paths: list[str]) -> int:
-    """Prints each idiom with its place, and returns how many files have one."""
-    files = [
-        file for path in paths for file in sorted(Path(path).rglob("*.py") if Path(path).is_dir() else [Path(path)])
-    ]
-    files = files or [Path(name) for name in _tracked() if name not in _NOT_READ]
-    found = {file: list(idioms_in(file.name, file.read_text("utf-8"))) for file in files}
-    for file, idioms in found.items():
-        for number, idiom, advice in idioms:
-            print(f'{file}:{number}: "{idiom}": {advice}')
-    return int(any(found.values()))
+    """Prints each idiom with its place, and returns 1 if there is any, else 0."""
+    found = 0
+    for name in _files(paths):
+        for number, idiom, advice in idioms_in(name, Path(name).read_text("utf-8")):
+            print(f'{name}:{number}: "{idiom}": {advice}')
+            found = 1
+    return found
 
 
 if __name__ == "__main__":

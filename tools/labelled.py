@@ -1,4 +1,4 @@
-"""Labelled pages on this machine, for measuring: folders of ``cases.jsonl`` and gzipped HTML below ``DATA``."""
+"""Labelled pages on this machine, for measurements: folders of ``cases.jsonl`` and gzipped HTML below ``DATA``."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def body(name: str, case: Mapping[str, Any]) -> bytes:
 
 
 def address(case: dict[str, Any]) -> str:
-    """The case's URL, or one that stands for it."""
+    """The case's URL, or a placeholder."""
     return str(case.get("url") or f"https://case.invalid/{case['id']}")

@@ -149,7 +149,7 @@ def _panel(axes: Axes, panel: Panel, server: Prometheus, scene: Scene) -> None:
 
 
 def _series(query: Query, server: Prometheus, scene: Scene) -> Series:
-    """Legend and values by second of the scene, without what is no number."""
+    """Legend and values by second of the scene, without values that are not numbers."""
     found = server.query_range(query.expression, scene.began, scene.ended, STEP_SECONDS, WINDOW)
     return [
         (
@@ -175,7 +175,7 @@ def _bars(axes: Axes, panel: Panel, server: Prometheus, scene: Scene) -> None:
     samples = server.query(query.expression, scene.ended)
     named = [(_legend(query.legend, sample.labels), sample.value) for sample in samples]
     if query.legend == "{{le}}":
-        # Buckets are cumulative; Grafana shows what lies between two bounds.
+        # Buckets are cumulative; Grafana shows the difference of two bounds.
         named.sort(key=lambda bar: float(bar[0]))
         below = [0.0, *(value for _, value in named)]
         named = [(label, value - less) for (label, value), less in zip(named, below, strict=False)]

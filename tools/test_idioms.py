@@ -1,4 +1,4 @@
-"""``tools/idioms.py``: it finds the idioms where people read them, and nowhere else."""
+"""``tools/idioms.py`` finds idioms in prose, and nowhere else."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ from tools.idioms import idioms_in
         ("a.py", 'help = f"{name} rests"\n', [(1, "rests")]),
         ("a.py", "stands = rests = nobody = 1\n", []),
         ("a.py", '"""The rest of the understanding, at a standstill; a stand-in."""\n', []),
+        (
+            "tests/test_a.py",
+            'def f():\n    """Nobody."""\n    g("nobody")  # somebody\n',
+            [(2, "Nobody"), (3, "somebody")],
+        ),
+        ("tests/test_a.py", "def test_nobody_is_asked(): ...\ndef f_stands(): ...\n", [(1, "nobody")]),
+        ("tests/test_a.py", f"def test_{'a' * 56}(): ...\n", [(1, f"test_{'a' * 56}")]),
+        ("tests/test_a.py", f"def test_{'a' * 55}(): ...\n", []),
         ("a.md", "Run it. Who is late pays.\n", [(1, "Who")]),
         ("a.md", "The users who run it. Who reads it?\n", []),
         ("a.yaml", "words: [nobody]  # somebody\n", [(1, "somebody")]),

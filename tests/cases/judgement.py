@@ -49,7 +49,7 @@ def _row(*cells: str) -> str:
 
 
 def _result(situation: Situation, answer: dict[str, Any]) -> str:
-    """The fields that the situation is about, as they came out."""
+    """The resulting fields that the situation is about."""
     return ", ".join(f"`{path}` {_short(value_at(answer, path))}" for path in situation.expect)
 
 

@@ -1,7 +1,7 @@
 """Everyday situations with the result that a user expects, run with the shipped settings and no model.
 
-A file of inputs (``NAME.jsonl``, one event a line) has a file of expectations beside it (``NAME.yaml``). Each
-expectation names a line, the handlers that it passes through and the fields that must come out.
+A file of inputs (``NAME.jsonl``, one event per line) has a file of expectations (``NAME.yaml``). Each expectation names
+a line, the handlers that process it, and the fields of the result.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Situation:
     reason: str
     """Why a user expects this."""
     falls_short: str = ""
-    """What comes out today where that is not the expected result, and why."""
+    """Today's result if it is not the expected one, and why."""
 
     @property
     def name(self) -> str:
@@ -162,7 +162,7 @@ def _compares(name: str, bound: Any, value: Any) -> bool:
 
 
 def differences(situation: Situation, answer: dict[str, Any]) -> list[str]:
-    """What came out differently, one line a field."""
+    """The differences from the expected result, one line per field."""
     found = []
     for path, expected in situation.expect.items():
         value = value_at(answer, path)

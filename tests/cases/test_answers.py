@@ -1,6 +1,6 @@
 """Everyday questions get the answer that a user expects, with the shipped settings and no model.
 
-``answers.yaml`` has the questions. The candidates of each come along, or are in a file of ``answers/``.
+``answers.yaml`` has the questions. The candidates of each are given there, or in a file of ``answers/``.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The composition under a test's control: ``docker compose`` and ``make`` with a project and ports of its own."""
+"""The composition under a test's control: ``docker compose`` and ``make`` with their own project and ports."""
 
 import json
 import os
@@ -26,7 +26,7 @@ class Composition:
     """One running composition.
 
     Attributes:
-        environment: Of ``docker compose`` and ``make``. Who runs the tests names images in it.
+        environment: Of ``docker compose`` and ``make``. The caller of the tests can name images in it.
         seconds_to_healthy: How long the last start took, with the image built.
     """
 
@@ -47,7 +47,7 @@ class Composition:
             "GRAFANA_PORT": str(others[1]),
         }
         if "qdrant" not in profiles.split(","):
-            # Then each index worker keeps an index of its own.
+            # Then each index worker has a separate index.
             self.environment["QDRANT_URL"] = ""
         self.seconds_to_healthy = 0.0
 
@@ -122,7 +122,7 @@ class Composition:
         return {its["uid"] for its in _json(f"{self.grafana}/api/search?type=dash-db")}
 
     def inside(self, container: str, path: str) -> str:
-        """What a worker answers at a path of its own port, which is not published."""
+        """A worker's answer at a path of its port, which is not published."""
         ask = f"import urllib.request as r; print(r.urlopen('http://127.0.0.1:8080{path}', timeout=5).read().decode())"
         return self.run(["docker", "exec", container, "python", "-c", ask])
 
@@ -157,7 +157,7 @@ def _json(address: str) -> Any:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, all of them different."""
+    """Free ports, all of them different."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:

@@ -1,4 +1,4 @@
-"""The composition, brought up once for all tests of this folder, which run only when they are asked for by name."""
+"""The composition, started once for all tests of this folder. The tests run only if they are requested by name."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture(scope="session")
 def composition() -> Iterator[Composition]:
-    """All services, healthy, in a project and on ports of its own; gone with its volumes when the tests are done."""
+    """All services, healthy, in a separate project with separate ports; removed with its volumes after the tests."""
     if missing := what_is_missing():
         pytest.skip(missing)
     composition = Composition()

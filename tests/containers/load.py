@@ -1,4 +1,4 @@
-"""Pages published from outside while something happens inside, and what came of them."""
+"""Pages published from outside while the composition changes, and their results."""
 
 import asyncio
 from collections import Counter
@@ -17,7 +17,7 @@ class Load:
 
     Attributes:
         installation: Where they go.
-        run: A name of its own, which stands in every address.
+        run: A unique name, which is a part of every address.
         rate: Pages a second.
         published: So far.
     """
@@ -39,7 +39,7 @@ class Load:
             await going
 
     async def results(self) -> Counter[str]:
-        """How often each page of this run came back, when the group has read everything there is."""
+        """How often each page of this run was answered, when the group has read everything."""
 
         async def read_up() -> bool:
             return await self.installation.committed() == await self.installation.ends()

@@ -1,4 +1,4 @@
-"""The composition as it stands after ``make up``: healthy, sealed, reached from outside, and watched."""
+"""The composition after ``make up``: healthy, sealed, reachable from outside, and monitored."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def test_ours_can_neither_write_nor_become_more(composition: Composition, servic
     assert host["PidsLimit"] == 256
 
 
-async def test_a_page_from_outside_is_scored_and_its_metrics_are_scraped(composition: Composition) -> None:
+async def test_scraped_metrics_show_a_page_fed_from_outside(composition: Composition) -> None:
     installation = composition.installation()
     key, value = page(1)
     await installation.feed([(key, value)])

@@ -1,4 +1,4 @@
-"""Workers that are killed, replaced and doubled while pages flow: every page is answered, and once."""
+"""Workers are killed, replaced and doubled while pages flow: every page is answered once."""
 
 import asyncio
 import os

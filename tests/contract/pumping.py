@@ -1,7 +1,7 @@
 """Texts on which an expression may backtrack, and whether its time on them grows faster than their length.
 
-Each repetition of an expression is pumped: a text repeats what the repetition matches, behind what the expression wants
-before it, and ends in different ways. CPU time is compared between sizes, so the speed of the machine does not matter.
+Each repetition of an expression is pumped: a text has a prefix that the expression requires, then repeats what the
+repetition matches, and has different ends. CPU time is compared between sizes, so the machine's speed does not matter.
 """
 
 import re
@@ -26,7 +26,7 @@ _PREFIXES = 4
 _ALWAYS_TRIED = "a0 \n_-.:,!/"
 _MOST_COPIES = 50
 _RUNS = (1, 15)
-"""How often what is repeated stands behind what comes before it, where the text repeats both."""
+"""How many copies of the repeated text follow the text before it, if both are repeated."""
 _SHORT_SIZES = (12, 40, 150, 500)
 _LONG_SIZES = (2_000, 8_000)
 _EXPLODES = 0.05
@@ -70,11 +70,11 @@ def pumped(expression: Expression) -> list[Pumped]:
 
 
 def grows_too_fast(expression: Expression, at_start: bool = False) -> Pumped | None:
-    """The first text on which the expression takes more than linear time; None where there is none.
+    """The first text on which the expression takes more than linear time; None if there is no such text.
 
     Args:
         expression: To be searched from every place of a text.
-        at_start: It is only matched at the beginning of a text, so that this alone is measured.
+        at_start: It is only matched at the beginning of a text, so only this is measured.
     """
     return next((text for text in pumped(expression) if _is_too_fast(expression, text, at_start)), None)
 
@@ -121,7 +121,7 @@ def _give_up(_number: int, _frame: FrameType | None) -> None:
 
 
 class _Examples:
-    """Strings that parts of an expression match, as far as single characters decide it."""
+    """Strings that parts of an expression match, chosen by single characters."""
 
     def __init__(self, expression: Expression) -> None:
         pattern = expression.pattern
@@ -134,7 +134,7 @@ class _Examples:
         self._alphabet = self._ordered_alphabet()
 
     def texts(self) -> Iterator[Pumped]:
-        """The texts for each repetition, and for each repetition behind what stands before it."""
+        """The texts for each repetition, alone and after the strings that may come before it."""
         known: dict[str, list[str]] = {}
         for prefixes, body in self._repetitions(self._tree, [""]):
             seen = known.setdefault(str(body), [])
@@ -147,7 +147,7 @@ class _Examples:
                         yield from (Pumped("", prefix + unit * run, ENDINGS[1]) for run in _RUNS)
 
     def _repetitions(self, tree: Tree, before: list[str]) -> Iterator[tuple[list[str], Tree]]:
-        """What is repeated more than once, with strings that may stand before it."""
+        """Each repeated part of the expression, with strings that may come before it."""
         for op, value in tree:
             match str(op):
                 case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
@@ -231,7 +231,7 @@ class _Examples:
         return negated != any(_is_in(item, form) for item in value for form in forms if len(form) == 1)
 
     def _ordered_alphabet(self) -> list[str]:
-        """Characters of the expression and a few others, first those that most of its parts match."""
+        """Characters of the expression and a few others; characters that most of its parts match come first."""
         singles = {repr(part): part for part in _singles(self._tree)}.values()
         characters = dict.fromkeys(_ALWAYS_TRIED)
         for op, value in singles:

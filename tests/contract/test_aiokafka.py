@@ -1,6 +1,6 @@
-"""What the pipeline takes for granted of aiokafka. An upgrade that changes one of these facts says so here.
+"""Facts about aiokafka that the pipeline depends on. An upgrade that changes one of these facts fails here.
 
-Several are traps rather than promises: the product is built around them, and where one is gone a guard can go too.
+Several are traps rather than promises: the product works around them, and if a trap is gone, its guard can be removed.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ async def refused_send(sender: AIOKafkaProducer, name: str) -> None:
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is not typed
-    """Notes what it is told, and pauses what is assigned."""
+    """Records its calls, and pauses the assigned partitions."""
 
     def __init__(self, pause: bool = False, revoke_seconds: float = 0.0) -> None:
         self.consumer: AIOKafkaConsumer | None = None
@@ -112,8 +112,8 @@ async def test_a_failed_send_does_not_make_the_commit_fail(kafka: str, topic_pre
 
 
 @on_kafka
-async def test_after_a_refused_send_the_producer_is_of_no_use_for_the_partition(kafka: str, topic_prefix: str) -> None:
-    """So the stage is opened anew after any doubt."""
+async def test_refused_send_breaks_the_producer_for_that_partition(kafka: str, topic_prefix: str) -> None:
+    """So the stage is opened again after any doubt."""
     async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:
         await sender.begin_transaction()
         await refused_send(sender, name)
@@ -123,10 +123,8 @@ async def test_after_a_refused_send_the_producer_is_of_no_use_for_the_partition(
 
 
 @on_kafka
-async def test_a_new_producer_of_the_id_fences_the_old_one_and_aborts_what_it_had_open(
-    kafka: str, topic_prefix: str
-) -> None:
-    """The private name that tells of the sender's end is there."""
+async def test_new_producer_of_an_id_fences_the_old_one(kafka: str, topic_prefix: str) -> None:
+    """The private attribute that shows the sender's end exists."""
     async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as old:
         assert not old._sender._sender_task.done()
         await old.begin_transaction()
@@ -142,7 +140,7 @@ async def test_a_new_producer_of_the_id_fences_the_old_one_and_aborts_what_it_ha
 
 
 @on_kafka
-async def test_another_transactional_id_commits_stale_offsets_unhindered(kafka: str, topic_prefix: str) -> None:
+async def test_another_transactional_id_can_commit_stale_offsets(kafka: str, topic_prefix: str) -> None:
     """So there is one id for each input partition, not one for each process."""
     group = f"{topic_prefix}group"
     async with topic(kafka, topic_prefix) as name:
@@ -155,7 +153,7 @@ async def test_another_transactional_id_commits_stale_offsets_unhindered(kafka: 
 
 
 @on_kafka
-async def test_a_send_gives_a_future_that_is_done_when_the_broker_has_answered(kafka: str, topic_prefix: str) -> None:
+async def test_send_returns_a_future_that_the_brokers_answer_completes(kafka: str, topic_prefix: str) -> None:
     async with topic(kafka, topic_prefix) as name, producer(kafka) as sender:
         future = instance(asyncio.Future, await sender.send(name, b"value"))
         assert (await future).offset == 0
@@ -179,7 +177,7 @@ async def test_a_record_without_key_and_value_is_not_sent(kafka: str, topic_pref
 # --- consumers and groups ------------------------------------------------------------------------------------------
 
 
-def test_there_is_exactly_one_assignor_by_default() -> None:
+def test_default_assignment_strategy_is_one_assignor() -> None:
     """With two, a member joins once for each of them with a growing list."""
     parameters = inspect.signature(AIOKafkaConsumer.__init__).parameters
     assert parameters["partition_assignment_strategy"].default == (RoundRobinPartitionAssignor,)
@@ -206,7 +204,7 @@ async def test_a_pause_in_the_callback_is_in_time(kafka: str, topic_prefix: str)
 
 
 @on_kafka
-async def test_a_stop_tells_nobody_of_partitions_that_are_given_back(kafka: str, topic_prefix: str) -> None:
+async def test_consumer_stop_does_not_call_the_rebalance_listener(kafka: str, topic_prefix: str) -> None:
     """So the application closes its partitions itself."""
     listener = Listener()
     async with topic(kafka, topic_prefix) as name, consumer(kafka, f"{topic_prefix}g", name, listener=listener) as one:
@@ -236,7 +234,7 @@ async def test_a_stop_waits_for_a_rebalance_that_is_going_on(kafka: str, topic_p
 
 @on_kafka
 async def test_a_position_is_behind_the_markers_of_transactions(kafka: str, topic_prefix: str) -> None:
-    """So a group that has done everything stands at the end."""
+    """So a group that has read everything is at the end offset."""
     async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:
         async with sender.transaction():
             await sender.send(name, b"value")
@@ -248,9 +246,7 @@ async def test_a_position_is_behind_the_markers_of_transactions(kafka: str, topi
 
 
 @on_kafka
-async def test_positions_are_known_at_once_after_a_seek_and_only_of_what_is_assigned(
-    kafka: str, topic_prefix: str
-) -> None:
+async def test_position_after_seek_is_known_for_assigned_partitions(kafka: str, topic_prefix: str) -> None:
     async with topic(kafka, topic_prefix) as name, consumer(kafka, f"{topic_prefix}group", name) as reader:
         reader.seek(TopicPartition(name, 0), 5)
         coroutine = reader.position(TopicPartition(name, 0))
@@ -294,11 +290,11 @@ def test_the_parser_calls_a_codec_by_the_name_in_its_module(codec: str, monkeypa
         iter(DefaultRecordBatch(batch((None, b"value", []), codec=codec, pack=lambda _: b"packed")))
 
 
-def test_a_fetch_makes_its_records_by_the_name_in_the_fetchers_module() -> None:
+def test_fetcher_module_name_creates_partition_records() -> None:
     assert "PartitionRecords" in Fetcher._proc_fetch_request.__code__.co_names
 
 
-def test_a_header_name_that_is_no_text_makes_reading_raise_an_error() -> None:
+def test_non_utf8_header_name_makes_iteration_raise() -> None:
     """So the rest of such a batch is unreadable."""
     records = iter(DefaultRecordBatch(batch((None, b"readable", []), (None, b"value", [(NoText("name"), b"")]))))
     assert next(records).value == b"readable"

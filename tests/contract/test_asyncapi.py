@@ -1,6 +1,6 @@
-"""The AsyncAPI document against the specification's own JSON Schema, which is kept beside this file.
+"""The AsyncAPI document is valid under the specification's own JSON Schema, which is kept beside this file.
 
-``asyncapi-3.0.0.schema.json`` is that of the npm package @asyncapi/specs 6.11.1 (Apache-2.0), without its white space.
+``asyncapi-3.0.0.schema.json`` is from the npm package @asyncapi/specs 6.11.1 (Apache-2.0), without its white space.
 """
 
 import copy
@@ -55,7 +55,7 @@ def test_a_document_with_a_fault_is_not(document: dict[str, Any], fault: Callabl
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
-def test_a_topics_examples_fit_the_payload_that_the_document_gives_it(document: dict[str, Any], topic: Any) -> None:
+def test_topic_examples_match_the_documented_payload(document: dict[str, Any], topic: Any) -> None:
     message = document["components"]["messages"][topic.event.__name__]
     payload = {**message["payload"], "components": document["components"]}
     validator = jsonschema.Draft202012Validator(payload)

@@ -1,6 +1,6 @@
-"""What intake takes for granted of FastStream. An upgrade that changes one of these facts says so here.
+"""Facts about FastStream that intake depends on. An upgrade that changes one of these facts fails here.
 
-No broker is needed: FastStream makes its consumer by a builder that can be replaced, as the product does.
+No broker is needed: a builder that can be replaced makes FastStream's consumer, and the product replaces it too.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ AS_THEY_CAME: dict[str, Any] = {"parser": _parse, "decoder": _decode}
 
 
 class Consumer:
-    """Gives out what it is told to, and notes what is asked of it."""
+    """Returns the given polls, and records its calls."""
 
     def __init__(self, polls: Sequence[Any], asked: list[str], **options: Any) -> None:
         self.polls = list(polls)
@@ -126,7 +126,7 @@ class Intake:
                 await asyncio.sleep(0)
 
 
-async def test_with_parser_and_decoder_replaced_every_record_arrives_as_it_came() -> None:
+async def test_replaced_parser_and_decoder_hand_records_over_unchanged() -> None:
     intake = Intake(MIXED, **AS_THEY_CAME)
     async with intake.running():
         await intake.until_polled_out()
@@ -167,8 +167,8 @@ async def test_an_error_in_intake_loses_its_batch_in_silence() -> None:
 
 
 @pytest.mark.parametrize("error", [KafkaConnectionError("gone"), RuntimeError("anything")], ids=["kafka", "other"])
-async def test_polling_goes_on_after_a_poll_that_failed(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the failed poll had in hand is not asked for again by anybody; the product's consumer sees to that."""
+async def test_polling_continues_after_a_failed_poll(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FastStream does not request the records of the failed poll again; the product's consumer does."""
     pauses: list[float] = []
 
     async def at_once(seconds: float) -> None:
@@ -183,14 +183,14 @@ async def test_polling_goes_on_after_a_poll_that_failed(error: Exception, monkey
     assert (5 in pauses) is isinstance(error, KafkaConnectionError)
 
 
-async def test_the_consumer_is_made_by_the_builder_of_the_brokers_configuration() -> None:
+async def test_subscriber_consumer_comes_from_the_configured_builder() -> None:
     intake = Intake(**AS_THEY_CAME)
     async with intake.running() as consumer:
         assert intake.subscriber.consumer is consumer
         assert intake.asked[:2] == ["subscribe ['in']", "start"]
 
 
-async def test_manual_acknowledgement_turns_auto_commit_off_and_options_reach_the_consumer() -> None:
+async def test_manual_ack_disables_auto_commit_and_passes_options() -> None:
     intake = Intake(
         fetch_max_bytes=7,
         max_partition_fetch_bytes=6,
@@ -211,16 +211,16 @@ async def test_manual_acknowledgement_turns_auto_commit_off_and_options_reach_th
     assert (options["rebalance_timeout_ms"], options["max_poll_interval_ms"]) == (90_000, 3_600_000)
 
 
-async def test_a_broker_that_only_consumes_connects_to_nothing_by_itself() -> None:
-    """Nobody listens where this broker looks; a producer's connection would fail."""
+async def test_broker_that_only_consumes_opens_no_connection() -> None:
+    """The address of this broker refuses connections; a producer's connection would fail."""
     intake = Intake(**AS_THEY_CAME)
     async with asyncio.timeout(30):
         await intake.broker.connect()
         await intake.broker.stop()
 
 
-async def test_a_listener_is_told_before_anybody_else_has_a_turn() -> None:
-    """So the pause that is its first act is in time."""
+async def test_rebalance_listener_is_called_before_other_tasks_run() -> None:
+    """So the listener can pause the partition before any record is fetched."""
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is not typed
         told: tuple[str, Any] = ("", None)

@@ -1,4 +1,4 @@
-"""What every handler of the topology promises, tried on every golden example of the topic it reads."""
+"""The contract of all handlers, tested on every golden example of their topics."""
 
 import inspect
 import itertools
@@ -115,7 +115,7 @@ def test_no_two_handlers_share_a_name_or_a_group() -> None:
     assert len({handler.group for handler in HANDLERS}) == len(HANDLERS)
 
 
-def test_every_event_type_has_exactly_one_topic_and_every_topic_its_examples() -> None:
+def test_each_event_type_has_one_topic_and_each_topic_examples() -> None:
     assert len({topic.event for topic in TOPICS}) == len({topic.name for topic in TOPICS}) == len(TOPICS)
     assert {topic.name: topic.event for topic in TOPICS} == EVENTS
     for topic in TOPICS:
@@ -146,7 +146,7 @@ def test_the_shipped_rules_load_and_have_a_version(handler: Handler) -> None:
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.__name__)
 @pytest.mark.parametrize(("handler", "path"), CASES)
-def test_every_example_comes_to_an_outcome_and_to_the_same_again(handler: Handler, path: Path, world: World) -> None:
+def test_each_example_has_a_deterministic_outcome(handler: Handler, path: Path, world: World) -> None:
     rules = rules_of(handler)
     event = handler.consumes.event.model_validate_json(path.read_bytes())
     before = event.to_json()

@@ -1,4 +1,4 @@
-"""A snippet request through its three handlers: whatever becomes of a source, each has one turn, and one end comes."""
+"""A snippet request through its three handlers: each source has one turn, and the request completes once."""
 
 from collections import deque
 from collections.abc import Sequence

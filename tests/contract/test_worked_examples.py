@@ -1,4 +1,4 @@
-"""The two worked examples (R-063, R-064): the golden batch goes in, and the golden verdict comes out."""
+"""The two worked examples (R-063, R-064): the golden batch gives the golden verdict."""
 
 from typing import TypeVar
 

@@ -1,4 +1,4 @@
-"""Worlds that answer what a handler asks for: one where every page comes, and one where none does."""
+"""Fake services for handlers: one in which every page can be fetched, and one in which none can."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -93,7 +93,7 @@ def _utterances(need: SearchVectors) -> VectorsReply:
 
 
 def _documents(need: SearchVectors) -> VectorsReply:
-    """Points as they are written today, as they were before there were trust scores, and as nobody writes them."""
+    """Points in today's form, in the form before there were trust scores, and malformed ones."""
     new = {
         "document_id": "1",
         "url": "https://news.example/walk",

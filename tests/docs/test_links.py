@@ -19,7 +19,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_resolve(page: Path) -> None:
     broken = []
     for target, anchor in _LINK.findall(_FENCE.sub("", page.read_text("utf-8"))):
         if "://" in target or target.startswith("mailto:"):

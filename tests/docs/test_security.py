@@ -1,4 +1,4 @@
-"""The limits that docs/security.md names are those in force by default."""
+"""The limits that docs/security.md names are the defaults."""
 
 import re
 from importlib import import_module

@@ -1,7 +1,7 @@
 """The commands of pages, run in order in one shell on a real Kafka; what they print is what the page says they print.
 
-A block that is to be run stands below ``<!-- run -->``, what it prints below ``<!-- prints -->``. There ``…`` stands
-for anything within a line, and alone on a line for any lines.
+A block below ``<!-- run -->`` is run, and its output must match the block below ``<!-- prints -->``. In that block
+``…`` matches anything within a line, and alone on a line any lines.
 """
 
 import os
@@ -70,7 +70,7 @@ def test_what_a_page_says_is_what_happens(kafka: str, topic_prefix: str, tmp_pat
         "CHECKOUT": str(DOCS.parent),
         "COLUMNS": "120",
     }
-    # What a page has started ends with the shell, or nobody would learn why it stopped half way.
+    # Background processes of a page end with the shell; otherwise a page that fails half way would hang.
     script = "set -e\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n" + "".join(
         f"{step.commands}\necho '{_END}'\n" for step in steps
     )

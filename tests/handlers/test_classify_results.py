@@ -1,4 +1,4 @@
-"""Classification: the examples, the named tests, bands that hold for any text, and what is sent for extraction."""
+"""Classification: the examples, the required tests, bands that hold for any text, and extractions."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def classify(content: RetrievedContent) -> ClassifiedResult:
     return emitted(content)[0].results[0]
 
 
-def test_classifies_an_event_listing_as_aggregator_with_a_low_score() -> None:
+def test_event_listing_is_an_aggregator_with_a_low_score() -> None:
     result = classify(LISTING)
     assert result.result_type is ResultType.AGGREGATOR
     assert result.actionable_score == 0.2
@@ -105,7 +105,7 @@ def test_detects_a_high_link_density() -> None:
     assert result.actionable_score <= 0.2
 
 
-def test_one_link_in_a_snippet_is_no_listing() -> None:
+def test_snippet_with_one_link_is_not_a_listing() -> None:
     content = RetrievedContent(url="https://example.com/a/the-old-mill-burns", content="The old mill burns. Read more")
     assert classify(content).result_type is ResultType.SPECIFIC_CONTENT
 
@@ -152,7 +152,7 @@ def test_a_page_without_a_text_beside_it_is_read_itself() -> None:
 
 
 @pytest.mark.parametrize("snippet", ["", "A concert", "Jazz at the Blue Note. Read more"])
-def test_the_page_s_text_follows_a_short_snippet_and_is_what_a_judge_reads(snippet: str) -> None:
+def test_page_text_follows_a_short_snippet_in_the_content(snippet: str) -> None:
     html = f"<body><main><h1>{CONCERT.title}</h1><p>{CONCERT.content} {PROSE}</p></main>"
     classified, _ = emitted(CONCERT.model_copy(update={"content": snippet, "html": html}))
     (result,), (content,) = classified.results, classified.retrieved_content
@@ -252,12 +252,12 @@ def test_beyond_the_hop_limit_no_extraction_is_needed() -> None:
 
 
 @pytest.mark.parametrize("more", ["?page=" + "1" * 9000, "?page=\x00"])
-def test_a_listing_whose_address_no_event_can_carry_costs_its_batch_nothing(more: str) -> None:
+def test_listing_with_an_unusable_url_uses_no_budget(more: str) -> None:
     _, needed = emitted(LISTING, LISTING.model_copy(update={"url": LISTING.url + more}))
     assert [extraction.target_url for extraction in needed] == [LISTING.url]
 
 
-def test_one_extraction_for_a_canonical_address_and_none_for_others() -> None:
+def test_each_canonical_url_gets_one_extraction() -> None:
     same = LISTING.model_copy(update={"url": LISTING.url + "?utm_source=mail#top"})
     other = LISTING.model_copy(update={"url": "ftp://example.com/events/"})
     classified, needed = emitted(LISTING, same, other)
@@ -290,7 +290,7 @@ def test_the_same_page_counts_once() -> None:
     assert needed == []
 
 
-def test_scores_of_a_judge_and_the_version_of_the_rules_travel_along() -> None:
+def test_judge_scores_and_config_version_are_passed_on() -> None:
     judge = JudgeScores(context_recall=0.5, context_precision=0.5, source_quality=0.6)
     classified, _ = emitted(CONCERT, judge_scores=judge)
     assert classified.judge_scores == judge

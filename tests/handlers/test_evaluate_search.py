@@ -1,4 +1,4 @@
-"""A search is judged: the worked examples, the bands, and replies of every kind."""
+"""The evaluation of a search: the worked examples, the bands, and replies of every kind."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_no_results_are_zero_without_a_call() -> None:
     assert evaluated.suggested_refinements
 
 
-def test_the_judge_is_shown_goal_fields_results_and_rubric_in_this_order() -> None:
+def test_judge_prompt_has_goal_fields_results_rubric_in_order() -> None:
     batch = worked("laptop_offers")
     need = asked(batch)
     system, user = need.messages
@@ -144,8 +144,8 @@ def test_an_address_adds_no_results() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_fields_that_nobody_could_check_do_not_end_a_search(fails: bool) -> None:
-    """C-14: without a model nobody has seen them."""
+def test_unchecked_fields_do_not_end_a_search(fails: bool) -> None:
+    """C-14: without a model these fields are unknown."""
     results = [
         RetrievedContent(url=f"https://shop{n}.example/", title=f"Brass lamp {n}", content="$12") for n in range(5)
     ]
@@ -199,7 +199,7 @@ def test_what_the_judge_recommends_is_left_aside() -> None:
 
 
 @pytest.mark.parametrize("nothing", ["No significant gaps", "None.", "n/a", "", "  "])
-def test_words_that_mean_no_gap_are_none(nothing: str) -> None:
+def test_words_that_mean_no_gap_become_an_empty_gap(nothing: str) -> None:
     batch = worked("laptop_offers").model_copy(update={"required_fields": ("title",)})
     evaluated = said(reply(quality_score=0.7, gaps=nothing), batch)
     assert (evaluated.recommendation, evaluated.gaps) == ("stop", "")
@@ -249,7 +249,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("text", MALFORMED, ids=lambda text: repr(text[:30].partition("\n")[0]))
-def test_outside_the_protocol_the_rubric_stands(text: str) -> None:
+def test_malformed_reply_leaves_the_rubric(text: str) -> None:
     evaluated = said(text)
     assert evaluated.outcome is SearchOutcome.MALFORMED
     assert evaluated.score_source is SearchScoreSource.RUBRIC
@@ -329,10 +329,10 @@ FIELDS = st.none() | st.lists(st.sampled_from(["title", "price", "availability",
 
 
 @given(WELL_FORMED, RESULTS, FIELDS)
-def test_the_verdict_follows_from_score_gaps_and_fields_alone(
+def test_verdict_follows_from_score_gaps_and_fields_only(
     content: dict[str, Any], results: list[RetrievedContent], fields: list[str] | None
 ) -> None:
-    """C-15 to C-17, for every batch and every well-formed reply; the rubric stands beside each."""
+    """C-15 to C-17, for every batch and every well-formed reply; the rubric is always included."""
     batch = RetrievalBatch(
         batch_id="b",
         query="gaming laptop",

@@ -152,7 +152,7 @@ def test_nothing_that_came_is_a_failure_and_no_batch(web: Web, failure: FetchFai
 @pytest.mark.parametrize(
     ("body", "reason"), [(b"%PDF-1.7 \x00\x01", FetchFailure.NOT_HTML), (b"<div>" * 50_000, FetchFailure.NO_CONTENT)]
 )
-def test_a_detail_that_is_no_page(body: bytes, reason: FetchFailure) -> None:
+def test_unreadable_detail_page_fails_with_its_reason(body: bytes, reason: FetchFailure) -> None:
     event = needed(follow=False, target_url=f"{HOST}/event/9")
     outcome, _ = run(event, lambda url: FetchedPage(url, url, 200, "text/html", body, WHEN))
     assert (completed(outcome).status, completed(outcome).failure) == (ExtractionStatus.FAILED, reason)
@@ -174,14 +174,14 @@ def test_a_next_page_that_does_not_come_is_named() -> None:
     assert len(event.fetched) == 2
 
 
-def test_a_next_page_on_another_domain_is_left_alone() -> None:
+def test_next_page_on_another_domain_is_not_fetched() -> None:
     pager = '<a rel="next" href="https://elsewhere.example/events?page=2">Next</a>'
     listing = page(f"{HOST}/events", cards("/event/1", "/event/2", extra=pager))
     _, asked = run(needed(), lambda url: listing if url.endswith("/events") else detail(url))
     assert [len(urls) for urls in asked] == [1, 2]
 
 
-def test_as_many_listing_pages_as_configured_and_none_twice() -> None:
+def test_listing_pages_are_fetched_once_up_to_the_limit() -> None:
     def web(url: str) -> FetchedPage:
         if "events" not in url:
             return detail(url)
@@ -230,7 +230,7 @@ def test_what_is_one_too_many_is_not_asked_for(fields: dict[str, object], failur
     assert (completed(outcome).status, completed(outcome).failure) == (ExtractionStatus.FAILED, failure)
 
 
-def test_an_event_that_asks_for_more_than_a_batch_may_cost_gets_that() -> None:
+def test_excessive_max_details_is_cut_to_the_batch_budget() -> None:
     links = [f"/event/{n}" for n in range(80)]
     outcome, asked = run(
         needed(max_details=80), lambda url: page(url, cards(*links)) if "events" in url else detail(url)
@@ -239,7 +239,7 @@ def test_an_event_that_asks_for_more_than_a_batch_may_cost_gets_that() -> None:
     assert completed(outcome).status is ExtractionStatus.OK
 
 
-def test_items_that_lead_to_one_page_are_one_and_those_that_lead_back_are_gone() -> None:
+def test_duplicate_items_and_redirects_to_listings_are_skipped() -> None:
     def web(url: str) -> FetchedPage:
         if url.endswith("events"):
             return page(url, cards(*(f"/event/{n}" for n in range(4))))
@@ -267,7 +267,7 @@ def test_items_on_other_domains_are_left_to_their_workers() -> None:
     assert completed(outcome).status is ExtractionStatus.OK
 
 
-def test_an_item_whose_address_no_event_can_carry_is_no_item() -> None:
+def test_item_with_an_unusable_url_is_skipped() -> None:
     links = [f"https://{number}.one.example/event/{number * 9000}" for number in "234"]
     outcome, _ = run(needed(), lambda url: page(url, cards(*links, "https://two.example/event/1")))
     onward = of_type(outcome, ExtractionNeeded)
@@ -285,7 +285,7 @@ def snippet(**fields: object) -> ExtractionNeeded:
 
 
 @pytest.mark.parametrize("follow", [False, True])
-def test_a_source_of_a_snippet_request_goes_on_to_be_judged(follow: bool) -> None:
+def test_fetched_source_of_a_snippet_request_is_judged(follow: bool) -> None:
     outcome, asked = run(snippet(follow=follow), detail)
     assert asked == [(f"{HOST}/events",)], "it is read itself, whatever it looks like"
     [crawled, source, done] = outcome.events
@@ -336,7 +336,7 @@ def test_a_request_travels_with_its_source() -> None:
     ("fields", "failure"),
     [({}, FetchFailure.TIMEOUT), ({"hop": 9}, FetchFailure.HOP_LIMIT), ({"over_budget": True}, "over_budget")],
 )
-def test_a_request_goes_on_without_a_source_that_does_not_come(fields: dict[str, object], failure: str) -> None:
+def test_unfetched_source_moves_its_request_to_the_next(fields: dict[str, object], failure: str) -> None:
     outcome, _ = run(snippet(sources=SOURCES, **fields), lambda url: FetchRefused(url, FetchFailure.TIMEOUT))
     [done, onward] = outcome.events
     assert done == completed(outcome)
@@ -346,20 +346,20 @@ def test_a_request_goes_on_without_a_source_that_does_not_come(fields: dict[str,
     assert (onward.sources[0].outcome, onward.sources[0].failure) == (SourceOutcome.NOT_FETCHED, failure)
 
 
-def test_the_last_source_that_does_not_come_completes_its_request() -> None:
+def test_last_unfetched_source_completes_its_request() -> None:
     outcome, _ = run(snippet(sources=SOURCES[:1]), lambda url: FetchRefused(url, FetchFailure.UNREACHABLE))
     [end] = of_type(outcome, SnippetsCompleted)
     assert (end.request_id, end.query, end.config_version) == ("r1", "concert", RULES.config_version)
     assert [(source.outcome, source.failure) for source in end.sources] == [("not_fetched", "unreachable")]
 
 
-def test_a_wall_in_the_place_of_a_source_is_no_source() -> None:
+def test_error_page_counts_as_an_unfetched_source() -> None:
     outcome, _ = run(snippet(sources=SOURCES[:1]), lambda url: page(url, "<title>Page not found</title><p>Gone.</p>"))
     [end] = of_type(outcome, SnippetsCompleted)
     assert end.sources[0].failure is FetchFailure.SOFT_404
 
 
-def test_a_page_too_long_to_be_carried_goes_on_as_its_text() -> None:
+def test_oversized_page_is_passed_on_as_text() -> None:
     rules = RULES.model_copy(update={"extraction": RULES.extraction.model_copy(update={"max_html_characters": 400})})
     url = f"{HOST}/event/9"
     answer = instance(Emit, read_pages(snippet(target_url=url), (PagesReply((detail(url),)),), rules))
@@ -371,7 +371,7 @@ def test_a_page_too_long_to_be_carried_goes_on_as_its_text() -> None:
 
 
 @pytest.mark.parametrize("request_id", [None, "", "x" * 600, "a\x00b"])
-def test_a_source_that_nobody_requested_is_judged_under_its_own_id(request_id: str | None) -> None:
+def test_source_without_a_valid_request_id_uses_the_event_id(request_id: str | None) -> None:
     outcome, _ = run(snippet(request_id=request_id, query="q" * 30_000), detail)
     [source] = of_type(outcome, RelevanceRequested)
     assert (source.request_id, len(source.query)) == ("e1", 20_000)
@@ -379,7 +379,7 @@ def test_a_source_that_nobody_requested_is_judged_under_its_own_id(request_id: s
 
 @pytest.mark.parametrize("follow", [True, False])
 @pytest.mark.parametrize("failure", [FetchFailure.INVALID_URL, FetchFailure.FORBIDDEN_SCHEME])
-def test_what_the_worker_refuses_ends_the_extraction_with_its_reason(follow: bool, failure: FetchFailure) -> None:
+def test_refused_target_ends_the_extraction_with_its_reason(follow: bool, failure: FetchFailure) -> None:
     target = "javascript:alert(1)"
     outcome, asked = run(needed(target_url=target, follow=follow), lambda url: FetchRefused(url, failure))
     assert asked == [(target,)]

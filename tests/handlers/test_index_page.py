@@ -1,4 +1,4 @@
-"""The handler: it asks for a page's points, and says what came of it."""
+"""The handler: it requests a page's points, and reports the result."""
 
 from datetime import UTC, datetime
 
@@ -17,7 +17,7 @@ RULES = shipped_rules(IndexPageRules)
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def test_it_asks_for_the_points_of_the_tier() -> None:
+def test_need_has_the_points_of_the_tier() -> None:
     need = instance(IndexDocument, instance(Ask, index_page(scored_page("B", fetched_at=WHEN), RULES)).need)
     assert [point.kind for point in need.points] == ["beginning", "summary"]
     assert need.fetched_at == WHEN
@@ -33,7 +33,7 @@ def test_it_asks_for_the_points_of_the_tier() -> None:
         (IndexReply(2, 0, 0, True, "e"), IndexChange.OUTDATED),
     ],
 )
-def test_it_says_what_changed(reply: IndexReply, change: IndexChange) -> None:
+def test_event_reports_what_changed(reply: IndexReply, change: IndexChange) -> None:
     event = emitted(DocumentIndexed, read_index(scored_page("B", fetched_at=WHEN), (reply,), RULES))
     assert event.change == change
     assert (event.points, event.points_written, event.points_removed) == (2, reply.written, reply.removed)
@@ -54,7 +54,7 @@ def test_the_tier_configuration_decides_the_depth() -> None:
     assert [point.kind for point in answer.need.points] == ["article"]
 
 
-def test_changed_thresholds_take_effect_on_pages_that_were_scored_before() -> None:
+def test_changed_thresholds_apply_to_pages_scored_before() -> None:
     tiers = RULES.tiered_indexing
     lower = tiers.model_copy(update={"tier_a": tiers.tier_a.model_copy(update={"min_cts": 45})})
     rules = RULES.model_copy(update={"tiered_indexing": lower})

@@ -1,4 +1,4 @@
-"""The handler: it asks for an utterance's one point, and says what came of it."""
+"""The handler: it requests an utterance's one point, and reports the result."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_an_utterance_has_one_point_beside_the_pages() -> None:
     assert asked(SAID.model_copy(update={"utterance_id": "u-2"})).document_id != need.document_id
 
 
-def test_the_same_twice_changes_nothing_and_another_text_takes_its_place() -> None:
+def test_same_utterance_is_unchanged_and_new_text_replaces_it() -> None:
     need = asked(SAID)
     first = plan_write(need, None, "maker", {})
     stored = {need.points[0].id: {MEMORY: first.memory}}
@@ -58,7 +58,7 @@ def test_a_long_one_is_cut() -> None:
         (IndexReply(1, 0, 0, True, "e"), IndexChange.OUTDATED),
     ],
 )
-def test_it_says_what_changed(reply: IndexReply, change: IndexChange) -> None:
+def test_event_reports_what_changed(reply: IndexReply, change: IndexChange) -> None:
     event = emitted(UtteranceIndexed, read_utterance(SAID, (reply,), RULES))
     assert (event.change, event.embedder, event.utterance_id) == (change, "e", "u-1")
 

@@ -1,4 +1,4 @@
-"""The relevance gate: what is asked, what a reply means, and what becomes of a relevant source."""
+"""The relevance gate: its question, the meaning of a reply, and the snippet of a relevant source."""
 
 from dataclasses import replace
 from typing import Any
@@ -72,7 +72,7 @@ def test_title_and_description_are_asked_about_and_nothing_else() -> None:
     assert "handlebar" not in text
 
 
-def test_without_a_description_the_first_hundred_words_are_the_summary() -> None:
+def test_summary_without_description_is_the_first_hundred_words() -> None:
     need = asked(source(html=None, title="Words", content="word " * 300))
     assert need.facts["summary"].split() == ["word"] * 100
 
@@ -81,8 +81,8 @@ def test_chinese_text_has_a_hundred_characters_as_its_summary() -> None:
     assert len(asked(source(html=None, content="字" * 300)).facts["summary"]) == 100
 
 
-def test_an_answer_is_kept_for_one_address_content_query_and_model() -> None:
-    """What an answer is kept under tells all of these apart, and the prompt's version (R-131)."""
+def test_answer_key_depends_on_url_content_query_model_prompt() -> None:
+    """The cache key of an answer depends on all of these, and on the prompt's version (R-131)."""
     given = (source(), source(url="https://b.example/"), source(html=PAGE + "<p>x"), source(query="brakes"))
     keys = {answer_key(asked(one), model) for one in given for model in ("m", "n")}
     keys.add(answer_key(replace(asked(source()), prompt_version="another"), "m"))
@@ -97,7 +97,7 @@ def test_what_a_page_says_stays_within_its_block() -> None:
 
 
 @pytest.mark.parametrize("empty", [{"html": None}, {"html": ""}, {"html": "<p></p>"}, {"html": "", "content": "\n "}])
-def test_without_title_and_summary_nobody_is_asked(empty: dict[str, Any]) -> None:
+def test_no_model_is_asked_without_title_and_summary(empty: dict[str, Any]) -> None:
     judged = emitted(RelevanceJudged, judge_relevance(source(**empty), RULES))
     assert (judged.relevant, judged.outcome) == (False, RelevanceOutcome.NO_EVIDENCE)
 
@@ -117,7 +117,7 @@ def test_a_relevant_source_without_content_says_so() -> None:
     assert (snippet.snippet, snippet.failure) == (None, SnippetFailure.NO_MEANINGFUL_CONTENT)
 
 
-def test_another_query_is_judged_anew_and_has_the_same_snippet() -> None:
+def test_another_query_is_judged_and_gets_the_same_snippet() -> None:
     first = instance(Emit, read_relevance(source(), (ModelReply("Relevant", (), call()),), RULES))
     other = source(query="prices of bicycle brakes", request_id="r2")
     assert isinstance(judge_relevance(other, RULES), Ask)
@@ -146,7 +146,7 @@ def test_the_snippet_says_which_content_it_is_of() -> None:
     assert one.content_hash != other.content_hash
 
 
-def test_a_page_that_can_not_be_read_is_judged_by_its_title_and_says_so() -> None:
+def test_unreadable_page_is_judged_by_its_title_and_reported() -> None:
     given = source(html="<div>" * 50_000, title="Repairing bicycle brakes")
     assert (asked(given).facts["title"], asked(given).facts["summary"]) == ("Repairing bicycle brakes", "")
     [judged] = events(given, "Irrelevant")
@@ -157,7 +157,7 @@ def test_a_page_that_can_not_be_read_is_judged_by_its_title_and_says_so() -> Non
     assert judged.summary_failure is None
 
 
-def test_no_query_is_no_evidence() -> None:
+def test_empty_query_is_no_evidence() -> None:
     judged = emitted(RelevanceJudged, judge_relevance(source(query=" "), RULES))
     assert judged.outcome is RelevanceOutcome.NO_EVIDENCE
 
@@ -186,9 +186,7 @@ def test_a_source_of_a_request_sends_the_next_one_on() -> None:
         (ModelFailed(call(CallOutcome.ERROR), "broken"), "error"),
     ],
 )
-def test_the_last_source_completes_the_request_however_it_was_judged(
-    reply: ModelReply | ModelFailed, outcome: str
-) -> None:
+def test_last_source_completes_the_request_with_any_judgment(reply: ModelReply | ModelFailed, outcome: str) -> None:
     settled = OTHER.model_copy(update={"outcome": SourceOutcome.IRRELEVANT})
     decided = instance(Emit, read_relevance(source(sources=(settled, OURS)), (reply,), RULES))
     _, completed = decided.events
@@ -261,7 +259,7 @@ def test_the_offline_judge_answers_from_the_facts() -> None:
         ("straw hat", "Straw bale gardening", "Grow vegetables in straw bales on your patio.", UNDECIDED),
     ],
 )
-def test_words_of_a_question_that_are_no_subject_need_not_be_met(query: str, title: str, text: str, word: str) -> None:
+def test_question_words_need_not_occur_in_the_page(query: str, title: str, text: str, word: str) -> None:
     assert answer(asked(source(query=query, html=None, title=title, content=text)).facts) == word
 
 

@@ -1,4 +1,4 @@
-"""Ranking as a pure handler: stages and their switches, what a judge is shown and believed, trust between equals."""
+"""Ranking as a pure handler: stages and their switches, the judge's input and output, and trust among equals."""
 
 import json
 import re
@@ -76,7 +76,7 @@ def rules(**changes: dict[str, Any]) -> RankResultsRules:
 
 
 def with_sections(under: RankResultsRules = RULES, **sections: Any) -> RankResultsRules:
-    """Rules with whole sections replaced; made anew."""
+    """New rules with whole sections replaced."""
     return RankResultsRules.model_validate({name: getattr(under, name) for name in type(under).model_fields} | sections)
 
 
@@ -151,7 +151,7 @@ def test_without_candidates_the_index_is_asked_with_the_filters() -> None:
     assert need.filters.tiers == ("A",)
 
 
-def test_what_the_index_found_is_ranked_old_points_and_odd_ones_too() -> None:
+def test_index_hits_are_ranked_with_old_and_malformed_points() -> None:
     new = {**CANDIDATES[0], "text": CANDIDATES[0]["content"], "tier": "A", "document_id": "1"}
     old = {"url": "https://old.example/", "title": "Mill bridge", "text": "An old point about the boat race."}
     hits = (VectorHit(0.8, new), VectorHit(0.7, old), VectorHit(0.6, {"text": 3}))
@@ -164,7 +164,7 @@ def test_what_the_index_found_is_ranked_old_points_and_odd_ones_too() -> None:
     assert by_url["https://old.example/"].stage_scores["vector"] == 0.7
 
 
-def test_trust_goes_through_untouched_and_labels_say_where_they_are_from() -> None:
+def test_trust_passes_through_and_labels_name_their_origin() -> None:
     event = completed(run(request()))
     by_title = {result.title: result for result in event.results}
     race = by_title["Boat race on the river this Sunday"]
@@ -184,14 +184,14 @@ def test_trust_goes_through_untouched_and_labels_say_where_they_are_from() -> No
         assert result.reasoning_metadata.trust_label == result.trust_label
 
 
-def test_trust_changes_no_score_and_no_order_of_results_that_differ_in_relevance() -> None:
+def test_trust_changes_neither_scores_nor_relevance_order() -> None:
     bare = [{key: candidate[key] for key in ("url", "title", "content")} for candidate in CANDIDATES]
     with_trust, without = completed(run(request())), completed(run(request(candidates=bare)))
     order = [(result.url, result.score) for result in with_trust.results]
     assert order == [(result.url, result.score) for result in without.results]
 
 
-def test_the_context_has_the_most_trusted_first_and_no_number_of_trust() -> None:
+def test_context_is_ordered_by_trust_and_has_no_numbers() -> None:
     event = completed(run(request()))
     labels = re.findall(r"^\[TRUST_TIER: (\w+)\]", event.context, re.MULTILINE)
     assert labels == ["HIGH", "HIGH", "MEDIUM", "LOW"]
@@ -203,13 +203,13 @@ def test_the_prompt_has_no_number_of_trust_and_no_label() -> None:
     rendered = "".join(message.content for message in need.messages) + json.dumps(need.facts)
     assert "Boat race on the river" in rendered
     assert "2026-05-01" in rendered
-    # Codes of blocks are hexadecimal; what is looked for may stand in them by chance.
+    # Block codes are hexadecimal and may contain the searched numbers by chance.
     plain = re.sub(r"<<[^>]*>>", "", rendered)
     assert not re.search(r"83|59|67|941|TRUST|HIGH|MEDIUM|\bcts\b|tier", plain)
 
 
 @pytest.mark.parametrize(("score", "features"), [(None, None), (1, {"source_tier": 3}), (97, {"source_tier": 1})])
-def test_the_prompt_is_the_same_whatever_is_trusted(score: int | None, features: dict[str, Any] | None) -> None:
+def test_prompt_is_independent_of_trust(score: int | None, features: dict[str, Any] | None) -> None:
     changed = [candidate | {"cts_score": score, "trust_features": features} for candidate in CANDIDATES]
     assert question(request(candidates=changed)) == question(request())
 
@@ -251,7 +251,7 @@ def test_the_judges_scores_decide_together_with_the_fused_ones() -> None:
     assert "the model gives it 1" in top.because
 
 
-def test_what_the_judge_left_out_keeps_its_score_and_what_it_was_not_shown_stays_below() -> None:
+def test_result_without_judge_score_keeps_its_fused_score() -> None:
     under = rules(mmr={"enabled": False}, model_ranking={"candidates": 2})
     event = completed(run(request(), under, '{"scores": [{"number": 2, "score": 0.0}]}'))
     first, second, *rest = event.results
@@ -283,7 +283,7 @@ def test_what_the_judge_left_out_keeps_its_score_and_what_it_was_not_shown_stays
     ],
     ids=lambda text: repr(text[:30]),
 )
-def test_outside_the_protocol_the_order_before_stands(text: str) -> None:
+def test_malformed_reply_keeps_the_previous_order(text: str) -> None:
     event = completed(run(request(), judge=text))
     assert note(event, StageName.RANKING).outcome is StageOutcome.FAILED
     assert StageName.RANKING not in event.stages
@@ -292,7 +292,7 @@ def test_outside_the_protocol_the_order_before_stands(text: str) -> None:
     assert [(result.url, result.score) for result in event.results] == [(r.url, r.score) for r in off.results]
 
 
-def test_a_judge_that_failed_is_noted_and_the_order_before_stands() -> None:
+def test_failed_judge_is_noted_and_the_previous_order_kept() -> None:
     event = completed(run(request(), judge=ModelFailed(call(outcome=CallOutcome.TIMEOUT), "no answer in time")))
     assert note(event, StageName.RANKING) == StageNote(
         stage=StageName.RANKING, outcome=StageOutcome.FAILED, because="no answer in time"
@@ -336,7 +336,7 @@ def with_model(under: RankResultsRules) -> RankResultsRules:
     return with_sections(under, ranking_model=generated_model())
 
 
-def test_with_every_stage_on_the_scores_come_in_the_order_of_the_stages() -> None:
+def test_stage_scores_are_listed_in_stage_order() -> None:
     under = with_model(rules(trees={"mode": "on", "confidence": 0.0, "cascade": False}))
     event = completed(run(request(candidates=None), under, hits=(VectorHit(0.8, {"url": "https://a.example/"}),)))
     assert [stage.value for stage in event.stages] == ALL
@@ -365,7 +365,7 @@ def test_trees_that_are_sure_spare_the_judge() -> None:
     assert event.trees.features == 41
 
 
-def test_trees_that_are_not_sure_ask_the_judge_and_change_nothing() -> None:
+def test_unsure_trees_ask_the_judge_and_change_nothing() -> None:
     plain = completed(run(request()))
     under = with_model(rules(trees={"mode": "on", "confidence": 1.0, "cascade": True}))
     event = completed(run(request(), under))
@@ -377,7 +377,7 @@ def test_trees_that_are_not_sure_ask_the_judge_and_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("diverse", [True, False])
-def test_in_shadow_trees_change_nothing_and_say_what_they_would_have_shown(diverse: bool) -> None:
+def test_shadow_trees_change_nothing_and_report_agreement(diverse: bool) -> None:
     mmr = {"enabled": diverse}
     plain = completed(run(request(limit=2), rules(mmr=mmr)))
     event = completed(run(request(limit=2), with_model(rules(trees={"mode": "shadow", "confidence": 0.0}, mmr=mmr))))
@@ -406,7 +406,7 @@ def test_trees_without_a_model_are_skipped_and_noted() -> None:
     assert note(event, StageName.TREES).outcome is StageOutcome.SKIPPED
 
 
-def test_what_the_trees_would_be_shown_is_kept_as_it_was_when_it_was_served() -> None:
+def test_served_features_are_kept_in_the_event() -> None:
     event = completed(run(request()))
     assert event.features_version == "ranking-features-41.v2"
     for result in event.results:
@@ -425,7 +425,7 @@ def test_filters_hold_for_candidates_that_came_along() -> None:
 
 @pytest.mark.parametrize("candidates", [CANDIDATES, None])
 @pytest.mark.parametrize("query", ["!!!", "\U0001f600", "\u200b", " ", "…?", "_"])
-def test_a_query_without_a_word_is_told_and_has_no_results(query: str, candidates: list[dict[str, Any]] | None) -> None:
+def test_query_without_words_fails_with_a_reason(query: str, candidates: list[dict[str, Any]] | None) -> None:
     event = completed(rank_results(request(query=query, candidates=candidates), RULES))
     assert note(event, StageName.RETRIEVAL).outcome is StageOutcome.FAILED
     assert note(event, StageName.RETRIEVAL).because == "the query has no words"
@@ -437,7 +437,7 @@ def test_a_word_of_any_script_is_a_word(query: str) -> None:
     assert isinstance(rank_results(request(query=query, candidates=None), RULES), Ask)
 
 
-def test_two_spellings_of_an_address_are_told_to_be_one_document() -> None:
+def test_two_spellings_of_a_url_count_as_one_document() -> None:
     twice = [CANDIDATES[0], {**CANDIDATES[0], "url": f"{CANDIDATES[0]['url']}#top"}]
     event = completed(run(request(candidates=twice)))
     assert note(event, StageName.RETRIEVAL).because == "2 candidates came along, of 1 document"
@@ -451,21 +451,21 @@ def test_a_long_page_is_read_where_it_answers() -> None:
     assert "The dam was closed in May." in event.context
 
 
-def test_one_is_no_plural() -> None:
+def test_counts_of_one_are_singular() -> None:
     event = completed(run(request(candidates=CANDIDATES[:1])))
     assert note(event, StageName.RETRIEVAL).because == "1 candidate came along"
     assert note(event, StageName.REASONING).because == "1 source, 1 of them HIGH"
 
 
 @pytest.mark.parametrize("candidates", [CANDIDATES, None])
-def test_a_misspelt_filter_is_told_and_not_ignored(candidates: list[dict[str, Any]] | None) -> None:
+def test_misspelt_filter_is_rejected_with_reason(candidates: list[dict[str, Any]] | None) -> None:
     event = completed(rank_results(request(candidates=candidates, filters={"source_tier": "A"}), RULES))
     assert note(event, StageName.RETRIEVAL).because.startswith("filters: there is no 'source_tier'; there are tiers,")
     assert event.results == ()
 
 
 @pytest.mark.parametrize("candidates", [CANDIDATES, None])
-def test_filters_that_can_not_be_meant_are_told_to_who_asked(candidates: list[dict[str, Any]] | None) -> None:
+def test_invalid_filter_value_is_rejected_with_reason(candidates: list[dict[str, Any]] | None) -> None:
     event = completed(rank_results(request(candidates=candidates, filters={"date_from": "last week"}), RULES))
     assert note(event, StageName.RETRIEVAL).outcome is StageOutcome.FAILED
     assert "date_from" in note(event, StageName.RETRIEVAL).because
@@ -473,7 +473,7 @@ def test_filters_that_can_not_be_meant_are_told_to_who_asked(candidates: list[di
 
 
 @pytest.mark.parametrize("candidates", [[], None])
-def test_nothing_to_rank_is_an_answer_and_nobody_is_asked(candidates: list[dict[str, Any]] | None) -> None:
+def test_empty_candidates_give_an_empty_answer_without_a_model(candidates: list[dict[str, Any]] | None) -> None:
     judge = ModelUnavailable("nobody should ask")
     event = completed(run(request(candidates=candidates), judge=judge))
     assert (event.results, event.context, event.llm) == ((), "", None)
@@ -555,7 +555,7 @@ CANDIDATE = st.fixed_dictionaries(
     query=st.text(TEXT, min_size=1, max_size=40),
     switches=st.lists(st.sampled_from(["bm25", "model_ranking", "mmr"]), unique=True),
 )
-def test_results_are_candidates_each_once_and_the_relevant_ones_first(
+def test_results_are_unique_candidates_in_order_of_relevance(
     candidates: list[dict[str, Any]], limit: int | None, query: str, switches: list[str]
 ) -> None:
     under = rules(**{name: {"enabled": False} for name in switches})
@@ -580,7 +580,7 @@ def test_results_are_candidates_each_once_and_the_relevant_ones_first(
     assert RankingCompleted.model_validate_json(event.to_json()) == event
 
 
-def test_a_text_can_not_cost_for_repeating_before_it_costs_nothing() -> None:
+def test_repetition_bounds_must_be_in_order() -> None:
     with pytest.raises(ValueError, match="repetition_least has to be less than"):
         rules(bm25={"repetition_least": 0.5, "repetition_full": 0.5})
 

@@ -1,4 +1,4 @@
-"""What a snippet request is taken for: its query, its sources, or the reason why none is tried."""
+"""How a snippet request is read: its query, its sources, or the reason why no source is tried."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def urls(event: ExtractionNeeded | SnippetsCompleted) -> list[str]:
     return [source.url.removeprefix("https://").removesuffix(".example/") for source in event.sources]
 
 
-def test_the_first_source_of_a_domain_is_fetched_and_carries_the_others() -> None:
+def test_first_source_is_fetched_and_the_rest_queued() -> None:
     event = instance(ExtractionNeeded, decided(domain="care"))
     assert (event.target_url, event.request_id, event.reason) == (
         "https://a.example/", "r", ExtractionTrigger.SNIPPET_REQUESTED,
@@ -64,9 +64,7 @@ def test_the_users_words_come_before_the_query(fields: dict[str, Any], query: st
         ({"urls": None, "domain": "care"}, ["a", "b"]),
     ],
 )
-def test_sources_are_the_requests_own_else_those_of_its_domain_else_of_those_that_the_query_names(
-    fields: dict[str, Any], expected: list[str]
-) -> None:
+def test_sources_come_from_the_request_then_domain_then_query(fields: dict[str, Any], expected: list[str]) -> None:
     assert urls(decided(**fields)) == expected
 
 
@@ -93,7 +91,7 @@ def test_what_can_not_be_tried_is_complete_at_once_and_says_why(fields: dict[str
     assert event.config_version == RULES.config_version
 
 
-def test_as_much_as_an_event_can_carry_is_not_too_large() -> None:
+def test_largest_request_is_not_too_large() -> None:
     event = decided(query="q" * 20_000, urls=[f"https://d.example/{number}" for number in range(100)])
     assert isinstance(event, ExtractionNeeded)
     assert (len(event.query), len(event.sources)) == (20_000, 100)
@@ -117,12 +115,12 @@ def test_a_request_of_addresses_too_long_has_no_source_to_try() -> None:
         ["https://a.example/", "https://A.example/#part"],
     ],
 )  # fmt: skip
-def test_an_approved_source_is_a_page_and_stands_there_once(sources: list[str]) -> None:
+def test_approved_sources_must_be_unique_web_pages(sources: list[str]) -> None:
     with pytest.raises(ValidationError):
         ApprovedDomain(relevantSources=tuple(sources))
 
 
-def test_snippets_that_would_not_fit_into_one_event_are_refused_with_the_configuration() -> None:
+def test_snippets_too_large_for_one_event_are_refused_on_load() -> None:
     gate = RULES.relevance_gate.model_dump()
     gate |= {"max_sources": 100, "snippet": gate["snippet"] | {"max_characters": 20_000}}
     with pytest.raises(ValidationError, match="travel in one event"):

@@ -128,7 +128,7 @@ def test_a_page_with_nothing_has_its_base_score(html: str) -> None:
         ({"html": "<a " + " ".join(f"a{n}" for n in range(500)) + ">" + "<div>x</div>" * 5_000}, "a link has"),
     ],
 )
-def test_what_is_no_page_is_a_dead_letter(fields: dict[str, Any], says: str) -> None:
+def test_binary_page_becomes_a_dead_letter(fields: dict[str, Any], says: str) -> None:
     outcome = instance(Dead, score_page(CrawledPage(url="https://blog.example.com/a", **fields), RULES))
     assert outcome.reason is DeadReason.UNREADABLE_PAGE
     assert says in outcome.detail
@@ -170,7 +170,7 @@ def test_hostile_json_ld(script: str) -> None:
     assert all("\x00" not in name for name in scored.author)
 
 
-def test_text_that_is_no_text_can_still_travel() -> None:
+def test_lone_surrogates_can_be_serialised() -> None:
     scored = score("<title>\ud800 a</title><p>\udfff b &#xD800; \x00 c", context="\ud800")
     assert scored.to_json()
 
@@ -265,7 +265,7 @@ def score_text(content: str = STORY, url: str = "https://blog.example.com/a", **
         ("https://blog.example.com/a", STORY, {}, 10, "C"),
     ],
 )
-def test_an_extracted_page_is_scored_by_what_the_crawler_saw_and_the_text_shows(
+def test_extracted_page_is_scored_by_metadata_and_text(
     url: str, content: str, metadata: dict[str, Any], total: int, tier: str
 ) -> None:
     scored = score_text(content, url, quality_metadata=metadata)
@@ -283,7 +283,7 @@ def test_an_extracted_page_is_scored_by_what_the_crawler_saw_and_the_text_shows(
         ("no address", "C", "LOW"),
     ],
 )
-def test_without_quality_metadata_the_score_is_null_and_the_source_decides(url: str, tier: str, label: str) -> None:
+def test_page_without_metadata_has_null_score_and_source_tier(url: str, tier: str, label: str) -> None:
     scored = score_text(url=url, date="2024-05-03")
     assert (scored.cts_score, scored.trust_features.cts_score) == (None, None)
     assert (scored.tier, scored.trust_label, scored.label_source) == (tier, label, "fallback")
@@ -299,7 +299,7 @@ def test_where_redirects_ended_is_the_source() -> None:
     assert score(page(), "https://a.example/", final_url="https://a.example/").final_url is None
 
 
-def test_the_publisher_is_the_crawlers_word_alone() -> None:
+def test_only_the_crawler_can_name_the_publisher() -> None:
     claimed = score(page('<meta property="og:site_name" content="科技部">'))
     named = score_text(site_name="科技部")
     assert (claimed.site_name, claimed.publisher, claimed.trust_features.source_tier) == ("科技部", None, 3)

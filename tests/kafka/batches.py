@@ -1,4 +1,4 @@
-"""Batches of records as no client writes them: bombs, wrong sizes, and what only the broker can parse."""
+"""Record batches that no normal client writes: bombs, wrong sizes, and batches that only the broker can parse."""
 
 import asyncio
 import gzip
@@ -25,7 +25,7 @@ _HEADER_BYTES = _DefaultRecordBatchBuilderPy.HEADER_STRUCT.size
 
 
 class NoText(str):
-    """A header's name that is no UTF-8 on the wire."""
+    """A header's name that is not UTF-8 on the wire."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class NoText(str):
 
 
 class _Builder(_DefaultRecordBatchBuilderPy):  # type: ignore[misc] # aiokafka is not typed
-    """Packs the records as it is told, whether that makes them smaller or not."""
+    """Compresses the records with the given function, whether that makes them smaller or not."""
 
     pack: Pack
 
@@ -86,7 +86,7 @@ def _packed(codec: str, pieces: Sequence[bytes], window_log: int) -> bytes:
 
 
 async def write(producer: AIOKafkaProducer, place: TopicPartition, data: bytes) -> int:
-    """Writes a batch as it is; returns the offset of its first record.
+    """Writes a batch unchanged; returns the offset of its first record.
 
     Raises:
         KafkaError: The broker refuses it.

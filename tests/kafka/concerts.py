@@ -1,4 +1,4 @@
-"""Pages of a web on which concerts are announced: a listing, and the details that it leads to."""
+"""Web pages about concerts: a listing and its detail pages."""
 
 from tests.streams.fetch.web import Web, response
 

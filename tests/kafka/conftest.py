@@ -1,4 +1,4 @@
-"""What the tests on a real broker share."""
+"""Fixtures of the tests on a real broker."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What clients of Kafka leave open and going on when they are given up, and a broker that gives cause for it."""
+"""Connections and tasks that abandoned Kafka clients leave open, and a broker that provokes them."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from aiokafka.conn import AIOKafkaConnection
 
 
 class Connections:
-    """What aiokafka connects, from the moment that it begins to; what nobody refers to any more has closed itself."""
+    """Counts the connections that aiokafka opens; a connection without references has closed itself."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.made: list[weakref.ref[AIOKafkaConnection]] = []
@@ -75,7 +75,7 @@ class SilentBroker:
 
 
 forgets_a_connection = pytest.mark.filterwarnings("ignore:Unclosed AIOKafkaConnection:ResourceWarning")
-"""A start that is cancelled while a silent broker is asked for the others: aiokafka drops the connection open."""
+"""A cancelled start while a silent broker is asked for the others: aiokafka leaves the connection open."""
 
 
 async def _message(reader: asyncio.StreamReader) -> bytes:
@@ -84,7 +84,7 @@ async def _message(reader: asyncio.StreamReader) -> bytes:
 
 
 def of_aiokafka() -> list[str]:
-    """The tasks of clients that go on."""
+    """The tasks of clients that still run."""
     return [repr(task) for task in asyncio.all_tasks() if "aiokafka" in Path(_code_of(task).co_filename).parts]
 
 

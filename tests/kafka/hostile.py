@@ -1,4 +1,4 @@
-"""Records that an attacker would write, each with what has to come of it."""
+"""Records of an attacker, each with its expected result."""
 
 import json
 from base64 import b64encode
@@ -18,12 +18,12 @@ NARROW_PAGE = b"<meta" * 79 + b"charset=" + b" " * 3690 + b"!<p>text</p>"
 
 _CODES = "\\x5c" + "x5c" * 5
 BACKSLASHES = "harbour festival " + (_CODES + "x5<b>c") * 2 + "x5c" * 5 + "x41" + "\\" * 2000
-"""Codes that stand for codes, with tags between their parts, before a run of backslashes."""
+"""Codes that encode codes, with tags between their parts, before a run of backslashes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hostile:
-    """A batch to write, and what comes of each of its records.
+    """A batch to write, and the expected result of each of its records.
 
     Attributes:
         name: What it is.

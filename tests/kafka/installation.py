@@ -1,4 +1,4 @@
-"""A small installation on a real Kafka for tests: own handlers on real topics, fed and read back."""
+"""A small installation on a real Kafka: a test's own handlers on real topics, fed and read back."""
 
 import asyncio
 import contextlib
@@ -59,7 +59,7 @@ def scorer(fn: Callable[[Any, Any], Any] = scored, **changes: Any) -> Handler:
 
 @dataclass(frozen=True)
 class Installation:
-    """Settings, topics with a prefix of their own, and what a test does with them."""
+    """Settings and topics with a unique prefix, and the steps of a test with them."""
 
     settings: Settings
 
@@ -70,7 +70,7 @@ class Installation:
     async def feed(
         self, records: Iterable[tuple[bytes | None, bytes | None]], topic: str = CRAWLED, transactional: bool = False
     ) -> None:
-        """Writes (key, value) records, in a transaction of their own where markers are wanted."""
+        """Writes (key, value) records, in a transaction if markers are requested."""
         async with opened(
             make_producer(self.settings.kafka, f"{self.prefix}feed" if transactional else None, "feed")
         ) as producer:
@@ -83,7 +83,7 @@ class Installation:
                 await self.settle(topic)
 
     async def read(self, *topics: str) -> list[ConsumerRecord]:
-        """Everything committed on topics, to the end as it is now."""
+        """All committed records of topics, up to the current end."""
         await self.settle(*topics)
         async with opened(make_reader(self.settings.kafka)) as reader:
             partitions = [
@@ -183,13 +183,13 @@ class Installation:
         await self.settle_offsets(*(group.subscription.group for group in application.groups))
 
     async def quiet(self, application: Application, seconds: float = 60.0) -> None:
-        """Waits until all is caught up, and what came of it can be read."""
+        """Waits until the application is caught up, and its outputs can be read."""
         await until(application.caught_up, seconds=seconds)
         await self.settle(*sorted({topic.name for group in application.groups for topic in group.handler.emits}))
 
 
 def install(bootstrap: str, prefix: str, **flags: Any) -> Settings:
-    """Settings for a test: the shared broker, a prefix of its own, no HTTP, an index in memory, quick breakers."""
+    """Settings for a test: the shared broker, a unique prefix, no HTTP, an index in memory, quick breakers."""
     index, processing, llm = flags.pop("index", {"path": None}), flags.pop("processing", {}), flags.pop("llm", {})
     return load_settings(
         kafka={"bootstrap_servers": bootstrap, "topic_prefix": prefix},
@@ -248,7 +248,7 @@ async def process(
     stderr: int | None = PIPE,
     **variables: Any,
 ) -> Process:
-    """``assay WORDS`` as a process of its own."""
+    """``assay WORDS`` in a separate process."""
     return await asyncio.create_subprocess_exec(
         sys.executable, "-c", "from streams.cli.main import main; main()", *words,
         env=os.environ | environment_of(settings, **variables), stdin=stdin, stdout=stdout, stderr=stderr,
@@ -275,7 +275,7 @@ async def until_killed(started: Process) -> AsyncIterator[Process]:
 
 @contextlib.asynccontextmanager
 async def assay_command(settings: Settings, *arguments: str) -> AsyncIterator[Process]:
-    """The command line as a process of its own, ended with the block."""
+    """The command line in a separate process, which ends with the block."""
     async with until_killed(await process(settings, *arguments, stdin=PIPE)) as started:
         yield started
 
@@ -309,7 +309,7 @@ def _hash(text: str) -> int:
 
 
 async def until(condition: Callable[[], Any], times: int = 1, seconds: float = 60.0) -> None:
-    """Waits until a condition, sync or async, has held so often in a row."""
+    """Waits until a condition, sync or async, has held this many times in a row."""
     held = 0
     async with asyncio.timeout(seconds):
         while held < times:

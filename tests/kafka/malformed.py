@@ -1,4 +1,4 @@
-"""Records as nobody should send them, made from a seed: cut, nested, mistyped, binary, empty and enormous."""
+"""Malformed records, made from a seed: cut, nested, mistyped, binary, empty and enormous."""
 
 import json
 import random
@@ -18,7 +18,7 @@ PAGE = (
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A record to write; ``good`` says that it must be handled, for the others the codec is asked."""
+    """A record to write; a ``good`` one must be handled, the codec decides on the others."""
 
     key: bytes | None
     value: bytes | None

@@ -1,4 +1,4 @@
-"""What tests of replays share: a plan made as the command line makes it, and carried out in this process."""
+"""Helpers for tests of replays: a plan as the command line makes it, run in this process."""
 
 import asyncio
 from asyncio.subprocess import Process

@@ -9,7 +9,7 @@ from streams.pipeline.consumer import CountingConsumer
 from tests.kafka.installation import SCORED, Installing, page, scorer
 
 
-async def test_outputs_repeat_under_the_same_ids_when_the_offset_is_not_committed(
+async def test_failed_commit_repeats_outputs_under_the_same_ids(
     installing: Installing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, calls = CountingConsumer.commit, 0

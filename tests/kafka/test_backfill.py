@@ -1,4 +1,4 @@
-"""Backfills on a real Kafka: killed at any moment, run twice at once, fed with what has changed meanwhile."""
+"""Backfills on a real Kafka: killed at any moment, run twice at once, resumed with changed input."""
 
 import asyncio
 import contextlib
@@ -73,14 +73,14 @@ def publish(capsys: pytest.CaptureFixture[str]) -> Publish:
 
 
 async def publish_apart(settings: Settings, *arguments: str) -> Published:
-    """The same in a process of its own."""
+    """The same in a separate process."""
     async with assay_command(settings, "publish", PAGES, *arguments, "--json") as process:
         out, err = await process.communicate()
     return process.returncode or 0, json.loads(out) if out.strip() else {}, err.decode()
 
 
 @pytest.mark.slow
-async def test_killed_five_times_it_publishes_everything_once_and_in_order(
+async def test_publish_killed_five_times_writes_once_in_order(
     installation: Installation, publish: Publish, tmp_path: Path
 ) -> None:
     settings, count = installation.settings, 20_000
@@ -158,7 +158,7 @@ async def test_a_second_copy_fences_the_first_and_nothing_is_doubled(
     assert await numbers(installation) == everything(count)
 
 
-async def test_ctrl_c_says_how_to_go_on_and_a_finished_run_has_nothing_left(
+async def test_ctrl_c_says_how_to_resume_and_a_finished_run_is_empty(
     installation: Installation, publish: Publish, tmp_path: Path
 ) -> None:
     settings = installation.settings
@@ -185,7 +185,7 @@ async def test_ctrl_c_says_how_to_go_on_and_a_finished_run_has_nothing_left(
     assert await numbers(installation) == everything(520)
 
 
-async def test_refused_lines_are_kept_once_and_whole_whatever_happens(
+async def test_refused_lines_are_kept_once_across_resumes(
     installation: Installation, publish: Publish, tmp_path: Path
 ) -> None:
     settings, kept = installation.settings, tmp_path / "refused.jsonl"
@@ -215,7 +215,7 @@ async def test_refused_lines_are_kept_once_and_whole_whatever_happens(
 
 
 @pytest.mark.parametrize("what", ["changed", "shorter", "renamed", "first"])
-async def test_what_has_changed_is_told_and_nothing_is_sent(
+async def test_changed_input_stops_a_resumed_run(
     installation: Installation, publish: Publish, tmp_path: Path, what: str
 ) -> None:
     settings = installation.settings
@@ -243,7 +243,7 @@ async def test_what_has_changed_is_told_and_nothing_is_sent(
     assert "under another --run-id" in err
 
 
-async def test_a_pipe_goes_on_when_it_is_fed_the_same_again(installation: Installation, tmp_path: Path) -> None:
+async def test_pipe_resumes_when_it_gets_the_same_lines(installation: Installation, tmp_path: Path) -> None:
     settings = installation.settings
     write_pages(tmp_path / "a.jsonl", 60)
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
@@ -254,9 +254,7 @@ async def test_a_pipe_goes_on_when_it_is_fed_the_same_again(installation: Instal
     assert await numbers(installation) == everything(60)
 
 
-async def test_a_folder_of_pages_goes_on_by_names_and_sizes(
-    installation: Installation, publish: Publish, tmp_path: Path
-) -> None:
+async def test_folder_resumes_by_names_and_sizes(installation: Installation, publish: Publish, tmp_path: Path) -> None:
     settings, folder = installation.settings, tmp_path / "pages"
     folder.mkdir()
     for number in range(40):
@@ -272,7 +270,7 @@ async def test_a_folder_of_pages_goes_on_by_names_and_sizes(
     assert len({record.key for record in await installation.read(PAGES)}) == 41
 
 
-async def test_a_run_that_is_not_there_is_told(installation: Installation, publish: Publish, tmp_path: Path) -> None:
+async def test_unknown_run_is_reported(installation: Installation, publish: Publish, tmp_path: Path) -> None:
     write_pages(tmp_path / "a.jsonl", 1)
     status, told, err = await publish(installation.settings, str(tmp_path / "a.jsonl"), "--resume", "none")
     assert (status, told) == (2, {})
@@ -309,7 +307,7 @@ async def test_a_commit_whose_outcome_is_not_known_is_looked_up(installation: In
     assert await log.read() == two
 
 
-async def test_a_run_that_moved_meanwhile_is_left_to_who_moved_it(installation: Installation) -> None:
+async def test_run_changed_by_another_process_is_not_continued(installation: Installation) -> None:
     log = RunLog(installation.settings, PAGES_CRAWLED, "moved", sleep=lambda _: asyncio.sleep(0))
     other = RunLog(installation.settings, PAGES_CRAWLED, "moved")
     one, two = Position(entries=1, published=1), Position(entries=2, published=2)

@@ -1,7 +1,7 @@
 """Twenty thousand malformed records between good ones, through the real command on a real Kafka.
 
 Every record is accounted for: scored or classified once, or kept once as a dead letter with its reason and its bytes.
-What can be decoded is the codec's to say, so it is asked; what it refuses must be refused for the same reason.
+The test asks the codec which records can be decoded; the others must be refused for the codec's reason.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ async def run(assay: Installation, *handlers: str) -> tuple[int, list[int], str]
 
 
 async def account(assay: Installation, handler: Handler, written: dict[Place, Input]) -> Counter[str]:
-    """Holds what came of every record against the codec and the handler; returns how many ended how."""
+    """Compares the result of every record with the codec and the handler; returns the counts by result."""
     topic = assay.prefix + handler.consumes.name
     rules = assay.settings.rules(handler.rules)
     causes = {Provenance.of(i.headers, f"{topic}/{at[0]}/{at[1]}").identity: at for at, i in written.items()}
@@ -126,7 +126,7 @@ def kept(record: ConsumerRecord, sent: Input, letter: DeadLetter) -> bool:
     return bool(is_beginning and (letter.original_size, letter.original_sha256) == (len(value), digest))
 
 
-async def test_every_record_is_answered_or_buried_once_and_memory_stays_flat(installing: Installing) -> None:
+async def test_each_record_is_answered_or_dead_once_with_flat_memory(installing: Installing) -> None:
     assay = await installing(handlers_named("score_page", "classify_results"))
     handlers = [handler for name in ("score_page", "classify_results") if (handler := handler_named(name))]
     written = {

@@ -1,4 +1,4 @@
-"""The local broker with a broker: it answers, keeps what it was told, comes back, and never stays behind."""
+"""The local broker with a real process: it answers, keeps its data, restarts, and leaves no process behind."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ async def write(bootstrap_servers: str, topic: str, *values: bytes) -> None:
 
 
 async def read(bootstrap_servers: str, topic: str, count: int) -> list[bytes | None]:
-    """As a group of its own, whose offsets it commits."""
+    """As a separate group, whose offsets it commits."""
     consumer = AIOKafkaConsumer(
         topic,
         bootstrap_servers=bootstrap_servers,
@@ -76,7 +76,7 @@ async def test_the_largest_dead_letter_fits(kafka: str, topic_prefix: str) -> No
     assert await read(kafka, topic, 1) == [largest]
 
 
-async def test_a_topic_nobody_created_does_not_come_to_be(kafka: str, topic_prefix: str) -> None:
+async def test_reading_metadata_does_not_create_a_topic(kafka: str, topic_prefix: str) -> None:
     async with opened(AIOKafkaAdminClient(bootstrap_servers=kafka)) as admin:
         [described] = await admin.describe_topics([f"{topic_prefix}typo"])
         assert described["error_code"] == UnknownTopicOrPartitionError.errno

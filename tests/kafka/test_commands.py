@@ -33,7 +33,7 @@ def lines(capfd: pytest.CaptureFixture[str]) -> list[Any]:
     return [json.loads(line) for line in capfd.readouterr().out.splitlines()]
 
 
-def test_pages_go_from_a_folder_through_the_handler_to_the_reader(
+def test_pages_flow_from_a_folder_through_a_handler_to_tail(
     kafka: str, topic_prefix: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first command creates the topics."""

@@ -1,4 +1,4 @@
-"""The group coordinator after its broker was killed: what it answers too early must not be believed."""
+"""The group coordinator after its broker was killed: answers that come too early must not be used."""
 
 import asyncio
 
@@ -65,7 +65,7 @@ async def hammered(consumer: AIOKafkaConsumer, committer: Committer, seconds: fl
     return found
 
 
-async def test_a_partition_that_opens_right_after_a_restart_finds_its_offset() -> None:
+async def test_partition_opened_right_after_a_restart_finds_its_offset() -> None:
     async with LocalKafka() as kafka:
         assay = await installed(kafka.bootstrap_servers, "t.")
         settings = assay.settings.kafka

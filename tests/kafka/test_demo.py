@@ -1,4 +1,4 @@
-"""The demonstration on a real Kafka: the whole extraction loop, what is refused, and the figures."""
+"""The demonstration on a real Kafka: the whole extraction loop, refused inputs, and the figures."""
 
 import json
 

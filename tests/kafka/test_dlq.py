@@ -88,7 +88,7 @@ async def test_where_nothing_has_run_yet_no_letters_wait(
     assert await asyncio.to_thread(run_show, settings, "score_page/0/0", as_json=True) == 1
 
 
-async def test_a_mended_handler_gets_its_records_again_under_the_ids_they_would_have_had(
+async def test_redriven_records_get_the_ids_of_the_first_attempt(
     with_letters: Installation, capfd: pytest.CaptureFixture[str]
 ) -> None:
     letters = {record.key: dict(record.headers) for record in await with_letters.read(DEAD)}
@@ -179,7 +179,7 @@ async def test_two_at_a_time_send_nothing_twice(with_letters: Installation) -> N
     assert set(sent.values()) == {1}
 
 
-async def test_markers_behind_somebody_elses_open_transaction_count(
+async def test_redrive_marks_behind_a_foreign_open_transaction_count(
     with_letters: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = make_producer(with_letters.settings.kafka, f"{with_letters.prefix}other", "other")

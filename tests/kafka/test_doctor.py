@@ -1,4 +1,4 @@
-"""``assay doctor`` on a real Kafka, well and with faults that an operator makes."""
+"""``assay doctor`` on a real Kafka, healthy and with operator faults."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ async def findings(settings: Settings) -> dict[str, Check]:
     return {finding.what: finding for finding in found}
 
 
-async def test_what_is_well_is_told_line_by_line(installing: Installing) -> None:
+async def test_healthy_installation_is_reported_line_by_line(installing: Installing) -> None:
     assay = await installing(HANDLERS, TOPICS)
     found = await findings(assay.settings)
     assert {what: finding.state for what, finding in found.items()} == dict.fromkeys(
@@ -32,7 +32,7 @@ async def test_what_is_well_is_told_line_by_line(installing: Installing) -> None
     assert "1 broker, version 4.0 or newer" in found["Kafka"].detail
 
 
-async def test_what_is_missing_or_waits_is_told(kafka: str, topic_prefix: str) -> None:
+async def test_missing_topics_and_waiting_records_are_reported(kafka: str, topic_prefix: str) -> None:
     assay = await installed(kafka, topic_prefix)
     await assay.feed(page(number) for number in range(5))
     found = await findings(assay.settings)
@@ -45,7 +45,7 @@ async def test_what_is_missing_or_waits_is_told(kafka: str, topic_prefix: str) -
     assert bare["clocks"].state == bare["rules"].state == bare["dead letters"].state == "ok"
 
 
-async def test_records_from_the_future_are_told(assay: Installation) -> None:
+async def test_records_from_the_future_are_reported(assay: Installation) -> None:
     async with opened(make_producer(assay.settings.kafka, None, "ahead")) as producer:
         key, value = page(1)
         ahead = int(1000 * (datetime.now(UTC) + timedelta(minutes=30)).timestamp())
@@ -56,7 +56,7 @@ async def test_records_from_the_future_are_told(assay: Installation) -> None:
     assert "30 min and more ahead" in clocks.detail
 
 
-async def test_decisions_of_other_rules_are_told(assay: Installation) -> None:
+async def test_decisions_under_other_rules_are_reported(assay: Installation) -> None:
     await assay.feed(page(number) for number in range(20))
     await assay.drain(SCORE_PAGE)
     assert (await findings(assay.settings))["rules"].state == "ok"

@@ -1,4 +1,4 @@
-"""When a drain is done: transactions that can't be read yet, of others and of a commit that is slow, are waited for."""
+"""The end of a drain: it waits for open transactions of other producers and for its own slow commits."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ async def to_drain(assay: Installation, **variables: Any) -> asyncio.subprocess.
     return await process(assay.settings, "run", "score_page", "--drain", "--json", **variables)
 
 
-async def test_it_is_not_caught_up_while_a_transaction_may_still_be_committed(assay: Installation) -> None:
+async def test_application_is_not_caught_up_during_an_open_transaction(assay: Installation) -> None:
     async with open_transaction(assay) as slow, assay.running(scorer()) as application:
         # All that can be read is done, as often as one looks.
         [group] = application.groups
@@ -52,7 +52,7 @@ async def test_it_is_not_caught_up_while_a_transaction_may_still_be_committed(as
     assert len(await assay.read(SCORED)) == 2
 
 
-async def test_a_drain_waits_for_a_slow_commit_and_tells_so(assay: Installation) -> None:
+async def test_drain_waits_for_a_slow_commit_and_reports_it(assay: Installation) -> None:
     async with open_transaction(assay) as slow:
         process = await to_drain(assay)
         assert process.stderr is not None
@@ -78,7 +78,7 @@ async def test_a_drain_ends_where_a_transaction_stays_open(assay: Installation) 
     assert f"a transaction is open on {assay.prefix}{CRAWLED}, for " in line
 
 
-async def test_it_is_not_caught_up_while_another_member_is_not(assay: Installation) -> None:
+async def test_application_is_not_caught_up_before_other_members(assay: Installation) -> None:
     let = asyncio.Event()
 
     def kept(*group: Any) -> CommitterFactory:
@@ -115,7 +115,7 @@ async def test_it_is_not_caught_up_while_another_member_is_not(assay: Installati
     assert len({record.key for record in await assay.read(SCORED)}) == 100
 
 
-async def test_the_tasks_by_which_a_consumer_lives_are_where_they_are_looked_for(assay: Installation) -> None:
+async def test_consumer_task_attributes_exist(assay: Installation) -> None:
     async with assay.running(scorer()) as application:
         [group] = application.groups
         tasks = [getattr(getattr(group.consumer, owner), name) for owner, name in _CLIENT_TASKS.items()]

@@ -1,6 +1,6 @@
-"""Hostile input against ``assay run`` on a real Kafka: a worker goes on behind it and always tells its true state.
+"""Hostile input against ``assay run`` on a real Kafka: a worker continues after it and always reports its true state.
 
-Each bad record is written before a good one, into the same partition. What has to come of it is told with it.
+Each bad record is written before a good one, into the same partition. Its expected result is listed with it.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ async def feed(
     """Writes each bad batch and a good record behind it to one partition.
 
     Returns:
-        By offset: what it is, and what has to come of it.
+        By offset: the kind of record, and its expected result.
     """
     place = TopicPartition(assay.prefix + handler.consumes.name, 0)
     expected: dict[int, tuple[str, str]] = {}
@@ -59,7 +59,7 @@ async def feed(
 
 
 async def ends_of(assay: Installation, handler: Handler) -> dict[int, str]:
-    """What came of each record of partition 0, by offset: ``emit``, or the reason of its dead letter."""
+    """The result of each record of partition 0, by offset: ``emit``, or the reason of its dead letter."""
     topic = assay.prefix + handler.consumes.name
     emitted = {
         dict(record.headers)["ce_causationid"].decode(): "emit"
@@ -109,7 +109,7 @@ async def done(assay: Installation, worker: Worker, *handlers: Handler) -> None:
     [(SCORE, hostile.pages, [good_page(0), good_page(1)]), (CLASSIFY, hostile.batches, [good_batch(1)])],
     ids=["score_page", "classify_results"],
 )
-async def test_a_worker_goes_on_behind_every_hostile_record(
+async def test_worker_continues_after_every_hostile_record(
     installing: Installing, handler: Handler, bad: Callable[[], Iterable[Hostile]], good: Sequence[Input]
 ) -> None:
     assay = await installing((handler,))
@@ -123,7 +123,7 @@ async def test_a_worker_goes_on_behind_every_hostile_record(
     assert [(name, end, came.get(at)) for at, (name, end) in expected.items() if came.get(at) != end] == []
 
 
-async def test_the_broker_refuses_what_is_wrong_about_its_size_where_it_looks(installing: Installing) -> None:
+async def test_broker_refuses_batches_with_a_wrong_size(installing: Installing) -> None:
     """What it lets through has to be found by the client."""
     assay = await installing((SCORE,))
     for its in hostile.refused_by_the_broker():
@@ -167,9 +167,7 @@ async def test_a_web_server_does_not_stop_a_worker_that_fetches(kafka: str, topi
     assert {event.extraction_id: event.status for event in completed} == expected
 
 
-async def test_a_stored_text_does_not_stop_a_worker_that_answers_queries(
-    installing: Installing, tmp_path: Path
-) -> None:
+async def test_stored_text_does_not_stop_a_worker_that_answers_queries(installing: Installing, tmp_path: Path) -> None:
     path = (SCORE, INDEX, RANK)
     assay = await installing(path)
     names = [handler.name for handler in path]
@@ -235,7 +233,7 @@ async def test_a_worker_that_hangs_in_c_code_ends_with_its_stack(installing: Ins
     assert said.index("Timeout (0:00:12)!") < said.index("/re/__init__.py") < said.index(" in hang")
 
 
-async def test_a_worker_that_gets_none_of_the_records_that_wait_says_so_and_ends(installing: Installing) -> None:
+async def test_stalled_worker_reports_unhealthy_and_exits(installing: Installing) -> None:
     assay = await installing((SCORE,))
     async with Worker(assay.settings, SCORE.name, program=GETS_NOTHING, pipeline__stalled_seconds="5") as worker:
         await asyncio.sleep(8)
@@ -249,7 +247,7 @@ async def test_a_worker_that_gets_none_of_the_records_that_wait_says_so_and_ends
     assert any("wedged" in line and "has got no record for" in line for line in worker.lines)
 
 
-async def test_every_command_that_reads_topics_tells_of_what_it_cannot_read(installing: Installing) -> None:
+async def test_commands_report_records_that_they_cannot_read(installing: Installing) -> None:
     assay = await installing((SCORE,), [REPLAYS])
     large = Hostile("zstd, 200 MB", bomb("zstd", 200_000_000), "undecodable")
     letters = dead_letter_topic(SCORE.consumes.name, SCORE.group)

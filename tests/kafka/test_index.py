@@ -98,9 +98,7 @@ async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(installin
                 assert kinds == {"article": 1}
 
 
-async def test_a_page_that_crosses_tiers_has_the_points_of_its_newest_version(
-    installing: Installing, server: QdrantServer
-) -> None:
+async def test_page_that_changes_tier_has_only_its_newest_points(installing: Installing, server: QdrantServer) -> None:
     assay = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
     await assay.feed([scored("A", 1, 1)], SCORED)
     await assay.drain(INDEX_PAGE)
@@ -117,7 +115,7 @@ async def test_a_page_that_crosses_tiers_has_the_points_of_its_newest_version(
     ]  # fmt: skip
 
 
-async def test_while_the_index_is_down_intake_rests_and_nothing_is_lost(
+async def test_intake_pauses_while_the_index_is_down_without_loss(
     kafka: str, topic_prefix: str, server: QdrantServer
 ) -> None:
     assay = await installed(

@@ -1,4 +1,4 @@
-"""How far groups are behind, read from a real Kafka: running, stopped, never started, and behind markers only."""
+"""The lag of groups, read from a real Kafka: running, stopped, never started, and with only markers ahead."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -44,12 +44,12 @@ async def test_a_group_that_never_ran_is_behind_by_everything(assay: Installatio
     assert lag.retention_left_seconds == pytest.approx(7 * DAY - lag.seconds)
 
 
-async def test_a_group_that_has_caught_up_has_no_lag_although_markers_stand_behind(assay: Installation) -> None:
+async def test_caught_up_group_has_no_lag_behind_transaction_markers(assay: Installation) -> None:
     await assay.feed([page(number) for number in range(20)])
     async with assay.running(scorer()) as application:
         await until(application.caught_up)
         assert (await lag_of(assay)).members == 1
-    # Markers alone are nothing to read, also where nobody is there to commit behind them.
+    # Markers alone are not lag, even if no member commits an offset after them.
     await assay.feed([], transactional=True)
     lag = await lag_of(assay, ahead=9 * DAY)
     assert (lag.records, lag.seconds, lag.retention_left_seconds, lag.members) == (0, 0.0, None, 0)
@@ -66,7 +66,7 @@ async def test_what_a_stopped_group_has_not_read_grows_old(assay: Installation) 
     assert [partition.records for partition in lag.partitions if partition.records] == [2]
 
 
-async def test_records_of_a_transaction_that_is_not_committed_are_not_waited_for(assay: Installation) -> None:
+async def test_records_of_an_open_transaction_are_not_lag(assay: Installation) -> None:
     async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}open", "open")) as producer:
         await producer.begin_transaction()
         key, value = page(1)
@@ -76,7 +76,7 @@ async def test_records_of_a_transaction_that_is_not_committed_are_not_waited_for
     assert (await lag_of(assay)).records == 0
 
 
-async def test_what_retention_took_before_it_was_read_is_told(assay: Installation) -> None:
+async def test_records_lost_to_retention_are_counted(assay: Installation) -> None:
     await assay.feed([page(7)])
     await assay.drain(scorer())
     await assay.feed([page(7) for _ in range(10)])
@@ -88,7 +88,7 @@ async def test_what_retention_took_before_it_was_read_is_told(assay: Installatio
     assert (lag.records, lag.lost) == (6, 4)
 
 
-async def test_topics_that_are_not_made_yet_are_told(kafka: str, topic_prefix: str) -> None:
+async def test_missing_topics_are_reported_by_lag(kafka: str, topic_prefix: str) -> None:
     settings = install(kafka, topic_prefix)
     own, *tiers = await read_lags(settings.kafka, [INDEX_PAGE], SystemClock())
     assert (own.exists, own.records, own.partitions) == (False, 0, ())
@@ -126,7 +126,7 @@ def refused(crawled: CrawledPage, rules: Rules) -> Outcome:
     return Dead(DeadReason.UNREADABLE_PAGE, "looks like nothing")
 
 
-async def test_dead_letters_that_stand_are_told(assay: Installation) -> None:
+async def test_dead_letters_are_counted_with_their_age(assay: Installation) -> None:
     [none] = await read_dead_letters(assay.settings.kafka, [SCORE_PAGE], SystemClock())
     assert (none.records, none.oldest_seconds) == (0, 0.0)
     await assay.feed([page(number) for number in range(5)])

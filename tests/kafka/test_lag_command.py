@@ -1,4 +1,4 @@
-"""``assay lag`` against a real Kafka: told once, told to scripts, and scraped."""
+"""``assay lag`` against a real Kafka: once, for scripts, and scraped."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ async def lag(assay: Installation, *names: str, **options: Any) -> int:
     return await asyncio.to_thread(run_lag, names, assay.settings, LagOptions(**options))
 
 
-async def test_the_command_tells_people_and_programs_the_same(
+async def test_lag_command_reports_the_same_as_text_and_json(
     assay: Installation, capfd: pytest.CaptureFixture[str]
 ) -> None:
     await assay.feed(page(number) for number in range(12))
@@ -37,9 +37,7 @@ async def test_the_command_tells_people_and_programs_the_same(
     assert await lag(assay, "score_page", max_records=0, max_seconds=0) == 0
 
 
-async def test_it_tells_again_and_again_until_it_is_stopped(
-    assay: Installation, capfd: pytest.CaptureFixture[str]
-) -> None:
+async def test_lag_watch_repeats_until_it_is_stopped(assay: Installation, capfd: pytest.CaptureFixture[str]) -> None:
     told = ""
 
     def twice() -> bool:
@@ -62,7 +60,7 @@ async def answer_of(settings: Any, path: str) -> httpx2.Response:
         return await client.get(f"http://{http.address}{path}", timeout=20)
 
 
-async def test_prometheus_is_told_of_groups_that_nobody_runs(assay: Installation) -> None:
+async def test_lag_exporter_reports_groups_without_members(assay: Installation) -> None:
     await assay.feed(page(number) for number in range(12))
     answer = await answer_of(assay.settings, "/metrics")
     assert answer.status_code == 200

@@ -75,7 +75,7 @@ async def install(installing: Installing, fetch: dict[str, Any]) -> Installation
     return await installing(LOOP, fetch=fetch)
 
 
-async def test_a_listing_leads_to_its_details_and_to_a_better_second_attempt(
+async def test_listing_leads_to_details_and_a_better_second_attempt(
     installing: Installing, web: Web, tmp_path: Path
 ) -> None:
     assay = await install(installing, fetching(web, tmp_path))
@@ -118,7 +118,7 @@ async def test_details_that_do_not_come_are_named_with_their_reasons(
     assert len(await assay.read(CRAWLED)) == 1
 
 
-async def test_listings_that_lead_to_listings_come_to_an_end(installing: Installing, web: Web, tmp_path: Path) -> None:
+async def test_chain_of_listings_ends_at_the_hop_limit(installing: Installing, web: Web, tmp_path: Path) -> None:
     for number in (11, 12, 13):
         web.routes[f"/concerts/{number}-quartet"] = listing(*(f"/concerts/{number}{n}-more" for n in range(5)))
     assay = await install(installing, fetching(web, tmp_path))
@@ -127,7 +127,7 @@ async def test_listings_that_lead_to_listings_come_to_an_end(installing: Install
     assert len(await assay.read(NEEDED)) == 1
     assert max(event.attempt for event in await assay.events(ResultsClassified)) <= 2
     assert len(asked_for(web)) <= 4
-    # Somebody who goes on by hand is told where the end is.
+    # An event that exceeds the hop limit by hand is answered with the limit.
     further = ExtractionNeeded.model_validate_json(needed(HOST)[1]).model_copy(update={"hop": 2})
     await assay.feed([(HOST.encode(), further.to_json())], NEEDED)
     await assay.drain(*LOOP)
@@ -197,7 +197,7 @@ async def test_a_host_that_is_down_does_not_hold_up_other_hosts(
         await assay.feed([needed(down)], NEEDED)
         await until(lambda: hanging == 1)
         await assay.feed([needed(host) for host in hosts], NEEDED)
-        # The others' pages are fetched, also those whose records stand behind the silent one's.
+        # The pages of the other hosts are fetched, also those whose records follow the silent host's.
         await until(lambda: sum(asked_for(web).values()) == 4 * len(hosts))
         assert hanging == 1, "and nobody else waits for the silent one"
         released.set()

@@ -1,4 +1,4 @@
-"""What a real run exposes: every declared metric, no other, and no label that an input has chosen."""
+"""The metrics of a real run: every declared metric, no other, and no label value from an input."""
 
 import asyncio
 import json
@@ -74,7 +74,7 @@ SECOND_TIME = {"assay_retries_total", "assay_index_points_removed_total", "assay
 
 
 def shown(families: Iterable[Metric]) -> set[str]:
-    """The declared metrics that have counted or been set; counters and histograms stand at 0 before."""
+    """The declared metrics that have counted or been set; counters and histograms are 0 before."""
     declared = {metric.name: metric for metric in METRICS}
     found = set()
     for family in families:
@@ -106,9 +106,7 @@ def models(application: Application) -> dict[str, str]:
 
 
 @pytest.mark.slow
-async def test_the_demonstration_shows_every_metric_that_needs_no_trouble_and_no_model(
-    kafka: str, topic_prefix: str
-) -> None:
+async def test_demo_shows_every_metric_except_models_and_faults(kafka: str, topic_prefix: str) -> None:
     settings = load_settings(kafka={"bootstrap_servers": kafka, "topic_prefix": topic_prefix}, http={"enabled": False})
     done: list[Demo] = []
     demo = await run(settings, asyncio.Event(), True, None, lambda _: None, lambda _: None, done.append)
@@ -119,7 +117,7 @@ async def test_the_demonstration_shows_every_metric_that_needs_no_trouble_and_no
     assert shown(registry) == {metric.name for metric in METRICS} - elsewhere
 
 
-async def test_a_judge_that_asks_a_model_shows_calls_tokens_money_waits_and_breakers(
+async def test_model_judge_shows_calls_tokens_cost_waits_and_breakers(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     handler = the_handler("judge_relevance")
@@ -164,9 +162,7 @@ async def test_a_judge_that_asks_a_model_shows_calls_tokens_money_waits_and_brea
     assert samples["assay_llm_breaker_open", (("model", MODEL),)] == 0, "it answers again"
 
 
-async def test_a_model_that_judges_searches_shows_how_far_it_is_from_the_rubric(
-    installing: Installing, tmp_path: Path
-) -> None:
+async def test_search_judge_shows_its_drift_from_the_rubric(installing: Installing, tmp_path: Path) -> None:
     handler = the_handler("evaluate_search")
     async with model_server(says(GOOD["evaluate_search"])) as server:
         llm = {"base_url": server.base_url, "model": MODEL, "cache_path": tmp_path / "llm.sqlite"}
@@ -190,7 +186,7 @@ def flaky() -> Callable[[CrawledPage, Rules], Outcome]:
     return decide
 
 
-async def test_faststreams_own_metrics_tell_the_groups_of_one_topic_apart(kafka: str, topic_prefix: str) -> None:
+async def test_faststream_metrics_separate_groups_of_one_topic(kafka: str, topic_prefix: str) -> None:
     place = await installed(kafka, topic_prefix, handlers_named("score_page", "classify_results"))
     pages = [page(number) for number in range(7)]
     await place.feed(pages)
@@ -243,9 +239,7 @@ async def test_what_comes_a_second_time_is_counted_as_that(installing: Installin
     assert counted["assay_index_points_removed_total",] > 1
 
 
-async def test_a_replay_shows_its_progress_in_a_lane_of_its_own_and_its_plan_in_no_label(
-    kafka: str, topic_prefix: str
-) -> None:
+async def test_replay_metrics_have_their_own_lane_and_no_plan_label(kafka: str, topic_prefix: str) -> None:
     place = await installed(kafka, topic_prefix, handlers_named("score_page", "index_page"), [REPLAYS])
     await place.feed([page(number) for number in range(9)])
     await place.feed([(b"", b"{")])
@@ -273,7 +267,7 @@ async def test_a_replay_shows_its_progress_in_a_lane_of_its_own_and_its_plan_in_
     assert topics == {topic_prefix + CRAWLED, f"{topic_prefix}{SCORED}.replay"}
 
 
-async def test_what_is_told_of_groups_is_told_by_handlers_and_topics_of_the_topology(installing: Installing) -> None:
+async def test_lag_metrics_use_the_topologys_handlers_and_topics(installing: Installing) -> None:
     place = await installing()
     await place.feed([page(number) for number in range(9)])
     families = await scraped_from(LagExporter(place.settings, HANDLERS, SystemClock()))
@@ -282,7 +276,7 @@ async def test_what_is_told_of_groups_is_told_by_handlers_and_topics_of_the_topo
 
 
 async def write_hostile(place: Installation) -> int:
-    """Records as nobody should send them, with headers that name lanes, reasons, topics and handlers of their own."""
+    """Malformed records whose headers name invented lanes, reasons, topics and handlers."""
     odd = "https://evil.example/?q=" + "x" * 200
     forged: list[tuple[str, bytes | None]] = [
         ("assay_run", odd.encode()),

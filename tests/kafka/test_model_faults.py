@@ -1,6 +1,6 @@
-"""The main rows of tasks and faults through a real Kafka: all handlers that ask models, at a server that misbehaves.
+"""The main combinations of task and fault through a real Kafka: all handlers that ask models, at a faulty server.
 
-Every input comes to one output, also after an outage; breakers open and close again; nothing dies.
+Every input has one output, also after an outage; breakers open and close again; no record dies.
 """
 
 from collections import Counter
@@ -107,7 +107,7 @@ def open_breakers(application: Application) -> set[str]:
 
 
 @pytest.mark.parametrize("fault", ["hangs", "429", "500"])
-async def test_an_outage_costs_few_inputs_a_judgment_and_none_its_output(
+async def test_model_outage_costs_few_judgments_and_no_output(
     installing: Installing, tmp_path: Path, fault: str
 ) -> None:
     async with model_server(FAULTS[fault]) as server:
@@ -126,8 +126,8 @@ async def test_an_outage_costs_few_inputs_a_judgment_and_none_its_output(
         assert await dead(place) == 0
 
 
-async def test_a_backlog_at_a_model_that_is_well_is_no_outage(installing: Installing, tmp_path: Path) -> None:
-    """Inputs wait in line longer than their patience, and nobody says that a breaker is open."""
+async def test_backlog_at_a_healthy_model_is_no_outage(installing: Installing, tmp_path: Path) -> None:
+    """Inputs wait in line longer than their patience, and no breaker is reported as open."""
     async with model_server(good) as server:
         place = await place_of(installing, server.base_url, tmp_path, per_minute=120, patience=0.4)
         opened: set[str] = set()
@@ -149,9 +149,7 @@ async def test_a_backlog_at_a_model_that_is_well_is_no_outage(installing: Instal
 
 
 @pytest.mark.parametrize("fault", ["prose", "tool storm"])
-async def test_what_a_model_says_outside_the_protocol_is_each_input_s_own(
-    installing: Installing, tmp_path: Path, fault: str
-) -> None:
+async def test_malformed_model_reply_affects_only_its_input(installing: Installing, tmp_path: Path, fault: str) -> None:
     async with model_server(FAULTS[fault]) as server:
         place = await place_of(installing, server.base_url, tmp_path)
         await place.drain(*handlers())

@@ -1,6 +1,6 @@
-"""A worker that is killed among a thousand paid calls, the worker after it, and a replay: nothing is paid twice.
+"""A worker is killed during a thousand paid calls, then another worker and a replay run: no answer is paid twice.
 
-Except what was under way at the kill; and every input comes to one output.
+The only exception is the calls that ran at the kill. Every input has one output.
 """
 
 from asyncio.subprocess import PIPE
@@ -57,7 +57,7 @@ async def test_a_kill_among_a_thousand_paid_calls(kafka: str, topic_prefix: str,
 
 
 def asked_for(server: ModelServer) -> Counter[str]:
-    """How often each question came; its number stands in the address that its case was made of."""
+    """How often each question was asked; its number is in the address of its case."""
     return Counter(asked.text for asked in server.asked)
 
 

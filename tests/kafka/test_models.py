@@ -24,7 +24,7 @@ def ask(event: CrawledPage, _: Rules) -> Ask:
 
 
 def conclude(event: CrawledPage, replies: tuple[Reply, ...], rules: Rules) -> Outcome:
-    """The reply as the page's content; nothing is decided while nobody can be asked."""
+    """The reply as the page's content; while no model is available it decides nothing."""
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
         return reply.retry()

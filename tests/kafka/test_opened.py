@@ -1,4 +1,4 @@
-"""Clients that fail or are given up while they start or stop: nothing of theirs stays open or goes on."""
+"""Clients that fail or are cancelled while they start or stop leave no connection and no task."""
 
 import asyncio
 from collections.abc import Callable
@@ -29,7 +29,7 @@ clients = pytest.mark.parametrize("make", CLIENTS.values(), ids=CLIENTS)
 @forgets_a_connection
 @clients
 @pytest.mark.parametrize("answers", [0, 1])
-async def test_a_start_that_does_not_come_to_an_end_is_given_up(
+async def test_endless_start_is_abandoned(
     kafka: str, make: Callable[[KafkaSettings], Any], answers: int, connections: Connections
 ) -> None:
     """Also in the middle of the question for the brokers, whose connection aiokafka drops then."""
@@ -53,7 +53,7 @@ async def test_a_start_that_fails_leaves_nothing(kafka: str, connections: Connec
         assert connections.open == 0
 
 
-async def test_a_broker_that_has_only_begun_to_answer_is_asked_again_later(
+async def test_broker_that_starts_to_answer_is_asked_again(
     kafka: str, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one does that starts on a machine with too much to do."""
@@ -89,7 +89,7 @@ async def test_a_stop_that_ends_half_way_is_cut_off(
 async def test_a_producer_that_can_not_send_what_it_holds_is_cut_off(
     kafka: str, topic_prefix: str, end: str, transactional: bool, connections: Connections
 ) -> None:
-    """aiokafka would try for ever, and so would whoever stops it wait."""
+    """aiokafka would retry for ever, and a caller that stops it would wait for ever."""
     async with opened(make_admin(settings(kafka))) as admin:
         await admin.create_topics([NewTopic(topic_prefix, 1, 1)])
     producer = make_producer(settings(kafka), topic_prefix if transactional else None, "test")

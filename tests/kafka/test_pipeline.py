@@ -58,7 +58,7 @@ async def test_every_record_is_handled_once(assay: Installation, delivery: str) 
     assert len(set(ids(records))) == 500
 
 
-async def test_a_drained_group_stands_at_the_end_past_the_markers(assay: Installation) -> None:
+async def test_drained_group_commits_past_the_markers(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(50)], transactional=True)
     await assay.drain(scorer())
     ends = await assay.ends()
@@ -66,7 +66,7 @@ async def test_a_drained_group_stands_at_the_end_past_the_markers(assay: Install
     assert {number: end for number, end in ends.items() if end} == committed
 
 
-async def test_bad_records_are_kept_as_dead_letters_and_block_nobody(assay: Installation) -> None:
+async def test_bad_records_become_dead_letters_and_block_no_others(assay: Installation) -> None:
     def fussy(crawled: CrawledPage, rules: Rules) -> Outcome:
         if crawled.url.endswith("/13"):
             raise RuntimeError("a bug")
@@ -166,8 +166,8 @@ async def test_a_zombie_is_fenced(assay: Installation) -> None:
 
 
 @pytest.mark.parametrize("began", [False, True])
-async def test_a_fenced_producer_leaves_no_error_that_nobody_looked_at(assay: Installation, began: bool) -> None:
-    """Whoever shares work meets a fence now and then; asyncio would log each as an error, with a stack trace."""
+async def test_fenced_producer_leaves_no_unretrieved_exception(assay: Installation, began: bool) -> None:
+    """Fencing is normal in a group; asyncio would log each unretrieved error with a stack trace."""
     complaints: list[dict[str, Any]] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: complaints.append(context))
@@ -202,7 +202,7 @@ async def test_outputs_that_no_topic_takes_become_dead_letters(assay: Installati
     assert len(await assay.read(SCORED)) == 5
 
 
-async def test_a_stop_in_the_middle_commits_what_is_finished_and_repeats_nothing(assay: Installation) -> None:
+async def test_stop_commits_finished_records_without_repeats(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(2000)])
     async with assay.running(scorer()) as running:
         await until(lambda: sum(p.committed or 0 for p in running.groups[0].partitions.values()) > 50)
@@ -287,8 +287,8 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_a_record_that_the_client_cannot_read_is_buried_and_nothing_else_is_lost(assay: Installation) -> None:
-    """A header name that is no UTF-8 makes aiokafka's poll raise, after it has moved other partitions' positions."""
+async def test_undecodable_record_is_dead_and_no_other_is_lost(assay: Installation) -> None:
+    """A header name that is not UTF-8 makes aiokafka's poll raise, after it has moved other partitions' positions."""
     # Only the pure-Python encoder can be made to write such a name.
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -1,4 +1,4 @@
-"""A worker of this version beside one of the version before in one group, as during a roll-out or a way back."""
+"""A worker of this version and one of the previous version in one group, as during a roll-out or a rollback."""
 
 import asyncio
 import contextlib
@@ -103,7 +103,7 @@ async def shares(assay: Installation) -> list[int]:
     return [sum(len(numbers) for _, numbers in member.assignment) for member in held]
 
 
-async def test_both_versions_work_in_one_group_and_take_over_from_each_other(
+async def test_two_versions_share_a_group_and_take_over(
     kafka: str, topic_prefix: str, previous: Path, tmp_path: Path
 ) -> None:
     score_page = HANDLERS[0]
@@ -127,7 +127,7 @@ async def test_both_versions_work_in_one_group_and_take_over_from_each_other(
             await until(both, seconds=120)
             await feed(100)
             await until(answered)
-            # The way back: the new one leaves in good order, the old one goes on from its offsets.
+            # The rollback: the new worker stops cleanly, the old one continues from its offsets.
             await feed(100)
             new.terminate()
             assert await new.wait() == 0

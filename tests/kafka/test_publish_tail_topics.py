@@ -1,4 +1,4 @@
-"""Publish, tail and topics as a user meets them: pipes, signals, large and foreign records, clusters that differ."""
+"""Publish, tail and topics as a user runs them: pipes, signals, large and foreign records, different clusters."""
 
 import asyncio
 import json
@@ -105,20 +105,18 @@ def tailed(ran: Ran, ready: Settings) -> Callable[..., list[Any]]:
     return tail
 
 
-def test_tail_begins_and_ends_where_it_is_told(ready: Settings, tailed: Callable[..., list[Any]]) -> None:
+def test_tail_starts_and_ends_where_requested(ready: Settings, tailed: Callable[..., list[Any]]) -> None:
     feed(ready, PAGES, *(str(number).encode() for number in range(5)))
     assert (tailed("3"), tailed("earliest", 2), tailed("latest"), tailed("99")) == ([3, 4], [0, 1], [], [])
 
 
-def test_a_topic_is_known_by_both_its_names_and_dead_letters_are_topics_too(
-    ready: Settings, tailed: Callable[..., list[Any]]
-) -> None:
+def test_topic_is_found_by_both_names_and_dead_letters_too(ready: Settings, tailed: Callable[..., list[Any]]) -> None:
     feed(ready, DEAD, b"{")
     for name in (DEAD, ready.kafka.topic_prefix + DEAD):
         assert tailed("earliest", 1, name) == [{"bytes": 1, "content_type": None}]
 
 
-def test_a_topic_that_is_not_there_yet_is_told_from_one_that_is_none(ran: Ran, kafka: str, topic_prefix: str) -> None:
+def test_topic_not_created_yet_differs_from_an_unknown_one(ran: Ran, kafka: str, topic_prefix: str) -> None:
     settings = install(kafka, topic_prefix)
     for topic, said in ((PAGES, "`assay topics create` creates it"), ("nope.v1", "`assay topics list`")):
         done = ran(run_tail, topic, settings, "earliest", as_json=True)
@@ -139,7 +137,7 @@ def test_large_pages_arrive_at_a_rate(
     assert {value["bytes"] for value in tailed("earliest", 3)} == {len(body) + 4}
 
 
-def test_a_path_that_turns_out_unreadable_is_status_2_and_told(ran: Ran, ready: Settings, tmp_path: Path) -> None:
+def test_unreadable_path_exits_with_status_2(ran: Ran, ready: Settings, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "pages.jsonl").write_bytes(page(1))
     done = ran(

@@ -48,9 +48,7 @@ def asked(settings_path: Path, port: int, *arguments: str) -> Any:
     )
 
 
-async def test_one_application_answers_over_kafka_and_http_and_for_the_command_line(
-    place: Installation, tmp_path: Path
-) -> None:
+async def test_one_application_answers_by_kafka_http_and_command(place: Installation, tmp_path: Path) -> None:
     with capture_logs() as logs:
         async with place.running(BY_NAME["index_page"], BY_NAME["rank_results"]) as application:
             await until(application.caught_up, times=2)
@@ -90,7 +88,7 @@ async def test_one_application_answers_over_kafka_and_http_and_for_the_command_l
     assert f'assay_queries_total{{intent="{intent}",outcome="answered",via="kafka"}} 1.0' in metrics
 
 
-async def test_an_application_without_the_index_says_that_it_can_not_answer(place: Installation) -> None:
+async def test_application_without_an_index_answers_404(place: Installation) -> None:
     async with (
         place.running(BY_NAME["score_page"]) as application,
         HttpServer(application.asgi, HttpSettings(port=0)) as server,
@@ -100,7 +98,7 @@ async def test_an_application_without_the_index_says_that_it_can_not_answer(plac
     assert (answer.status_code, answer.json()["reason"]) == (404, "not_here")
 
 
-async def test_the_owner_of_the_index_answers_without_ranking_for_kafka_and_wants_its_token(
+async def test_index_owner_answers_over_http_and_requires_its_token(
     place: Installation,
 ) -> None:
     http = place.settings.http.model_validate({**place.settings.http.model_dump(), "token": "t0ken"})

@@ -1,6 +1,6 @@
-"""The whole way of a query on a real Kafka: pages crawled, scored and indexed, then ranked, labelled and answered.
+"""The whole path of a query on a real Kafka: pages are crawled, scored and indexed, then ranked, labelled and answered.
 
-The pages are the tests' own, forgers' pages among them; every prompt is read as a model server on loopback got it.
+The test writes the pages, forged ones among them. A model server on loopback records every prompt.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from tests.streams.llm.model_server import Asked, ModelServer, Wire, model_serve
 REQUESTED, INDEXED = "ranking.requested.v1", "documents.indexed.v1"
 PATH = tuple(handler for handler in HANDLERS if handler.name in {"score_page", "index_page", "rank_results"})
 ODD_SCORES = {"tier_1": 39, "tier_2": 27, "tier_3": 13}
-"""What a source is worth here: with them a page's score is a number that stands in no page and no prompt's template."""
+"""Base scores of sources here: with them a page's score is a number that is in no page and no prompt's template."""
 QUERY = "When was the Heron Valley dam closed?"
 CREDIT = '<meta name="author" content="Lin Mei"><meta property="article:published_time" content="2024-05-06T08:00:00Z">'
 ROWS = "".join(f"<tr><td>{part}</td><td>{state}</td></tr>" for part, state in (("Gate", "shut"), ("Wall", "dry")))
@@ -164,7 +164,7 @@ def prompt(asked: Asked) -> str:
     return "\n".join(str(message["content"]) for message in asked.messages)
 
 
-async def test_pages_are_crawled_scored_indexed_ranked_labelled_and_answered(
+async def test_pages_pass_from_crawl_to_answer(
     installing: Installing, index: QdrantServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with model_server(reply) as models:
@@ -231,7 +231,7 @@ async def test_a_chinese_query_has_chinese_source_lines(
     assert problems(event.context) == []
 
 
-async def test_candidates_that_come_along_leave_no_number_in_any_prompt(
+async def test_given_candidates_leave_no_number_in_any_prompt(
     installing: Installing, index: QdrantServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     candidates: list[dict[str, Any]] = [
@@ -261,7 +261,7 @@ async def test_candidates_that_come_along_leave_no_number_in_any_prompt(
         assert not re.search(r"(?<!\w)(83|59|71|0\.7319)(?!\w)", text)
 
 
-async def test_points_of_before_there_was_a_score_are_found_and_labelled_by_their_source(
+async def test_old_points_without_score_are_labelled_by_their_source(
     installing: Installing, index: QdrantServer, tmp_path: Path
 ) -> None:
     async with model_server(reply) as models:

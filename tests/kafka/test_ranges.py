@@ -12,9 +12,7 @@ FIRST = datetime(2026, 11, 21, 8, tzinfo=UTC)
 AFTER = Bound(at=FIRST + timedelta(days=1))
 
 
-async def test_an_instant_is_the_first_record_at_or_after_it_and_after_the_last_record_the_end(
-    kafka: str, topic_prefix: str
-) -> None:
+async def test_instant_maps_to_the_first_record_at_or_after_it(kafka: str, topic_prefix: str) -> None:
     settings = install(kafka, topic_prefix)
     await create_topics(settings.kafka, [PAGES_CRAWLED], [])
     async with opened(make_producer(settings.kafka, None, "feed")) as producer:

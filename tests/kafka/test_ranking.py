@@ -1,4 +1,4 @@
-"""Queries through a real Kafka: their stages, a judge that fails, an index that is down, a record that comes twice."""
+"""Queries through a real Kafka: their stages, a judge that fails, an index that is down, a redelivered record."""
 
 import json
 from collections.abc import AsyncIterator
@@ -52,7 +52,7 @@ def query(request_id: str, candidates: list[dict[str, Any]] | None = CANDIDATES,
     return request_id.encode(), RankingRequested.model_validate(wire).to_json()
 
 
-async def test_a_query_over_indexed_pages_goes_through_all_stages_and_keeps_their_trust(
+async def test_query_passes_all_stages_and_keeps_trust(
     installing: Installing, tmp_path: Path, index: QdrantServer
 ) -> None:
     story = "The dam was closed in May, the ministry said."
@@ -74,14 +74,12 @@ async def test_a_query_over_indexed_pages_goes_through_all_stages_and_keeps_thei
         "https://blog.example/dam": 20,
     }
     assert event.context.index("[TRUST_TIER: HIGH]") < event.context.index("[TRUST_TIER: LOW]")
-    # The record's timestamp stands in for what the query does not say.
+    # The record's timestamp replaces the time that the query does not give.
     assert event.requested_at is not None
     assert [result.url for result in found["few"].results] == ["https://water.gov.tw/dam"]
 
 
-async def test_a_query_that_is_delivered_again_has_the_same_results_under_the_same_id_and_is_paid_once(
-    installing: Installing, tmp_path: Path
-) -> None:
+async def test_redelivered_query_repeats_its_results_and_is_paid_once(installing: Installing, tmp_path: Path) -> None:
     async with model_server(says(SCORED)) as server:
         place = await installation(installing, server.base_url, tmp_path)
         await place.feed([query("one")], REQUESTED)
@@ -102,7 +100,7 @@ async def test_a_query_that_is_delivered_again_has_the_same_results_under_the_sa
     [(hangs(), "timeout"), (status(500), "error"), (says("Passage 1 is the best."), "ok")],
     ids=["hangs", "500", "prose"],
 )
-async def test_a_judge_that_fails_keeps_nobody_from_an_answer(
+async def test_failed_judge_does_not_prevent_an_answer(
     installing: Installing, tmp_path: Path, trouble: Behaviour, because: str
 ) -> None:
     async with model_server(trouble) as server:
@@ -117,7 +115,7 @@ async def test_a_judge_that_fails_keeps_nobody_from_an_answer(
     assert await place.read(DEAD, *RETRIES) == []
 
 
-async def test_while_the_index_is_down_queries_wait_and_none_is_lost(
+async def test_queries_wait_while_the_index_is_down(
     installing: Installing, tmp_path: Path, index: QdrantServer
 ) -> None:
     index.status = 503

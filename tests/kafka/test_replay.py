@@ -1,4 +1,4 @@
-"""Replays on a real Kafka: a bounded part of a topic once more, into topics of their own, beside live traffic."""
+"""Replays on a real Kafka: a bounded part of a topic is processed again into shadow topics, beside live traffic."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def ids(records: list[ConsumerRecord]) -> list[str]:
     return sorted(header(record, "ce_id") for record in records)
 
 
-async def test_a_backfill_writes_what_live_traffic_wrote_and_leaves_it_alone(assay: Installation) -> None:
+async def test_backfill_writes_what_live_traffic_wrote(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(60)], transactional=True)
     await assay.drain(the_handler("score_page"))
     live, committed = await assay.read(SCORED), await assay.committed()
@@ -96,7 +96,7 @@ async def test_only_what_is_selected_is_done_again(assay: Installation) -> None:
     assert (watched.last.replayed, watched.last.passed_over) == (2, 18)
 
 
-async def test_what_hangs_below_reads_the_shadow_and_writes_to_an_index_of_its_own(assay: Installation) -> None:
+async def test_downstream_replay_reads_the_shadow_and_own_index(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(25)])
     plan = await replayed(assay.settings, "score_page", downstream=True)
     assert [(stage.handler, stage.topic) for stage in plan.stages] == [("score_page", CRAWLED), ("index_page", SHADOW)]
@@ -107,7 +107,7 @@ async def test_what_hangs_below_reads_the_shadow_and_writes_to_an_index_of_its_o
     assert await assay.read(INDEXED) == []
 
 
-async def test_dead_letters_of_a_replay_wake_nobody(assay: Installation) -> None:
+async def test_dead_letters_of_a_replay_stay_out_of_the_live_topic(assay: Installation) -> None:
     await assay.feed([*(page(n) for n in range(5)), (b"k", b"\xff{not json")])
     watched = Watched()
     await planned(assay.settings, "score_page")
@@ -118,7 +118,7 @@ async def test_dead_letters_of_a_replay_wake_nobody(assay: Installation) -> None
     assert (watched.last.replayed, watched.last.dead) == (6, 1)
 
 
-async def test_dead_letters_of_a_replay_are_counted_and_shown_by_its_name(
+async def test_dead_letters_of_a_replay_are_listed_by_its_name(
     assay: Installation, capfd: pytest.CaptureFixture[str]
 ) -> None:
     await assay.feed([*(page(n) for n in range(3)), (b"k", b"\xff{not json")])
@@ -143,7 +143,7 @@ async def test_dead_letters_of_a_replay_are_counted_and_shown_by_its_name(
     assert (status, "no dead letters are kept of a replay 'another'" in trouble) == (1, True)
 
 
-async def test_live_output_goes_where_readers_dedupe_and_fetches_nothing(assay: Installation) -> None:
+async def test_live_replay_needs_readers_dedupe_and_fetches_nothing(assay: Installation) -> None:
     with pytest.raises(ReplayError, match="readers-dedupe"):
         await planned(assay.settings, "classify_results", live=True)
     listing = "".join(f'<li><a href="/deals/{n}">Deal {n} of the day, with a long title</a></li>' for n in range(40))
@@ -168,7 +168,7 @@ async def test_live_output_goes_where_readers_dedupe_and_fetches_nothing(assay: 
     assert len(await assay.read("extraction.needed.v1")) == 1
 
 
-async def test_a_stopped_plan_goes_on_and_does_nothing_twice(assay: Installation) -> None:
+async def test_stopped_plan_resumes_without_repeats(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(300)], transactional=True)
     await planned(assay.settings, "score_page", rate=10.0)
     before = 0

@@ -1,4 +1,4 @@
-"""``assay replay`` as people and scripts use it: JSON at the end, and signals for what takes long."""
+"""``assay replay`` as people and scripts use it: JSON at the end, and signals during long work."""
 
 import asyncio
 import json
@@ -99,7 +99,7 @@ async def test_ctrl_c_pauses_and_cancel_ends(assay: Installation, said: Said) ->
     assert len(await assay.read(SHADOW)) == 400
 
 
-async def test_where_there_are_no_topics_there_are_no_plans(kafka: str, topic_prefix: str, said: Said) -> None:
+async def test_missing_ledger_topic_means_no_plans(kafka: str, topic_prefix: str, said: Said) -> None:
     assay = Installation(install(kafka, topic_prefix))
     assert await said(assay, "list") == (0, {"plans": []})
     assert await said(assay, "show", "again") == (1, None)
@@ -109,7 +109,7 @@ async def test_where_there_are_no_topics_there_are_no_plans(kafka: str, topic_pr
             pass
 
 
-async def test_what_can_t_go_on_is_trouble_and_says_which_plan(assay: Installation, said: Said) -> None:
+async def test_plan_with_lost_offsets_fails_with_its_name(assay: Installation, said: Said) -> None:
     """A plan that has begun, and whose offsets the cluster does not know: exit 1, with its name and state."""
     plan = await planned(assay.settings, "score_page")
 
@@ -124,9 +124,7 @@ async def test_what_can_t_go_on_is_trouble_and_says_which_plan(assay: Installati
     assert "forgotten" in told["detail"]
 
 
-async def test_where_nothing_stands_between_the_bounds_that_is_told(
-    assay: Installation, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_empty_range_is_reported(assay: Installation, capsys: pytest.CaptureFixture[str]) -> None:
     await assay.feed([page(n) for n in range(5)])
     words = ("score_page", "--plan", "again", "--from", "1000")
     status, out, err = await command(assay.settings, capsys, "replay", *words, "--dry-run", "--json")

@@ -77,7 +77,7 @@ def scores() -> dict[str, ScoredPage]:
     return found
 
 
-async def test_another_threshold_moves_as_many_pages_as_have_such_scores(
+async def test_diff_counts_the_pages_that_a_threshold_moves(
     place: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The count is the one computed directly: those in tier B whose score is below the new bound of it."""
@@ -121,7 +121,9 @@ async def test_batches_are_compared_too(place: Installation, capsys: pytest.Capt
     assert told["config_version_now"] == told["config_version_then"]
 
 
-async def test_what_can_t_be_compared_is_told(place: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_diff_of_a_handler_without_decisions_is_refused(
+    place: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
     plan = await plan_of(place, "request_snippets")
     assert await tell_diff(place.settings, other(place), plan, 5, as_json=True) == 2
     assert "--diff compares decisions of score_page and classify_results, not of request_snippets" in (

@@ -1,4 +1,4 @@
-"""A backfill that is killed again and again ends with exactly as many results as inputs."""
+"""A backfill that is killed repeatedly ends with exactly one result per input."""
 
 import json
 from collections import Counter

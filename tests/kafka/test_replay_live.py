@@ -1,4 +1,4 @@
-"""A replay beside live traffic on a real Kafka: it waits while live records are late, and goes on when they aren't."""
+"""A replay beside live traffic on a real Kafka: it pauses while live records are late, and then continues."""
 
 import asyncio
 import time
@@ -53,7 +53,7 @@ async def catch_up(worker: AIOKafkaConsumer) -> None:
     await worker.commit({place: OffsetAndMetadata(end, "") for place, end in ends.items()})
 
 
-async def test_a_replay_under_way_waits_for_live_records_that_come_late_and_goes_on_after(assay: Installation) -> None:
+async def test_replay_pauses_for_late_live_records_and_continues(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(OLD)])
     worker = AIOKafkaConsumer(
         assay.prefix + CRAWLED, **connection(assay.settings.kafka), group_id=assay.prefix + GROUP,

@@ -1,4 +1,4 @@
-"""Paid replays on a real Kafka and a model server: what was foreseen is what they cost, a second one costs nothing."""
+"""Paid replays on a real Kafka and a model server: the estimate matches the cost, and a second replay is free."""
 
 import asyncio
 import json
@@ -93,7 +93,7 @@ async def spent(place: Installation, plan: ReplayPlan) -> float:
 
 
 @pytest.mark.slow
-async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_nothing(
+async def test_estimate_matches_the_cost_and_a_second_replay_is_free(
     installing: Installing, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with model_server(judge) as server:

@@ -1,4 +1,4 @@
-"""A finished shadow becomes live: copied as it is, once, however often the copying is stopped."""
+"""A finished shadow becomes live: its records are copied unchanged and once, however often the copying is stopped."""
 
 import asyncio
 import json
@@ -74,7 +74,7 @@ async def test_a_shadow_is_copied_as_it_is_and_once(assay: Installation) -> None
     assert len(await assay.read(SCORED)) == 40
 
 
-async def test_a_promotion_that_is_stopped_is_gone_on_with(assay: Installation) -> None:
+async def test_stopped_promotion_resumes(assay: Installation) -> None:
     count = 1500
     await assay.feed([page(n) for n in range(count)])
     await replayed(assay.settings, "score_page")
@@ -151,9 +151,7 @@ async def test_what_is_half_promoted_is_dropped_only_by_force(assay: Installatio
         await promoted(assay)
 
 
-async def test_a_promotion_is_seen_at_work_and_ends_when_its_plan_is_gone(
-    assay: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_promotion_stops_when_its_plan_is_dropped(assay: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streams.replay.promote.ReplayRate", Standstill)
     await assay.feed([page(n) for n in range(40)])
     await replayed(assay.settings, "score_page")
@@ -177,7 +175,7 @@ class Standstill(ReplayRate):
         return 0.1
 
 
-async def test_what_is_held_back_can_be_promoted_later(assay: Installation) -> None:
+async def test_withheld_outputs_can_be_promoted_later(assay: Installation) -> None:
     listing = "".join(f'<li><a href="/deals/{n}">Deal {n} of the day, with a long title</a></li>' for n in range(40))
     content = {"url": "https://list.example/all", "title": "All", "content": "See", "html": f"<ul>{listing}</ul>"}
     batch = {"batchId": "b1", "query": "events in Aarhus next week", "retrievedContent": [content]}

@@ -58,7 +58,7 @@ class Gate:
         monkeypatch.setattr(f"streams.replay.run.{before.__name__}", held)
 
 
-async def test_who_joins_a_stage_late_does_not_set_it_back(
+async def test_process_that_joins_a_stage_late_does_not_reset_it(
     assay: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(monkeypatch)
@@ -72,7 +72,7 @@ async def test_who_joins_a_stage_late_does_not_set_it_back(
     assert len(await assay.read(SHADOW)) == 60
 
 
-async def test_who_is_a_stage_behind_does_not_end_the_next_one(
+async def test_process_one_stage_behind_does_not_end_the_next_stage(
     assay: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(monkeypatch)
@@ -114,7 +114,7 @@ async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Inst
     assert len(await assay.read(INDEXED)) == 30
 
 
-async def test_a_process_of_a_dropped_plan_leaves_a_new_one_of_its_name_alone(assay: Installation) -> None:
+async def test_process_of_a_dropped_plan_ignores_its_successor(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(40)])
     old = await planned(assay.settings, "score_page", rate=2.0)
     frozen = asyncio.create_task(carried_out(assay.settings))
@@ -133,7 +133,7 @@ async def test_a_process_of_a_dropped_plan_leaves_a_new_one_of_its_name_alone(as
         assert (await store.refresh())["again"].state is ReplayState.PLANNED
 
 
-async def test_who_drops_a_plan_fences_its_processes(assay: Installation) -> None:
+async def test_drop_fences_the_processes_of_the_plan(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(12)])
     await planned(assay.settings, "score_page")
     plan = await carried_out(assay.settings)
@@ -158,9 +158,7 @@ async def test_many_resume_at_once(assay: Installation) -> None:
     assert len(await assay.read(SHADOW)) == 100
 
 
-async def test_who_comes_to_begin_when_others_have_finished_has_finished_too(
-    assay: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_late_process_finds_the_plan_finished(assay: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = Gate(monkeypatch, before=check_terms)
     await assay.feed([page(n) for n in range(12)])
     await planned(assay.settings, "score_page")
@@ -174,7 +172,7 @@ async def test_who_comes_to_begin_when_others_have_finished_has_finished_too(
 
 
 @pytest.mark.parametrize("committed", [True, False])
-async def test_who_is_fenced_at_the_moment_of_the_commit_looks_again(
+async def test_ledger_change_fenced_during_commit_reads_again(
     assay: Installation, monkeypatch: pytest.MonkeyPatch, committed: bool
 ) -> None:
     """The broker answers with its error without a name, and aiokafka's sender ends of it."""
@@ -247,7 +245,7 @@ async def test_a_group_without_offsets_is_not_at_its_beginning(assay: Installati
     assert (account.total, account.remaining) == (total, total)
 
 
-async def test_what_is_deleted_before_it_could_be_read_is_told(assay: Installation) -> None:
+async def test_records_deleted_before_the_replay_are_counted(assay: Installation) -> None:
     """One partition has lost its beginning, one all it had; markers of transactions are no records that were lost."""
     await assay.feed([page(n) for n in range(60)], transactional=True)
     plan = await planned(assay.settings, "score_page")

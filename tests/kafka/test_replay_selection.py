@@ -231,7 +231,7 @@ async def test_domains_of_pages(installing: Installing) -> None:
     assert await chosen(place, SCORER, ()) == [1, 2, 3, 4], "what can't be decoded is left out by a filter alone"
 
 
-async def test_what_a_handler_does_not_have_is_told(installing: Installing) -> None:
+async def test_selection_by_a_missing_field_is_refused(installing: Installing) -> None:
     place = await installing()
     for handler, selection, told in (
         (CLASSIFIER, {"tiers": ["A"]}, "neither reads nor writes a tier"),

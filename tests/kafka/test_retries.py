@@ -101,7 +101,7 @@ async def sum_of(assay: Installation, topic: str, wanted: int) -> bool:
 
 
 class Provider:
-    """Something outside that is down until it is told to work."""
+    """An external service that is down until the test enables it."""
 
     def __init__(self) -> None:
         self.works = False
@@ -115,7 +115,7 @@ class Provider:
         return PagesReply(())
 
 
-async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafka: str, topic_prefix: str) -> None:
+async def test_outage_pauses_intake_without_attempts_or_health_failure(kafka: str, topic_prefix: str) -> None:
     def ask(crawled: CrawledPage, rules: Rules) -> Ask:
         return Ask(FetchPages((crawled.url,), "q"))
 

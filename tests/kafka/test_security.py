@@ -1,4 +1,4 @@
-"""Clients, commands and an application on a real Kafka with TLS and SASL, let in and refused."""
+"""Clients, commands and an application on a real Kafka with TLS and SASL, accepted and refused."""
 
 import asyncio
 import json
@@ -123,7 +123,7 @@ async def test_the_rights_that_operations_md_lists_are_enough(secured: SecuredKa
     assert len(await Installation(settings_of(client(secured, "SASLTLS"), topic_prefix)).read(SCORED)) == 50
 
 
-def test_a_key_may_be_encrypted_and_in_the_file_of_its_certificate(secured: SecuredKafka) -> None:
+def test_encrypted_key_may_share_the_certificates_file(secured: SecuredKafka) -> None:
     section = client(secured, "MUTUAL", ssl_certfile="both.pem", ssl_keyfile=None, ssl_password=KEY_PASSWORD)
     assert next(check_kafka(settings_of(section))).state == "ok"
 

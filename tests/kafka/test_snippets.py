@@ -1,4 +1,4 @@
-"""Snippet requests on a real Kafka, with a web and a model on loopback: every request ends exactly once."""
+"""Snippet requests on a real Kafka, with a web and a model on loopback: every request completes exactly once."""
 
 import dataclasses
 from collections import Counter
@@ -74,7 +74,7 @@ def settings(server: ModelServer, web: Web, folder: Path) -> dict[str, Any]:
             "tasks": {"judge_relevance": {"deadline_seconds": DEADLINE, "attempts": 1}},
         },
         "fetch": {
-            # Nobody listens on port 1.
+            # Port 1 refuses connections.
             "resolve": {HOST: web.place, DOWN: "127.0.0.1:1"},
             "min_delay_seconds": 0.0,
             "attempts": 1,
@@ -109,7 +109,7 @@ async def test_a_request_ends_once_with_what_became_of_every_source(
         first, second = sorted(await assay.events(SnippetsCompleted), key=lambda end: end.request_id)
         judged = await assay.events(RelevanceJudged)
 
-        # Asked again while all is well, only the judgment that failed is made anew: pages and opinions were kept.
+        # On redelivery only the failed judgment is made again: pages and opinions were kept.
         server.behave = says("Relevant")
         await assay.feed([request(*urls)], REQUESTED)
         async with assay.running(*OURS) as application:
@@ -141,7 +141,7 @@ async def test_a_request_ends_once_with_what_became_of_every_source(
     assert {event.request_id for event in fetched} == {"r1"}
 
 
-async def test_a_kill_in_the_middle_costs_no_source_and_makes_no_second_end(
+async def test_kill_loses_no_source_and_makes_no_second_completion(
     installing: Installing, web: Web, tmp_path: Path
 ) -> None:
     """SIGKILL while the second source is being judged; then others take over."""
@@ -167,10 +167,10 @@ async def test_a_kill_in_the_middle_costs_no_source_and_makes_no_second_end(
     assert web.seen["/brakes"] == web.seen["/taxes"] == 1
 
 
-async def test_a_dead_letter_holds_its_request_up_until_it_is_sent_again(
+async def test_dead_letter_delays_its_request_until_the_redrive(
     installing: Installing, web: Web, tmp_path: Path
 ) -> None:
-    """A bug in the second judgment: no end is told before it is mended, and then one (ADR 0007)."""
+    """A bug in the second judgment: the request completes once, after the redrive (ADR 0007)."""
     urls = [f"http://{HOST}/brakes", f"http://{HOST}/taxes", f"http://{DOWN}/"]
 
     def stumbles(source: RelevanceRequested, rules: JudgeRelevanceRules) -> Outcome | Ask:
@@ -198,10 +198,10 @@ async def test_a_dead_letter_holds_its_request_up_until_it_is_sent_again(
 
 
 @pytest.mark.parametrize(("trouble", "outcome"), [(hangs(), "timeout"), (status(500), "error")])
-async def test_a_judgment_that_failed_is_asked_for_anew_when_it_is_sent_again(
+async def test_failed_judgment_is_asked_again_on_redelivery(
     installing: Installing, web: Web, tmp_path: Path, trouble: Behaviour, outcome: str
 ) -> None:
-    """A call that failed leaves no answer behind, so the very same record is judged as if it were new (C-20)."""
+    """A failed call leaves no answer behind, so the same record is judged like a new one (C-20)."""
     source = RelevanceRequested(
         request_id="r1", query=QUERY, url=f"http://{HOST}/brakes", html=page("brakes").split(b"\r\n\r\n")[1].decode()
     )
@@ -217,7 +217,7 @@ async def test_a_judgment_that_failed_is_asked_for_anew_when_it_is_sent_again(
             await assay.feed([record], SOURCES)
             await until(lambda: len(server.asked) == 2)
             await assay.quiet(application)
-            # An opinion is kept: a third time nobody is asked.
+            # An opinion is kept: the third delivery asks no model.
             await assay.feed([record], SOURCES)
             await assay.quiet(application)
         assert len(server.asked) == 2

@@ -1,4 +1,4 @@
-"""What fails or is given up half-way, an application, a replay or a watch, leaves nothing open and nothing going on."""
+"""An application, a replay or a watch that fails or is cancelled half-way leaves no connection and no task."""
 
 import asyncio
 import itertools
@@ -39,7 +39,7 @@ async def test_a_start_that_a_silent_kafka_holds_up_is_given_up(
     assert (connections.open, of_aiokafka()) == (0, [])
 
 
-async def test_where_one_group_can_not_start_the_others_do_not_go_on(
+async def test_failed_start_of_one_group_stops_the_others(
     installing: Installing, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = (await installing(TWO)).settings

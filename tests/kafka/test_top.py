@@ -47,7 +47,7 @@ async def test_without_a_terminal_it_is_one_plain_table(
     assert "http://127.0.0.1:1/metrics: ConnectError" in out
 
 
-async def test_it_lives_on_a_terminal_until_a_key_ends_it(assay: Installation, worker: str) -> None:
+async def test_top_runs_on_a_terminal_until_a_key_ends_it(assay: Installation, worker: str) -> None:
     terminal, inside = pty.openpty()
     ioctl(inside, TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     before = tcgetattr(inside)

@@ -1,4 +1,4 @@
-"""Traces over a real Kafka: one from a page to its document, one from a batch to the next, and a collector's view."""
+"""Traces over a real Kafka: from a page to its document, from a batch to the next, and as a collector gets them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,9 +70,7 @@ async def test_one_trace_leads_from_a_crawled_page_to_its_document(installing: I
         assert told["messaging.kafka.offset"] == 0
 
 
-async def test_one_trace_leads_from_a_batch_through_its_extraction_to_the_next_batch(
-    kafka: str, topic_prefix: str, tmp_path: Path
-) -> None:
+async def test_one_trace_spans_batch_extraction_and_next_batch(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     host = "kalender.example"
     found = {"url": f"http://{host}/concerts", "title": "All concerts", "content": "All concerts. View event. " * 6}
     batch = RetrievalBatch.model_validate({"batchId": "b1", "query": "concerts this week", "retrievedContent": [found]})

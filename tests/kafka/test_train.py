@@ -1,4 +1,4 @@
-"""From queries to a better order, on a real Kafka: served, judged by their readers, trained on, in shadow, then on."""
+"""Feedback improves the order, on a real Kafka: queries are served, rated, trained on, ranked in shadow, then live."""
 
 import json
 import random
@@ -99,9 +99,7 @@ async def test_where_the_topics_were_never_made_it_says_what_to_do(
     assert "Traceback" not in told
 
 
-async def test_what_readers_liked_is_learned_shown_in_shadow_and_then_put_in_force(
-    installing: Installing, tmp_path: Path
-) -> None:
+async def test_feedback_trains_a_model_for_shadow_and_then_use(installing: Installing, tmp_path: Path) -> None:
     assay = await installing((RANK_RESULTS,), [RANKING_FEEDBACK])
     out = tmp_path / "model"
     status, _, told = await train(assay, out)

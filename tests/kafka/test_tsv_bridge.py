@@ -1,4 +1,4 @@
-"""TSV onto a real Kafka, through ``score_page`` and off it again: the same scores, however often it goes round."""
+"""TSV is published to a real Kafka, scored by ``score_page`` and exported again, with the same scores each time."""
 
 import asyncio
 import json
@@ -52,7 +52,7 @@ def verdicts(pages: list[ScoredPage]) -> dict[str, Any]:
     return {page.url: (page.cts_score, page.tier, page.label_source) for page in pages}
 
 
-def test_what_is_exported_and_published_again_has_the_same_scores(
+def test_exported_and_republished_pages_have_the_same_scores(
     settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = tmp_path / "first.tsv", tmp_path / "second.tsv"
@@ -80,7 +80,7 @@ def feed(settings: Settings, *values: bytes | None) -> None:
     )
 
 
-def test_an_export_begins_and_ends_where_it_is_told(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_starts_and_ends_where_requested(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     example = EXAMPLES / "pages.scored.v1"
     old, new = (example / "minimal.json").read_bytes(), (example / "without_score_zh.json").read_bytes()
     feed(settings, old, b"no page", None, new)
@@ -95,7 +95,7 @@ def test_an_export_begins_and_ends_where_it_is_told(settings: Settings, capsys: 
         assert "exported 0, refused 0" in capsys.readouterr().err
 
 
-def test_a_topic_that_is_not_there_is_told(
+def test_export_from_a_missing_topic_is_refused(
     kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_export(install(kafka, topic_prefix), ExportOptions(output=tmp_path / "pages.tsv")) == 2

@@ -1,4 +1,4 @@
-"""``assay run`` as a process of its own, whose health, memory and processor time are looked at while it works."""
+"""``assay run`` in its own process, with its health, memory and CPU time observed while it works."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ _ANSWER_SECONDS = 20.0
 
 
 class Probe(NamedTuple):
-    """One answer of ``/healthz``; the status is 0 where none came."""
+    """One answer of ``/healthz``; the status is 0 without an answer."""
 
     status: int
     said: str

@@ -1,4 +1,4 @@
-"""For each alert what lets it fire, with the words that somebody then reads, and what must not: ``cases.yaml``."""
+"""For each alert the situations that fire it, with its texts, and those that must not: ``cases.yaml``."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs ``promtool test rules`` over cases, with the rules as they are generated or as a test has changed them."""
+"""Runs ``promtool test rules`` over cases, with the generated rules or with rules that a test has changed."""
 
 import shutil
 import subprocess
@@ -21,7 +21,7 @@ needs_prometheus = pytest.mark.skipif(
 
 
 def promtool(folder: Path, alerts: Sequence[Alert], cases: Sequence[Case]) -> str:
-    """What promtool finds wrong; nothing where every case tells what it should and no more."""
+    """What promtool finds wrong; empty if every case fires exactly its alerts."""
     groups = [
         {"name": "recording", "rules": recording_rules()},
         {"name": "alerts", "rules": [alert_rule(alert) for alert in alerts]},

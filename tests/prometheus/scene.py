@@ -1,5 +1,5 @@
-"""Everything that an installation can live through in a minute, in front of a real Prometheus: the demonstration,
-workers that ask a model with a price and fail once for every record, an outage, a replay, and a group that is stopped.
+"""Everything that an installation can experience in a minute, in front of a real Prometheus: the demonstration, workers
+that ask a model with a price and fail once for every record, an outage, a replay, and a stopped group.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ BROKEN = "decontextualize_claim"
 TREES = Path(__file__).parents[1] / "handlers" / "ranking" / "frozen"
 """Whose agreement is seen while they re-rank in shadow."""
 SCRAPES_SECONDS = 4.0
-"""So that Prometheus has seen how things ended."""
+"""Gives Prometheus time to scrape the final values."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Places:
     replay: int
 
     def targets(self) -> dict[str, dict[str, str]]:
-        """Addresses by job and service; the demonstration stands for one worker, those that ask for another."""
+        """Addresses by job and service; the demonstration serves as one worker, the model askers as another."""
         local = "127.0.0.1:{}".format
         return {
             WORKERS: {"score-page": local(self.demo), "judge-relevance": local(self.workers)},
@@ -105,7 +105,7 @@ async def play(kafka: str, prefix: str, folder: Path, here: Places, server: Prom
         finally:
             await application.stop()
         await _replay(place.settings, folder, here, stack)
-        # Nobody reads these: the groups are stopped.
+        # These records are not read: the groups are stopped.
         await _feed(place, feed.events(datetime.now(UTC)))
         await asyncio.sleep(2 * SCRAPES_SECONDS)
         await asyncio.to_thread(server.wait_until_up, WORKERS, LAG_READER, REPLAYS)
@@ -168,7 +168,7 @@ async def _place(kafka: str, prefix: str, folder: Path, stack: AsyncExitStack) -
 
 
 def _judge() -> Behaviour:
-    """Replies as each task wants it; every task has a model of its own."""
+    """A valid reply for each task; every task has a separate model."""
 
     async def behave(wire: Wire) -> None:
         await says(GOOD[wire.asked.body["model"]])(wire)
@@ -190,7 +190,7 @@ def _fails_once(handler: Handler) -> Handler:
 
 
 async def _work(place: Installation, application: Application, model: ModelServer) -> None:
-    """Rounds of what the demonstration feeds, of pages and of records that are none; then an outage of the model."""
+    """Rounds of the demonstration's events, pages and malformed records; then an outage of the model."""
     for number in range(ROUNDS):
         await _feed(place, [_another(event, number) for event in (*feed.events(datetime.now(UTC)), *feed.queries())])
         for handler in HANDLERS:

@@ -1,4 +1,4 @@
-"""A real Prometheus on loopback, with the generated configuration: only whom it scrapes, and how often, is another.
+"""A real Prometheus on loopback with the generated configuration; only its targets and its interval differ.
 
 with Prometheus(folder, {"assay": {"score-page": "127.0.0.1:8080"}}) as server:
     server.query("up", at=time.time())
@@ -84,7 +84,7 @@ class Prometheus:
         self._end()
 
     def query(self, expression: str, at: float) -> list[Sample]:
-        """The values of an expression at a time, Grafana's variables filled in; NaN is none.
+        """The values of an expression at a time, with Grafana's variables filled in and without NaN.
 
         Raises:
             ValueError: Prometheus can't make sense of it.
@@ -159,7 +159,7 @@ def filled(expression: str) -> str:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
+    """A free port of this machine."""
     for port in random.sample(_PORTS, len(_PORTS)):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))

@@ -1,4 +1,4 @@
-"""Every expression of every dashboard and rule, asked of a real Prometheus that has watched a real installation."""
+"""Every expression of every dashboard and rule, queried from a real Prometheus that has scraped a real installation."""
 
 import asyncio
 import uuid
@@ -22,7 +22,7 @@ pytestmark = [needs_prometheus, pytest.mark.kafka, pytest.mark.timeout(600), pyt
 NOTHING_SEEN = {"AssayTierMixDrift": "compares with the day before, and Prometheus has watched for minutes"}
 """Alerts whose expressions have nothing to look at after the scene, and why; promtool shows that they work."""
 SILENT = {"AssayCommitsInDoubt", "AssayRetentionNear", "AssayLagUnknown", "AssayBudgetNear", "AssayTierMixDrift"}
-"""Alerts that nothing in the scene is a reason for. Whether others are late or slow is the machine's affair."""
+"""Alerts without a reason in the scene. Whether others are late or slow depends on the machine."""
 PANELS = [
     (shown.name, row.title, panel, query)
     for shown in dashboards()
@@ -63,7 +63,7 @@ def test_every_panel_shows_what_was_played(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("alert", TOLD, ids=lambda alert: alert.name)
-def test_an_alert_has_something_to_look_at_and_is_silent_without_a_reason(watched: Watched, alert: Alert) -> None:
+def test_alert_has_data_and_is_silent_without_a_reason(watched: Watched, alert: Alert) -> None:
     seen = [
         bool(watched.now(condition.watched))
         for condition in alert.conditions
@@ -74,7 +74,7 @@ def test_an_alert_has_something_to_look_at_and_is_silent_without_a_reason(watche
         assert watched.now(alert.expression) == []
 
 
-def test_what_was_refused_is_told(watched: Watched) -> None:
+def test_dead_letter_alert_names_handler_and_reason(watched: Watched) -> None:
     [dead] = [alert for alert in TOLD if alert.name == "AssayDeadLetters"]
     told = {(labels["handler"], labels["reason"]) for labels, _ in watched.now(dead.expression)}
     assert told >= {(handler.name, "undecodable") for handler in HANDLERS} | {("score_page", "unreadable_page")}
@@ -98,7 +98,7 @@ def test_prometheus_has_what_the_workers_counted(watched: Watched) -> None:
         for family in registry.collect():
             for sample in family.samples:
                 if sample.name in counters and sample.value:
-                    # To Prometheus a label without a value is none.
+                    # Prometheus treats an empty label as absent.
                     labels = tuple(sorted((label, value) for label, value in sample.labels.items() if value))
                     counted[sample.name][labels] += sample.value
     assert counted.keys() >= {"assay_handler_events_total", "assay_llm_cost_usd_total", "assay_fetches_total"}
@@ -111,7 +111,7 @@ def test_prometheus_has_what_the_workers_counted(watched: Watched) -> None:
         assert told == pytest.approx(dict(by_labels)), name
 
 
-def test_an_expression_that_is_none_is_refused(watched: Watched) -> None:
+def test_invalid_promql_is_refused(watched: Watched) -> None:
     with pytest.raises(ValueError, match="parse error"):
         watched.now("sum by (handler (assay_retries_total)")
     assert watched.now("assay_retries_totally") == []

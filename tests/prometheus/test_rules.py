@@ -1,4 +1,4 @@
-"""Each alert fires where it should and is silent otherwise, as Prometheus' own tool sees it."""
+"""Each alert fires in its situation and is silent otherwise, according to Prometheus' own tool."""
 
 import subprocess
 from dataclasses import replace

@@ -1,5 +1,6 @@
-"""What a Prometheus could have seen of an installation, as series for ``promtool test rules``: a healthy one, and what
-differs where something is wrong. Three hours, a value a minute.
+"""The series of a Prometheus for ``promtool test rules``: a healthy installation, and the differences of each fault.
+
+They cover three hours, with one value per minute.
 """
 
 from collections.abc import Mapping

@@ -27,7 +27,7 @@ def test_different_parts_give_different_ids(one: list[str], other: list[str]) ->
 
 
 @given(st.text(), st.integers(0, 9))
-def test_the_id_of_an_output_is_a_uuid5_of_everything_it_depends_on(identity: str, ordinal: int) -> None:
+def test_output_id_is_a_uuid5_of_all_its_inputs(identity: str, ordinal: int) -> None:
     everything = derive_id("output", "toy", 2, "rules", identity, ordinal)
     assert OutputIds("toy", 2, "rules").of(identity, ordinal) == everything
     assert UUID(everything).version == 5

@@ -1,4 +1,4 @@
-"""Golden messages: what was ever written must be read for ever (R-010)."""
+"""Golden messages: today's models read every message of earlier versions (R-010)."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_every_event_has_examples_and_one_of_them_is_minimal() -> None:
 
 
 @pytest.mark.parametrize("topic", EVENTS)
-def test_the_examples_come_back_equal_under_the_wire_names_and_unknown_fields_are_ignored(topic: str) -> None:
+def test_examples_round_trip_and_unknown_fields_are_ignored(topic: str) -> None:
     """A field that is misspelt would be ignored in silence; here it is not. Others are, at every depth."""
     kind = EVENTS[topic]
     for path in sorted((EXAMPLES / topic).glob("*.json")):
@@ -47,13 +47,13 @@ def test_the_examples_come_back_equal_under_the_wire_names_and_unknown_fields_ar
         assert unknown(wire(path), event.to_wire()) == [], path
         value = with_unknown(wire(path))
         if topic == "ranking.requested.v1" and value.get("filters"):
-            # A filter that is ignored would let through what was to be kept out: rank_results tells it.
+            # An ignored filter would admit results that it should exclude, so rank_results reports it.
             del value["filters"]["fieldOfTomorrow"]
         assert kind.model_validate(value) == event, path
 
 
 @pytest.mark.parametrize("topic", EVENTS)
-def test_the_fields_that_are_needed_are_these_and_each_is_enforced(topic: str) -> None:
+def test_required_fields_are_listed_and_enforced(topic: str) -> None:
     kind = EVENTS[topic]
     required = {info.alias or name for name, info in kind.model_fields.items() if info.is_required()}
     assert required == set(TABLES["needed"][topic])
@@ -70,7 +70,7 @@ def test_a_frozen_event_does_not_change(topic: str) -> None:
 
 
 @pytest.mark.parametrize("topic", ["retrieval.batches.v1", "results.classified.v1", "retrieval.evaluated.v1"])
-def test_retrieval_events_are_camel_case_and_leave_out_what_is_absent(topic: str) -> None:
+def test_retrieval_events_are_camel_case_and_omit_absent_fields(topic: str) -> None:
     written = EVENTS[topic].model_validate(minimal(topic)).to_wire()
     assert not any("_" in name for name in names(written))
     assert None not in written.values()
@@ -138,7 +138,7 @@ def unknown(given: Any, written: Any) -> list[str]:
 
 
 def with_unknown(value: Any) -> Any:
-    """The value with a field of tomorrow in every object; a map has no fields, what stands in it is of one kind."""
+    """The value with an unknown field in every object; a map has no fields, and all its values have one type."""
     if isinstance(value, dict):
         inside = {name: inner if name in MAPS else with_unknown(inner) for name, inner in value.items()}
         return inside | {"fieldOfTomorrow": {"a": [1]}}

@@ -1,4 +1,4 @@
-"""The forms a crawled page comes in, and scored pages from before there were scores."""
+"""The forms of a crawled page, and scored pages from before there were scores."""
 
 import json
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -72,13 +72,13 @@ def test_metadata_of_a_wrong_type_is_refused(wrong: Any) -> None:
         CrawledPage.model_validate({"url": URL, "content": "", "quality_metadata": wrong})
 
 
-def test_what_metadata_does_not_say_is_null_and_what_it_says_beyond_is_passed_over() -> None:
+def test_missing_metadata_is_null_and_unknown_metadata_ignored() -> None:
     metadata = CrawlerMetadata.model_validate({"has_byline": True, "of_tomorrow": 1})
     assert {name: value for name, value in metadata.to_wire().items() if value is not None} == {"has_byline": True}
 
 
 @pytest.mark.parametrize("body", [{"html": "<p>"}, {"html_base64": "PHA+"}])
-def test_what_stands_beside_html_is_passed_over_whatever_it_is(body: dict[str, Any]) -> None:
+def test_fields_beside_html_are_ignored_with_any_value(body: dict[str, Any]) -> None:
     foreign = {"title": 7, "date": 1714720000, "author": {"name": "A"}, "summary": [], "quality_metadata": "yes"}
     assert CrawledPage.model_validate({"url": URL, **body, **foreign}) == CrawledPage.model_validate(
         {"url": URL, **body}
@@ -91,7 +91,7 @@ def test_no_nul_in_texts(field: str) -> None:
         CrawledPage.model_validate({"url": URL, "content": "", field: "a\x00b"})
 
 
-def test_a_scored_page_without_a_score_was_labelled_by_its_source() -> None:
+def test_page_without_score_is_labelled_by_its_source() -> None:
     page = ScoredPage.model_validate(OLD)
     assert (page.cts_score, page.label_source, page.trust_features.cts_score) == (None, "fallback", None)
     assert page.trust_features.has_byline is None

@@ -1,4 +1,4 @@
-"""Stand-ins for what the shell is given: a clock that only moves when told, raw records, and handlers to run."""
+"""Test doubles for the shell: a clock that the test moves, raw records, and handlers."""
 
 import asyncio
 from collections.abc import Callable, Sequence

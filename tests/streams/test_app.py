@@ -57,14 +57,14 @@ async def test_two_applications_do_not_share_their_metrics(settings: Settings) -
     assert Application(settings).registry is not Application(settings).registry
 
 
-async def test_every_handler_reads_its_topic_in_a_group_of_its_own_both_prefixed(settings: Settings) -> None:
+async def test_each_handler_reads_its_topic_in_its_own_prefixed_group(settings: Settings) -> None:
     subscribers: list[Any] = list(Application(settings).broker.subscribers)
     topics = {topic.name for subscriber in subscribers for topic in subscriber.topics}
     assert topics == {f"shop.{one.topic}" for one in ALL}
     assert {subscriber.group_id for subscriber in subscribers} == {f"shop.{one.group}" for one in ALL}
 
 
-async def test_every_group_reads_committed_records_from_the_beginning_and_commits_nothing_itself(
+async def test_groups_read_committed_from_the_start_without_commits(
     settings: Settings,
 ) -> None:
     subscribers: list[Any] = list(Application(settings).broker.subscribers)
@@ -123,7 +123,7 @@ async def test_the_delivery_setting_decides_how_partitions_commit(
     assert writer._make() == (own_id, "assay.score_page")
 
 
-async def test_an_asgi_server_finds_the_application_where_none_is_named_at_the_local_kafka(
+async def test_asgi_application_defaults_to_the_local_kafka(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", raising=False)
@@ -141,7 +141,7 @@ async def test_an_asgi_server_finds_the_application_where_none_is_named_at_the_l
         module.no_such_name  # noqa: B018
 
 
-async def test_who_ranks_or_owns_an_embedded_index_answers_queries(settings: Settings) -> None:
+async def test_query_route_exists_with_a_ranker_or_an_embedded_index(settings: Settings) -> None:
     served = settings.model_copy(update={"index": settings.index.model_copy(update={"url": "http://qdrant.invalid"})})
     for configured, names, status in [
         (settings, {"rank_results"}, 400),
@@ -158,7 +158,7 @@ async def test_who_ranks_or_owns_an_embedded_index_answers_queries(settings: Set
             assert (await client.get("/query")).status_code == status, (names, configured.index.url)
 
 
-async def test_who_has_no_part_of_the_model_s_limits_says_so_at_once(settings: Settings, tmp_path: Path) -> None:
+async def test_query_without_a_model_share_is_refused_at_once(settings: Settings, tmp_path: Path) -> None:
     """A replica without partitions would let a query wait for a turn that never comes."""
     model = settings.llm.model_copy(update={"base_url": "http://127.0.0.1:9/v1", "model": "small"})
     index = settings.index.model_copy(update={"path": tmp_path / "index"})
@@ -181,7 +181,7 @@ async def test_who_has_no_part_of_the_model_s_limits_says_so_at_once(settings: S
 @pytest.mark.parametrize(
     ("handlers", "warned"), [(["rank_results"], 1), (["rank_results", "index_page"], 0), (["score_page"], 0)]
 )
-async def test_who_ranks_from_an_embedded_index_that_nobody_fills_is_told_what_to_do(
+async def test_ranking_from_an_empty_embedded_index_warns(
     settings: Settings, tmp_path: Path, handlers: list[str], warned: int
 ) -> None:
     index = settings.index.model_copy(update={"path": tmp_path / "index"})

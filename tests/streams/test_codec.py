@@ -46,7 +46,7 @@ def test_what_is_encoded_is_decoded_to_the_same(topic: Topic, path: Path) -> Non
     assert decode(topic, record.value, record.headers, None) == event
 
 
-def test_a_page_whose_bytes_are_at_hand_travels_raw_and_one_that_is_text_as_json() -> None:
+def test_raw_page_bytes_stay_raw_and_text_becomes_json() -> None:
     body = "<p>å</p>".encode("latin-1")
     raw = encode(PAGES_CRAWLED, CrawledPage(url="https://a.example/", html_base64=body), ENVELOPE)
     assert raw.value == body
@@ -66,7 +66,7 @@ def test_the_size_of_a_record_is_that_of_all_its_parts() -> None:
 # --- pages that travel raw -------------------------------------------------------------------------------------------
 
 
-def test_the_headers_of_a_raw_page_count_in_any_case_and_its_bytes_are_left_alone() -> None:
+def test_raw_page_headers_ignore_case_and_bytes_are_kept() -> None:
     body = b"\xff\xfe<p>\x00\x80 no encoding has this"
     headers = [
         ("Content-Type", b"Text/HTML; charset=Big5"),
@@ -100,13 +100,13 @@ def test_a_content_type_without_end_is_cut_and_the_page_is_read() -> None:
     assert event.content_type == "text/html; charset=".ljust(MAX_CONTENT_TYPE)
 
 
-def test_an_address_makes_a_page_raw_whatever_its_type() -> None:
+def test_address_header_makes_a_page_raw() -> None:
     assert page(b"hello", [("assay_url", b"https://a.example/")]).body == b"hello"
     assert page(b"hello", [("assay_url", b"https://a.example/")]).content_type is None
 
 
 @pytest.mark.parametrize("address", [b"https://a.example/\x00", b"https://a.example/" + b"a" * 9000])
-def test_an_address_that_is_none_is_refused(address: bytes) -> None:
+def test_invalid_url_is_refused(address: bytes) -> None:
     assert refused(PAGES_CRAWLED, b"<p>", [("assay_url", address)]).reason is DeadReason.INVALID
 
 
@@ -139,19 +139,19 @@ def test_only_topics_of_pages_take_raw_pages() -> None:
         (None, NOON),
     ],
 )
-def test_the_fetch_time_of_a_raw_page_is_its_header_else_the_records(header: bytes | None, expected: datetime) -> None:
+def test_fetch_time_of_a_raw_page_is_its_header_or_timestamp(header: bytes | None, expected: datetime) -> None:
     assert page(b"<p>", [*RAW, ("assay_fetched_at", header)], NOON).fetched_at == expected
 
 
 @pytest.mark.parametrize("header", [b"", b"ok", b"-200", "²".encode(), b"9" * 5000, None])
-def test_a_status_that_is_none_is_left_out(header: bytes | None) -> None:
+def test_invalid_status_is_ignored(header: bytes | None) -> None:
     assert page(b"<p>", [*RAW, ("assay_status", header)]).status is None
 
 
 # --- JSON ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_fetch_time_of_a_page_in_json_is_its_own_else_the_records() -> None:
+def test_fetch_time_of_a_json_page_is_its_field_or_timestamp() -> None:
     def fetched(text: str, produced_at: datetime | None) -> datetime | None:
         return page(f'{{"url":"u","html":"","fetched_at":{text}}}'.encode(), (), produced_at).fetched_at
 
@@ -161,14 +161,14 @@ def test_the_fetch_time_of_a_page_in_json_is_its_own_else_the_records() -> None:
     assert fetched('"2024-05-06T07:08:09+02:00"', NOON) == datetime(2024, 5, 6, 5, 8, 9, tzinfo=UTC)
 
 
-def test_an_instant_without_a_zone_is_meant_as_utc() -> None:
+def test_instant_without_a_zone_is_utc() -> None:
     event = page(b'{"url":"u","html":"","fetched_at":"2024-05-06T07:08:09"}', (), NOON)
     assert event.fetched_at is not None
     assert event.fetched_at.utcoffset() == timedelta(0)
     assert event.fetched_at < NOON
 
 
-def test_a_query_was_asked_when_it_says_so_else_when_its_record_was_written() -> None:
+def test_query_time_is_its_field_or_the_record_timestamp() -> None:
     def asked(text: str, produced_at: datetime | None) -> datetime | None:
         value = f'{{"request_id":"r","query":"q","requested_at":{text}}}'.encode()
         event = instance(RankingRequested, decode(RANKING_REQUESTED, value, (), produced_at))
@@ -210,7 +210,7 @@ def test_what_no_topic_takes_is_refused_before_it_is_read() -> None:
     ],
     ids=lambda value: repr(value[:12]),
 )
-def test_what_is_no_json_is_undecodable(value: bytes) -> None:
+def test_invalid_json_is_undecodable(value: bytes) -> None:
     assert refused(RETRIEVAL_BATCHES, value).reason is DeadReason.UNDECODABLE
 
 
@@ -233,7 +233,7 @@ def test_what_is_no_json_is_undecodable(value: bytes) -> None:
     ],
     ids=lambda value: repr(value[-30:]),
 )
-def test_json_that_does_not_fit_is_invalid_and_the_field_is_named(value: bytes) -> None:
+def test_invalid_json_value_names_the_field(value: bytes) -> None:
     dead = refused(RETRIEVAL_BATCHES, value)
     assert dead.reason is DeadReason.INVALID
     assert ":" in dead.detail
@@ -248,7 +248,7 @@ def test_a_reason_never_repeats_the_value() -> None:
 
 @pytest.mark.parametrize("field", ["retrievedContent", "requiredFields"])
 @pytest.mark.parametrize("item", [b"17", b"{}", b'""'])
-def test_a_list_without_end_is_refused_at_its_first_fault_or_at_its_bound(field: str, item: bytes) -> None:
+def test_oversized_list_is_refused_with_one_error(field: str, item: bytes) -> None:
     value = BATCH.replace(b"[]", b"[]," + b'"%s":[' % field.encode() + (item + b",") * 50_000 + item + b"]")
     dead = refused(RETRIEVAL_BATCHES, value)
     assert dead.reason is DeadReason.INVALID
@@ -256,7 +256,7 @@ def test_a_list_without_end_is_refused_at_its_first_fault_or_at_its_bound(field:
 
 
 @pytest.mark.parametrize("milliseconds", [None, -1, 2**63 - 1, 10**17])
-def test_a_timestamp_that_no_calendar_holds_is_none(milliseconds: int | None) -> None:
+def test_invalid_timestamp_is_ignored(milliseconds: int | None) -> None:
     assert timestamp(milliseconds) is None
 
 
@@ -332,6 +332,6 @@ def test_a_page_travels_raw_without_a_loss(event: CrawledPage) -> None:
     assert decode(PAGES_CRAWLED, record.value, record.headers, None) == event
 
 
-def test_a_refusal_speaks_of_the_event_and_not_of_what_checked_it() -> None:
+def test_refusal_describes_the_event_and_not_the_validator() -> None:
     dead = instance(Dead, decode(PAGES_CRAWLED, b'{"url": "https://a.example/"}', (), None))
     assert dead.detail == "value: exactly one of html, html_base64 and content is needed"

@@ -1,4 +1,4 @@
-"""The composition and the image, as far as reading them can tell."""
+"""The composition and the image, checked by reading their files."""
 
 import json
 import os
@@ -170,7 +170,7 @@ def test_compose_refuses_to_open_the_ports_without_passwords(missing: str) -> No
     assert f"{missing} is missing" in refused.stderr
 
 
-def test_make_takes_the_file_that_opens_the_ports_where_an_address_is_named() -> None:
+def test_make_opens_the_ports_only_with_a_named_address() -> None:
     environment = {"PATH": os.environ["PATH"]}
     for variables, expected in (([], ""), (["BIND=0.0.0.0"], OPENING)):
         command = ["make", "--eval", "composition: ; @echo $$COMPOSE_FILE", "composition", *variables]
@@ -184,7 +184,7 @@ def test_volumes_are_declared_and_used() -> None:
     assert {"kafka", "qdrant", "redis", "prometheus", "grafana"} <= used
 
 
-def test_what_is_mounted_from_the_checkout_exists_and_is_read_only() -> None:
+def test_mounted_folders_exist_and_are_read_only() -> None:
     mounts = [volume for service in SERVICES.values() for volume in service.get("volumes", ()) if volume[0] == "."]
     assert mounts
     for mount in mounts:
@@ -194,7 +194,7 @@ def test_what_is_mounted_from_the_checkout_exists_and_is_read_only() -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_no_process_gains_privileges_and_ours_have_none(name: str) -> None:
+def test_services_gain_no_privileges_and_ours_drop_all(name: str) -> None:
     service = SERVICES[name]
     assert service["security_opt"] == ["no-new-privileges:true"]
     if name in {*WORKERS, *OURS, "prometheus"}:
@@ -209,7 +209,7 @@ def test_a_leak_ends_its_own_process_only(name: str) -> None:
     assert SERVICES[name]["pids_limit"] == 256
 
 
-def test_only_what_is_left_out_by_name_is_a_profile_and_the_makefile_has_them_all_on() -> None:
+def test_only_optional_services_are_profiles_enabled_by_make() -> None:
     profiles = {name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service}
     # A replay is started by name, never by `make up`.
     assert profiles == {"qdrant": ["qdrant"], "grafana": ["grafana"], "replay": ["replay"]}
@@ -235,7 +235,7 @@ def test_what_a_worker_keeps_lies_on_a_volume(handler: Handler) -> None:
 
 
 @pytest.mark.parametrize("name", [*WORKERS, *OURS])
-def test_assay_is_told_where_kafka_is(name: str) -> None:
+def test_services_know_the_address_of_kafka(name: str) -> None:
     environment = SERVICES[name]["environment"]
     match = OVERRIDABLE.fullmatch(environment["ASSAY_KAFKA__BOOTSTRAP_SERVERS"])
     assert match
@@ -261,7 +261,7 @@ def test_a_worker_is_configured_by_settings_that_exist(name: str) -> None:
 def test_a_worker_shares_what_its_replicas_must_share(handler: Handler) -> None:
     service = WORKERS[service_name(handler)]
     environment = service["environment"]
-    # A handler of any lane may ask for a search, so all are told of the one index.
+    # A handler of any lane may request a search, so all get the address of the one index.
     assert environment["ASSAY_INDEX__URL"] == "${QDRANT_URL-http://qdrant:6333}"
     assert ("ASSAY_LLM__REDIS_URL" in environment) is handler.asks_models
     assert ("redis" in service["depends_on"]) is handler.asks_models
@@ -272,7 +272,7 @@ def test_redis_forgets_no_answer_that_was_paid_for() -> None:
     options = dict(zip(redis["command"][1::2], redis["command"][2::2], strict=True))
     assert options == {"--appendonly": "yes", "--appendfsync": "always", "--maxmemory-policy": "noeviction"}
     assert redis["volumes"] == ["redis:/data"]
-    # Answers are nobody's business outside, and it has no password.
+    # It has no password, so its port is not published.
     assert "ports" not in redis
 
 
@@ -283,7 +283,7 @@ def test_the_image_has_what_a_setting_can_switch_on() -> None:
     assert "EXTRAS ?= embed otel rank redis" in (ROOT / "Makefile").read_text("utf-8").splitlines()
 
 
-def test_a_replay_in_a_container_is_begun_in_one_way() -> None:
+def test_documented_container_replays_use_the_alias() -> None:
     """Under this alias it is scraped; by another name it would be seen on no dashboard."""
     text = "".join(path.read_text("utf-8") for path in [*PAGES, ROOT / "docker-compose.yml"])
     begun = re.findall(r"docker compose run ([^`\n]*\breplay\b[^`\n]*)", text)
@@ -307,7 +307,7 @@ def test_the_tests_take_the_same_kafka() -> None:
     assert match.groups() == ("KAFKA_IMAGE", IMAGE)
 
 
-def test_kafka_can_do_transactions_alone() -> None:
+def test_composed_kafka_supports_transactions_on_one_broker() -> None:
     environment = MAIN["services"]["kafka"]["environment"]
     for key in ("OFFSETS_TOPIC_REPLICATION_FACTOR", "TRANSACTION_STATE_LOG_REPLICATION_FACTOR"):
         assert environment[f"KAFKA_{key}"] == "1"
@@ -316,7 +316,7 @@ def test_kafka_can_do_transactions_alone() -> None:
     assert environment["KAFKA_LOG_DIRS"] in MAIN["services"]["kafka"]["volumes"][0]
 
 
-def test_the_image_is_built_in_two_stages_and_runs_without_privileges() -> None:
+def test_image_has_two_stages_and_runs_unprivileged() -> None:
     lines = (ROOT / "Dockerfile").read_text("utf-8").splitlines()
     stages = [line for line in lines if line.startswith("FROM")]
     assert len(stages) == 2

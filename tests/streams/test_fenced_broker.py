@@ -1,4 +1,4 @@
-"""A broker that has missed its own heartbeats answers and names nobody: trouble that passes, not a bug."""
+"""A broker that has missed its own heartbeats answers without a leader: trouble that passes, not a bug."""
 
 import asyncio
 import struct
@@ -38,7 +38,7 @@ async def fenced() -> AsyncIterator[KafkaSettings]:
         yield KafkaSettings.model_validate({"bootstrap_servers": f"127.0.0.1:{port}"})
 
 
-async def test_a_producer_that_finds_no_broker_can_be_started_anew(fenced: KafkaSettings) -> None:
+async def test_producer_without_a_broker_can_be_started_again(fenced: KafkaSettings) -> None:
     producer = make_producer(fenced, "transactional", "test")
     with pytest.raises(KafkaConnectionError, match="names no broker"):
         await start(producer)

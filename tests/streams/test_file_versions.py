@@ -158,7 +158,7 @@ async def test_a_newer_journal_is_refused_and_not_changed(file: Path) -> None:
     assert content_of(file) == content
 
 
-async def test_a_newer_fetch_cache_is_replaced_by_memory_and_doctor_reports_it(file: Path) -> None:
+async def test_newer_fetch_cache_is_replaced_by_memory_and_reported(file: Path) -> None:
     write(file, "CREATE TABLE fetches (url TEXT, page BLOB)", len(FETCH_STEPS) + 1)
     content = content_of(file)
     time, settings = VirtualTime(), FetchSettings(cache_path=file)
@@ -178,7 +178,7 @@ async def test_a_newer_fetch_cache_is_replaced_by_memory_and_doctor_reports_it(f
     assert content_of(file) == content
 
 
-def test_doctor_reports_a_fetch_cache_that_is_not_a_database_and_makes_none(file: Path) -> None:
+def test_doctor_reports_an_invalid_fetch_cache_without_making_it(file: Path) -> None:
     settings = FetchSettings(cache_path=file)
     assert [one.state for one in check_fetching(settings) if one.what == "fetched pages"] == ["ok"]
     assert not file.exists()
@@ -198,7 +198,7 @@ def test_a_failed_step_leaves_the_older_file_as_it_was(file: Path) -> None:
     assert version_of(file) == 0
 
 
-def test_a_file_goes_through_the_steps_that_it_lacks_and_through_no_other(file: Path) -> None:
+def test_upgrade_applies_only_the_missing_steps(file: Path) -> None:
     steps: Steps = (("CREATE TABLE a (x)",), ("ALTER TABLE a ADD COLUMN y",), ("ALTER TABLE a ADD COLUMN z",))
     for known in (1, 3, 3):
         with closing(sqlite3.connect(file)) as database:
@@ -221,7 +221,7 @@ asyncio.run(main())
 """
 
 
-def test_replicas_that_open_an_older_journal_at_a_time_all_use_it(file: Path) -> None:
+def test_replicas_upgrade_an_older_journal_together(file: Path) -> None:
     write(file, FIRST_JOURNAL)
     command = [sys.executable, "-c", _OPENED, str(file)]
     replicas = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]

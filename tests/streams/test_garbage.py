@@ -21,13 +21,13 @@ def _collector() -> Iterator[None]:
     gc.enable()
 
 
-def test_the_collector_rests_and_then_looks_again() -> None:
+def test_gc_is_paused_and_resumed() -> None:
     with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
-def test_it_looks_again_after_a_start_that_failed() -> None:
+def test_gc_is_resumed_after_a_failed_start() -> None:
     with pytest.raises(ImportError, match="no such"), gc_paused():
         raise ImportError("no such module")
     assert gc.isenabled()
@@ -48,7 +48,7 @@ def test_what_became_garbage_before_or_meanwhile_still_goes() -> None:
     assert (before(), meanwhile()) == (None, None)
 
 
-def test_what_is_left_out_for_good_is_no_garbage() -> None:
+def test_frozen_objects_are_not_collected() -> None:
     with gc_paused():
         knot, kept = weakref.ref(Knot()), Knot()
     freeze_gc()

@@ -41,7 +41,7 @@ def checkout(written: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(written, tmp_path / "checkout"))
 
 
-def test_every_generated_file_ends_with_one_line_end_and_says_what_wrote_it(generated: dict[Path, str]) -> None:
+def test_generated_files_end_with_a_newline_and_name_the_tool(generated: dict[Path, str]) -> None:
     for path, text in generated.items():
         assert text.endswith("\n")
         assert not text.endswith("\n\n")
@@ -100,7 +100,7 @@ def test_what_would_not_be_in_the_files_is_not_passed_over(
         assert run_generate(check=True, as_json=False, root=checkout) == 0
 
 
-def test_a_threshold_that_can_not_be_used_is_told_in_a_line(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_threshold_is_reported_in_one_line(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shipped = checkout / "config/assay.yaml"
     shipped.write_text(re.sub(r"tier_shift: [\d.]+", "tier_shift: 2", shipped.read_text("utf-8")), "utf-8")
     for check in (True, False):
@@ -135,7 +135,7 @@ def test_generated_pages_have_no_numbers_of_requirements(generated: dict[Path, s
     assert [path for path, text in pages.items() if re.search(r"\(?\b[RC]-\d{2,3}\b", text)] == []
 
 
-def test_every_handler_has_a_page_that_names_its_topics_and_its_rules(generated: dict[Path, str]) -> None:
+def test_each_handler_page_names_its_topics_and_rules(generated: dict[Path, str]) -> None:
     for handler in HANDLERS:
         page = generated[Path(f"docs/handlers/{handler.name}.md")]
         assert page.splitlines()[2] == f"# {handler.name}"
@@ -147,7 +147,7 @@ def test_every_handler_has_a_page_that_names_its_topics_and_its_rules(generated:
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
-def test_a_schema_stands_alone_and_tells_what_is_needed(topic: Any) -> None:
+def test_schema_is_self_contained_and_lists_required_fields(topic: Any) -> None:
     schema = schema_of(topic)
     needed = {info.alias or name for name, info in topic.event.model_fields.items() if info.is_required()}
     assert set(schema["required"]) == needed
@@ -189,7 +189,7 @@ def test_the_graph_command_prints_text_mermaid_and_json(capsys: pytest.CaptureFi
     assert [topic["name"] for topic in tables["topics"]] == [topic.name for topic in TOPICS]
 
 
-def test_asyncapi_describes_every_topic_and_every_reference_leads_somewhere() -> None:
+def test_asyncapi_describes_every_topic_and_references_resolve() -> None:
     document = asyncapi_document()
     assert document["asyncapi"] == "3.0.0"
     assert set(document["channels"]) == {topic.name for topic in TOPICS}

@@ -20,7 +20,7 @@ WELL: Answers = {"/healthz": HealthReport(())}
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port on which somebody else listens."""
+    """A port on which another server listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
 
@@ -50,7 +50,7 @@ async def test_a_probe_answers_200_or_503_with_the_problems() -> None:
         assert (await get(server.address, "/readyz"))[0] == 200, "a probe asks each time"
 
 
-async def test_the_address_is_told_and_free_again_afterwards() -> None:
+async def test_server_reports_its_address_and_frees_it() -> None:
     async with HttpServer(asgi_of({}), HttpSettings(port=0)) as server:
         host, _, port = server.address.partition(":")
         assert host == "127.0.0.1"
@@ -60,7 +60,7 @@ async def test_the_address_is_told_and_free_again_afterwards() -> None:
 
 
 @pytest.mark.parametrize("begun", [False, True])
-async def test_whoever_does_not_wait_for_the_stop_leaves_nothing_open(begun: bool) -> None:
+async def test_cancelled_server_leaves_nothing_open(begun: bool) -> None:
     """Neither what listens, also where it has not begun to, nor the connection of an answer that is not there yet."""
     asked, ended, addresses = asyncio.Event(), asyncio.Event(), list[str]()
 
@@ -86,7 +86,7 @@ async def test_whoever_does_not_wait_for_the_stop_leaves_nothing_open(begun: boo
             asking = asyncio.create_task(client.get(f"http://{addresses[0]}/"))
             await asked.wait()
             await asyncio.sleep(0)
-            # The server waits for its answers by now, and is told to leave it.
+            # The server waits for its answers now, and is cancelled.
             serving.cancel()
             with pytest.raises(httpx.HTTPError):
                 await asking
@@ -102,7 +102,7 @@ async def test_where_http_is_off_nothing_listens() -> None:
         assert server.address == ""
 
 
-async def test_a_named_port_that_is_taken_is_an_error_that_says_what_to_do(taken: int) -> None:
+async def test_occupied_port_is_an_error_with_advice(taken: int) -> None:
     with pytest.raises(PortTakenError) as raised:
         async with HttpServer(asgi_of({}), HttpSettings(port=taken)):
             pytest.fail("somebody else listens there")
@@ -111,7 +111,7 @@ async def test_a_named_port_that_is_taken_is_an_error_that_says_what_to_do(taken
 
 
 def by_default(port: int) -> HttpSettings:
-    """Settings in which nobody named the port."""
+    """Settings without a configured port."""
     settings = HttpSettings.model_construct(_fields_set=set(), enabled=True, host="127.0.0.1", port=port)
     assert "port" not in settings.model_fields_set
     return settings
@@ -123,7 +123,7 @@ async def test_the_default_port_gives_way_to_a_free_one(taken: int) -> None:
         assert (await get(server.address, "/healthz"))[0] == 200
 
 
-async def test_an_address_of_another_machine_is_an_error_even_with_the_default_port() -> None:
+async def test_foreign_address_is_an_error_even_with_the_default_port() -> None:
     elsewhere = by_default(0).model_copy(update={"host": "192.0.2.1"})
     with pytest.raises(PortTakenError, match="ASSAY_HTTP__HOST"):
         async with HttpServer(asgi_of({}), elsewhere):
@@ -179,7 +179,7 @@ async def test_a_request_that_never_ends_is_ended(begun: bytes) -> None:
     assert all(end.startswith(b"HTTP/1.1 200") is answered for end in ends)
 
 
-async def test_an_application_that_waits_for_a_body_is_told_when_the_time_is_over() -> None:
+async def test_slow_request_body_ends_with_a_disconnect() -> None:
     gone = asyncio.Event()
 
     async def reads(_scope: Any, receive: Any, _send: Any) -> None:
@@ -256,7 +256,7 @@ async def test_an_answer_may_take_its_time() -> None:
         assert await get(server.address, "/") == (200, {})
 
 
-async def test_one_connection_too_many_ends_the_one_that_was_waited_for_longest() -> None:
+async def test_excess_connection_closes_the_longest_waiting_one() -> None:
     async with HttpServer(asgi_of(WELL), HttpSettings(port=0, connections=3, request_seconds=60)) as server:
         streams = [await sent(server.address, HEAD) for _ in range(40)]
         assert (await get(server.address, "/healthz"))[0] == 200

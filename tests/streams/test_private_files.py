@@ -1,4 +1,4 @@
-"""Who may read what is kept on disk: its owner."""
+"""Only the owner may read the files that Assay keeps."""
 
 import os
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ async def test_the_journal_and_what_sqlite_puts_beside_it(tmp_path: Path) -> Non
     await store.aclose()
 
 
-async def test_the_cache_of_fetched_pages_and_what_sqlite_puts_beside_it(tmp_path: Path) -> None:
+async def test_fetch_cache_and_its_sqlite_files_are_private(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     cache = FetchCache(FetchSettings(cache_path=folder / "fetch.sqlite"), VirtualTime())
     await cache.put("", "https://a.example/", FetchRefused("https://a.example/", FetchFailure.NOT_HTML, "a picture"))

@@ -1,4 +1,4 @@
-"""The watchdog in processes of its own: it ends them."""
+"""The watchdog in separate processes, which it ends."""
 
 import asyncio
 import sys
@@ -35,18 +35,18 @@ async def run(body: str) -> tuple[int | None, str, str]:
     return process.returncode, output.decode(), errors.decode()
 
 
-async def test_a_loop_that_turns_is_left_alone() -> None:
+async def test_running_loop_is_not_ended() -> None:
     assert await run("await asyncio.sleep(5)") == (0, "done\n", "")
 
 
-async def test_a_process_that_hangs_in_a_regular_expression_is_ended_with_its_stack() -> None:
+async def test_process_stuck_in_a_regular_expression_prints_its_stack() -> None:
     status, output, errors = await run("stuck()")
     assert (status, output) == (1, "")
     assert "Timeout (0:00:03)!" in errors
     assert errors.index("/re/__init__.py") < errors.index("in stuck") < errors.index("in main")
 
 
-async def test_a_process_whose_loop_is_held_by_python_code_is_ended_with_its_stack() -> None:
+async def test_process_stuck_in_python_code_prints_its_stack() -> None:
     status, _, errors = await run("while True: time.sleep(0.01)")
     assert status == 1
     assert "in main" in errors

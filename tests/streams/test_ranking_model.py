@@ -1,4 +1,4 @@
-"""A model's folder: found by its name, refused with what to do, and in the settings only when it is wanted."""
+"""A model's folder: found by its name, refused with a remedy, and loaded only if it is used."""
 
 import asyncio
 import hashlib
@@ -94,7 +94,7 @@ def test_a_manifest_with_a_wrong_key_is_refused_by_its_name(folder: Path, fields
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe"])
-def test_what_is_no_manifest_is_refused(folder: Path, content: bytes) -> None:
+def test_invalid_manifest_is_refused(folder: Path, content: bytes) -> None:
     (folder / "manifest.json").write_bytes(content)
     with pytest.raises(ModelMismatchError, match="no manifest of a ranking model"):
         read_ranking_model(str(folder))
@@ -114,9 +114,7 @@ def test_a_model_in_another_format_is_refused(folder: Path) -> None:
         read_ranking_model(str(folder))
 
 
-def test_without_xgboost_it_is_said_when_the_configuration_is_read(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_xgboost_is_reported_on_load(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def find_spec(name: str) -> None:
         assert name == "xgboost"
 
@@ -149,7 +147,7 @@ def test_switched_off_nothing_is_read(tmp_path: Path) -> None:
     assert load_settings(**trees(tmp_path / "nowhere", "off")).ranking_model is None
 
 
-def test_a_model_that_does_not_fit_stops_whoever_loads_the_settings(folder: Path) -> None:
+def test_model_that_does_not_fit_fails_on_load(folder: Path) -> None:
     names = [NAMES[1], NAMES[0], *NAMES[2:]]
     with pytest.raises(SettingsError, match=r"^configuration: .*feature 0 is 'query_words' in the manifest and "):
         load_settings(**trees(changed(folder, features=names), "shadow"))
@@ -183,7 +181,7 @@ def test_the_configuration_shows_the_manifest_and_not_the_trees(
     assert len(json.dumps({key: value for key, value in shown.items() if key.startswith("ranking_model")})) < 4000
 
 
-def test_who_answers_queries_makes_the_model_ready_before_the_first(folder: Path) -> None:
+def test_query_engine_prepares_the_model_before_its_first_query(folder: Path) -> None:
     settings = load_settings(**trees(folder, "on"))
     assert settings.ranking_model is not None
     assert "booster" not in vars(settings.ranking_model)
@@ -201,9 +199,7 @@ def test_a_trial_says_at_once_what_xgboost_cannot_read(folder: Path) -> None:
         HandlerTrial(handler, settings, runner)
 
 
-def test_features_of_another_configuration_are_told_in_the_log_and_by_the_doctor(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_features_of_another_configuration_are_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = load_settings(**trees(folder, "on"))
     [finding] = check_trees(settings)
     assert (finding.what, finding.state) == ("ranking trees", "ok")

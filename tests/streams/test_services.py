@@ -1,4 +1,4 @@
-"""The world as the settings make it: what is opened, when, and once."""
+"""The services that the settings make: which are opened, when, and that each is opened once."""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ async def test_the_gateway_is_made_before_the_first_question_and_once(made: list
     await services.aclose()
 
 
-async def test_settings_without_a_usable_journal_are_told_when_a_question_comes(tmp_path: Path) -> None:
+async def test_unusable_journal_makes_the_model_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     services = LiveServices(
         load_settings(kafka=KAFKA, llm={**NOBODY, "cache_path": str(tmp_path / "file" / "answers.db")})

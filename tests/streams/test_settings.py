@@ -20,7 +20,7 @@ from tests.rules import CONFIG, shipped_rules
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of Assay's in the environment, whoever runs the tests."""
+    """Removes the variables of Assay from the environment."""
     for name in [name for name in os.environ if name.upper().startswith("ASSAY_")]:
         monkeypatch.delenv(name)
 
@@ -113,7 +113,7 @@ def test_mappings_are_merged_and_anything_else_is_replaced() -> None:
         ("1: 2", "1 is not a known key"),
     ],
 )
-def test_a_wrong_key_is_named_wherever_it_stands(tmp_path: Path, text: str, key: str) -> None:
+def test_wrong_key_is_named_with_its_path(tmp_path: Path, text: str, key: str) -> None:
     with pytest.raises(SettingsError) as raised:
         load_settings(overlay(tmp_path, text))
     assert key in str(raised.value)
@@ -132,7 +132,7 @@ def test_a_wrong_flag_is_an_error() -> None:
         load_settings(kafkaa={"x": 1})
 
 
-def test_every_wrong_key_is_told_at_once(tmp_path: Path) -> None:
+def test_every_wrong_key_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as raised:
         load_settings(overlay(tmp_path, "kafka: {a: 1}\nhttp: {b: 2}"))
     assert "kafka.a" in str(raised.value)
@@ -154,7 +154,7 @@ def test_a_variable_of_no_key_is_an_error_that_names_the_key(monkeypatch: pytest
         load_settings()
 
 
-def test_variables_of_others_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_foreign_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAYER__X", "1")
     monkeypatch.setenv("ASSAY_CONFIG_DIR", str(CONFIG))
     monkeypatch.setenv("KAFKA__X", "1")
@@ -169,20 +169,20 @@ def test_a_value_that_can_not_be_read_is_an_error(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("content", [b"a: [", b"a: b: c", b"\xff\xfe\x00", b"- 1\n- 2\n", b"just text"])
-def test_a_file_that_is_no_mapping_is_an_error_that_names_the_file(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_not_a_mapping_is_an_error_with_its_name(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "overlay.yaml"
     path.write_bytes(content)
     with pytest.raises(SettingsError, match=r"overlay\.yaml"):
         load_settings(path)
 
 
-def test_a_missing_overlay_is_an_error_and_an_empty_one_changes_nothing(tmp_path: Path) -> None:
+def test_missing_overlay_is_an_error_and_an_empty_one_is_not(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"nowhere\.yaml"):
         load_settings(tmp_path / "nowhere.yaml")
     assert load_settings(overlay(tmp_path, "# nothing\n")) == load_settings()
 
 
-def test_sections_that_do_not_go_together_are_an_error_when_a_handler_needs_them() -> None:
+def test_inconsistent_sections_fail_when_a_handler_needs_them() -> None:
     settings = load_settings(trust_points={"citation": {"doi_or_citation": 100}})
     with pytest.raises(SettingsError, match="sum to more than 100"):
         settings.rules(ScorePageRules)
@@ -233,9 +233,7 @@ def test_a_named_directory_wins_and_has_to_be_there(directory: Path, monkeypatch
         load_settings()
 
 
-def test_a_checkout_has_its_files_beside_the_package_and_a_wheel_within(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_configuration_is_found_in_a_checkout_and_in_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert config_dir() == CONFIG
     monkeypatch.setattr(module, "__file__", str(tmp_path / "streams" / "settings_files.py"))
     with pytest.raises(SettingsError, match=r"no assay\.yaml"):
@@ -248,7 +246,7 @@ def test_a_checkout_has_its_files_beside_the_package_and_a_wheel_within(
 
 
 @pytest.mark.parametrize("token", ["two words", "schlüssel", "line\n"])
-def test_a_token_that_no_header_can_carry_is_refused_without_showing_it(token: str) -> None:
+def test_token_that_no_header_can_carry_is_refused_unseen(token: str) -> None:
     with pytest.raises(SettingsError, match=r"http\.token") as refused:
         load_settings(http={"token": token})
     assert token.strip() not in str(refused.value)
@@ -257,7 +255,7 @@ def test_a_token_that_no_header_can_carry_is_refused_without_showing_it(token: s
 # --- the document and the views on it --------------------------------------------------------------------------------
 
 
-def test_every_key_is_described_and_none_is_ignored() -> None:
+def test_every_key_is_described_and_unknown_keys_are_refused() -> None:
     assert Settings.model_config.get("extra") == "forbid"
     undescribed = [path for path, described in _keys(Settings, "") if not described]
     assert undescribed == []
@@ -268,7 +266,7 @@ def test_every_section_of_every_handler_is_part_of_the_document() -> None:
         assert set(handler.rules.model_fields) <= set(Settings.model_fields), handler.name
 
 
-def test_the_rules_of_a_handler_are_the_shipped_ones_and_have_a_stable_version() -> None:
+def test_handler_rules_are_shipped_with_a_stable_version() -> None:
     once, again = load_settings(), load_settings()
     for handler in HANDLERS:
         rules = once.rules(handler.rules)

@@ -1,4 +1,4 @@
-"""What the image installs: versions with hashes, and images with digests."""
+"""The packages of the image have versions and hashes, and base images have digests."""
 
 import ast
 import os
@@ -38,7 +38,7 @@ def named(requirements: list[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_every_package_has_hashes_and_the_version_that_was_tested(lock: str) -> None:
+def test_locked_packages_have_hashes_and_tested_versions(lock: str) -> None:
     pins = [line.partition("==") for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines()]
     tested = {normal(name): version for name, _, version in pins}
     versions = locked(lock)
@@ -116,7 +116,7 @@ esac
 
 
 class Checkout:
-    """A copy of what `make pin-images` reads and writes, and an engine's client that stands in."""
+    """A copy of what `make pin-images` reads and writes, and a fake client of the engine."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -150,7 +150,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-def test_digests_are_written_beside_the_tags_of_all_images_of_others(checkout: Checkout) -> None:
+def test_pin_writes_digests_beside_the_tags_of_foreign_images(checkout: Checkout) -> None:
     before = checkout.images()
     done = checkout.pin()
     assert done.returncode == 0, done.stderr
@@ -175,7 +175,7 @@ def test_pinning_again_replaces_digests_and_changes_nothing_else(checkout: Check
     assert "@" not in pulled, "the tag is asked for, not the old digest"
 
 
-def test_without_an_engine_it_says_what_is_missing_and_writes_nothing(checkout: Checkout) -> None:
+def test_pin_without_an_engine_fails_and_writes_nothing(checkout: Checkout) -> None:
     before = (checkout.folder / "Dockerfile").read_text("utf-8")
     done = checkout.pin(status=1)
     assert done.returncode != 0

@@ -1,4 +1,4 @@
-"""Certificates and keys that can't be used are named before a client connects."""
+"""Unusable certificates and keys are reported before a client connects."""
 
 import ssl
 from pathlib import Path

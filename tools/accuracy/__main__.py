@@ -1,6 +1,6 @@
-"""``make accuracy``: how often Assay is right on pages that others labelled, beside those who do the same.
+"""``make accuracy``: how often Assay is right on labelled pages, compared with other tools for the same task.
 
-Without the labelled pages there is nothing to measure; one line says so, and that is no failure.
+Without the labelled pages it prints one line and ends with status 0.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ JUDGED = {"claims", "relevance", "searches", "retrieval", "attacks"}
 RESULTS = {"results", "listings", "loops"}
 RANKING = {"ranking"}
 SOURCES = {"sources"}
-"""Parts whose figures stand in places of their own: of judges, of result types, of queries, of sources."""
+"""Parts whose figures have their own sections: judges, result types, queries and sources."""
 _OF_PAGES = {"dates", "authors", "text", "features"}
 
 
@@ -144,7 +144,7 @@ def measure_sources(parts: set[str]) -> str:
 
 
 def measure_results(parts: set[str]) -> str:
-    """Goals and tables of result types, listings and extraction loops, which have figures of their own."""
+    """Goals and tables of result types, listings and extraction loops, which are reported separately."""
     lines: list[str] = []
     reached: list[Goal] = []
     for part, measured in (("results", result_types.run), ("listings", listings.run), ("loops", loops.run)):

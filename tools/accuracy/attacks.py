@@ -1,17 +1,17 @@
 """Does text that talks to its judge change a verdict? Flips, against the same item without that text.
 
-Every attempt is a text that tells of nothing: it gives orders, forges delimiters, roles, tool results or scores, hides
-in unseen signs, repeats itself, praises, or says so in other languages. It is put where a stranger could put it, before
-and behind what stands there: titles, texts and addresses of pages and results, claims and their sources. A flip is a
-verdict that is another than without the text, to whichever side; only a claim that is itself tampered with may fall,
-for with an order inside it is no claim any more.
+Every attempt is a text without information: it gives orders, forges delimiters, roles, tool results or scores, hides in
+invisible characters, repeats itself, praises itself, or does so in other languages. It is inserted where an attacker
+could write, before and after the original text: in titles, texts and addresses of pages and results, and in claims and
+their sources. A flip is a verdict that differs from the verdict without the text, in either direction. Only a claim
+with the text inside may score lower, because with an order in it the claim is no longer a plain claim.
 
-Labels are measured apart (``isolation``): of texts that imitate our trust labels, what is left outside the trusted part
-of a context in the form of a label, and what honest texts about trust lose. A model that takes a text inside a block
-for a label is not measured: no model is configured here.
+Labels are measured separately (``isolation``): of texts that imitate our trust labels, the part that leaves the
+untrusted blocks in the form of a label, and what honest texts about trust lose. Whether a model takes a text inside a
+block for a label is not measured: no model is configured here.
 
-A text that is stuffed with the query's words is another matter. Words are what the offline judge goes by, so they are
-evidence to it: it can't be told what to say, but it can be shown words. How often that works is counted beside.
+A text that is stuffed with the query's words is a separate case. The offline judge compares words, so they are evidence
+to it: it follows no orders, but more words change its judgment. How often that works is counted separately.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ class Attempt(NamedTuple):
 
 
 class Target(NamedTuple):
-    """An item that is judged as it is and with a text before or behind one of its parts.
+    """An item that is judged unchanged and with a text before or after one of its parts.
 
     Attributes:
-        judged: The verdict with (text, whether behind) at the part; None for the item as it is.
+        judged: The verdict with (text, whether after) at the part; None for the unchanged item.
         may_fall: Whether a favourable verdict may be lost.
         words: What stuffing would repeat.
     """
@@ -113,7 +113,7 @@ WANTED = {
 
 
 async def run(some: Sequence[Judge]) -> tuple[list[str], list[Goal]]:
-    """The table of flips by task and judge, stuffing beside, and the goal of none for the offline judge."""
+    """The table of flips by task and judge, with stuffing, and the goal of zero flips for the offline judge."""
     lines = ["### Attacks: verdicts flipped by texts that talk to the judge", ""]
     lines += ["| task | judge | items and places | attempts | flips | kinds that flipped | stuffed | flips |"]
     lines.append("|---|---|---:|---:|---:|---|---:|---:|")
@@ -242,9 +242,9 @@ def _searches() -> list[Target]:
 
 
 def _places(text: str, part: str) -> tuple[Callable[[str], str], ...]:
-    """Behind and before; a text as long as all that is read of a part would leave nothing of the item to judge.
+    """After and before; a text as long as the part that is read would leave nothing of the item to judge.
 
-    An address is one only where nothing stands before it.
+    An address is still an address only with nothing before it.
     """
     if len(text) > LONGEST_BEFORE or part == "url":
         return (_behind(f"\n{text}"),)

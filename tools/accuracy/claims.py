@@ -1,4 +1,4 @@
-"""Does a judge of claims prefer a sentence that a person rewrote to stand alone over the sentence before?
+"""Does a judge of claims prefer a sentence that a person rewrote to be self-contained over the original sentence?
 
 A pair is right if the rewrite scores higher; a tie counts half. AUC compares every rewrite with every original. A hash
 of the split key divides a set into halves, and the place divides the pairs written for Assay. The weights were chosen
@@ -74,7 +74,7 @@ async def run(some: Sequence[Judge]) -> tuple[list[str], list[Goal]]:
 
 
 async def _single(some: Sequence[Judge]) -> list[str]:
-    """Facts that stand alone or do not, without a partner."""
+    """Facts that are self-contained or not, without a partner."""
     lines = ["| claims | judge | number | below 0.4 | from 0.7 |", "|---|---|---:|---:|---:|"]
     groups = [(STANDING, [(claim, "") for claim in standing()])]
     if labelled.has(FACTS):
@@ -92,7 +92,7 @@ async def _single(some: Sequence[Judge]) -> list[str]:
 
 
 def score_by(judge: Judge) -> Score:
-    """A claim's score through the handler, None where there is none."""
+    """A claim's score through the handler; None if it has no score."""
     rules = shipped_rules(DecontextualizeClaimRules)
 
     async def score(claim: str, source: str) -> float | None:

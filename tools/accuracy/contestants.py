@@ -32,7 +32,7 @@ HTMLDATE: dict[str, dict[str, Any]] = {
     "htmldate original": {"original_date": True},
     "htmldate fast": {"original_date": True, "extensive_search": False},
 }
-"""htmldate as it is by default (it searches extensively then), asked for the first publication, and not extensively."""
+"""htmldate with its defaults (an extensive search), for the first publication, and without the extensive search."""
 CACHE = Path(".assay/accuracy-cache.json")
 _FORM = 1
 """Raised when what is kept of an answer changes."""
@@ -83,7 +83,7 @@ def answers(pages: Iterable[LabelledPage]) -> list[tuple[LabelledPage, Answers]]
 
 
 def ask_assay(body: bytes | str, url: str) -> Answer:
-    """Assay's answer; whatever it raises is part of the answer, for one bad page must not hide the rest."""
+    """Assay's answer; an exception is part of the answer, because one bad page must not hide the rest."""
     page = (
         CrawledPage(url=url, html=body) if isinstance(body, str) else CrawledPage(url=url, html_base64=_encoded(body))
     )
@@ -162,7 +162,7 @@ def _of_scored(page: ScoredPage) -> Answer:
     }
     return Answer(
         date=page.date.isoformat() if page.date else None,
-        # The labels of some sets name the agency where a page names nobody else.
+        # The labels of some sets name the agency if a page names no other author.
         authors=page.author or page.agency,
         title=page.title,
         site_name=page.site_name,

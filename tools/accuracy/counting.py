@@ -52,7 +52,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A case that Assay has wrong or missing, beside what the others say.
+    """A case that Assay has wrong or missing, with the other contestants' answers.
 
     Attributes:
         found_by: Those who have it right.
@@ -70,7 +70,7 @@ class Tally:
 
     Attributes:
         question: What was asked, as the table's title.
-        contestants: Who could answer, in the table's order.
+        contestants: The programs that could answer, in the table's order.
     """
 
     question: str
@@ -89,7 +89,7 @@ class Tally:
             count.wrong += is_answered and not is_right
 
     def add_unlabelled(self, group: str, contestant: str) -> None:
-        """Counts an answer where the set says that there is none."""
+        """Counts an answer for a case that the set labels as empty."""
         for name in (group, TOGETHER):
             self.counts[name, contestant].unlabelled_answers += 1
 

@@ -13,7 +13,7 @@ from tools.accuracy.labels import SCHEMA_SET
 
 @dataclass(slots=True)
 class Errors:
-    """What came of reading everything: pages by set, and place and reason of what was not scored."""
+    """The results of reading everything: pages by set, and place and reason of each page without a score."""
 
     pages: dict[str, int] = field(default_factory=dict)
     raised: list[tuple[str, str]] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Dates, clock times, prices and street addresses on labelled texts: precision, recall and F1 by set and by half.
 
 What a set labels beyond them (relative days, durations, recurring sets, numbers in words) is left out by the rules in
-``evidence_cases``; the tables say how many and why. The halves are told apart by a hash of the split key: patterns are
+``evidence_cases``; the tables say how many and why. A hash of the split key divides the halves: patterns are
 written with an eye on the first one only.
 """
 
@@ -75,7 +75,7 @@ def measure() -> tuple[Counts, Counter[tuple[str, str]], dict[str, list[str]]]:
 
 
 def half_of(split_key: str) -> int:
-    """0 or 1, the same for a key for ever."""
+    """0 or 1, always the same for a key."""
     return hashlib.sha256(split_key.encode()).digest()[0] % 2
 
 
@@ -132,7 +132,7 @@ def _row(kind: str, name: str, half: str, count: Counter[str]) -> str:
     precision = count["right"] / answered if answered else 0.0
     cells = [kind, name, half, str(expected), *(str(count[o]) for o in ("right", "wrong", "missing", "extra"))]
     if name == "zyte_products":
-        # A product page shows other prices too: only whether the labelled one was found can be told.
+        # A product page shows other prices too, so only whether the labelled one was found is known.
         return f"| {' | '.join(cells)} | | {recall:.3f} | |"
     return f"| {' | '.join(cells)} | {precision:.3f} | {recall:.3f} | {f1(count):.3f} |"
 

@@ -28,7 +28,7 @@ class Case:
         kinds: The kinds of detail the set labels.
         has_every_mention: Whether a detail that is not labelled is a wrong one.
         ignored: Spans of labels out of scope: what is found there counts for nothing.
-        ignored_texts: The same where there are no spans: squeezed texts.
+        ignored_texts: The same without spans: squeezed texts.
     """
 
     split_key: str
@@ -42,7 +42,7 @@ class Case:
     by_words: bool = False
 
     def touches(self, found: Evidence, expected: Expected) -> bool:
-        """Whether a detail stands where the label is: by offsets, or by its letters and digits."""
+        """Whether a detail is at the label's place: by offsets, or by its letters and digits."""
         if not self.by_words:
             return found.start < expected.end and expected.start < found.end
         return overlaps(squeeze(found.text), squeeze(expected.value))
@@ -86,7 +86,7 @@ def sentences() -> Iterator[Case]:
         kinds = {"price"} if row["kind"] == "currency" else {"date", "time"}
         case = Case(row["split_key"], _constant(row["text"]), frozenset(kinds))
         for span in row["spans"]:
-            # Offsets count UTF-16 units and include the last one; texts here have none beyond the first plane.
+            # Offsets count UTF-16 units and include the last one; all characters here are in the first plane.
             start, end = span["start"], span["end"] + 1
             written = row["text"][start:end]
             read = _amount if row["kind"] == "currency" else moments
@@ -136,7 +136,7 @@ def contact_pages() -> Iterator[Case]:
 
 
 def product_pages() -> Iterator[Case]:
-    """Product pages: whether the price is found by its value. Other prices on the page are no mistakes."""
+    """Product pages: whether the price is found by its value. Other prices on the page are not mistakes."""
     for row in labelled.cases("zyte_products"):
         text = page_text("zyte_products", row)
         case = Case(row["split_key"], _constant(text), frozenset({"price"}), has_every_mention=False)

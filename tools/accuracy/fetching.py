@@ -1,4 +1,4 @@
-"""Fetching, held against addresses that must not be reached, real robots.txt files, and pages that must not be refused.
+"""Fetching, tested with addresses that must not be reached, real robots.txt files, and pages that must not be refused.
 
 Nothing here opens a connection or looks a name up: the resolver is made up.
 """
@@ -68,7 +68,7 @@ class Measured:
 
 
 def measure() -> Measured:
-    """Measures whatever of the sets is here."""
+    """Measures each set that is present."""
     measured = Measured()
     if labelled.has(ADDRESSES):
         asyncio.run(_addresses(measured))
@@ -105,7 +105,7 @@ async def _addresses(measured: Measured) -> None:
         elif kind == "canonicalise_then_check_ip":
             right = refused and not was_asked
         else:
-            # A name of somebody else's: what counts is what it stands for.
+            # A public name that resolves to a private address: the address decides.
             inside, _ = await judge(url, PUBLIC, PRIVATE)
             right = isinstance(inside, FetchRefused)
         by_kind.setdefault(kind, {})[f"{case['id']} {url}"] = right
@@ -155,7 +155,7 @@ def _waits(measured: Measured) -> None:
 
 
 def _real_pages(measured: Measured, name: str) -> None:
-    """Pages that are content: none may be taken for a refusal. Some hold no text at all, which is counted beside it."""
+    """Pages with content must not be taken for refusals. Some have no text at all, which is counted separately."""
     reader = shipped_rules(FetchPageRules).reader
     has_text: dict[str, bool] = {}
     is_taken_as_it_is: dict[str, bool] = {}

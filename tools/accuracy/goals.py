@@ -1,4 +1,4 @@
-"""The goals, each beside the figure that decides it; a figure that could not be measured decides nothing."""
+"""The goals, each with the figure that decides it; a figure that could not be measured decides nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tools.accuracy.counting import Tally
 from tools.accuracy.speed import BAND, Speed
 
 LEAST_LABELLED = 10
-"""A set with fewer labels has no goal of its own; it counts in those of all together."""
+"""A set with fewer labels has no goal; it counts in the goals of all sets together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Goal:
 
     Attributes:
         what: What is asked for.
-        figure: What was measured, and what it is held against.
+        figure: What was measured, and the value that it is compared with.
         is_met: Whether it is reached.
     """
 

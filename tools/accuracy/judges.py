@@ -1,7 +1,7 @@
-"""The judges that are measured: the offline judge and, where one is configured, a model through the gateway.
+"""The judges that are measured: the offline judge and, if one is configured, a model through the gateway.
 
-A handler, an event and a judge go in; the handler's outcome comes out, and what the judge took for it is on its bill. A
-model is asked as in production (limits, deadlines, journal), for so many cases and so much money at most.
+The input is a handler, an event and a judge; the result is the handler's outcome, and the judge's cost is added to its
+bill. A model is asked as in production (limits, deadlines, journal), up to a number of cases and a cost.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ BILL_HEADINGS = ("answers", "without one", "ms p50", "ms p95", "USD a thousand")
 
 @dataclass(slots=True)
 class Judge:
-    """Somebody who answers questions.
+    """A judge that answers questions.
 
     Attributes:
         name: ``offline``, or the model's.
@@ -148,7 +148,7 @@ async def decide(
     event: object,
     rules: object,
 ) -> Outcome:
-    """A handler's outcome with this judge. Vector searches find nothing: an index is no part of the measure."""
+    """A handler's outcome with this judge. Vector searches find nothing: the index is not measured here."""
     step = ask(event, rules)
     replies: list[Reply] = []
     for _ in range(MOST_ROUNDS):
@@ -164,7 +164,7 @@ async def decide(
 
 
 def bill_table(some: Sequence[Judge]) -> str:
-    """What each judge's answers took, by task; where there is no model, a row says so."""
+    """The cost of each judge's answers, by task; without a model, a row says so."""
     lines = ["### What answers take", "", f"| task | judge | {' | '.join(BILL_HEADINGS)} |"]
     lines.append("|---|---|" + "---:|" * len(BILL_HEADINGS))
     tasks = sorted({task for judge in some for task in judge.bills})

@@ -46,7 +46,7 @@ async def measure(parts: Set[str], most_cases: int, most_usd: float, settings: S
 async def measure_ranking(
     most_cases: int, most_usd: float, most_queries: int | None = None, settings: Settings | None = None
 ) -> str:
-    """The tables of queries, which have a place of their own; "" where no set is here.
+    """The tables of queries, which have their own section; "" without a set.
 
     Args:
         most_cases: Queries of each set that a model is asked about.

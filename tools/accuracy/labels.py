@@ -1,7 +1,7 @@
-"""The labelled pages of every set, in one form: what each set's own fields say, brought to the same words.
+"""The labelled pages of every set in one form: each set's own fields, converted to the same terms.
 
 A label that is None (or empty, for snippets) was not given. That is not the same as "the page has none", so such a page
-counts for nothing, except where a set states that there is nobody to be named (``authors == ()``).
+counts for nothing, unless a set states that the page names no author (``authors == ()``).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class LabelledPage:
 
     Attributes:
         days: Days that are right, ISO 8601; the first is the one that is shown. Empty where no date is labelled.
-        authors: Persons of whom one has to be named; () where the set says that there is none, None where it is silent.
+        authors: Persons of whom one has to be named; () if the set says that a page has no author, None if unlabelled.
         has_subheadings: Whether the text has headings inside; None where it is not known.
         gold_text: The whole main text, where the set has it.
-        kind: What kind of page it is, where the set tells.
+        kind: The kind of the page, if the set has it.
     """
 
     set: str
@@ -51,7 +51,7 @@ class LabelledPage:
 
     @property
     def place(self) -> str:
-        """Where the page lies, to look at it."""
+        """The path of the page, to look at it."""
         return f"{self.set}/{self.case['file']}"
 
 

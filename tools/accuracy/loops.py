@@ -1,9 +1,9 @@
-"""Extraction loops: is a batch of details judged better than the listing that led to it?
+"""Extraction loops: is a batch of details judged better than the listing that it was extracted from?
 
-``listing_to_detail_sites`` has listings and the pages behind them. Each listing is the only result of a batch, as a
-search step would bring it: once with its page, once with the beginning of its text as a snippet. The handlers classify
-it, follow it over the pages of the set, classify what came and evaluate both batches without a model. Queries are made
-from the listing's heading.
+``listing_to_detail_sites`` has listings and their detail pages. Each listing is the only result of a batch, as from a
+search step: once with its page, once with the beginning of its text as a snippet. The handlers classify it, follow it
+over the pages of the set, classify the fetched pages and evaluate both batches without a model. Queries are made from
+the listing's heading.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Loop:
 
     Attributes:
         before: The verdict on the listing.
-        after: The verdict on the batch that came of it; None where nothing was fetched.
-        fetched: Details that came.
+        after: The verdict on the extracted batch; None if nothing was fetched.
+        fetched: Details that were fetched.
     """
 
     url: str
@@ -121,7 +121,7 @@ def _judged(batch: RetrievalBatch) -> tuple[RetrievalEvaluated, list[ExtractionN
 
 
 def _followed(extraction: ExtractionNeeded, pages: dict[str | None, dict[str, Any]]) -> list[RetrievalBatch]:
-    """The batches that come of an extraction, over the pages of the set; any other page is not found."""
+    """The batches of an extraction, over the pages of the set; any other page is not found."""
     rules = shipped_rules(FetchPageRules)
     step = fetch_page(extraction, rules)
     replies: list[PagesReply] = []

@@ -1,4 +1,4 @@
-"""When an answer is right: one matcher for every contestant, blind to what nobody would call a mistake.
+"""When an answer is right: one matcher for every contestant, which ignores differences that are not mistakes.
 
 Case, accents, white space, punctuation and the order of a name's parts do not matter. What is left has to agree.
 """
@@ -16,7 +16,7 @@ _APART = re.compile(r"\s*(?:[,;&|/·、，\n]|\s(?:and|und|et|y|e)\s)\s*", re.IG
 _LEAD = re.compile(r"^(?:(?:by|par|von|vom|por|di|door|written by|text)\s+|\w{1,12}\s?[:：]\s*)", re.IGNORECASE)
 _ISO_DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
 _TITLE = 10
-"""Letters of a title that is long enough to be told by itself."""
+"""Letters of a title that is long enough to be unique."""
 _MORE_NAMES = 2
 """Words by which one form of a name may be longer than the other: a title, a middle name, a degree."""
 
@@ -36,7 +36,7 @@ def same_text(label: str, answer: str | None) -> bool:
 
 
 def same_title(label: str, answer: str | None) -> bool:
-    """Whether two titles are the same but for what stands before or after one of them, such as the site's name.
+    """Whether two titles are equal apart from a text before or after one of them, such as the site's name.
 
     >>> same_title("How tea is made | The Daily", "How Tea is Made"), same_title("Home", "Home of tea")
     (True, False)
@@ -48,8 +48,8 @@ def same_title(label: str, answer: str | None) -> bool:
 def persons(value: Any) -> tuple[str, ...]:
     """The names in a label or an answer: a list, or one text that enumerates them.
 
-    Degrees and jobs that stand between the names ("Ann Lee, MD") are one word; they only count where nothing longer is
-    there. Two single words may be two agencies or one name turned round, so they stand for both.
+    Degrees and jobs between the names ("Ann Lee, MD") are one word; they only count if there is no longer name. Two
+    single words may be two agencies or one name in reverse order, so they mean both.
 
     >>> persons("By Ann Lee, MD and Bo Chen")
     ('Ann Lee', 'Bo Chen')
@@ -73,7 +73,7 @@ def named(labels: tuple[str, ...], answers: tuple[str, ...]) -> bool:
 
 
 def day_of(answer: str | None) -> str | None:
-    """The day of a date as a contestant writes it; None where it says none.
+    """The day of a date as a contestant writes it; None without a day.
 
     >>> day_of("2024-3-05T10:00:00+08:00"), day_of("Tue, 05 Mar 2024 10:00:00 GMT"), day_of("soon")
     ('2024-03-05', '2024-03-05', None)

@@ -52,7 +52,7 @@ async def run(
     """Tables and goals: every set under every embedder and judge, and what the trust block does.
 
     Args:
-        some: Who ranks.
+        some: The judges that rank.
         settings: For the embedder that they name.
         most_queries: Of each set and kind; None for all.
     """
@@ -107,7 +107,7 @@ def _cells(figures: Figures) -> list[str]:
 
 
 def _goals(head: str, measured: Measured, judge: str, *, known: bool) -> list[Goal]:
-    """Words help vectors on known items; no later stage undoes it; stages come in the plan's order."""
+    """Words help vectors on known items; no later stage undoes it; stages run in the plan's order."""
     kinds = _kinds(measured)
     rows = list(dict.fromkeys(row for _, row in measured))
     groups = [(kind, (kind,)) for kind in kinds if len(measured[kind, VECTOR]) >= LEAST_LABELLED] if known else []

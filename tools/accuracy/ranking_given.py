@@ -1,9 +1,9 @@
-"""Candidates that come along without a retriever's scores: how the shipped ranking does beside plain BM25.
+"""Given candidates without a retriever's scores: the shipped ranking compared with plain BM25.
 
 Questions of conversations (CAsT) with the passages of all conversations: the passage that answers has grade 3, the
 others of its conversation 1. Claims (WiCE) with the sentences of the page that is cited for them: those in every set
-of supporting sentences have grade 2, others in one 1. The order of candidates is a hash, so it says nothing. Plain BM25
-has the usual parameters, words as they are, and the same candidates.
+of supporting sentences have grade 2, others in one 1. A hash orders the candidates, so their order has no information.
+Plain BM25 has the usual parameters, unchanged words, and the same candidates.
 """
 
 from __future__ import annotations

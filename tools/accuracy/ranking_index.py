@@ -1,7 +1,7 @@
-"""An index of labelled pages, made as in production: each page scored, its points by its tier, a store in memory.
+"""An index of labelled pages in memory, made as in production: each page is scored, and its tier decides its points.
 
-Documents and an embedder's settings go in; what comes out answers vector searches, once each, and remembers what each
-took: the stages that come after a search are measured many times with the same one.
+The input is documents and an embedder's settings. The result answers each vector search once and remembers its time:
+the stages after a search are measured many times with the same one.
 """
 
 from __future__ import annotations

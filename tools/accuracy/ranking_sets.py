@@ -1,9 +1,9 @@
-"""What rankings are measured on: documents, and queries whose answers are known.
+"""The data for measuring rankings: documents, and queries with known answers.
 
-Known items: a page is looked for by its labelled title, by a part of the title, and by a sentence that its main text is
-known to hold; the page itself is the answer, and so is every other page that the same words are the label of. And
-headlines of a government's news, graded for a programme and for the projects in it by the author of a rule engine.
-Which sentence, which words: a hash of the page's id decides, so that nobody does.
+Known items: a page is looked for by its labelled title, by a part of the title, and by a sentence of its main text. The
+page itself is the answer, and so is every other page with the same label. Also headlines of a government's news, which
+the author of a rule engine graded for a programme and for the projects in it. A hash of the page's id chooses the
+sentence and the words, so that the choice is not made by hand.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Query:
         kind: What it was made of.
         text: As it is asked.
         grades: Of the documents that answer it, by address; the others are of no use.
-        unjudged: Documents of which nobody has said whether they answer it; they are passed over.
+        unjudged: Documents without a grade; they are skipped.
         site: Registrable domain of the page that it was made of, "" where it was made of none.
     """
 
@@ -127,7 +127,7 @@ def part_of(title: str, salt: str) -> str | None:
 
 
 def chosen(some: Sequence[T], salt: str) -> T | None:
-    """One of some, by a hash; None where there is none."""
+    """One element of a sequence, chosen by a hash; None if the sequence is empty."""
     return some[int(sha256(salt.encode()).hexdigest()[:8], 16) % len(some)] if some else None
 
 

@@ -1,7 +1,7 @@
 """The stages of a query switched on one by one, by the configuration's own switches, and measured.
 
-An index, queries with their answers and a judge go in; out come figures by kind of query and by stage. Each query goes
-through ``rank_results`` as in production, so what is measured is what a user gets.
+The input is an index, queries with their answers, and a judge; the result is figures by kind of query and by stage.
+Each query goes through ``rank_results`` as in production, so the figures describe what a user gets.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ async def measure(
 ) -> Measured:
     """Asks every query under the rules of every row; some of them again, as a user would, for the time.
 
-    A context changes no order, and one of so many results as recall needs is more than anybody asks for.
+    A context changes no order, and a context of as many results as recall needs is larger than any user's.
     """
     measured: Measured = defaultdict(Figures)
     likeness = Likeness(index)
@@ -137,7 +137,7 @@ async def answer(
 
 
 class Likeness:
-    """How alike two pages of an index are, by their words: a measure of its own, not the one that MMR goes by."""
+    """How alike two pages of an index are by their words: another measure than the one of MMR."""
 
     def __init__(self, index: RankingIndex) -> None:
         """Takes the pages; a vector is made when a page is first seen."""
@@ -145,7 +145,7 @@ class Likeness:
         self._vectors: dict[str, list[float]] = {}
 
     def unlikeness(self, urls: Sequence[str]) -> float:
-        """One less the mean cosine of all pairs; 1 where there are no two."""
+        """One less the mean cosine of all pairs; 1 without a pair."""
         vectors = [self._vector(url) for url in urls if url in self._pages]
         pairs = [sum(a * b for a, b in zip(one, other, strict=True)) for one, other in combinations(vectors, 2)]
         return 1 - fmean(pairs) if pairs else 1.0

@@ -1,8 +1,8 @@
-"""What the trust block does: the shipped recipe's trees with it, and grown anew without, on sites that neither saw.
+"""The effect of the trust block: the shipped recipe's trees with it, and trained without it, on sites that neither saw.
 
-Each page of the sites held out has an address of a trusted, a known or an unknown host, dealt by a hash, so how far it
-is trusted tells nothing of how relevant it is. The trees order whatever they are sure of, once as configured and once
-in any case; then the same trees on points of before there was a trust score.
+A hash gives each page of the held-out sites an address of a trusted, a known or an unknown host, so the trust in a page
+is independent of its relevance. The trees order the queries that they are sure of, once as configured and once always;
+then the same trees on points from before there was a trust score.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ async def run(judge: Judge, sets: Sequence[RankingSet], whole: Sequence[RankingS
     """The table and the goals; nothing where the pages are not here.
 
     Args:
-        judge: Who ranks.
+        judge: The judge that ranks.
         sets: To ask about.
-        whole: To grow from: what the shipped trees were grown from.
+        whole: The training data of the shipped trees.
     """
     public = next((some for some in sets if some.name == PAGES), None)
     if public is None:

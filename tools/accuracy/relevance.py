@@ -1,10 +1,10 @@
-"""Relevance judged: agreement, precision and recall, beside what counting shared terms alone would say.
+"""Judgments of relevance: agreement, precision and recall, compared with counting shared terms alone.
 
-Two kinds of cases: pages written for Assay, each with a query and pages that meet only its wider subject (the word list
-of the offline judge was written with an eye on every second query); and headlines of ``tw_gov_news_relevance``, which
-are labelled for a government's AI programme and for the single projects in it, asked for by a word and by the names of
-the projects. The label says what a rule engine's author expects of a headline; headlines that he left to be read by a
-person are left out where a project is asked for.
+There are two kinds of cases. First, pages written for Assay, each with a query and pages that meet only its wider
+subject (the word list of the offline judge was written with an eye on every second query). Second, headlines of
+``tw_gov_news_relevance``, which are labelled for a government's AI programme and for its single projects; the queries
+are a word for the programme and the names of the projects. The label is what a rule engine's author expects of a
+headline. Headlines that the author left for a person to read are left out of the queries for a project.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BASELINES: dict[str, Callable[[float], bool]] = {
 
 
 class Case(NamedTuple):
-    """A page as the gate sees it, and whether somebody called it relevant to the query."""
+    """A page as the gate sees it, and whether its label calls it relevant to the query."""
 
     query: str
     title: str

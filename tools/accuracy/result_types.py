@@ -1,8 +1,9 @@
-"""Result types on labelled pages: what to expect on sites that were never seen, and beside it what ships.
+"""Result types on labelled pages: the expected quality on unseen sites, and that of the shipped trees.
 
-``by site`` is the whole classifier with trees that were grown without the page's site; it decides the goals. ``in
-sample`` is what ships, asked about pages that it was grown from, so it says nothing of other pages. Then the first
-design's rules word by word. A front page that is taken for a listing is right, since many are; it counts as labelled.
+``by site`` is the whole classifier with trees that were trained without the page's site; it decides the goals. ``in
+sample`` is the shipped classifier on pages of its training, so it does not predict other pages. The last row is the
+first design's literal rules. A front page that is classified as a listing is right, since many are; it counts as
+labelled.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ async def run(some: Sequence[Judge]) -> list[str]:
 
 
 def cases_of() -> Iterator[Case]:
-    """Supported claims whose article has enough passages beside those with the evidence."""
+    """Supported claims whose article has enough passages apart from those with the evidence."""
     for row in labelled.cases(SET):
         if row["label"] == "supported" and (case := case_of(row)) is not None:
             yield case

@@ -98,7 +98,7 @@ def _types_of(item: Any) -> set[str]:
 
 
 def _microdata(html: str) -> tuple[set[str], set[str]]:
-    """The types that items name anywhere, and those of items that are nobody's property."""
+    """The types that items name anywhere, and the types of items that are not a property of another item."""
     tree = LexborHTMLParser(html)
     items = [(node.attributes.get("itemtype") or "", "itemprop" in node.attributes) for node in tree.css("[itemtype]")]
     named = {_local(name) for types, _ in items for name in types.split()}

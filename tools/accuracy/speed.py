@@ -1,7 +1,7 @@
-"""How fast pages are scored, beside Trafilatura's extraction of the same pages in the same run.
+"""How fast pages are scored, compared with Trafilatura's extraction of the same pages in the same run.
 
-Time is CPU time of this process, so that other work on the machine does not count. Side by side, whole rounds over the
-sample take turns and the fastest counts; the stages of Assay are timed page by page.
+Time is CPU time of this process, so that other work on the machine does not count. The two take turns in whole rounds
+over the sample, and the fastest round counts. The stages of Assay are timed page by page.
 """
 
 from __future__ import annotations

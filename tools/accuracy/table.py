@@ -1,4 +1,4 @@
-"""What was measured as Markdown, for the terminal and for the page of the docs between its two marks."""
+"""The measurements as Markdown, for the terminal and for the page of the docs between its two marks."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def errors_table(errors: Errors) -> str:
 
 
 def goals_table(goals: list[Goal], title: str = "Goals") -> str:
-    """What was asked for, what came of it."""
+    """The question, and the result."""
     lines = [f"### {title}", "", "| goal | measured | |", "|---|---|---|"]
     lines += [f"| {goal.what} | {goal.figure} | {'met' if goal.is_met else '**short**'} |" for goal in goals]
     met = sum(goal.is_met for goal in goals)
@@ -106,7 +106,7 @@ def goals_table(goals: list[Goal], title: str = "Goals") -> str:
 
 
 def misses(tally: Tally, most: int) -> str:
-    """The first cases that Assay has wrong or missing; those that somebody has right come first."""
+    """The first cases that Assay has wrong or missing; cases that another contestant has right come first."""
     found = sum(bool(miss.found_by) for miss in tally.misses)
     lines = [f"\n{tally.question}: {len(tally.misses)} misses of {ASSAY}, {found} of them right elsewhere"]
     for miss in sorted(tally.misses, key=lambda miss: not miss.found_by)[:most]:

@@ -1,4 +1,4 @@
-"""Counting: right, wrong and missing are told apart, and a wrong answer lowers the figures."""
+"""Counting: right, wrong and missing answers are counted separately, and a wrong answer lowers the figures."""
 
 from dataclasses import replace
 from typing import Any
@@ -55,7 +55,7 @@ def test_a_seeded_fault_lowers_the_figure(fault: dict[str, Any]) -> None:
     assert all((x or 0) <= (y or 0) for x, y in zip(after, before, strict=True))
 
 
-def test_an_answer_where_nobody_is_to_be_named_lowers_only_the_overall_precision() -> None:
+def test_author_for_an_unsigned_page_lowers_overall_precision() -> None:
     tally = features.authors(asked(RIGHT) + asked(RIGHT, authors=()) + asked(RIGHT, authors=None))
     count = tally.of(ASSAY)
     assert (count.labelled, count.precision, count.overall_precision) == (1, 1.0, 0.5)
@@ -78,7 +78,7 @@ def test_goals_hold_assay_against_the_others() -> None:
     right, none = [RIGHT] * goals.LEAST_LABELLED, [Answer()] * goals.LEAST_LABELLED
     assert [goal.is_met for goal in goals.author_goals(features.authors(asked(*right)))] == [True, True]
     assert not goals.author_goals(features.authors(asked(*none)))[0].is_met
-    assert goals.date_goals(features.dates(asked(*none)))[0].is_met  # nobody else was asked
+    assert goals.date_goals(features.dates(asked(*none)))[0].is_met  # no other contestant was asked
     assert goals.date_goals(features.dates(asked(RIGHT))) == []
     furniture = [replace(RIGHT, text="Subscribe to our letter")] * goals.LEAST_LABELLED
     wanted, unwanted = main_text.snippets(asked(*furniture))

@@ -1,4 +1,4 @@
-"""The rules that say which labelled mentions count, on cases of our own."""
+"""The rules that decide which labelled mentions count, on cases written for this test."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_out_of_scope(kind: str, timex: str, written: str, reason: str) -> None:
     assert read(kind, timex, written) == ([], reason)
 
 
-def test_what_is_found_beside_a_label_is_extra_and_what_is_out_of_scope_counts_for_nothing() -> None:
+def test_unlabelled_find_is_extra_and_out_of_scope_is_ignored() -> None:
     text = "on 29 Nov 2024, not 30 Nov 2024, perhaps 1 Dec 2024"
     labels = [Expected("date", "2024-11-29", 3, 14)]
     case = Case("key", lambda: text, frozenset({"date"}), labels, ignored=[(41, 51)])

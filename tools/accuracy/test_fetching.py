@@ -1,4 +1,4 @@
-"""The measure of fetching itself: it counts what is right, and names what is not."""
+"""The measurement of fetching: it counts what is right, and names what is not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_nothing_is_measured_without_data(data: Path) -> None:
     assert fetching.measure().rows == []
 
 
-def test_addresses_robots_and_waits_are_counted_and_what_is_wrong_is_named(data: Path) -> None:
+def test_addresses_robots_and_waits_are_counted_and_errors_named(data: Path) -> None:
     keep(
         data / fetching.ADDRESSES,
         {"id": "a", "url": "http://127.0.0.1/", "expect": "block"},
@@ -59,7 +59,7 @@ def test_addresses_robots_and_waits_are_counted_and_what_is_wrong_is_named(data:
     assert "| addresses, block | 1 | 2 |" in measured.table()
 
 
-def test_real_pages_are_counted_once_as_refusals_and_once_as_empty(data: Path) -> None:
+def test_real_pages_are_counted_as_refusals_and_as_empty(data: Path) -> None:
     pages = {
         "good": "<h1>Walk</h1><p>" + "The walk follows the river to the old mill. " * 9,
         "gone": "<title>404 Not Found</title><p>Please use the search.",

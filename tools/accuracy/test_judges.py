@@ -1,4 +1,4 @@
-"""Judges are measured as they are asked in production: offline, and a model on loopback."""
+"""Judges are measured as production asks them: offline, and a model on loopback."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_the_offline_judge_is_not_talked_to(task: str) -> None:
     assert not flipped
 
 
-def test_there_are_many_attempts_of_many_kinds() -> None:
+def test_attack_texts_are_many_and_of_many_kinds() -> None:
     some = attacks.attempts("Relevant")
     assert len({attempt.text for attempt in some}) >= 60
     assert len({attempt.kind for attempt in some}) >= 8

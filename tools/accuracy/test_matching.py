@@ -1,4 +1,4 @@
-"""The matcher: blind to spelling, not to content."""
+"""The matcher ignores spelling and compares content."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The harness of queries: which queries are made, that every switch does what it is for, and that goals can fail."""
+"""The harness of queries: the queries that it makes, the effect of each switch, and goals that can fail."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ def page(number: int, **labels: object) -> dict[str, object]:
     } | labels  # fmt: skip
 
 
-def test_queries_are_made_of_labels_and_pages_with_the_same_words_answer_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_queries_come_from_labels_and_equal_pages_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labelled, "DATA", tmp_path)
     assert list(ranking_sets()) == []
     folder = tmp_path / PAGES / "pages"
@@ -118,7 +116,7 @@ async def test_each_switch_adds_its_stage_and_no_other(index: RankingIndex) -> N
     assert list(switches()) == [VECTOR, BM25, RANKING, TREES, MMR, SHIPPED]
 
 
-async def test_queries_are_measured_and_what_nobody_judged_is_passed_over(index: RankingIndex) -> None:
+async def test_queries_are_measured_and_unjudged_results_skipped(index: RankingIndex) -> None:
     right, twin = "https://dam.example/page", "https://dam-again.example/page"
     queries = [
         Query("known", "Heron Valley dam closed in May", {right: KNOWN, twin: KNOWN}),
@@ -137,7 +135,7 @@ async def test_queries_are_measured_and_what_nobody_judged_is_passed_over(index:
     assert len(known.milliseconds) == 1
 
 
-async def test_points_of_before_there_was_trust_have_none() -> None:
+async def test_points_without_trust_get_a_fallback_label() -> None:
     old = await build(
         [Document("https://a.gov.tw/", b"<title>Rain</title><p>It rains in the north.</p>")], with_trust=False
     )

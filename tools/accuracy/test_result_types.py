@@ -1,4 +1,4 @@
-"""Result types and listings on a few pages of our own: who is asked about what, and what counts as right."""
+"""Result types and listings on a few written pages: which contestant answers what, and what counts as right."""
 
 from __future__ import annotations
 

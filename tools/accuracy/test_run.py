@@ -1,4 +1,4 @@
-"""The run as a whole: its line where there is no data, its figures where there is a little."""
+"""The whole run: its message without data, and its figures with a little data."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ HTML = """<html lang=en><head><title>Tea</title><meta property="article:publishe
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with one labelled page, and nobody but Assay to ask."""
+    """A folder with one labelled page, and Assay as the only contestant."""
     monkeypatch.setattr(labelled, "DATA", tmp_path)
     monkeypatch.setattr(contestants, "versions", lambda: None)
     monkeypatch.setattr(speed, "versions", lambda: None)
@@ -57,7 +57,7 @@ def test_one_page_is_measured(data: Path, tmp_path: Path, capsys: pytest.Capture
     assert tallies["title, equal to the label"][f"together: {ASSAY}"] == {"labelled": 1, "right": 1, "wrong": 0}
 
 
-def test_a_page_that_raises_is_told_and_fails_the_run(
+def test_page_that_raises_is_reported_and_fails_the_run(
     data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fall(*_: object) -> None:

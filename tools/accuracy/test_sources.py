@@ -19,7 +19,7 @@ IS_HERE = pytest.mark.skipif(not has(sources.SET), reason=f"{sources.SET} is not
 
 
 @IS_HERE
-def test_no_domain_of_low_credibility_is_above_tier_3_or_reaches_tier_a_by_its_source() -> None:
+def test_domains_of_low_credibility_never_reach_tier_a() -> None:
     """Neither with a score, where the source alone gives its base, nor without one, where the source decides."""
     tiers = shipped_rules(ScorePageRules).compiled.tiers
     listed = [case["domain"] for case in cases(sources.SET) if case["category"] not in {"r", "reliable"}]

@@ -1,7 +1,7 @@
 """Whether a labelled day or time is written in a text, so that it can be found there without knowing what day it is.
 
-In: a mention's words and its value in TIMEX form, as its set has them. Out: the absolute days and clock times in it, or
-why there are none.
+The input is a mention's words and its value in TIMEX form, as its set has them. The result is the absolute days and
+clock times in it, or why it has no such value.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _VAGUE = re.compile(r"^(?:at|around|about|by|um|gegen|after|before|from)?\s*\d{1
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Something labelled: its kind, its value as ``find_evidence`` writes it, and where it stands (if that is known).
+    """Something labelled: its kind, its value as ``find_evidence`` writes it, and its position (if known).
 
     Attributes:
-        currency: An ISO code or a sign; "" where none is labelled.
-        currency_text: The currency as it is written.
+        currency: An ISO code or a sign; "" without a label.
+        currency_text: The currency as written.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Expected:
 
 
 def moments(span: dict[str, Any], written: str, start: int, end: int) -> tuple[list[Expected], str]:
-    """The days and times of a labelled mention that are in scope, or the reason why none is."""
+    """The days and times of a labelled mention that are in scope, or the reason why there is no such value."""
     kind = span["type"].rpartition(".")[2]
     values = (span.get("resolution") or {}).get("values") or [{}]
     timex = values[0].get("timex") or ""

@@ -1,6 +1,7 @@
-"""``make bench``: the pipeline beside its limits and its neighbours, in one run on one machine. See docs/benchmarks.md.
+"""``make bench``: the pipeline compared with its limits and with other pipelines, in one run on one machine.
 
-Repetitions take turns (A B C, A B C), so that a busy moment of the machine meets all of them; the median counts.
+See docs/benchmarks.md. Repetitions take turns (A B C, A B C), so that a busy moment of the machine affects all of them;
+the median counts.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _options() -> argparse.Namespace:
 
 
 async def measure(options: argparse.Namespace) -> table.Results:
-    """All parts that are wanted, on a Kafka of their own."""
+    """The requested parts, on a separate Kafka."""
     results: table.Results = {"machine": _machine()}
     async with LocalKafka() as kafka:
         servers = kafka.bootstrap_servers
@@ -123,7 +124,7 @@ def _note_runs(feed: runs.Feed) -> dict[str, Run]:
 
 
 async def in_turn(contestants: Mapping[str, Run], rounds: int) -> dict[str, dict[str, float]]:
-    """The medians of every contestant after so many rounds."""
+    """The medians of every contestant after the given number of rounds."""
     reports: dict[str, list[Report]] = {name: [] for name in contestants}
     for number in range(rounds):
         for name, contestant in contestants.items():
@@ -133,7 +134,7 @@ async def in_turn(contestants: Mapping[str, Run], rounds: int) -> dict[str, dict
 
 
 async def _scaled(servers: str, scale: int) -> dict[str, float]:
-    """One run over so many times the pages, exactly once."""
+    """One run over a multiple of the pages, exactly once."""
     _say(f"pages x {scale}")
     feed = await runs.feed_pages(servers, scale, f"scale{scale}.")
     report = await runs.assay(feed, "exactly_once")

@@ -1,4 +1,4 @@
-"""The pipeline as it is shipped, in a process of its own. Mode: ``exactly_once`` or ``at_least_once``."""
+"""The pipeline as shipped, in its own process. Mode: ``exactly_once`` or ``at_least_once``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def drain(task: Task, meter: Meter) -> None:
 
 
 def _checked(application: Application, task: Task) -> dict[str, float]:
-    """What came of the records, from the metrics."""
+    """The outcomes of the records, from the metrics."""
     found: dict[str, float] = {}
     for metric in application.metrics.handler_events_total.collect():
         for sample in metric.samples:

@@ -1,8 +1,8 @@
-"""The loop one would write without a framework: getmany, decode, work, encode, send, await, commit. At least once.
+"""The loop of a program without a framework: getmany, decode, work, encode, send, await, commit. At least once.
 
-Modes: ``pages`` and ``notes`` do the same work as the pipeline, ``forward`` passes the bytes on. It decodes with the
-same models and compresses as the pipeline does; it writes no envelope, derives no ids, counts nothing, keeps no order
-between a retry and its successors, and loses its way on the first bad record.
+Modes: ``pages`` and ``notes`` do the same work as the pipeline, ``forward`` copies the bytes. It decodes with the same
+models and compresses as the pipeline does. It writes no envelope, derives no ids, has no metrics, does not keep the
+order of a retry and its successors, and stops at the first bad record.
 """
 
 from __future__ import annotations

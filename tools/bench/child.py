@@ -1,4 +1,4 @@
-"""What every measured process tells of itself: records, CPU time, wall time, and memory over time.
+"""What every measured process reports: records, CPU time, wall time, and memory over time.
 
 Standard library only, so that a contestant with an environment of its own can use it. CPU and wall time run from the
 first record's work to the last commit: what one more record costs, without imports and the joining of the group.
@@ -27,7 +27,7 @@ class Task:
     """What a measured process is to do, as JSON in its last argument.
 
     Attributes:
-        bootstrap: The Kafka, "" where there is none.
+        bootstrap: The Kafka; "" without one.
         prefix: Before topics and groups.
         source: The topic to read, without prefix.
         target: The topic to write, without prefix.

@@ -18,14 +18,14 @@ class Note(Event):
 
 
 class Seen(Event):
-    """That a note came by."""
+    """A note passed."""
 
     note_id: str
     length: int
 
 
 class NoRules(Rules):
-    """The rules of a handler that has none."""
+    """The rules of a handler without configuration."""
 
 
 def see(note: Note, rules: Rules) -> Emit:

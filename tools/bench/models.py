@@ -1,7 +1,7 @@
 """``python -m tools.bench.models``: several processes under one limit, and answers at their deadline under every fault.
 
-The server counts, not we: how many requests came in any 60 seconds, wherever they begin, and how much of the limit was
-used while there was something to ask. Latencies are heavy-tailed. No Kafka is needed.
+The model server counts the requests in any 60 seconds, and how much of the limit was used while there were questions.
+Latencies are heavy-tailed. No Kafka is needed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ async def share_a_limit(limit: int, processes: int, seconds: float) -> Shared:
 
 
 async def at_the_deadline(askers: int) -> Walls:
-    """Every fault, for so many questions at once, as the gate asks them."""
+    """Every fault, for many questions at once, as the gate asks them."""
     gate = load_settings().models.task("judge_relevance")
     longest, worst, answers, late = 0.0, "", 0, 0
     for fault, behaviour in FAULTS.items():

@@ -1,7 +1,7 @@
-"""A handler that waits like one for a language model: heavy-tailed answers under a rate limit, through the pipeline.
+"""A handler that waits as for a language model: heavy-tailed answers under a rate limit, through the pipeline.
 
-The world answers half of the asks within half a second and two in a hundred after 15 s, and lets no more than the
-permitted number begin in any second. Chance is seeded by the ask itself.
+The fake services answer half of the requests within half a second and two in a hundred after 15 s. They let at most the
+permitted number begin in any second. The request itself seeds the random numbers.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def ask(event: ExtractionNeeded, rules: Rules) -> Ask:
 
 
 def conclude(event: ExtractionNeeded, replies: tuple[Reply, ...], rules: Rules) -> Emit:
-    """Is content with what came."""
+    """Accepts any reply."""
     done = ExtractionCompleted(
         extraction_id=event.extraction_id, target_url=event.target_url, status=ExtractionStatus.OK
     )
@@ -94,7 +94,7 @@ def slow_handler() -> Handler:
 
 
 def asks(count: int) -> Iterable[Record]:
-    """So many inputs, each of a domain of its own."""
+    """Inputs with a separate domain each."""
     for number in range(count):
         event = ExtractionNeeded(
             extraction_id=f"ask-{number}",
@@ -112,7 +112,7 @@ class Pace:
     Attributes:
         asks: How many began.
         share: Of the permitted asks, while there was something to ask.
-        most_in_a_second: In any second, wherever it begins; the limit is ``RATE``.
+        most_in_a_second: The largest number in any second; the limit is ``RATE``.
     """
 
     asks: int
@@ -121,7 +121,7 @@ class Pace:
 
 
 async def measure(bootstrap: str, count: int) -> Pace:
-    """Runs so many asks through the pipeline, exactly once."""
+    """Runs the asks through the pipeline, exactly once."""
     settings = settings_for(bootstrap, "pace.", "exactly_once")
     await create_topics(settings.kafka)
     await fill(settings, EXTRACTION_NEEDED.name, asks(count))

@@ -1,4 +1,4 @@
-"""What goes in: labelled pages from the disk, and small notes, written to Kafka by the measuring process."""
+"""The input: labelled pages from the disk, and small notes, written to Kafka by the measuring process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def load_pages() -> list[Page]:
 
 
 def page_records(pages: list[Page], times: int) -> Iterable[Record]:
-    """The pages as raw records, so often, under addresses of their own."""
+    """The pages as raw records, several times, with a unique address each."""
     for turn in range(times):
         for url, body in pages:
             address = f"{url}#{turn}".encode()

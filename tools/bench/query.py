@@ -1,7 +1,8 @@
-"""``python -m tools.bench.query``: how long a query takes over an embedded index, and which part of it takes how long.
+"""``python -m tools.bench.query``: how long a query over an embedded index takes, in all and by part.
 
-Made-up pages of all tiers, in the plan's mix (R-221) and with real payloads, go through ``index_page`` into the index;
-then the query engine answers queries one after another, with the offline judge in the model's place. No Kafka needed.
+Generated pages of all tiers, in the plan's mix (R-221) and with real payloads, go through ``index_page`` into the
+index. Then the query engine answers queries one after another, with the offline judge instead of a model. No Kafka is
+needed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from tests.rules import shipped_rules
 
 RULES = shipped_rules(IndexPageRules)
 PARTS = ("whole", "search", "judge", "stages", "CPU")
-"""Of a query's time; beside others on the machine, what it takes of a processor says more than the clock."""
+"""Of a query's time; beside other work on the machine, CPU time says more than the clock."""
 PUBLISHERS = 200
 WORDS = 20_000
 HAN = (
@@ -134,7 +135,7 @@ def pages(seed: int = 1) -> Iterator[ScoredPage]:
 
 
 async def fill(services: LiveServices, points: int) -> list[str]:
-    """Indexes pages until there are so many points; returns titles."""
+    """Indexes pages until the index has the given number of points; returns titles."""
     titles, written = [], 0
     for page in pages():
         ask = index_page(page, RULES)
@@ -195,7 +196,7 @@ async def measured(points: int, queries: int, filtered: bool, path: Path | None 
 
 
 async def opened(points: int, folder: Path) -> dict[str, Any]:
-    """How long it takes to open an index in files, in a process of its own, and how much memory."""
+    """How long it takes to open an index in files, in a new process, and how much memory."""
     services = LiveServices(settings_at(folder))
     began = perf_counter()
     await fill(services, points)

@@ -1,6 +1,6 @@
-"""Quix Streams with the same function, exactly once. It runs in an environment of its own (``quix-requirements.txt``).
+"""Quix Streams with the same function, exactly once. It runs in its own environment (``quix-requirements.txt``).
 
-Its pins and ours exclude each other. Commits come at its default interval.
+Its pinned packages conflict with ours. It commits at its default interval.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """How long re-ranking takes: ``python -m tools.bench.ranking_speed [--queries N] [--model NAME] [--json]``.
 
-Fifty candidates of a query go through what the trees add to it: the preview of the diversity stage, 41 features for
-each, and the model. All of it is done by one thread, one query after another; the library is imported and the model
-made ready before, as in a process that has answered its first query. Milliseconds are those of the processor but for
-``elapsed``, which is by the clock on the wall: on a machine that has nothing else to do it is the same. Exit status 1
-where the 95th percentile of all three together is above 10 ms.
+Fifty candidates of a query go through the steps that the trees add: the preview of the diversity stage, 41 features for
+each, and the model. One thread does all of it, one query after another. The library is imported and the model is
+prepared before, as in a process that has answered its first query. Milliseconds are CPU time, except ``elapsed``, which
+is wall time; they are equal on an idle machine. The exit status is 1 if the 95th percentile of all three together is
+above 10 ms.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def measure(model: RankingModel, queries: int, seed: int = 1) -> dict[str, list[
 
 
 def main(say: Callable[[str], None] = print) -> int:
-    """Measures and tells."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--queries", type=int, default=1000, help="how many are measured")
     parser.add_argument("--model", default=SHIPPED, help="as in ranking.trees.model")

@@ -1,7 +1,7 @@
 """Live traffic beside a replay at full speed, and a large backfill that is killed: ``python -m tools.bench.replay``.
 
-A worker, as ``assay run`` starts it, scores pages that come at a steady rate; how old each is when its result can be
-read is measured from outside, first without and then with ``assay replay`` at work on a backlog on the same machine.
+A worker that ``assay run`` starts scores pages that arrive at a steady rate. The age of each result is measured from
+outside when it can be read, first without and then with ``assay replay`` at work on a backlog on the same machine.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ async def killed(bootstrap: str, backlog: int, kills: int) -> dict[str, Any]:
 
 
 async def _done(assay: Installation) -> int:
-    """Offsets that are behind the plan's group; none while a broker that has just started knows no groups yet."""
+    """Offsets after the plan's group; empty while a broker that has just started knows no groups yet."""
     try:
         async with PlanStore(assay.settings, SystemClock()) as store:
             plan = store.plans.get(PLAN)
@@ -148,7 +148,7 @@ async def _done(assay: Installation) -> int:
 
 
 def _pages(name: str) -> Iterable[Record]:
-    """Pages without end, each under an address of its own: labelled ones where there are, else small ones."""
+    """Endless pages with a unique address each: labelled pages if there are any, else small ones."""
     if labelled.has(SET):
         for number, record in enumerate(page_records(load_pages(), 1_000_000)):
             address = f"https://{name}.example/{number}".encode()

@@ -1,4 +1,4 @@
-"""Measured processes: started one at a time by the measuring one, which fills Kafka and holds the pages itself."""
+"""Measured processes: the measuring process starts them one at a time, fills Kafka, and holds the pages itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunFailedError(Exception):
 
 @dataclass(frozen=True)
 class Feed:
-    """Records that stand in Kafka: where, and how many."""
+    """Records in Kafka: where, and how many."""
 
     bootstrap: str
     prefix: str
@@ -45,7 +45,7 @@ class Feed:
 
 
 async def feed_pages(bootstrap: str, times: int, prefix: str = "") -> Feed:
-    """The pages so often, in a topic of their own."""
+    """The pages, several times, in a separate topic."""
     prefix = prefix or f"pages{times}."
     settings = settings_for(bootstrap, prefix)
     await create_topics(settings.kafka)
@@ -54,7 +54,7 @@ async def feed_pages(bootstrap: str, times: int, prefix: str = "") -> Feed:
 
 
 async def feed_notes(bootstrap: str, count: int) -> Feed:
-    """So many small messages, in a topic of their own."""
+    """Small messages in a separate topic."""
     prefix = f"notes{count}."
     settings = settings_for(bootstrap, prefix)
     await create_topics(settings.kafka, topics=(NOTES_TOPIC, SEEN_TOPIC), handlers=(SEES,))

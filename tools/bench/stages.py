@@ -1,6 +1,6 @@
 """CPU time by stage of the hot path, from a profile: what ``--profile`` prints.
 
-Each function's own time goes to the stage its file belongs to; the time of builtins goes to whoever called them.
+Each function's own time counts for the stage of its file; the time of builtins counts for their caller.
 """
 
 from __future__ import annotations

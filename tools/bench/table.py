@@ -1,4 +1,4 @@
-"""Results as tables for people, and into the page of the docs between its two marks."""
+"""The results as tables for people, and in the page of the docs between its two marks."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Faults on a real broker: processes die, stand still, join and leave; the network and the broker fail."""
+"""Faults on a real broker: processes die, freeze, join and leave; the network and the broker fail."""

@@ -1,8 +1,7 @@
 """``make test-faults``: rounds of faults on a real broker, then the seeded bugs that the checker must find.
 
-Every round feeds numbered records, does its harm, waits until everything has come out, and compares all that was ever
-fed with all that ever came out. The same seed gives the same faults in the same order; moments still depend on
-the machine.
+Every round feeds numbered records, causes its fault, waits until all outputs are written, and compares all inputs with
+all outputs. The same seed gives the same faults in the same order; the exact moments depend on the machine.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ async def do_rounds(made: Cluster, rounds: int, seed: int, only: str | None) -> 
         await made.keep(2)
         harmed = False
         for _ in range(_TRIES):
-            # Where a fault lies in wait for the n-th time, fewer may come by; the records are counted all the same.
+            # If a fault waits for the n-th time, fewer records may pass; they are counted all the same.
             if harmed := await FAULTS[kind](made, chance):
                 break
             await made.disarm()
@@ -143,7 +142,7 @@ async def find(kafka: LocalKafka, folder: Path, proxy: Proxy, bug: str, seed: in
 
 
 def tell(findings: Findings, places: dict[str, list[str]]) -> None:
-    """The first of everything that is wrong, and where the record came out."""
+    """The first faults of each kind, and where the record was written."""
     for name in findings.counts:
         for line in getattr(findings, name)[:10]:
             print(f"  {name}: {line}  {' '.join(places.get(line.split()[1], ['nowhere']))}")

@@ -1,10 +1,10 @@
-"""The chain under test: numbered records through three handlers over topics of their own, and what they do outside.
+"""The chain under test: numbered records through three handlers over separate topics, and their effects outside Kafka.
 
-    entered -> relay (asks the world: an effect outside Kafka) -> passed -> settle -> arrived
+    entered -> relay (asks a service: an effect outside Kafka) -> passed -> settle -> arrived
                                                                  -> audit (asks; fails at first) -> audited
 
-A record's kind says what should become of it: ``plain`` and ``later`` arrive, ``poison`` and ``big`` become dead
-letters of ``relay``, and ``later`` is audited only from a retry topic.
+A record's kind states its expected result: ``plain`` and ``later`` arrive, ``poison`` and ``big`` become dead letters
+of ``relay``, and ``later`` is audited only from a retry topic.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A broker, a few workers and what a round does with them: feed, wait, read back. Drives; decides nothing."""
+"""A broker, a few workers and the steps of a round: feed, wait, read back. It makes no decision."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tools.faults.worker_process import Worker
 
 KEYS = 24
 PATIENCE_SECONDS = 60.0
-"""For so long nothing new may come out before the rest is taken for lost."""
+"""After this time without a new output, the missing ones count as lost."""
 FEED_SECONDS = 120
 """For so long what is fed waits for a broker: what is given up would look as if it were lost on the way."""
 DEAD = dead_letter_topic(ENTERED.name, "assay.relay")
@@ -50,7 +50,7 @@ _LEAVE_SECONDS = 60.0
 _END_SECONDS = 30.0
 """For so long a process that was killed may take to end."""
 _TRICKLE_SECONDS = 600.0
-"""For so long a round's records may come out, however slowly: what is retried for ever would trickle for ever."""
+"""The longest time for a round's outputs, also slow ones: an endless retry would never end otherwise."""
 
 
 class Cluster:
@@ -66,10 +66,10 @@ class Cluster:
         self.started = 0
         self.deaths = 0
         self.aborted = 0
-        """Records fed in transactions that were aborted: nobody must ever see one."""
+        """Records fed in transactions that were aborted: no consumer may ever see one."""
         self.complaints: list[str] = []
         self.places: dict[str, list[str]] = {}
-        """Where each record came out: topic, partition and offset."""
+        """Where each record was written: topic, partition and offset."""
         self.numbers = dict.fromkeys((f"key-{n}" for n in range(KEYS)), 0)
         self._inner = 0
         self._prefix = prefix
@@ -108,7 +108,7 @@ class Cluster:
 
     @property
     def staying(self) -> list[Worker]:
-        """The workers that nobody has told to end."""
+        """The workers that have not been asked to end."""
         return [worker for worker in self.workers if not worker.leaving]
 
     async def keep(self, count: int) -> list[Worker]:
@@ -119,7 +119,7 @@ class Cluster:
         return self.staying[:count]
 
     async def disarm(self) -> None:
-        """Kills those whose fail point lies in wait, or it would be reached in another round's fault."""
+        """Kills the workers whose fail point is still armed; otherwise another round's fault would reach it."""
         for worker in [worker for worker in self.workers if worker.armed]:
             worker.send(signal.SIGKILL)
             await worker.ends(_END_SECONDS)
@@ -136,7 +136,7 @@ class Cluster:
         for worker in [worker for worker in self.workers if not worker.alive]:
             self.workers.remove(worker)
             self.deaths += worker.process.returncode != 0
-            # One that stood still is told so for a moment when it wakes; `assay run` gives up after a second of it.
+            # A frozen worker reports a stall for a moment when it wakes; `assay run` exits after a second of it.
             if worker.ailment:
                 self.complaints.append(f"worker {worker.number} {worker.ailment}")
 
@@ -152,7 +152,7 @@ class Cluster:
         self.bury()
 
     async def dismiss_all(self) -> None:
-        """Ends every worker, also one that stands still."""
+        """Ends every worker, also a frozen one."""
         for worker in self.workers:
             worker.send(signal.SIGCONT)
             worker.send(signal.SIGKILL)
@@ -161,7 +161,7 @@ class Cluster:
 
     @asynccontextmanager
     async def beside(self, stage: str) -> AsyncIterator[Cluster]:
-        """A cluster on the same broker, with topics and workers of its own; its complaints become this one's."""
+        """A cluster on the same broker with separate topics and workers; its complaints are added to this one's."""
         self._inner += 1
         async with cluster(self.kafka, self._folder, self.proxy, f"{stage}-{self._inner}", stage) as made:
             try:
@@ -233,9 +233,9 @@ class Cluster:
         await self._producer.flush()
 
     async def comes_out(self, seconds: float) -> bool:
-        """Reads what comes out until everything fed has.
+        """Reads outputs until every input has one.
 
-        False where nothing new has come for so many seconds, or where it trickles for much longer than it may take.
+        False if no output was written for this time, or if outputs trickle for much longer than allowed.
         """
         loop = asyncio.get_running_loop()
         with contextlib.suppress(TimeoutError):
@@ -312,7 +312,7 @@ class Cluster:
 async def cluster(
     kafka: LocalKafka, folder: Path, proxy: Proxy, name: str, stage: str = "exactly_once"
 ) -> AsyncIterator[Cluster]:
-    """A cluster of its own on a broker, for as long as the block runs."""
+    """A separate cluster on a broker, for the time of the block."""
     inner = folder / name
     inner.mkdir(parents=True)
     made = Cluster(kafka, f"faults.{name}.{os.getpid()}.", inner, proxy, stage)

@@ -1,4 +1,4 @@
-"""What was fed, what came out, and what is wrong with that. Pure; tested by itself, and shown to find seeded bugs."""
+"""The inputs, the outputs, and the faults that they show. It is pure, has its own tests, and finds the seeded bugs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Findings:
 
 @dataclass
 class Ledger:
-    """A run's records: by id what was fed, and in the order of reading what came out where."""
+    """A run's records: the inputs by id, and the outputs of each place in the order of reading."""
 
     fed: dict[str, str] = field(default_factory=dict)
     """Kind by record id."""
@@ -49,12 +49,12 @@ class Ledger:
 
     @property
     def known(self) -> int:
-        """How many different records have come out, at each place."""
+        """How many different records were written, at each place."""
         return sum(len(set(where)) for where in (self.arrived, self.audited, self.dead))
 
     @property
     def complete(self) -> bool:
-        """Whether everything has come out at least once."""
+        """Whether every input has an output."""
         return all(self.wanted(where) <= set(getattr(self, where)) for where in ("arrived", "audited", "dead"))
 
     def without_repetitions(self) -> Ledger:
@@ -67,7 +67,7 @@ class Ledger:
         )
 
     def check(self) -> Findings:
-        """Compares what came out with what was fed."""
+        """Compares the outputs with the inputs."""
         lost, twice, unexpected = [], [], []
         for where in ("arrived", "audited", "dead"):
             wanted, found = self.wanted(where), Counter(getattr(self, where))

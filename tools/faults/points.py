@@ -1,7 +1,7 @@
-"""Fail points: places in a worker where it dies, stands still or pauses, the n-th time it comes by.
+"""Fail points: places in a worker where it dies, freezes or pauses, the n-th time it passes.
 
-They lie between the steps of a transaction and in the work before it, one for each line of the failure matrix. The
-product knows nothing of them: a worker of these tests is given producers and a commit stage that have them.
+They are between the steps of a transaction and in the work before it, one for each line of the failure matrix. The
+product does not contain them: a worker of these tests gets producers and a commit stage that have them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Arm:
         self._point, number, self._action = (spec or ":0:").split(":")
         self._left = int(number)
         self.committing = 0
-        """Commits under way; an opening has transactions too, and is not meant by the points of a commit."""
+        """Commits under way; an opening has transactions too, and the points of a commit do not apply to it."""
 
     def due(self, point: str) -> bool:
         """Counts the passage; whether it is the one."""
@@ -49,13 +49,13 @@ class Arm:
         return self._left == 0
 
     def passed(self, point: str) -> None:
-        """Dies or stands still where it is due."""
+        """Dies or freezes if this point is due."""
         if self.due(point):
             print(f"at {point}", flush=True)
             os.kill(os.getpid(), signal.SIGSTOP if self._action == "stop" else signal.SIGKILL)
 
     async def passed_waiting(self, point: str) -> None:
-        """As ``passed``, and pauses where that is the action: the loop turns, the transaction stands."""
+        """As ``passed``, and pauses if that is the action: the loop runs on, and the transaction stays open."""
         if not self._action.startswith("pause="):
             self.passed(point)
         elif self.due(point):

@@ -45,7 +45,7 @@ def dies_at(point: str) -> Fault:
 
 
 async def zombie(cluster: Cluster, chance: random.Random) -> bool:
-    """A worker stands still between its work and its transaction, loses its partitions, and wakes."""
+    """A worker freezes between its work and its transaction, loses its partitions, and wakes."""
     victim = await cluster.start(
         fail=f"{chance.choice(('before_begin', 'before_offsets'))}:{chance.randint(1, 4)}:stop"
     )
@@ -59,8 +59,8 @@ async def zombie(cluster: Cluster, chance: random.Random) -> bool:
     return False
 
 
-async def stands_still(cluster: Cluster, chance: random.Random) -> bool:
-    """A worker stands still at a random moment for longer than its session, and wakes."""
+async def frozen(cluster: Cluster, chance: random.Random) -> bool:
+    """A worker freezes at a random moment for longer than its session, and wakes."""
     victim = chance.choice(await cluster.keep(2))
     feeding = asyncio.ensure_future(cluster.feed(chance))
     await asyncio.sleep(chance.uniform(0.1, 1.2))
@@ -95,7 +95,7 @@ async def storm(cluster: Cluster, chance: random.Random) -> bool:
 
 
 async def rebalance_in_transaction(cluster: Cluster, chance: random.Random) -> bool:
-    """A worker joins while another one stands between its sends and its offsets."""
+    """A worker joins while another one is between its sends and its offsets."""
     slow = await cluster.start(fail=f"before_offsets:{chance.randint(1, 4)}:pause=4")
     for _ in range(3):
         await cluster.feed(chance)
@@ -106,7 +106,7 @@ async def rebalance_in_transaction(cluster: Cluster, chance: random.Random) -> b
 
 
 async def broker_killed(cluster: Cluster, chance: random.Random) -> bool:
-    """The broker is killed in the middle of everything, and comes back."""
+    """The broker is killed during the work, and restarted."""
     await cluster.keep(2)
     feeding = asyncio.ensure_future(cluster.feed(chance, transactions=False))
     await asyncio.sleep(chance.uniform(0.2, 1.3))
@@ -142,7 +142,7 @@ def network(weather: Weather, resets: int) -> Fault:
 
 
 async def cut_off(cluster: Cluster, chance: random.Random) -> bool:
-    """The group no longer hears a worker, which goes on and whose producers still reach the broker."""
+    """The group no longer hears a worker, which continues and whose producers still reach the broker."""
     victim = await cluster.start(fail=f"before_begin:{chance.randint(1, 4)}:pause=6", through_proxy="consumers")
     for _ in range(3):
         await cluster.feed(chance, seconds=0.3)
@@ -173,7 +173,7 @@ async def dead_letters_refused(cluster: Cluster, chance: random.Random) -> bool:
 
 
 async def at_least_once(cluster: Cluster, chance: random.Random) -> bool:
-    """A worker with at-least-once delivery dies in a commit: outputs may come again, and none is lost."""
+    """A worker with at-least-once delivery dies in a commit: outputs may repeat, and no output is lost."""
     point = chance.choice(("mid_send", "before_offsets", "after_commit"))
     async with cluster.beside("at_least_once") as other:
         harmed = await dies_at(point)(other, chance)
@@ -190,7 +190,7 @@ FAULTS: dict[str, Fault] = {
     "killed": killed,
     **{f"dies {point}": dies_at(point) for point in POINTS},
     "zombie": zombie,
-    "stands still": stands_still,
+    "frozen": frozen,
     "dismissed": dismissed,
     "storm": storm,
     "rebalance in transaction": rebalance_in_transaction,

@@ -1,4 +1,4 @@
-"""Each seeded bug, in the situation that shows it: the checker must find what it does, or it is worth nothing."""
+"""Each seeded bug in the situation that shows it: a checker that does not find it proves nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.faults.cluster import Cluster, hold
 
 
 async def one_id(cluster: Cluster, chance: random.Random) -> None:
-    """A worker stands still before its transaction, and nobody fences it when it wakes."""
+    """A worker freezes before its transaction, and is not fenced when it wakes."""
     victim = await cluster.start(fail="before_begin:3:stop")
     await cluster.start()
     await cluster.feed(chance)
@@ -22,7 +22,7 @@ async def one_id(cluster: Cluster, chance: random.Random) -> None:
 
 
 async def not_awaited(cluster: Cluster, chance: random.Random) -> None:
-    """The broker refuses some outputs, and nobody looks."""
+    """The broker refuses some outputs, and the worker does not look."""
     await cluster.start()
     await cluster.feed(chance, big=5)
 
@@ -35,7 +35,7 @@ async def read_before_fence(cluster: Cluster, chance: random.Random) -> None:
     await cluster.feed(chance, count=400, seconds=0)
     await cut_off.says("at ", 30)
     cluster.proxy.turn("half_open")
-    # It stands still until the heir has read, and nothing tells it before its commit what has become of its partitions.
+    # It is frozen until its successor has read, and learns only at its commit that it has lost its partitions.
     await hold(lambda: heir.lines.count("read") > before, 30)
     cut_off.send(signal.SIGCONT)
     await asyncio.sleep(6)

@@ -1,4 +1,4 @@
-"""The checker itself: each kind of wrong must be found, and nothing else."""
+"""The checker itself: it finds each kind of fault, and nothing else."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_without_repetitions_only_repetitions_are_allowed() -> None:
     assert ledger.without_repetitions().check().out_of_order == ("arrived key-1/2 behind 3",)
 
 
-def test_a_run_is_complete_only_when_everything_has_come_out_everywhere() -> None:
+def test_run_is_complete_only_with_every_output_everywhere() -> None:
     for where in ("arrived", "audited", "dead"):
         ledger = whole()
         getattr(ledger, where).pop()

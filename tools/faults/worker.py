@@ -35,7 +35,7 @@ AT_LEAST_ONCE = ("at_least_once", "offset_before_outputs")
 
 
 def main() -> int:
-    """Runs until SIGTERM; 0 where everything in hand was committed in time."""
+    """Runs until SIGTERM; 0 if all records in work were committed in time."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--prefix", required=True)

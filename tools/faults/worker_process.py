@@ -1,4 +1,4 @@
-"""A worker as the one who started it sees it: what it says, whether it lives, and what it was told."""
+"""A worker process from outside: its output, whether it is alive, and the signals that it got."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Worker:
         self.armed = armed
         """Whether it has a fail point, reached or not."""
         self.leaving = False
-        """Whether it was told to end; who is told twice does so at once, and leaves things undone."""
+        """Whether it was asked to end. A second request ends it at once, with unfinished work."""
         self.process = process
         self.lines: list[str] = []
         self.log = log
@@ -30,7 +30,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs, or stands still."""
+        """Whether it runs or is frozen."""
         return self.process.returncode is None
 
     @property

@@ -1,8 +1,8 @@
 """Builds the base images of the composition from Debian packages: ``python -m tools.images > images.env``.
 
-In: a machine with ``debootstrap``, a Docker engine, and Debian's package archive, as ``apt`` is set up there. Out: four
-images in the engine, and on standard output the variables that name them to ``docker compose``. It needs root, as
-``debootstrap`` does. Grafana and the Qdrant server are in no package.
+It needs root, ``debootstrap``, a Docker engine, and Debian's package archive as ``apt`` is configured there. It makes
+four images in the engine, and prints the variables that name them to ``docker compose``. Grafana and the Qdrant server
+are in no Debian package.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""``python -m tools.training``: grows the trees for result types, evaluates them by site, and writes them.
+"""``python -m tools.training``: trains the trees for result types, evaluates them by site, and writes them.
 
-They are evaluated before anything is written: sites are dealt into folds, each fold is answered by trees that were
-grown without its sites, alone and with the weights of measures; the whole classifier, with its short texts, is measured
-by ``tools/accuracy``. ``--evaluate`` stops there.
+They are evaluated before anything is written. Sites are distributed to folds, and trees trained without its sites
+answer each fold, alone and with the weights of measures. ``tools/accuracy`` measures the whole classifier, with its
+short texts. ``--evaluate`` stops there.
 """
 
 from __future__ import annotations

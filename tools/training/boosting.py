@@ -1,8 +1,8 @@
-"""Gradient boosting of small trees for several classes, in a page of numpy: no other library is needed to train.
+"""Gradient boosting of small trees for several classes, in a page of numpy: training needs no other library.
 
-Measures and labels go in, complete trees of one depth come out, in the form that ``handlers.results.trained`` reads.
-Newton steps on the softmax loss, histograms of quantile bins, a share of rows and columns for each tree; the same seed
-gives the same trees.
+The input is measures and labels; the result is complete trees of one depth, in the form that
+``handlers.results.trained`` reads. It uses Newton steps on the softmax loss, histograms of quantile bins, and a share
+of rows and columns for each tree. The same seed gives the same trees.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NEVER = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How trees are grown.
+    """The parameters of the training.
 
     Attributes:
         rounds: Trees for each class.
@@ -62,7 +62,7 @@ def grow(table: Floats, labels: Whole, weights: Floats, recipe: Recipe) -> tuple
         table: One row a case, one column a measure.
         labels: The class of each row, from 0.
         weights: How much each row counts.
-        recipe: How trees are grown.
+        recipe: The parameters of the training.
     """
     rng = np.random.default_rng(recipe.seed)
     cuts = [_cuts(column, recipe.bins) for column in table.T]

@@ -1,7 +1,7 @@
-"""Growing the trees, and growing them without some sites: the only honest way to ask how good they are.
+"""Trains the trees with and without some sites: only unseen sites show how good they are.
 
-Cases go in; sections ``result_trees`` come out, grown from all cases or from those of other sites. Sites are dealt into
-folds, and each fold is answered by trees that saw none of its sites.
+The input is cases; the result is ``result_trees`` sections, trained on all cases or on those of other sites. Sites are
+distributed to folds, and trees that saw none of its sites answer each fold.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RECIPES = {"page": Recipe(), "text": Recipe(rounds=80, rate=0.1, columns=0.3)}
 
 
 def section(cases: Sequence[Case], about: str = "") -> dict[str, Any]:
-    """The section ``result_trees``, grown from the cases; their order decides nothing but the draw of rows."""
+    """The section ``result_trees``, trained on the cases; their order only decides the draw of rows."""
     found: dict[str, Any] = {"about": about}
     for mode in MODES:
         names, table, rows = as_table(cases, mode)
@@ -79,7 +79,7 @@ def as_table(cases: Sequence[Case], mode: str) -> tuple[list[str], Floats, list[
 
 
 def _folds(cases: Sequence[Case]) -> list[Whole]:
-    """The cases that count, dealt by site: sites with many first, each to the fold with the fewest of its type."""
+    """The cases that count, distributed by site: large sites first, each to the fold with the fewest of its type."""
     numbers: dict[str, list[int]] = {}
     for number, case in enumerate(cases):
         if case.counts:

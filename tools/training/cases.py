@@ -1,7 +1,7 @@
-"""What the trees for result types are grown from: labelled pages of public sets, as measures.
+"""The training data of the trees for result types: measures of labelled pages of public sets.
 
-Sets with a label of the three types count in the evaluation. The others help in growing only, with little weight: news
-articles and product pages are single things whatever their site, pages with links to further ones mostly listings.
+Sets with a label of the three types count in the evaluation. The others only help in training, with little weight: news
+articles and product pages are single things on any site, and pages with links to further pages are mostly listings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HELPING = {
 }
 """Label and weight of every page of a set; of the last one, where links to further pages are annotated."""
 DOUBTFUL = 0.4
-"""Weight of a page whose label its set does not stand for."""
+"""Weight of a page whose set does not guarantee its label."""
 TEXT_CHARACTERS, SHORT_CHARACTERS = 4000, 200
 
 
@@ -38,10 +38,10 @@ class Case:
     """One labelled page.
 
     Attributes:
-        site: What must not be both grown from and evaluated on.
+        site: Cases of one site are not both trained and evaluated on.
         label: Its place in ``TYPES``.
         weight: How much it counts in growing.
-        also: Another type that is no mistake: a front page may list as well as lead on. None for most.
+        also: Another type that is not a mistake: a front page may list as well as lead on. None for most.
         counts: Whether it counts in the evaluation.
         measures: As for a result with its page (``page``) and for its text alone (``text``).
         source: The case as its set gives it.
@@ -60,7 +60,7 @@ class Case:
     shorts: tuple[dict[str, float], ...] = ()
 
     def is_seen(self, mode: str) -> bool:
-        """Whether there is something to grow from: a page that shows nothing of its text is left aside."""
+        """Whether the case can be used in training: a page without visible text is left out."""
         return mode == "text" or len(self.measures[mode]) > len(self.measures["text"])
 
 
@@ -75,7 +75,7 @@ def read_cases() -> Iterator[Case]:
 
 
 def content(name: str, case: Mapping[str, Any], with_html: bool) -> RetrievedContent:
-    """A labelled page as a result; where the set knows no address, there is none."""
+    """A labelled page as a result; without an address if the set has no address."""
     body = labelled.body(name, case)
     page = parse_page(body)
     title = page.tree.css_first("title")

@@ -1,9 +1,9 @@
-"""``python -m tools.training.ranking``: grows the ranking model that is shipped, judges it on other sites, writes it.
+"""``python -m tools.training.ranking``: trains the shipped ranking model, judges it on other sites, and writes it.
 
-Public labelled pages go through the real path: scored, indexed, searched, fused, ranked by the offline judge; what the
-trees learn from are the features of those answers. Half of the sites are never seen while growing, as answers or as
-candidates, and on these the model is held against the order before it and against the same training with the columns
-of trust hidden. ``--evaluate`` stops there.
+Public labelled pages go through the real path: scored, indexed, searched, fused, ranked by the offline judge. The trees
+learn from the features of those answers. Half of the sites are never seen in training, as answers or as candidates. On
+these the model is compared with the order before it, and with the same training without the trust columns.
+``--evaluate`` stops there.
 """
 
 from __future__ import annotations
@@ -143,14 +143,14 @@ def write(grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> None:
 
 
 def card(manifest: Manifest, grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> str:
-    """The model's card; of all that it counts in what it was grown from, there is one line."""
+    """The model's card, with one line of counts of its training data."""
     queries, shown = len({case.query for case in cases}), sum(len(case.known) for case in cases)
     growth = ", ".join(f"{name} {value:g}" for name, value in GROWTH.items())
     rows = "\n".join(f"| {name} | {share:.1%} |" for name, share in grown.importance[:SHOWN])
     return f"""# Ranking model {manifest.name} {manifest.version}
 
 Re-ranks the candidates of a query: listwise trees (`{OBJECTIVES[manifest.phase]}`) over all 41 features. It is shipped
-switched off; the fusion of words and vectors, which says why, orders until somebody switches the trees on.
+switched off; the fusion of words and vectors, which says why, orders results until an operator switches the trees on.
 
 ## Data
 
@@ -158,15 +158,15 @@ switched off; the fusion of words and vectors, which says why, orders until some
 
 They were answered as in production, with the offline judge and without one, with the embedder `hashed-ngrams`. The
 pages are public and labelled: wcxb_page_types, and the Chinese ones of twnews, magic-html and GerapyAutoExtractor. A
-query is a page's labelled title, a part of it, or a sentence that its main text is known to hold. Nobody clicked
-anything: the grades are generated.
+query is a page's labelled title, a part of it, or a sentence that its main text is known to hold. There were no
+clicks: the grades are generated.
 
 | a result that | grade |
 |---|---|
 | is the page that was looked for | {KNOWN} |
 | holds {MOST:.0%} of the query's keywords | 2 |
 | holds {HALF:.0%} of them | 1 |
-| is none of these | 0 |
+| is any other result | 0 |
 | is not the page that was looked for, and is under the label HIGH | 1 more |
 
 The last row is a decision about the product: among equally relevant results the more trusted one is preferred. Public
@@ -198,7 +198,7 @@ Share of the gain of all splits, the first {SHOWN}:
 
 ## Limits
 
-- Known items are one kind of question: somebody knows that the page exists. Of questions with many good answers, and of
+- Known items are one kind of question: the user knows that the page exists. Of questions with many good answers, and of
   what readers prefer, the model has seen nothing. Train your own with `assay train`.
 - It has learned from one embedder and from the offline judge. Another embedder has other similarities, and a language
   model other scores: let it run in shadow first, and look at `trees.agreement`.

@@ -1,9 +1,9 @@
-"""Queries answered as in production, each result graded: what the shipped ranking model is grown from and judged by.
+"""Queries answered as in production, with graded results: the training and test data of the shipped ranking model.
 
-Known items: what was shown beside the page that was looked for is graded by how much of the query it holds, and a
-result under the label HIGH is worth one grade more than its like. That is a decision about the product: among equally
-relevant results the more trusted one is preferred. The page itself has a grade so high that no number of trusted others
-outweighs it: with 4, what the trust block gained among the others was paid for with known items further down.
+Known items: other results than the page that was looked for are graded by how much of the query they contain, and a
+result with the label HIGH is worth one grade more. That is a product decision: among equally relevant results the more
+trusted one is preferred. The page itself has such a high grade that any number of trusted others does not outweigh it:
+with grade 4, the trust block gained among the others and lost known items further down.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def without_trust(features: NDArray[np.float32], rows: NDArray[np.bool_]) -> NDA
 
 
 def hide_trust(group: Group) -> Group:
-    """The same results with the same grades, and no column that tells of trust."""
+    """The same results with the same grades, without the trust columns."""
     return replace(group, features=without_trust(group.features, np.ones(len(group.grades), dtype=np.bool_)))
 
 

@@ -1,9 +1,9 @@
-"""What the shipped ranking model was grown from, and what it is judged by: every site is on one side.
+"""The training and the test data of the shipped ranking model: every site is on one side.
 
-A set of pages and queries goes in; the half of the one or of the other side comes out, with sources dealt: the public
-pages at hand are nearly all of unknown hosts, so nothing could be said of trust. Each page gets an address of a tier-1,
-a tier-2 or an unknown host, by a hash of its own, so that how far a page is trusted has nothing to do with how relevant
-it is; what else its trust score rests on is the page's own.
+The input is a set of pages and queries; the result is the half of one side, with assigned sources: the public pages are
+nearly all of unknown hosts, so without this the model could learn nothing about trust. A hash of the page gives it an
+address of a tier-1, a tier-2 or an unknown host, so the trust in a page is independent of its relevance. The other
+parts of its trust score come from the page itself.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tools.accuracy.ranking_sets import Document, Query, RankingSet
 HELD_OUT = 0.5
 """Share of the sites."""
 HOSTS = ("pages{}.gov.tw", "pages{}.edu.tw", "page{}.udn.com", "p{}.cna.com.tw", "pages{}.com.tw", "allpages{}.com")
-"""Two of each tier, the last two of none; all of one length, which is a feature too."""
+"""Two of each tier, the last two unknown; all of one length, which is a feature too."""
 
 
 def is_held_out_site(url: str) -> bool:
     """Whether the page's site is held out: never trained on, neither as an answer nor as a candidate.
 
-    A hash of the registrable domain decides, so it is the same whichever pages are at hand.
+    A hash of the registrable domain decides, so it does not depend on the other pages.
 
     >>> is_held_out_site("https://www.example.org/a") == is_held_out_site("http://example.org/b?c")
     True
@@ -34,7 +34,7 @@ def is_held_out_site(url: str) -> bool:
 
 
 def half(whole: RankingSet, *, held_out: bool) -> RankingSet:
-    """The documents of one side with sources dealt, and the queries that they answer."""
+    """The documents of one side with assigned sources, and the queries that they answer."""
     mine = {document.url for document in whole.documents if is_held_out_site(document.url) is held_out}
     return RankingSet(
         f"{whole.name}, sites {'held out' if held_out else 'trained on'}",

@@ -1,4 +1,4 @@
-"""Boosting: learns what can be learned, gives the same trees for the same seed, and answers as the handler does."""
+"""Boosting learns separable classes, gives the same trees for the same seed, and answers as the handler does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def table() -> tuple[Floats, Whole]:
     return values, np.where(values[:, 0] > 0.6, 2, (values[:, 1] > 0.5).astype(np.int64))
 
 
-def test_learns_classes_that_measures_tell_apart() -> None:
+def test_learns_separable_classes() -> None:
     values, labels = table()
     start, trees = grow(values, labels, np.ones(300), RECIPE)
     assert (predict(start, trees, values).argmax(1) == labels).mean() > 0.97

@@ -1,4 +1,4 @@
-"""What the shipped ranking model is grown from is graded and kept apart as its card says, and what is shipped fits."""
+"""The training data of the shipped ranking model is graded and split as its card says, and the shipped model fits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_BYTES = 300_000
 
 
 def case(number: int = 0, results: int = 12) -> Case:
-    """Results of which one is known, at a place that its fused score tells; every third is under the label HIGH."""
+    """Results of which one is known, at a place that its fused score gives; every third has the label HIGH."""
     chance = np.random.default_rng(number)
     features = chance.random((results, len(Feature))).astype(np.float32)
     known = np.arange(results) == number % results
@@ -35,7 +35,7 @@ def case(number: int = 0, results: int = 12) -> Case:
     return Case(f"query number {number}", "title", features, known, features[:, Feature.KEYWORD_OVERLAP], high)
 
 
-def test_among_equally_relevant_results_the_trusted_one_is_worth_one_grade_more() -> None:
+def test_trust_adds_one_grade_among_equally_relevant_results() -> None:
     some = case(1)
     seen = np.ones(12, dtype=np.bool_)
     assert some.grades(seen).tolist() == [1, KNOWN, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0]
@@ -44,7 +44,7 @@ def test_among_equally_relevant_results_the_trusted_one_is_worth_one_grade_more(
     assert held.grades(seen).tolist() == [3, KNOWN, 2, 3, 2, 2, 3, 2, 2, 3, 2, 2]
 
 
-def test_each_answer_is_learned_from_with_trust_without_and_in_part() -> None:
+def test_training_uses_answers_with_without_and_partial_trust() -> None:
     whole, none, part = groups_of([case(1)])
     assert not np.isnan(whole.features).any()
     assert (none.features[:, Feature.TRUST_FEATURES_PRESENT] == 0).all()
@@ -58,7 +58,7 @@ def test_each_answer_is_learned_from_with_trust_without_and_in_part() -> None:
     assert (hide_trust(whole).grades == whole.grades).all()
 
 
-def test_the_trust_block_raises_the_share_of_high_and_takes_nothing_of_what_is_known() -> None:
+def test_trust_features_raise_the_share_of_high_at_no_cost() -> None:
     cases = [case(number) for number in range(60)]
     with_trust, without = grow_on(cases[:40]), grow_on(cases[:40], hidden=True)
     lines = judge(cases[40:], {"with": by(with_trust), "without": by(without)})
@@ -69,7 +69,7 @@ def test_the_trust_block_raises_the_share_of_high_and_takes_nothing_of_what_is_k
     assert not {name for name, _ in without.importance} & set(NAMES[TOTAL_FEATURES_PHASE_A:])
 
 
-def test_no_site_is_on_both_sides_and_every_page_keeps_its_side_whatever_its_address_becomes() -> None:
+def test_site_split_is_disjoint_and_stable() -> None:
     urls = [f"https://{sub}.site{number}.example/{number}" for number in range(60) for sub in ("a", "b")]
     queries = tuple(Query("title", f"t{url}", {url: 4.0}, site="") for url in urls)
     whole = RankingSet("some", tuple(Document(url, b"") for url in urls), queries)
@@ -88,7 +88,7 @@ def test_the_shipped_model_is_small(file: str) -> None:
     assert SHIPPED_MANIFEST.with_name(file).stat().st_size <= MOST_BYTES
 
 
-def test_the_shipped_model_fits_says_where_it_comes_from_and_is_off() -> None:
+def test_shipped_model_fits_and_is_off() -> None:
     model = read_ranking_model(SHIPPED)
     assert (model.manifest.features_version, model.manifest.features) == (VERSION_PHASE_C, NAMES)
     card = SHIPPED_MANIFEST.with_name("card.md").read_text("utf-8")
@@ -101,7 +101,7 @@ def test_the_shipped_model_fits_says_where_it_comes_from_and_is_off() -> None:
 
 
 def test_the_shipped_model_is_of_its_recipe_as_it_is() -> None:
-    """Whoever changes how it is grown, or what features are made of, has to grow it anew."""
+    """A change to its training or to the features requires a new model."""
     model = read_ranking_model(SHIPPED)
     assert model.manifest.features_config == features_config(load_settings().ranking)
     assert model.other_config(load_settings().ranking) is None

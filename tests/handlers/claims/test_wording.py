@@ -1,4 +1,4 @@
-"""Who, when and where: what the offline judge of claims misses, accepts and cannot know; and that no text sways it."""
+"""Entities, times and places: what the offline judge of claims misses, accepts and cannot know; no text sways it."""
 
 import pytest
 
@@ -82,7 +82,7 @@ def score(claim: str, source: str = "") -> float | None:
         ("fragment", "2023年10月。"),
     ],
 )
-def test_a_gap_is_found_and_no_other_score_makes_the_claim_promotable(gap: str, claim: str) -> None:
+def test_claim_with_a_gap_scores_poor_and_is_not_promotable(gap: str, claim: str) -> None:
     features = features_of(claim, "", SECTION)
     assert features is not None
     assert gap in features.gaps
@@ -120,7 +120,7 @@ def test_a_gap_is_found_and_no_other_score_makes_the_claim_promotable(gap: str, 
         "濁水溪是台灣最長的河流，全長約186公里。",
     ],
 )
-def test_a_claim_without_a_gap_is_good_with_and_without_its_source(claim: str) -> None:
+def test_claim_without_a_gap_scores_good_with_or_without_source(claim: str) -> None:
     for source in ("", claim):
         features = features_of(claim, source, SECTION)
         assert features is not None
@@ -170,7 +170,7 @@ def test_a_question_has_no_event_and_its_speaker_is_idle() -> None:
         ("他去年辭職。", "新北市副市長陳大中於2019年辭職。"),
     ],
 )
-def test_a_claim_that_was_made_to_stand_alone_scores_higher(before: str, after: str) -> None:
+def test_rewritten_self_contained_claim_scores_higher(before: str, after: str) -> None:
     one, other = score(before), score(after)
     assert one is not None
     assert other is not None
@@ -240,7 +240,7 @@ def is_readable(claim: str, source: str = "") -> bool:
         "Up 20%",
     ],
 )
-def test_without_lists_there_is_no_opinion(claim: str) -> None:
+def test_claim_in_a_language_without_word_lists_is_not_judged(claim: str) -> None:
     assert not is_readable(claim)
     facts = {"claim_text": claim, "source_text": "", "wording": SECTION.model_dump(mode="json")}
     assert answer(facts) == "unknown language"
@@ -270,7 +270,7 @@ def test_with_lists_there_is_one(claim: str) -> None:
     assert is_readable(claim)
 
 
-def test_where_a_claim_has_no_small_word_its_source_tells_the_language() -> None:
+def test_source_gives_the_language_of_a_claim_without_stop_words() -> None:
     assert not is_readable("Cats purr.")
     assert is_readable("Cats purr.", "This is what is known of the cat.")
     assert not is_readable("Cats purr.", "Lei ha vinto di nuovo.")

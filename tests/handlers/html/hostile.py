@@ -1,4 +1,4 @@
-"""Pages that are made to take the HTML parser long: shapes by name, and random mixtures of what they are made of."""
+"""Pages that take the HTML parser long: named shapes, and random mixtures of their parts."""
 
 import random
 from collections.abc import Callable

@@ -33,7 +33,7 @@ def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
         ('<meta name="author" content="王小明 記者">', ("王小明",), True, False),
         ("<p>By  王小明</p>", ("王小明",), False, True),
         ("<p>文・山田太郎</p>", ("山田太郎",), False, True),
-        # News agencies are credited and no authors; what others wrote is not the page's.
+        # Credited news agencies are not authors, and neither are the authors of quoted texts.
         ('<meta name="author" content="dpa">', (), True, False),
         ('<meta name="author" content="dpa/Ada Lovelace">', ("Ada Lovelace",), True, False),
         ("<p>By Associated Press</p>", (), False, True),
@@ -93,7 +93,7 @@ def test_structured_data_comes_first() -> None:
     assert found.seen_in == "json-ld author"
 
 
-def test_an_organisation_is_the_author_only_where_nobody_else_is() -> None:
+def test_organisation_is_the_author_only_without_a_named_person() -> None:
     data = StructuredData(organizations=("Ministry of Rain and Snow",))
 
     assert credit("<p>Words.</p>", data).names == ("Ministry of Rain and Snow",)
@@ -138,7 +138,7 @@ def test_a_menu_that_repeats_the_heading_is_not_it() -> None:
     assert found.names == ("Ada Lovelace",)
 
 
-def test_a_byline_stands_at_the_heading_too() -> None:
+def test_byline_at_the_heading_is_found() -> None:
     html = "<p>menu</p>" * 90 + "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + "<p>word</p>" * 90
     page = outline_of("<title>Rain again</title>" + html)
 
@@ -147,7 +147,7 @@ def test_a_byline_stands_at_the_heading_too() -> None:
     assert found.names == ("Ada Lovelace",)
 
 
-def test_agencies_are_told_apart() -> None:
+def test_agencies_are_separated_from_authors() -> None:
     found = credit('<meta name="author" content="dpa/Ada Lovelace"><p>By Reuters</p>')
 
     assert (found.names, found.agencies) == (("Ada Lovelace",), ("dpa", "Reuters"))
@@ -229,7 +229,7 @@ def test_names(text: str, names: list[str]) -> None:
         ("記者會今天舉行", []),
     ],
 )
-def test_a_line_must_say_that_it_credits_somebody(line: str, names: list[str]) -> None:
+def test_byline_must_contain_a_credit_phrase(line: str, names: list[str]) -> None:
     assert list(NAMES.line_names(line)) == names
 
 

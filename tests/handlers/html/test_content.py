@@ -104,7 +104,7 @@ def facts(content: str = EXTRACTED_STORY, **fields: Any) -> PageFacts:
     return EXTRACTED.read(CrawledPage.model_validate({"url": "https://a.example/1", "content": content} | fields))
 
 
-def test_what_nobody_looked_for_is_none() -> None:
+def test_unobserved_facts_are_null() -> None:
     seen = facts()
     assert (seen.has_byline, seen.has_author, seen.has_date, seen.has_headings) == (None, None, None, None)
     assert (seen.external_links_count, seen.headings_count, seen.schema_type) == (None, None, None)
@@ -163,7 +163,7 @@ def test_what_a_text_shows_is_read_off_it(content: str, name: str, value: object
 
 
 @pytest.mark.parametrize("name", ["has_doi", "has_references_section", "has_statistics", "is_wire_report"])
-def test_what_the_crawler_states_stands_against_the_text(name: str) -> None:
+def test_crawler_features_override_the_text(name: str) -> None:
     assert getattr(facts(quality_metadata={name: True}), name) is True
     shown = "（中央社記者王小明台北3日電）See doi:10.1234/abcd: 1%, 2%, 3%, 4%, 5%, 6%.\nReferences\nA book, 2019."
     assert getattr(facts(shown), name) is True
@@ -203,7 +203,7 @@ def test_a_date_is_read_by_the_rule_for_html(date: str, url: str, fetched_at: st
     assert (seen.date and seen.date.isoformat(), seen.has_date) == (iso, iso is not None)
 
 
-def test_an_agency_is_no_author() -> None:
+def test_agency_is_separated_from_the_authors() -> None:
     seen = facts(author=["dpa", "Mette Friis"])
     assert (seen.authors, seen.agencies, seen.is_wire_report) == (("Mette Friis",), ("dpa",), True)
 
@@ -218,7 +218,7 @@ def test_the_summary_is_the_given_one_else_the_leading_sentences() -> None:
     assert facts("One. " * 200).summary == ("One. " * 80).strip()[: READING.max_summary_characters]
 
 
-def test_a_text_is_kept_as_it_came_and_is_no_markup() -> None:
+def test_extracted_text_is_not_parsed_as_markup() -> None:
     text = "<script>1 < 2 & 3</script>\n\n  <h2>References</h2>"
     seen = facts(text, title=" A \n title ")
     assert (seen.text, seen.title) == (text, "A title")

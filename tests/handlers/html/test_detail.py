@@ -1,4 +1,4 @@
-"""Fetched pages as details: content, or why there is none."""
+"""Fetched pages as details: content, or why the page has no content."""
 
 import html as markup
 from datetime import UTC, datetime
@@ -38,13 +38,13 @@ def test_a_page_is_read_with_its_titles() -> None:
     assert "old mill" in found.content.text
 
 
-def test_the_window_s_title_counts_beside_a_heading_that_says_nothing() -> None:
+def test_window_title_counts_beside_an_empty_heading() -> None:
     assert reason(page("<title>Just a moment...</title><h1>harbour.example</h1><p>Wait.</p>")) is FetchFailure.CHALLENGE
     html = f"<title>Harbour</title><h1>Page not found</h1><p>{STORY}</p>"
     assert reason(page(html)) is FetchFailure.SOFT_404
 
 
-def test_a_page_that_scripts_make_may_say_it_to_those_who_have_none() -> None:
+def test_noscript_content_is_read_on_a_page_built_by_scripts() -> None:
     html = f"<title>Lantern walk</title><div id=app></div><NOSCRIPT><h1>Lantern walk</h1><p>{STORY}</p></NOSCRIPT>"
     found = instance(Detail, READER.detail(page(html)))
     assert "old mill" in found.content.text
@@ -64,7 +64,7 @@ def test_a_page_that_scripts_make_may_say_it_to_those_who_have_none() -> None:
         (page(f"<h1>Welcome</h1><p>{STORY}</p>", "https://harbour.example/login"), FetchFailure.CHALLENGE),
     ],
 )
-def test_what_is_no_detail(fetched: FetchedPage, expected: FetchFailure) -> None:
+def test_page_without_content_is_not_a_detail(fetched: FetchedPage, expected: FetchFailure) -> None:
     assert reason(fetched) is expected
 
 
@@ -87,7 +87,7 @@ WAIT = "<title>Lantern walk</title>{}<p>The lantern walk is over there, one mome
         ("soon; url=/walks/lantern-2", None),
     ],
 )
-def test_a_page_that_sends_its_reader_on_is_not_what_was_asked_for(content: str, expected: FetchFailure | None) -> None:
+def test_page_with_a_refresh_redirect_has_no_content(content: str, expected: FetchFailure | None) -> None:
     tag = f'<META HTTP-EQUIV="Refresh" CONTENT="{content}">'
     assert reason(page(WAIT.format(tag))) is expected
     assert reason(page(f"{tag}<h1>Lantern walk</h1><p>{STORY * 3}</p>")) is None, "that is a text of its own"
@@ -97,7 +97,7 @@ def test_a_page_that_sends_its_reader_on_is_not_what_was_asked_for(content: str,
     assert (stated is None) == (expected is None)
 
 
-def test_a_listing_behind_a_wall_is_none() -> None:
+def test_listing_behind_a_consent_wall_is_a_challenge() -> None:
     html = "<ul>" + "".join(f"<li><a href=/walks/{n}>Walk {n}</a></li>" for n in range(5)) + "</ul>"
     walled = READER.no_listing(page(html, "https://harbour.example/consent"), has_items=True)
     assert walled is not None
@@ -200,5 +200,5 @@ LINKS = '<a href="/">Home</a> <a href="/b">Books</a>'
         ("", ()),
     ],
 )
-def test_the_sections_that_a_page_stands_in(html: str, trail: tuple[str, ...]) -> None:
+def test_section_trail_of_a_page(html: str, trail: tuple[str, ...]) -> None:
     assert trail_of(parse_page(html).tree) == trail

@@ -33,11 +33,11 @@ def test_encodings(body: str | bytes, content_type: str | None, text: str, encod
     assert page.encoding == encoding
 
 
-def test_text_that_ends_in_the_middle_of_a_character_is_still_utf8() -> None:
+def test_text_cut_within_a_character_is_still_utf8() -> None:
     assert page_bytes("<p>豪".encode()[:-1]).encoding == "utf-8"
 
 
-def test_lone_surrogates_stand_for_no_character() -> None:
+def test_lone_surrogates_become_replacement_characters() -> None:
     assert page_bytes("a\ud800b").utf8.decode() == "a\ufffdb"
 
 
@@ -87,7 +87,7 @@ def test_declared_as_something_else(content_type: str) -> None:
     assert "declared" in (not_a_page(b"<p>words", content_type) or "")
 
 
-def test_utf16_is_no_binary() -> None:
+def test_utf16_page_is_not_binary() -> None:
     assert not_a_page("<p>words".encode("utf-16"), None) is None
     assert not_a_page("<p>words".encode("utf-16-le"), "text/html; charset=utf-16le") is None
     assert not_a_page("<p>words".encode("utf-16-le"), None) is not None

@@ -1,4 +1,4 @@
-"""Hostile pages through ``score_page`` take no more than a few times as long as an ordinary page of their size."""
+"""Hostile pages take ``score_page`` at most a few times as long as an ordinary page of their size."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ def test_a_shape_takes_a_few_times_as_long_as_an_ordinary_page(name: str, ordina
     assert seconds(body) < most or seconds(body) < most
 
 
-def test_names_that_the_parser_looks_up_one_by_one_are_counted_before_they_are_many(ordinary: float) -> None:
+def test_parser_names_are_counted_early_in_a_page(ordinary: float) -> None:
     """A page of 0.9 MB took longer than any of 8 MB: none of the names in its first 400,000 bytes was counted."""
     assert seconds(SHAPES["names"](900_000)) < 10 * ordinary
 
@@ -72,7 +72,7 @@ print(json.dumps([spent, int(peak[1]) / 1024]))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
-def test_the_largest_page_of_a_shape_is_read_in_bounded_time_and_memory(name: str) -> None:
+def test_largest_page_of_each_shape_has_bounded_time_and_memory(name: str) -> None:
     ordinary, _ = of_the_largest_page("ordinary")
     spent, memory = of_the_largest_page(name)
     assert spent < MOST_TIMES_ORDINARY * ordinary, f"{spent:.2f} s, an ordinary page takes {ordinary:.2f} s"

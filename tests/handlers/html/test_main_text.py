@@ -36,7 +36,7 @@ def test_a_walk_that_ends_early_keeps_what_it_saw() -> None:
     assert main_text(outline_of("<p>One.</p>" * 1000, max_nodes=50), 10_000).text.startswith("One.\nOne.")
 
 
-def test_captions_credits_and_notes_on_the_author_are_no_text() -> None:
+def test_captions_credits_and_author_notes_are_dropped() -> None:
     html = f"""<article><div class="entry-meta">By Ada Lovelace, two minutes to read</div><p>{PARAGRAPH}</p>
         <figure><figcaption>A street under water. Photo: Ada</figcaption></figure><p>{PARAGRAPH}</p><p>{PARAGRAPH}</p>
         <div class="authorBio">Ada writes about the weather, and has for years.</div></article>"""

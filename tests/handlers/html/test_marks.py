@@ -47,7 +47,7 @@ def test_class_names_are_read_around_the_text_only() -> None:
 
 
 def parts(html: str) -> dict[str, bool]:
-    """Which texts are others'."""
+    """The texts that are not the page's own."""
     page = outline_of(html)
     story = story_of(page)
     return {block.text: story.holds(block.element, block.start) for block in page.blocks()}

@@ -70,7 +70,7 @@ def test_find_date(html: str, iso: str, seen_in: str) -> None:
         "发布日期：2024-05-03 浏览次数：120",
     ],
 )
-def test_names_and_a_few_words_beside_a_date_that_is_labelled_or_credited(line: str) -> None:
+def test_date_with_a_label_or_credit_may_have_names_beside_it(line: str) -> None:
     assert date_of(f"<h1>Rain</h1><p>{line}</p>{STORY}") == "2024-05-03"
     assert date_of(f"<h1>Rain</h1><p>Meeting on 3 May 2024</p>{STORY}") is None
 
@@ -118,7 +118,7 @@ STORY = "<p>" + "Words that go on and tell what happened there. " * 8 + "</p>"
         "<h1>Fair</h1><p>3 May 2023 – 5 May 2023</p>",
     ],
 )
-def test_a_day_of_something_else_is_no_date_of_publication(html: str) -> None:
+def test_other_day_is_not_the_date_of_publication(html: str) -> None:
     assert date_of(html) is None
 
 
@@ -156,7 +156,7 @@ def test_an_announcement_is_dated_by_what_it_states_only(data: StructuredData, u
         ("2024-05-03 10:20:00　来源：新华网　作者：张三", "2024-05-03T10:20:00"),
     ],
 )
-def test_a_short_line_beside_the_heading_may_have_dates_and_names_only(line: str, iso: str) -> None:
+def test_short_line_beside_heading_may_hold_dates_and_names_only(line: str, iso: str) -> None:
     assert date_of(f"<h1>Title of it</h1><p>{line}</p>{STORY}") == iso
 
 
@@ -166,7 +166,7 @@ def test_a_list_of_terms_may_hold_the_date() -> None:
     assert date_of(f"<h1>Plan</h1>{STORY * 9}<table><tr><th>Published<td>3 May 2024</table>") == "2024-05-03"
 
 
-def test_of_a_book_only_metadata_counts() -> None:
+def test_date_of_a_book_comes_only_from_metadata() -> None:
     assert date_of("<h1>Novel</h1><p>Published: 3 May 2011</p>", StructuredData(type="Book", is_thing=True)) is None
 
 
@@ -175,7 +175,7 @@ def test_a_story_may_begin_with_place_and_day() -> None:
     assert date_of(f"<h1>Farms</h1><p>OSLO, 3 May 2024 – Farmers fear it. {STORY[3:]}") == "2024-05-03"
 
 
-def test_structured_data_comes_first_and_the_url_before_what_is_merely_visible() -> None:
+def test_date_sources_rank_structured_data_url_visible_text() -> None:
     url = "https://example.com/2020/08/05/story"
     assert date_of("<p>3 May 2019</p>", StructuredData(published="2024-05-03"), url) == "2024-05-03"
     assert date_of("<p>3 May 2019</p>", url=url) == "2020-08-05"
@@ -209,12 +209,12 @@ def test_days_in_addresses(url: str, iso: str | None) -> None:
         ("2024-05-09T01:30:00Z", "2024-05-09T01:30:00+00:00"),
     ],
 )
-def test_the_address_has_the_day_of_the_site_where_universal_time_has_another(published: str, iso: str) -> None:
+def test_url_day_overrides_the_day_in_universal_time(published: str, iso: str) -> None:
     assert date_of("", StructuredData(published=published), "https://example.com/2024/05/03/rain") == iso
 
 
 @pytest.mark.parametrize(
     "stated", ["2031-01-01", "2024-05-06", "1066-10-14", "2024-05-03T10:00:00+99:99", "2024-05-03T25:00:00", "garbage"]
 )
-def test_absurd_dates_are_none(stated: str) -> None:
+def test_absurd_dates_are_ignored(stated: str) -> None:
     assert found_on("", StructuredData(published=stated), "", datetime(2024, 5, 4, tzinfo=UTC)) is None

@@ -1,4 +1,4 @@
-"""Pages that came and are no content, in their own words and by where redirects led."""
+"""Pages without content, detected by their own words and by the target of redirects."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The two looks at a source: title and summary, on which it is judged, and the snippet of one that is relevant."""
+"""The two views of a source: title and summary for its judgment, and the snippet of a relevant source."""
 
 import pytest
 from hypothesis import given
@@ -91,7 +91,7 @@ def test_paragraphs_are_kept_and_what_is_around_them_is_not() -> None:
         "版權所有 © 港口市電車公司，未經授權請勿轉載本網站的任何內容。",
     ],
 )
-def test_a_paragraph_about_the_site_is_no_content(about_the_site: str) -> None:
+def test_paragraph_about_the_site_is_dropped(about_the_site: str) -> None:
     assert snippet(page(f"<main><p>{SAID}</p><p>{about_the_site}</p></main>")) == SAID
     assert snippet(text=f"{about_the_site}\n{SAID}") == SAID
 
@@ -142,7 +142,7 @@ def test_a_sentence_may_be_all_that_a_page_says(said: str, expected: str) -> Non
     assert snippet(text=f"Home\n{said}") == expected
 
 
-def test_a_page_that_scripts_make_is_read_as_those_see_it_who_run_none() -> None:
+def test_snippet_uses_noscript_text_only_without_other_content() -> None:
     assert snippet(page(f"<div id=app></div><noscript><p>{SAID}</p></noscript>")) == SAID
     assert MORE not in snippet(page(f"<main><p>{SAID}</p></main><noscript><p>{MORE}</p></noscript>"))
 
@@ -176,7 +176,7 @@ def test_a_snippet_is_cut_at_the_end_of_a_sentence() -> None:
     assert snippet(text=ZH + ZH, max_characters=len(ZH) + 10) == ZH
 
 
-def test_no_sentence_is_cut_where_another_stands() -> None:
+def test_complete_sentence_is_preferred_to_a_cut_one() -> None:
     assert snippet(text=f"{SAID}\n{'word ' * 100}", max_characters=200) == SAID
 
 

@@ -65,7 +65,7 @@ def test_the_parts_of_a_thing_are_not_the_page(script: dict[str, Any], name: str
     assert read(script).type == name
 
 
-def test_authors_are_told_from_organisations() -> None:
+def test_structured_authors_are_separated_from_organisations() -> None:
     person, agency = {"@type": "Person", "name": "Ada Lovelace"}, {"@type": "NewsMediaOrganization", "name": "Agency"}
     data = read(ARTICLE | {"author": [agency, person]})
     assert (data.authors, data.organizations) == (("Ada Lovelace",), ("Agency",))
@@ -91,7 +91,7 @@ def test_the_first_of_several_types_wins() -> None:
     assert read({"@type": ["VideoGame", "MobileApplication"]}).type == "VideoGame"
 
 
-def test_broken_json_still_tells_something() -> None:
+def test_broken_json_yields_its_readable_fields() -> None:
     said = '{"@type": "NewsArticle", "datePublished": "2024-05-03", "headline": "a "quoted" word", '
     data = read(said + '"author": {"name": "Ada"}}')
     assert (data.type, data.published, data.authors) == ("NewsArticle", "2024-05-03", ("Ada",))

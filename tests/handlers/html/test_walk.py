@@ -28,7 +28,7 @@ def test_a_paragraph_is_one_line_with_its_links() -> None:
     assert block.linked == len("It is over")
 
 
-def test_scripts_styles_and_hidden_content_are_no_text() -> None:
+def test_scripts_styles_and_hidden_content_are_dropped() -> None:
     html = "<script>a</script><style>b</style><svg>c</svg><template>d</template><!-- e --><select>f</select>"
     assert outline_of(html).texts == []
 
@@ -99,7 +99,7 @@ def test_the_block_element_is_found_from_any_depth(depth: int) -> None:
     assert {page.tags[block.element] for block in page.blocks()} == {"ul"}
 
 
-def test_text_for_those_without_scripts_counts_where_it_is_a_page() -> None:
+def test_noscript_text_counts_only_if_it_is_a_page() -> None:
     assert outline_of(f"<body><noscript>{PARAGRAPH * 20}</noscript>").blocks()
     assert not outline_of("<body><noscript><p>Please switch scripts on.</p></noscript>").blocks()
 
@@ -136,11 +136,11 @@ def test_rdfa_types_are_those_of_schema_org(html: str, types: list[str]) -> None
     assert outline_of(html).item_types == types
 
 
-def test_metadata_may_stand_in_a_value() -> None:
+def test_unquoted_metadata_value_is_read() -> None:
     assert outline_of("<meta name=author value=Ada>").meta == {"author": ["Ada"]}
 
 
-def test_items_are_told_from_their_parts() -> None:
+def test_items_are_separated_from_their_parts() -> None:
     page = outline_of(
         "<div itemscope itemtype=Product><p itemprop=review itemscope itemtype=Review>Good"
         "<p itemprop=mainEntity itemscope itemtype=Article>Rain"

@@ -26,7 +26,7 @@ def sources(**changes: Any) -> SourcesSection:
     return SourcesSection.model_validate(RULES.sources.model_dump() | changes)
 
 
-def test_there_are_more_than_a_thousand_entries_and_no_domain_twice() -> None:
+def test_source_lists_have_over_1300_unique_domains() -> None:
     lines = [domain for file in FILES for domain in ENTRY.findall(file.read_text("utf-8"))]
     assert [domain for domain, times in Counter(lines).items() if times > 1] == []
     assert sorted(lines) == sorted(domain for domain, *_ in RULES.sources.entries()), "one entry a line"
@@ -91,7 +91,7 @@ def test_own_entries_precede_source_tiers_and_those_the_lists() -> None:
     assert source_at("https://x.example/", "bbc", "", rules).tier == 2
 
 
-def test_an_entry_of_several_tiers_counts_in_the_best_however_it_is_written() -> None:
+def test_domain_in_several_tiers_gets_the_best_tier() -> None:
     tiers = SourceTiersSection(
         tier_1=("One.example ",), tier_2=(".two.example", "one.example"), tier_3=("three.example", "two.example")
     )

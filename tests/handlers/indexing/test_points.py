@@ -1,6 +1,6 @@
-"""How many points a page has, which, what they carry, and what is written and removed.
+"""The points of a page: their number, their payload, and what is written and removed.
 
-Any sequence of versions ends with the points of the newest, also if writers die.
+Any sequence of versions ends with the points of the newest one, also if writers crash.
 """
 
 import json
@@ -34,7 +34,7 @@ def kinds(page: ScoredPage) -> list[str]:
     return [point.kind for point in points(page)]
 
 
-def test_tier_a_has_an_article_embedding_and_chunks_of_512_characters() -> None:
+def test_tier_a_has_an_embedding_and_chunks_of_512_characters() -> None:
     article, *chunks = points(scored_page("A", LONG))
     assert article.kind == "article"
     assert len(chunks) > 5
@@ -72,7 +72,7 @@ def test_little_text_has_few_points(tier: Tier, content: str, summary: str, expe
     assert kinds(scored_page(tier, content, summary=summary)) == expected
 
 
-def test_a_summary_in_the_words_of_the_beginning_is_not_embedded_twice() -> None:
+def test_summary_that_repeats_the_start_is_not_embedded_twice() -> None:
     [point] = points(scored_page("C", "T\nShort text.\nMore.", summary="T Short  text."))
     assert point.payload["text"] == "T\nShort text.\nMore."
 
@@ -92,7 +92,7 @@ def test_ids_are_the_same_for_ever_and_differ_by_place() -> None:
     assert {point.id for point in first}.isdisjoint(point.id for point in other)
 
 
-def test_every_point_carries_score_features_and_what_searches_filter_by() -> None:
+def test_each_point_carries_score_features_and_filter_fields() -> None:
     for point in points(scored_page("A", LONG)):
         payload = point.payload
         assert payload["cts_score"] == 80
@@ -105,7 +105,7 @@ def test_every_point_carries_score_features_and_what_searches_filter_by() -> Non
         assert len(json.dumps(payload["trust_features"]).encode()) <= 1024
 
 
-def test_what_every_point_carries_is_bounded_whatever_its_page_says() -> None:
+def test_payload_size_is_bounded_for_any_page() -> None:
     huge = "x" * 100_000
     for point in points(scored_page("A", LONG, title=huge, site_name=huge, author=[huge] * 100)):
         kept = {name: value for name, value in point.payload.items() if name != "text"}
@@ -152,7 +152,7 @@ def version(tier: Tier, paragraphs: int, day: int) -> IndexDocument:
     return document(scored_page(tier, "\n".join(LONG.splitlines()[:paragraphs])), day)
 
 
-# Few lengths, so that the same page comes often again.
+# Few lengths, so that the same page is drawn often.
 VERSIONS = st.builds(version, st.sampled_from("ABC"), st.sampled_from([0, 7, 30, 60]), st.integers(0, 5))
 
 
@@ -175,7 +175,7 @@ def test_the_newest_version_is_there_and_nothing_else(versions: list[IndexDocume
 
 
 @given(st.lists(st.tuples(VERSIONS, st.integers(0, 30)), min_size=1, max_size=6), VERSIONS)
-def test_a_writer_that_dies_leaves_nothing_that_the_next_one_overlooks(
+def test_index_write_after_crashed_writes_is_complete(
     dying: list[tuple[IndexDocument, int]], last: IndexDocument
 ) -> None:
     index = Index()
@@ -189,7 +189,7 @@ def test_a_writer_that_dies_leaves_nothing_that_the_next_one_overlooks(
 
 @pytest.mark.parametrize("before", ["A", "B", "C", None])
 @pytest.mark.parametrize("tier", ["A", "B", "C"])
-def test_whoever_dies_at_any_step_is_made_good_by_the_same_record(tier: Tier, before: Tier | None) -> None:
+def test_index_write_recovers_from_a_crash_at_any_step(tier: Tier, before: Tier | None) -> None:
     put = version(tier, 30, 1)
     for steps in range(40):
         index = Index()
@@ -201,7 +201,7 @@ def test_whoever_dies_at_any_step_is_made_good_by_the_same_record(tier: Tier, be
 
 
 @pytest.mark.parametrize("tier", ["A", "B", "C"])
-def test_whoever_dies_at_any_step_leaves_nothing_to_a_newer_version(tier: Tier) -> None:
+def test_newer_version_repairs_a_crash_at_any_step(tier: Tier) -> None:
     newer = version("C", 60, 2)
     for steps in range(40):
         index = Index()
@@ -235,7 +235,7 @@ def test_a_tier_change_removes_what_the_new_tier_does_not_have() -> None:
     assert len(index.points) == 1
 
 
-def test_of_one_fetch_a_replay_is_newer_than_live_traffic() -> None:
+def test_live_write_after_a_replay_of_one_fetch_is_outdated() -> None:
     index = Index()
     index.put(version("A", 60, 0), run="replay-1")
     assert index.put(version("C", 60, 0)).outdated
@@ -250,7 +250,7 @@ def test_of_one_fetch_a_replay_is_newer_than_live_traffic() -> None:
         ("0001-01-01T00:00:00+14:00", "2026-01-01T00:00:00-05:00"),
     ],
 )
-def test_versions_are_ordered_by_time_whatever_the_zone(older: str, newer: str) -> None:
+def test_versions_are_ordered_by_instant_across_zones(older: str, newer: str) -> None:
     index = Index()
     index.put(replace(version("C", 5, 0), fetched_at=datetime.fromisoformat(older)))
     put = replace(version("A", 5, 0), fetched_at=datetime.fromisoformat(newer))
@@ -268,7 +268,7 @@ def test_another_embedder_makes_every_point_new() -> None:
 
 
 @pytest.mark.parametrize("memory", [None, 7, {"chunks": "many"}, {"chunks": -1, "fetched_at": None}])
-def test_a_memory_that_is_none_is_no_obstacle(memory: object) -> None:
+def test_malformed_index_memory_is_ignored(memory: object) -> None:
     put = version("C", 5, 0)
     stored = {put.points[0].id: {"text": "old", MEMORY: memory}}
     assert plan_write(put, None, "embedder", stored).write == put.points

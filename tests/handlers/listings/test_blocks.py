@@ -1,4 +1,4 @@
-"""Where links stand on a page, and which element holds each of a group."""
+"""The position of links on a page, and the element that holds each of a group."""
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
@@ -29,11 +29,11 @@ def around(html: str) -> list[Element]:
         ("<div><a href=x>x</a></div>", False),
     ],
 )
-def test_menus_are_told_by_tag_and_name_but_not_wrappers(html: str, in_menu: bool) -> None:
+def test_menus_are_detected_by_tag_and_class_name(html: str, in_menu: bool) -> None:
     assert around(html)[0].in_menu is in_menu
 
 
-def test_a_block_that_holds_most_links_is_no_menu_whatever_it_is_called() -> None:
+def test_block_that_holds_most_links_is_never_a_menu() -> None:
     items = "".join(f"<p><a href=/{n}>{n}</a></p>" for n in range(9))
     found = around(f"<div class='row with-banner'>{items}</div><div class='share'><a href=/s>s</a></div>")
     assert [place.in_menu for place in found] == [False] * 9 + [True]
@@ -51,7 +51,7 @@ def test_a_heading_is_seen_from_inside() -> None:
     assert [place.in_heading for place in around("<h3><a>x</a></h3><a>z</a>")] == [True, False]
 
 
-def test_a_link_in_running_text_is_no_item() -> None:
+def test_link_in_running_text_is_not_an_item() -> None:
     assert [place.in_item for place in around("<article><p><a>x</a></p><a>y</a></article>")] == [False, True]
 
 

@@ -46,12 +46,12 @@ def test_where_there_are_too_many_the_query_chooses() -> None:
     assert "query" in found.links[0].because
 
 
-def test_a_single_item_is_found_where_it_stands_in_a_list() -> None:
+def test_single_item_is_found_only_in_a_list() -> None:
     assert urls(follow(listing(1))) == ["https://kalender.example/event/0"]
     assert urls(follow('<article><p>A text with <a href="/event/1">a link</a> inside.</p></article>', "")) == []
 
 
-def test_links_that_show_the_list_in_another_way_are_no_items() -> None:
+def test_links_that_sort_or_filter_are_not_items() -> None:
     extra = "".join(f'<li class="card"><a href="?sort={way}">Sorted by {way} of entry</a></li>' for way in ("a", "b"))
     more = '<ul><li><a href="/category/jazz">Jazz and related music</a></li><li><a href="/tag/x">Tagged</a></li></ul>'
     assert urls(follow(listing(3, extra + more))) == [f"https://kalender.example/event/{n}" for n in range(3)]
@@ -61,13 +61,13 @@ def test_links_that_show_the_list_in_another_way_are_no_items() -> None:
     "href",
     ["https://kalender.example/", "/events/7", "/events/login", "/events/x?tag=jazz", "/events?page=9", "/tag/x"],
 )
-def test_links_in_the_items_blocks_that_lead_elsewhere_are_no_items(href: str) -> None:
+def test_links_that_lead_elsewhere_are_not_items(href: str) -> None:
     text = "7" if href.endswith("7") else "Somewhere else"
     extra = f'<ul><li class="card"><h3><a href="{href}">{text}</a></h3></li></ul>'
     assert urls(follow(listing(3, extra))) == [f"https://kalender.example/event/{n}" for n in range(3)]
 
 
-def test_links_that_all_say_the_same_beside_the_items_are_left_out() -> None:
+def test_repeated_identical_links_beside_items_are_dropped() -> None:
     title = '<a href="https://{0}.example/about-{0}">About {0} and more</a>'
     hit = f'<div class="hit">{title}<a href="/kept?u={{0}}">Kept</a></div>'
     names = ("jazz", "blues", "folk", "opera")
@@ -108,11 +108,11 @@ def test_a_base_element_is_minded() -> None:
 @pytest.mark.parametrize(
     "html", ["", "<p>nothing", "<a href='javascript:x'>x</a>", b"\xff\xfe\x00", "<a href='http://['>"]
 )
-def test_a_page_without_items_gives_none(html: str | bytes) -> None:
+def test_page_without_items_yields_an_empty_listing(html: str | bytes) -> None:
     assert follow(html) == Listing((), None)
 
 
-def test_a_page_too_deep_to_parse_gives_none() -> None:
+def test_page_too_deep_to_parse_yields_an_empty_listing() -> None:
     assert follow("<div>" * 50_000 + listing()) == Listing((), None)
 
 
@@ -145,7 +145,7 @@ def page(block: str) -> str:
     ],
     ids=["tickets", "first", "heading", "heading_last", "title_last", "day_first"],
 )
-def test_the_item_is_the_heading_or_the_first_link_that_is_a_name(block: str) -> None:
+def test_item_is_the_heading_or_the_first_named_link(block: str) -> None:
     assert urls(follow(page(block))) == SHOWS
 
 
@@ -177,7 +177,7 @@ def test_links_of_the_same_make_beside_the_items_are_left_out(block: str) -> Non
     assert urls(follow(f"<table>{page(block)}</table>")) == SHOWS
 
 
-def test_scripts_that_show_items_and_people_by_number_are_told_apart() -> None:
+def test_item_scripts_are_separated_from_user_scripts() -> None:
     block = '<div class="row"><a href="view.php?id={n}">{title}</a> <a href="SCRIPT?id={n}">From {title}</a></div>'
     expected = [f"https://kalender.example/view.php?id={n}" for n in range(5)]
     for script in ("seller.php", "user.php"):
@@ -223,13 +223,13 @@ def test_an_aside_without_links_hides_nothing() -> None:
     "heading",
     ["Popular articles", "Most read", "Meistgelesen", "Beliebte Artikel:", "Mest læste", "Læs også", "熱門文章"],
 )
-def test_boxes_of_popular_articles_are_no_listing(heading: str) -> None:
+def test_boxes_of_popular_articles_are_not_items(heading: str) -> None:
     url = "https://kalender.example/kitchen"
     assert urls(follow(f"{CARDS}<div><h3>{heading}</h3>{READ}</div>", url=url)) == SOUPS
     assert urls(follow(f"<h1>Soups</h1><div><h3>{heading}</h3>{READ}</div>{CARDS}", url=url)) == SOUPS
 
 
-def test_what_stands_below_the_pages_path_or_in_its_main_part_is_preferred() -> None:
+def test_items_below_the_page_path_or_in_main_are_preferred() -> None:
     some = READ[: READ.index('<div class="pop"><h4><a href="/magazine/2026/4')]
     assert urls(follow(f"{CARDS}<div>{some}</div>", url="https://kalender.example/soups")) == SOUPS
     assert urls(follow(f"<main>{CARDS}</main><div>{READ}</div>", url="https://kalender.example/kitchen")) == SOUPS
@@ -249,7 +249,7 @@ def test_an_article_has_no_next_page(url: str) -> None:
     assert follow(text + plain, url=url) == Listing((), None)
 
 
-def test_a_page_without_items_leads_on_where_the_address_is_numbered() -> None:
+def test_page_without_items_still_follows_numbered_paging() -> None:
     for href in ("?page=2", "?offset=20"):
         found = follow(f'<p>Nothing here.</p><a href="{href}">Next</a>')
         assert found == Listing((), URL + href)

@@ -1,4 +1,4 @@
-"""Pages: alike blocks, running text, link density, what markup declares; and hostile ones."""
+"""Measures of pages: similar blocks, running text, link density and markup; and hostile pages."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_any_page(parts: list[str]) -> None:
     assert measure(html) == measure(html)
 
 
-def test_blocks_of_one_make_count_wherever_they_stand() -> None:
+def test_repeated_blocks_count_across_parents() -> None:
     row = '<div class="row">{}</div>'
     card = '<div class="card"><h3><a href="/c/{0}">The headline of story number {0}</a></h3></div>'
     rows = "".join(row.format("".join(card.format(3 * n + m) for m in range(3))) for n in range(4))
@@ -104,7 +104,7 @@ def test_a_page_may_give_its_own_address() -> None:
     assert page.canonical == "https://example.com/jazz"
 
 
-def test_the_main_part_stays_whatever_it_is_called() -> None:
+def test_main_element_counts_despite_its_class_name() -> None:
     assert measure('<body><main class="menu"><a href=/a>one</a></main>').measures["page_links"] == 1
 
 
@@ -112,5 +112,5 @@ def test_text_that_many_nodes_repeat_is_read_a_few_times_only() -> None:
     assert measure("<body>" + "<a href=/x><object>" * 20 + "word " * 20).measures["page_link_density"] == 1.0
 
 
-def test_a_paragraph_that_is_one_link_is_no_running_text() -> None:
+def test_paragraph_that_is_one_link_is_not_prose() -> None:
     assert measure(f"<body><p><a href=/x>{'word ' * 20}</a></p>").measures["page_prose"] == 0

@@ -80,7 +80,7 @@ def test_a_row_of_numbers(own: str, links: list[Link], expected: str | None) -> 
     assert found(own, *links) == expected
 
 
-def test_nobody_elses_page_is_the_next_one() -> None:
+def test_next_page_stays_on_its_site() -> None:
     def at(address: str) -> str | None:
         return next_page([Link(address, url=address, text="Next")], SITE + "/list", None, SECTION)
 

@@ -29,7 +29,7 @@ def said(title: str, summary: str = "", query: str = CO_PARENTING, **facts: Any)
     return judge_relevance({"query": query, "title": title, "summary": summary, "ignored": IGNORED} | shipped | facts)
 
 
-def test_the_subject_alone_is_not_the_question() -> None:
+def test_subject_without_the_question_is_irrelevant() -> None:
     assert said("Former pupils meet again", "A reunion of the school") == "Irrelevant"
 
 
@@ -40,7 +40,7 @@ def test_a_page_that_shares_no_word_may_say_the_same_in_others() -> None:
     assert said("一般感冒的用藥須知", query="感冒要吃什麼藥", ignored=["什麼"]) == UNDECIDED
 
 
-def test_a_word_without_end_is_no_content() -> None:
+def test_endless_repetition_is_undecided() -> None:
     assert said("Ibuprofen", "ibuprofen " * 30, query="ibuprofen") == UNDECIDED
     assert said("Ibuprofen", "What the painkiller does, and who should not take it.", query="ibuprofen") == "Relevant"
 
@@ -162,12 +162,12 @@ def scores(*passages: tuple[str, str], words: list[str] = WORDS) -> list[float]:
         pytest.param(("", "a boat"), ("", "a bicycle"), id="some before none"),
     ],
 )
-def test_what_stands_above_what(better: tuple[str, str], worse: tuple[str, str]) -> None:
+def test_score_order_of_pairs(better: tuple[str, str], worse: tuple[str, str]) -> None:
     first, second = scores(better, worse)
     assert first > second
 
 
-def test_a_score_is_high_for_all_of_the_words_and_nothing_for_none() -> None:
+def test_score_is_high_for_all_words_and_zero_without_any() -> None:
     best, nothing = scores(("Boat race river", "The boat race on the river."), ("Soup", "Leek soup."))
     assert best > 0.7
     assert nothing == 0.0

@@ -1,4 +1,4 @@
-"""The offline judge of answers: it quotes, the most trusted first, and says nothing that no source says."""
+"""The offline judge of answers: it quotes the most trusted sources first, and only what a source says."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def test_nothing_is_quoted_where_nothing_fits(query: str) -> None:
     assert quoted(query, "Rain fell all day long on the city.") == []
 
 
-def test_a_heading_is_no_part_of_the_first_sentence() -> None:
+def test_heading_is_not_part_of_the_first_sentence() -> None:
     sources = [source(1, "Tower The tower has a height of 80 m.", title="Tower")]
     assert quoted("height of the tower", sources=sources) == [("The tower has a height of 80 m.", [1])]
 
 
-def test_a_sentence_that_begins_with_the_words_of_the_title_is_quoted_whole() -> None:
+def test_sentence_that_begins_with_the_title_is_quoted_whole() -> None:
     sources = [source(1, "Tea contains caffeine in every cup.", title="Tea")]
     assert quoted("tea caffeine", sources=sources) == [("Tea contains caffeine in every cup.", [1])]
     sources = [source(1, "石門水庫於五月關閉。", title="石門水庫")]
@@ -80,12 +80,12 @@ def test_a_page_of_less_trust_with_more_words_silences_no_other() -> None:
     assert quoted(question, sources=[source(1, low), source(2, high, "LOW")]) == [(low, [1])]
 
 
-def test_a_sentence_shares_more_than_one_word_with_a_question_that_has_more() -> None:
+def test_quoted_sentence_shares_two_words_with_a_longer_question() -> None:
     assert quoted("population of Iceland", "Iceland is an island in the north.") == []
     assert quoted("Iceland", "Iceland is an island in the north.") == [("Iceland is an island in the north.", [1])]
 
 
-def test_one_word_is_answered_by_pages_that_have_it_in_their_title() -> None:
+def test_one_word_query_is_answered_by_pages_titled_with_it() -> None:
     passage = "The shop is at Nørregade 21 in Aarhus."
     assert quoted("Aarhus", sources=[source(1, passage, title="Headphones")]) == []
     assert quoted("Aarhus", sources=[source(1, passage, title="Shops in Aarhus")]) == [(passage, [1])]
@@ -113,7 +113,7 @@ def test_what_is_too_long_to_show_is_not_quoted() -> None:
     assert quoted("tower height", "The tower height " + "is great and " * 40 + "more.") == []
 
 
-def test_the_critic_looks_whether_it_stands_there() -> None:
+def test_critic_supports_only_literal_findings() -> None:
     findings = [
         {"text": "Rain fell all day.", "sources": [1], "verdict": None, "because": ""},
         {"text": "Snow fell.", "sources": [1, 2], "verdict": None, "because": ""},

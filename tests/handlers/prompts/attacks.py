@@ -1,7 +1,7 @@
-"""Untrusted texts that try to look like a trust label of ours, and honest texts about trust.
+"""Untrusted texts that imitate our trust labels, and honest texts about trust.
 
-The attacks vary names, values, spellings, brackets and the way in which they try to leave their block. Some say in
-other words or languages what our label says. No pattern finds all of these, so isolation must not depend on words.
+The attacks vary names, values, spellings, brackets and ways to leave their block. Some express our label in other words
+or languages. No pattern finds all of these, so isolation must not depend on words.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The prompts of every task, with one text in every field that others write."""
+"""The prompts of every task, with one text in every untrusted field."""
 
 from collections.abc import Callable, Mapping
 from functools import cache

@@ -1,4 +1,4 @@
-"""What each judge is sent, word for word: a change of a prompt shows in the kept files."""
+"""The messages to each judge, word for word: a change of a prompt changes the golden files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every prompt is read: untrusted text is found in JSON strings only, and no string has the form of our label."""
+"""In every prompt untrusted text is only in JSON strings, and no string has the form of our label."""
 
 import json
 import re
@@ -70,7 +70,7 @@ def test_every_prompt_is_tested() -> None:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_untrusted_text_is_in_the_blocks_alone_and_labels_are_outside(task: str) -> None:
+def test_untrusted_text_is_inside_blocks_and_labels_are_outside(task: str) -> None:
     trusted, texts, labels = _all(task, f"{MARK} {MARK}")
     outside = [line for line in trusted.splitlines() if MARK in line]
     assert all(LABEL_LINE.fullmatch(line) for line in outside), outside

@@ -1,4 +1,4 @@
-"""What every shipped prompt says of the blocks that hold what others wrote."""
+"""Every shipped prompt describes its blocks of untrusted text."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from tests.rules import PROMPTS
 
 OURS = {"nonce", "tools", "rubric", "case"}
-"""Places whose values nobody else writes."""
+"""Placeholders whose values come only from us."""
 
 
 @pytest.mark.parametrize("path", sorted(PROMPTS.glob("*.md")), ids=lambda path: path.stem)

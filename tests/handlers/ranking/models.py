@@ -1,4 +1,4 @@
-"""Small models grown from generated rows, for tests of what is asked of a model and not of what it learned."""
+"""Small models trained on generated rows, for tests of how a model is used."""
 
 import hashlib
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def generated_rows(count: int, seed: int = 1) -> NDArray[np.float64]:
 
 
 def grown_text(rows: NDArray[np.float64], phase: Phase, names: Sequence[str] | None) -> str:
-    """XGBoost's JSON of a model that tells rows by the sum of their numbers, so that every column counts."""
+    """XGBoost's JSON of a model that separates rows by the sum of their numbers, so that every column counts."""
     sums = np.nansum(rows, axis=1)
     grades = np.digitize(sums, np.quantile(sums, [0.4, 0.7, 0.9]))
     data = xgboost.DMatrix(

@@ -1,4 +1,4 @@
-"""Points and given results become candidates, one a document; what is odd in a payload is None and never an error."""
+"""Points and given results become candidates, one per document; invalid payload values become None."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def test_a_request_becomes_a_search_with_its_filters() -> None:
     assert isinstance(search_for(asked(filters={"date_to": "soon"}), SECTION), BadFilter)
 
 
-def test_points_of_a_page_become_one_candidate_with_all_that_is_known() -> None:
+def test_points_of_a_page_merge_into_one_candidate() -> None:
     page = scored_page("A", "Rain fell on the mill. The river rose.\nThe miller left at night.", language="en")
     points = points_of(page, RULES.tiered_indexing, RULES.index_points)
     [found] = merge_hits([VectorHit(0.5 - 0.1 * n, point.payload) for n, point in enumerate(points)], SECTION)
@@ -72,7 +72,7 @@ def test_points_of_a_page_become_one_candidate_with_all_that_is_known() -> None:
     assert found.text.count("The miller left at night.") == 1
 
 
-def test_the_best_passages_stand_first_and_no_more_than_were_asked_for() -> None:
+def test_best_passages_come_first_up_to_the_limit() -> None:
     hits = [hit(0.1, text="Third."), hit(0.9, text="First. And more."), hit(0.5, text="Second.\nOn two lines.")]
     [found] = merge_hits(hits, SECTION)
     assert found.passage == "First. And more."
@@ -145,7 +145,7 @@ def test_old_points_have_no_score() -> None:
         ({"trust_features": {}}, None),
     ],
 )
-def test_odd_scores_are_none(payload: dict[str, Any], score: int | None) -> None:
+def test_invalid_scores_in_payloads_become_null(payload: dict[str, Any], score: int | None) -> None:
     [found] = merge_hits([hit(0.4, **payload)], SECTION)
     assert found.cts_score == score
 
@@ -163,13 +163,13 @@ def test_odd_scores_are_none(payload: dict[str, Any], score: int | None) -> None
         ({"trust_features": "HIGH"}, None),
     ],
 )
-def test_odd_scores_that_came_along_are_none_too(fields: dict[str, Any], score: int | None) -> None:
+def test_invalid_scores_in_given_candidates_become_null(fields: dict[str, Any], score: int | None) -> None:
     [found] = take_given([given_one(**fields)], SECTION)
     assert found.cts_score == score
 
 
 @pytest.mark.parametrize("odd", ["NaN", "Infinity", "1e999", "9" * 400, "true", '"high"', "[]", "null"])
-def test_an_odd_score_of_the_retriever_is_none(odd: str) -> None:
+def test_invalid_retriever_score_becomes_null(odd: str) -> None:
     text = f'{{"request_id": "r", "query": "rain", "candidates": [{{"url": "https://a.example", "score": {odd}}}]}}'
     request = RankingRequested.model_validate_json(text)
     assert request.candidates is not None
@@ -184,7 +184,7 @@ def test_an_author_is_one_or_many(author: Any, names: tuple[str, ...]) -> None:
     assert found.author == names
 
 
-def test_of_a_long_text_only_what_is_kept_is_read() -> None:
+def test_long_text_is_read_up_to_its_limit() -> None:
     """The rest may repeat or not: the text is the same as if all had been read."""
     sentences = [f"Sentence {number} of many." for number in range(2000)]
     [found] = take_given([given_one(content="\n \t".join(sentences))], SECTION)
@@ -218,7 +218,7 @@ def test_given_results_keep_their_order_unless_all_have_scores() -> None:
     assert [found.similarity for found in take_given(scored, SECTION)] == [12.5, 0.9, 0.1]
 
 
-def test_given_results_are_merged_cut_and_keep_what_is_known_of_their_trust() -> None:
+def test_given_results_are_merged_and_cut_and_keep_trust() -> None:
     trust = {"source_tier": 2, "cts_score": 61, "word_count": 900}
     first, second = take_given(
         [
@@ -235,7 +235,7 @@ def test_given_results_are_merged_cut_and_keep_what_is_known_of_their_trust() ->
     assert len(second.text) == SECTION.max_characters
 
 
-def test_of_a_long_page_the_part_counts_that_has_the_query_s_words() -> None:
+def test_long_page_is_cut_around_the_query_words() -> None:
     page = "It rains. " * 3000 + "The dam on the Elm was closed in May. " + "It snows. " * 500
     [found] = take_given([given_one(content=page)], SECTION, ("dam", "closed"), 1500)
     assert "The dam on the Elm was closed in May." in found.text
@@ -253,14 +253,14 @@ def test_no_given_result_is_left_out() -> None:
     assert len(take_given([given_one(f"https://a.example/{n}") for n in range(200)], SECTION)) == 200
 
 
-def test_a_short_text_is_shown_whole_and_one_without_the_words_from_its_beginning() -> None:
+def test_excerpt_without_query_words_is_the_beginning() -> None:
     assert excerpt("Short.", ("long",), 100) == "Short."
     text = "".join(f"Sentence {number}. " for number in range(100))
     assert excerpt(text, ("absent",), 50) == text[:50]
     assert excerpt(text, (), 50) == text[:50]
 
 
-def test_the_part_with_the_most_of_the_words_is_shown_and_the_first_of_such() -> None:
+def test_excerpt_shows_the_first_part_with_most_query_words() -> None:
     filler = "Nothing is said of it here. " * 20
     text = f"{filler}A boat. {filler}The boat race starts. {filler}A boat race again."
     assert excerpt(text, ("boat", "race"), 60).startswith("The boat race starts.")

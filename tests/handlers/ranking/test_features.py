@@ -1,4 +1,4 @@
-"""Features: the base is what it always was, whatever is known of trust; what is unknown is missing and not 0."""
+"""Features: the base does not depend on trust, and unknown values are missing, not 0."""
 
 import json
 import math
@@ -126,7 +126,7 @@ def test_the_table_is_the_plans() -> None:
 # --- 29 features go on bit for bit -----------------------------------------------------------------------------------
 
 
-def test_base_features_are_what_they_were_when_the_frozen_model_was_trained() -> None:
+def test_base_features_equal_the_frozen_ones() -> None:
     for case, vectors in zip(CASES, frozen_vectors(), strict=True):
         np.testing.assert_array_equal(case.features()[:, :TOTAL_FEATURES_PHASE_A], vectors)
 
@@ -138,7 +138,7 @@ def test_a_model_of_29_features_gives_the_scores_it_gave() -> None:
             assert model.score(features).tolist() == scores, "equal to the last bit, whatever is known of trust"
 
 
-def test_the_frozen_files_would_tell_of_a_change_in_any_base_feature() -> None:
+def test_frozen_files_reveal_a_change_in_any_base_feature() -> None:
     together = np.concatenate(frozen_vectors())
     for column in range(TOTAL_FEATURES_PHASE_A):
         assert len(set(together[:, column])) > 1, f"{NAMES[column]} is always the same"
@@ -150,7 +150,7 @@ def test_the_frozen_files_would_tell_of_a_change_in_any_base_feature() -> None:
         assert frozen_model().score(other).tolist() != scores, f"{NAMES[column]} changes no score"
 
 
-def test_a_model_of_29_features_under_a_manifest_of_41_is_refused() -> None:
+def test_model_of_29_features_with_a_manifest_of_41_is_refused() -> None:
     text = frozen_model().model
     with pytest.raises(ModelMismatchError, match="takes 29 features, the manifest has 41"):
         RankingModel(manifest=manifest_of(text), model=text)
@@ -167,13 +167,13 @@ def test_what_is_known_of_trust_fills_the_block() -> None:
 @pytest.mark.parametrize(
     "trust", [None, CandidateTrust(), CandidateTrust(word_count=100, base_score=10, has_author=True)]
 )
-def test_without_trust_the_indicator_is_0_and_the_rest_missing(trust: CandidateTrust | None) -> None:
+def test_missing_trust_sets_indicator_0_and_other_features_nan(trust: CandidateTrust | None) -> None:
     row = list(row_of(replace(RAIN, trust=trust)).values())
     assert row[29] == 0.0
     assert all(math.isnan(value) for value in row[30:])
 
 
-def test_a_score_alone_and_a_block_without_a_score_are_known_in_part() -> None:
+def test_partial_trust_sets_only_the_known_features() -> None:
     alone = list(row_of(replace(RAIN, cts_score=0)).values())
     assert alone[29:31] == [1.0, 0.0]
     assert all(math.isnan(value) for value in alone[31:])
@@ -202,7 +202,7 @@ def test_trust_changes_no_base_feature(trust: CandidateTrust, cts_score: int | N
 # --- the document ----------------------------------------------------------------------------------------------------
 
 
-def test_a_document_is_told_by_its_own_fields() -> None:
+def test_document_features_come_from_its_own_fields() -> None:
     row = row_of(RAIN)
     assert list(row.values())[6:14] == [len(RAIN.text), 1.5, 1, 1, 1.0, 17, 15, 25]
     bare = row_of(DRY)
@@ -229,7 +229,7 @@ def test_age_is_counted_in_days_from_when_it_was_asked(date: str, days: float) -
     assert row_of(replace(RAIN, date=date), now=elsewhere)["recency_days"] == days
 
 
-def test_without_a_clock_or_a_date_there_is_no_age() -> None:
+def test_missing_clock_or_date_gives_no_age() -> None:
     unasked = row_of(RAIN, now=None)
     assert math.isnan(unasked["recency_days"])
     assert unasked["has_date"] == 1.0
@@ -261,7 +261,7 @@ def test_before_a_judge_has_ranked_the_fused_order_counts() -> None:
     assert [row["mmr_score"] for row in rows] == [0.3, 0.2, 0.1]
 
 
-def test_after_a_judge_its_scores_count_and_who_was_not_shown_has_none() -> None:
+def test_judge_scores_are_features_and_missing_ones_are_nan() -> None:
     rows = three([0.4, 0.8, None], [1, 0, 2])
     assert [row["model_score"] for row in rows[:2]] == [0.4, 0.8]
     assert [row["relative_score"] for row in rows[:2]] == [0.5, 1.0]
@@ -269,7 +269,7 @@ def test_after_a_judge_its_scores_count_and_who_was_not_shown_has_none() -> None
     assert math.isnan(rows[2]["relative_score"])
 
 
-def test_a_judge_who_finds_nothing_good_divides_by_nothing() -> None:
+def test_all_zero_judge_scores_give_zero_relative_scores() -> None:
     assert [row["relative_score"] for row in three([0.0, 0.0, 0.0], [0, 1, 2])] == [0.0, 0.0, 0.0]
 
 
@@ -304,7 +304,7 @@ def test_real_stages_fill_every_base_feature() -> None:
 # --- extremes --------------------------------------------------------------------------------------------------------
 
 
-def test_of_no_candidates_there_is_a_table_without_rows() -> None:
+def test_feature_table_of_no_candidates_is_empty() -> None:
     assert extract_features(read_query("rain", SECTION.intent), [], [], None, [], None, NOW).shape == (0, 41)
 
 

@@ -1,4 +1,4 @@
-"""The 29 base features and their model's scores from the text of a query on: fusion and diversity are computed too."""
+"""The 29 base features and their model's scores, computed from the text of a query, with fusion and diversity."""
 
 import copy
 from typing import Any
@@ -13,14 +13,14 @@ WEIGHED = stored_cases()
 
 
 @pytest.mark.parametrize("case", WEIGHED["cases"], ids=lambda case: case["query"])
-def test_from_the_text_of_a_query_to_the_score_nothing_has_changed(case: dict[str, Any]) -> None:
+def test_features_and_scores_of_stored_queries_are_unchanged(case: dict[str, Any]) -> None:
     features, scores = weighed(WEIGHED, case)
     np.testing.assert_allclose(features, np.array(case["features"], dtype=np.float64), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(scores, case["scores"], rtol=1e-6)
 
 
 @pytest.mark.slow
-def test_the_weighed_cases_would_tell_of_a_change_in_what_is_computed_before_the_features() -> None:
+def test_stored_cases_reveal_a_change_before_the_features() -> None:
     together = np.concatenate([np.array(case["features"], dtype=np.float64) for case in WEIGHED["cases"]])
     for column in range(TOTAL_FEATURES_PHASE_A):
         assert len(set(map(str, together[:, column]))) > 1, f"{NAMES[column]} is always the same"

@@ -1,4 +1,4 @@
-"""Filters: read as people write them, refused with words that help, and held against candidates."""
+"""Filters: parsed in the forms that people write, refused with a remedy, and applied to candidates."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -36,7 +36,7 @@ def read(**fields: Any) -> SearchFilters:
     return instance(SearchFilters, read_filters(RankingFilters.model_validate(fields)))
 
 
-def test_no_filters_are_none() -> None:
+def test_empty_filters_filter_nothing() -> None:
     assert read_filters(RankingFilters()) is None
     assert read_filters(RankingFilters(date_from=" ", date_to="")) is None
     assert fits(candidate(), None, TIERS)
@@ -62,7 +62,7 @@ def test_days_months_and_years_count_whole(text: str, first: datetime, after: da
 @pytest.mark.parametrize(
     "text", ["yesterday", "2024-13-01", "2024-02-30", "03/05/2024", "9999-13", "0000", "2024-00", "x" * 40]
 )
-def test_what_is_no_date_is_told(text: str) -> None:
+def test_invalid_date_filter_is_rejected_with_reason(text: str) -> None:
     for key in ("date_from", "date_to"):
         bad = instance(BadFilter, read_filters(RankingFilters.model_validate({key: text})))
         assert bad.detail.startswith(f"{key}: {text!r} is no date; write")
@@ -88,13 +88,13 @@ def test_the_end_of_all_time_is_an_end(text: str) -> None:
         ({"tier": "A", "tiers": ["B"]}, "filters: tier is there in two spellings; write tiers alone"),
     ],
 )
-def test_a_filter_that_there_is_not_is_told(fields: dict[str, Any], said: str) -> None:
+def test_unknown_filter_is_rejected_with_reason(fields: dict[str, Any], said: str) -> None:
     """Ignored, as unknown fields are elsewhere, it would let through what was to be kept out."""
     bad = instance(BadFilter, read_filters(RankingFilters.model_validate(fields)))
     assert bad.detail.startswith(said)
 
 
-def test_a_span_that_ends_before_it_begins_is_told() -> None:
+def test_date_span_that_ends_before_it_begins_is_rejected() -> None:
     bad = read_filters(RankingFilters(date_from="2024-05-03", date_to="2024-05-02"))
     assert bad == BadFilter("date_from 2024-05-03 is after date_to 2024-05-02")
     assert read(date_from="2024-05-03", date_to="2024-05-03").date_to == day(2024, 5, 4)
@@ -125,12 +125,12 @@ def test_domains_are_read_as_people_write_them(written: str, site: str) -> None:
         ("://", "no domain"),
     ],
 )
-def test_what_is_no_domain_is_told(written: str, said: str) -> None:
+def test_invalid_domain_filter_is_rejected_with_reason(written: str, said: str) -> None:
     bad = instance(BadFilter, read_filters(RankingFilters(domains=(written,))))
     assert said in bad.detail
 
 
-def test_within_a_list_one_value_is_enough_and_all_lists_must_hold() -> None:
+def test_filter_needs_one_value_per_list_and_every_list() -> None:
     filters = read(tier=["A", "B"], tag="News", domain=["example.com", "other.example"], date_from="2024")
     trust = CandidateTrust(domain_tags=("news",))
     good = candidate(cts_score=70, trust=trust, date="2024-05-03")
@@ -164,6 +164,6 @@ def test_hosts_are_below_their_domain_and_never_beside_it() -> None:
 
 
 @given(st.text(max_size=40))
-def test_whatever_is_written_is_read_or_told(text: str) -> None:
+def test_read_filters_never_raises(text: str) -> None:
     text = text.replace("\x00", "")
     read_filters(RankingFilters.model_validate({"date_from": text, "domains": [text], "tags": [text]}))

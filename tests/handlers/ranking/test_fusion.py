@@ -1,4 +1,4 @@
-"""Fusion: words and vectors together, each switched off alone, and every part of a score is told."""
+"""Fusion: words and vectors together, each switched off alone, and every part of a score is reported."""
 
 import math
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def test_words_bring_up_what_vectors_put_second() -> None:
     assert best(fused("tide tables", found, off)) == 0
 
 
-def test_switched_off_the_vectors_decide_alone() -> None:
+def test_vectors_decide_if_bm25_is_off() -> None:
     found = [candidate(0, "Tide", similarity=0.2), candidate(1, similarity=0.4), candidate(2, similarity=0.3)]
     scored = fused("tide today", found, SECTION.model_copy(update={"enabled": False}))
     assert [round(each.score, 3) for each in scored] == [0.0, 1.0, 0.5]
@@ -97,7 +97,7 @@ def test_why_is_said_in_words() -> None:
     assert fused("tide tables", stuffed)[0].because[-1] == "repeats words of the query, which counts against it"
 
 
-def test_a_page_that_repeats_the_query_stands_below_one_that_answers() -> None:
+def test_page_that_repeats_the_query_ranks_below_an_answer() -> None:
     found = [
         candidate(0, "tide tables tide tables", "tide tables, tide tables cheap, tide tables now"),
         candidate(1, "Tides of the harbour", "The table shows the high and low tide for each day of the month."),
@@ -105,7 +105,7 @@ def test_a_page_that_repeats_the_query_stands_below_one_that_answers() -> None:
     assert best(fused("tide tables", found)) == 1
 
 
-def test_scores_are_from_nothing_to_one_and_nothing_is_not_relevant() -> None:
+def test_fused_scores_lie_in_0_to_1_and_irrelevant_pages_get_0() -> None:
     found = [candidate(0, "Tide tables", "The tide tables."), candidate(1, "Soup", "Leek soup.")]
     perfect, nothing = fused("tide tables", found)
     assert 0.8 < perfect.score <= 1
@@ -190,7 +190,7 @@ def test_without_scores_the_order_of_candidates_says_nothing() -> None:
     assert all(each.vector is None for each in fused("tide", found))
 
 
-def test_where_no_word_is_met_the_retrievers_scores_order_and_nothing_is_relevant() -> None:
+def test_retriever_order_decides_where_no_query_word_matches() -> None:
     found = [candidate(0, "Soup", similarity=0.2), candidate(1, "Rain", similarity=0.9)]
     scored = fused("tide", found)
     assert best(scored) == 1

@@ -1,4 +1,4 @@
-"""BM25 over a handful of candidates: never negative, whatever they have, and as Robertson has it."""
+"""BM25 over a few candidates: never negative, and equal to the formula."""
 
 from math import log
 
@@ -29,7 +29,7 @@ def corpus(*texts: str, section: Bm25Section = SECTION) -> Corpus:
     return Corpus([candidate(text, place=place) for place, text in enumerate(texts)], section)
 
 
-def test_it_is_the_formula() -> None:
+def test_scores_follow_the_bm25_formula() -> None:
     section = SECTION.model_copy(update={"k1": 1.2, "b": 0.75, "floor": 0.2, "others": 10})
     scores = corpus("rain rain sun", "sun", section=section).scores(["rain", "snow"])
     rain, snow = (log(1 + (2 + 10 - have + 0.5) / (have + 0.5)) for have in (1, 0))
@@ -53,7 +53,7 @@ def test_repetition_saturates() -> None:
     assert often - twice < 0.6
 
 
-def test_prose_keeps_its_score_and_a_text_that_repeats_the_query_loses_most_of_it() -> None:
+def test_repetition_lowers_the_score_and_prose_keeps_it() -> None:
     prose = "The dam closed in May. Engineers inspected the dam, and visitors were turned away at the gate."
     stuffed = "dam closed, closed dam, dam closed today, cheap dam closed, dam closed now"
     kept = corpus(prose, stuffed, "dam closed", "").kept(["dam", "closed"])
@@ -89,7 +89,7 @@ def test_shares_of_words_and_phrases() -> None:
     assert read.overlap(["boat", "rain", "snow"]).tolist() == [pytest.approx(2 / 3), 0]
     assert read.overlap(["boat", "rain"], in_title=True).tolist() == [0.5, 0]
     assert read.phrases(["boats race", "rain in", "boat"]).tolist() == [pytest.approx(2 / 3), 0]
-    # The title's last word and the text's first stand side by side in no text.
+    # The title's last word and the text's first are adjacent in no text.
     assert read.phrases(["may the"]).tolist() == [0, 0]
     assert read.phrases([]).tolist() == [0, 0]
 
@@ -109,7 +109,7 @@ def test_few_and_empty_candidates(texts: tuple[str, ...]) -> None:
     assert read.likeness().shape == (len(texts), len(texts))
 
 
-def test_likeness_tells_copies_from_others() -> None:
+def test_likeness_is_high_for_copies_only() -> None:
     likeness = corpus("rain in the harbour town", "rain in the harbour town", "a boat race", "").likeness()
     assert likeness[0, 1] == pytest.approx(1.0)
     assert likeness[0, 2] == 0

@@ -1,4 +1,4 @@
-"""A judge's scores and the fused ones together: orders that must hold whatever the judge says."""
+"""A judge's scores combined with the fused ones: invariants of the order for any judge."""
 
 import pytest
 from hypothesis import given
@@ -24,11 +24,11 @@ def test_what_was_not_shown_keeps_its_order_below_all_that_was(
 
 
 @given(fused=FUSED, weight=st.floats(0, 1))
-def test_a_judge_that_says_nothing_changes_nothing_among_those_it_was_shown(fused: list[float], weight: float) -> None:
+def test_judge_without_scores_changes_nothing(fused: list[float], weight: float) -> None:
     assert combine(fused, dict.fromkeys(range(len(fused))), weight) == pytest.approx(fused)
 
 
-def test_at_the_ends_of_the_weight_one_of_them_decides_alone() -> None:
+def test_weight_of_0_or_1_selects_one_score() -> None:
     assert combine((0.9, 0.1), {0: 0.0, 1: 1.0}, 1.0) == (0.0, 1.0)
     assert combine((0.9, 0.1), {0: 0.0, 1: 1.0}, 0.0) == (0.9, 0.1)
 

@@ -1,4 +1,4 @@
-"""Diversity: the first stays first, copies go down, ties keep their order, and nothing is lost."""
+"""Diversity: the first result stays first, copies move down, ties keep their order, and no result is lost."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_ties_keep_their_order(weight: float) -> None:
 
 
 @pytest.mark.parametrize("scores", [[], [0.3]])
-def test_none_and_one(scores: list[float]) -> None:
+def test_diversify_keeps_empty_and_single_lists(scores: list[float]) -> None:
     assert order(diversify(scores, unlike(len(scores)), 0.5, 10)) == list(range(len(scores)))
 
 
@@ -75,7 +75,7 @@ def test_no_score_is_negative(scores: list[float], weight: float) -> None:
     assert all(0 <= worth <= 1 + 1e-9 for _, worth in chosen)
 
 
-def test_who_wants_one_thing_gets_relevance_and_who_explores_gets_variety() -> None:
+def test_diversity_weight_follows_the_intent() -> None:
     weights = [weight_of(intent, SECTION) for intent in (Intent.EXPLORATORY, Intent.BALANCED, Intent.SPECIFIC)]
     assert weights == [SECTION.exploratory, SECTION.balanced, SECTION.specific]
     assert weights == sorted(weights)

@@ -1,4 +1,4 @@
-"""Trees: what does not fit is refused when it is loaded; a model of 29 features does not see the block of trust."""
+"""Trees: a model that does not fit is refused on loading; a model of 29 features ignores trust."""
 
 import hashlib
 import json
@@ -86,7 +86,7 @@ def test_a_model_that_names_no_features_goes_by_its_manifest() -> None:
 
 
 @pytest.mark.parametrize("model", ["", "{}", "[]", '{"learner": {}}', '{"learner": 3}', "no JSON", '{"learner": {'])
-def test_what_is_no_model_is_refused(model: str) -> None:
+def test_invalid_model_is_refused(model: str) -> None:
     with pytest.raises(ModelMismatchError, match="is not the JSON that XGBoost's save_model writes"):
         RankingModel(manifest=manifest_of(model), model=model)
 
@@ -136,7 +136,7 @@ def test_rows_are_scored_one_by_one() -> None:
     assert together.tolist() == [float(score) for score in alone]
 
 
-def test_of_no_candidates_there_are_no_scores() -> None:
+def test_scores_of_no_candidates_are_empty() -> None:
     assert MODEL_41.score(ROWS[:0]).tolist() == []
     assert confidence_of(MODEL_41.score(ROWS[:0]), Phase.LISTWISE) == 0.0
 
@@ -175,7 +175,7 @@ def test_models_that_xgboost_wrote_are_whole_and_ready(features: int, phase: Pha
         ({"num_class": "3"}, "not one number for each result"),
     ],
 )
-def test_what_only_xgboost_sees_is_told_when_it_is_made_ready(parameter: dict[str, str], told: str) -> None:
+def test_model_damage_that_only_xgboost_sees_fails_in_ready(parameter: dict[str, str], told: str) -> None:
     text = damaged(lambda it: it["learner_model_param"].update(parameter))
     model = RankingModel(manifest=manifest_of(text), model=text)
     with pytest.raises(ModelMismatchError, match=told):
@@ -185,7 +185,7 @@ def test_what_only_xgboost_sees_is_told_when_it_is_made_ready(parameter: dict[st
 # --- the configuration it was trained under --------------------------------------------------------------------------
 
 
-def test_other_numbers_of_what_features_are_made_of_are_told() -> None:
+def test_changed_feature_configuration_is_reported() -> None:
     ranking = load_settings().ranking
     own = manifest_of(MODEL_41.model, features_config=features_config(ranking))
     model = RankingModel(manifest=own, model=MODEL_41.model)
@@ -238,7 +238,7 @@ class _Rules(Rules):
     ranking_model: RankingModel | None = None
 
 
-def test_another_model_is_another_configuration_and_its_text_is_not_shown() -> None:
+def test_model_changes_the_config_version_and_is_shown_as_a_hash() -> None:
     other = grown_text(generated_rows(100, seed=3), Phase.LISTWISE, NAMES)
     versions = {
         _Rules(ranking_model=model).config_version

@@ -1,4 +1,4 @@
-"""What a query is after, told by signs that are named, in English and in Chinese."""
+"""The intent of a query, detected by named signs, in English and in Chinese."""
 
 import pytest
 from hypothesis import given, settings
@@ -33,7 +33,7 @@ STOP_WORDS = frozenset(["the", "of", "is", "this", "的"])
         ("渡輪 2024年 班次", "a number (2024)"),
     ],
 )
-def test_who_wants_one_thing(query: str, sign: str) -> None:
+def test_specific_intent_is_recognised(query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent
     assert note.intent is Intent.SPECIFIC
     assert sign in note.because
@@ -51,7 +51,7 @@ def test_who_wants_one_thing(query: str, sign: str) -> None:
         ("潮汐發電有哪些方法", "asks for an overview (哪些)"),
     ],
 )
-def test_who_wants_an_overview(query: str, sign: str) -> None:
+def test_exploratory_intent_is_recognised(query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent
     assert note.intent is Intent.EXPLORATORY
     assert sign in note.because
@@ -64,7 +64,7 @@ def test_without_a_sign_it_is_between(query: str) -> None:
     assert note.because == "no sign of either"
 
 
-def test_capitals_everywhere_are_no_names() -> None:
+def test_all_capitals_are_not_read_as_names() -> None:
     assert "name" not in read_query("Tidal Power Costs", SECTION).intent.because
     assert "name" not in read_query("TIDAL POWER COSTS", SECTION).intent.because
 
@@ -79,7 +79,7 @@ def test_a_query_is_read_once_for_all_stages() -> None:
     assert read_query("why", SECTION).question_words == ("why",)
 
 
-def test_only_stop_words_are_better_than_none() -> None:
+def test_query_of_stop_words_keeps_them_as_keywords() -> None:
     assert read_query("the of", SECTION, STOP_WORDS).keywords == ("the", "of")
 
 
@@ -89,7 +89,7 @@ def test_words_of_a_list_are_whole_words_but_in_chinese() -> None:
     assert read_query("THIS WEEK on the coast", SECTION).wants_news
 
 
-def test_neighbours_of_chinese_words_stand_side_by_side() -> None:
+def test_neighbours_of_chinese_words_are_adjacent() -> None:
     neighbours = read_query("立法院三讀通過", SECTION).neighbours
     assert neighbours == ("立法院三讀", "三讀通過")
 

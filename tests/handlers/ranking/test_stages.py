@@ -1,4 +1,4 @@
-"""The first stage: how many go on from it, and who."""
+"""The first stage: how many candidates it keeps, and which."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def candidates(number: int) -> tuple[Candidate, ...]:
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(0, 50), (10, 50), (80, 80), (100, 100)])
-def test_words_bring_up_what_vectors_alone_would_have_cut(limit: int, kept: int) -> None:
+def test_words_keep_candidates_that_vectors_would_cut(limit: int, kept: int) -> None:
     weighed = weigh("copper mine Falun", candidates(120), None, SECTION, frozenset(), limit)
     assert len(weighed.candidates) == len(weighed.fused) == len(weighed.standing.scores) == kept
     assert weighed.likeness.shape == (kept, kept)
@@ -41,13 +41,13 @@ def test_words_bring_up_what_vectors_alone_would_have_cut(limit: int, kept: int)
     assert places == sorted(places)
 
 
-def test_without_words_the_nearest_go_on() -> None:
+def test_nearest_candidates_are_kept_without_words() -> None:
     off = SECTION.model_copy(update={"bm25": SECTION.bm25.model_copy(update={"enabled": False})})
     weighed = weigh("copper mine Falun", candidates(120), None, off, frozenset())
     assert [candidate.url for candidate in weighed.candidates] == [f"https://a.example/{place}" for place in range(50)]
 
 
-def test_places_count_among_those_that_go_on() -> None:
+def test_positions_count_among_the_kept_candidates() -> None:
     weighed = weigh("copper mine Falun", candidates(120), None, SECTION, frozenset())
     assert [candidate.position for candidate in weighed.candidates] == list(range(50))
     rows = after_trees(weighed, weighed.standing, SECTION.trees, None).features
@@ -67,8 +67,8 @@ def test_what_a_filter_took_away_counts_for_nothing() -> None:
 
 
 @pytest.mark.parametrize(("similarity", "asked"), [(0.7, "a title"), (0.0, "EXPLORATORY")])
-def test_a_copied_title_alone_does_not_name_what_is_asked_for(similarity: float, asked: str) -> None:
-    """Who bears the query as a title decides on diversity only from the first place."""
+def test_copied_title_does_not_make_the_query_a_title(similarity: float, asked: str) -> None:
+    """A page with the query as its title affects diversity only in the first place."""
     untold = SECTION.model_copy(update={"bm25": SECTION.bm25.model_copy(update={"exact_title_boost": 0.0})})
     given = list(candidates(12))
     given[0] = replace(given[0], title="Harbour tide wind notes", text=given[0].text * 3)
@@ -124,7 +124,7 @@ def test_without_a_known_score_trust_changes_nothing() -> None:
 COPIED = "The dam closed in May for dredging, and the work takes three months, said the office on Monday."
 
 
-def test_copies_follow_what_says_something_else_and_the_irrelevant_comes_last() -> None:
+def test_copies_rank_after_other_content_and_irrelevant_last() -> None:
     pages = (
         page(0, "Dam closed", COPIED),
         page(1, "Dam closed", COPIED),
@@ -139,7 +139,7 @@ def test_copies_follow_what_says_something_else_and_the_irrelevant_comes_last() 
     assert all(score is None or score >= 0 for score in after.stage_scores["mmr"])
 
 
-def test_whether_nothing_is_relevant_is_told_where_words_or_a_judge_have_scored() -> None:
+def test_nothing_relevant_needs_scores_from_words_or_a_judge() -> None:
     soup = (page(0, "Soup", "A recipe for leek soup."),)
     assert nothing_relevant(weigh("dam closed", soup, None, SECTION, frozenset()).standing, SECTION)
     assert not nothing_relevant(weigh("leek soup", soup, None, SECTION, frozenset()).standing, SECTION)

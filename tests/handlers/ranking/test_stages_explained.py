@@ -1,4 +1,4 @@
-"""Why a result stands where it does: every stage that had a say is named, and none that had not."""
+"""The explanation of a rank: it names every stage that affected it, and no other."""
 
 from handlers.rank_results import RankResultsRules
 from handlers.ranking.candidates import Candidate
@@ -50,14 +50,14 @@ def reasons(under: RankingSection, judged_by: str = "model") -> list[tuple[str, 
     return [explain(weighed, standing, place) for place in standing.order]
 
 
-def test_words_and_vectors_are_told_first_and_what_the_judge_gave() -> None:
+def test_explanation_begins_with_words_vectors_and_the_judge() -> None:
     first, *_ = reasons(section())
     assert "3 of 3 words in the text" in first
     assert "the model gives it 1" in first
     assert "the offline judge gives it 1" in reasons(section(), "offline")[0]
 
 
-def test_of_what_the_judge_passed_over_or_was_not_shown_it_said_nothing() -> None:
+def test_explanation_says_where_the_judge_gave_no_score() -> None:
     assert all("the model said nothing of it" in said for said in reasons(section())[1:])
     assert all("the model said nothing of it" in said for said in reasons(section(shown=1))[1:])
 
@@ -68,7 +68,7 @@ def test_trees_are_named_where_their_order_counts() -> None:
         assert not any("generated" in line for said in reasons(section(mode)) for line in said)
 
 
-def test_likeness_to_what_stands_above_is_told_where_it_counts() -> None:
+def test_explanation_mentions_likeness_only_where_it_counts() -> None:
     weighed, standing = ranked(section())
     twin = 1 if standing.order.index(1) > standing.order.index(0) else 0
     rank = standing.order.index(1 - twin) + 1

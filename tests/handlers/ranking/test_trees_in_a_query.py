@@ -1,4 +1,4 @@
-"""Models of both sizes in whole queries: what is known of trust is seen by one of them and not by the other."""
+"""Models of both sizes in whole queries: only the larger one uses trust."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ def without_trust(result: RankedResult) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("cascade", [True, False])
 @pytest.mark.parametrize("model", [frozen_model(), generated_model(29, Phase.PAIRWISE)], ids=["binary", "pairwise"])
-def test_a_model_of_29_features_ranks_the_same_whatever_is_known_of_trust(model: RankingModel, cascade: bool) -> None:
+def test_model_of_29_features_ignores_trust(model: RankingModel, cascade: bool) -> None:
     rules = under(model, cascade)
     trusts: list[list[dict[str, Any]]] = [
         [{}],

@@ -1,4 +1,4 @@
-"""Ranked results for tests of what is made of them."""
+"""Ranked results for tests of contexts and answers."""
 
 from typing import Any
 

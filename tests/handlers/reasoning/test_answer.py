@@ -1,4 +1,4 @@
-"""Answers: every sentence has sources that are there, the trusted ones first, and nobody on the way is believed."""
+"""Answers: every sentence cites existing sources, the trusted ones first, and each role's reply is checked."""
 
 import json
 import re
@@ -97,7 +97,7 @@ def test_three_roles_are_asked_one_after_another(rules: AnswerRules) -> None:
     assert len(answer.calls) == 3
 
 
-def test_without_sources_nobody_is_asked(rules: AnswerRules) -> None:
+def test_no_model_is_asked_without_sources(rules: AnswerRules) -> None:
     answer = answered(rules, sources=())
     assert (answer.outcome, answer.calls, answer.sentences) == (AnswerOutcome.NO_SOURCES, (), ())
 
@@ -194,7 +194,7 @@ def test_an_answer_has_an_end(rules: AnswerRules) -> None:
     assert answer.left_out == ("3 sentences more than an answer may have",)
 
 
-def test_where_no_sentence_is_left_there_is_no_answer(rules: AnswerRules) -> None:
+def test_answer_without_valid_sentences_is_not_answered(rules: AnswerRules) -> None:
     answer = written(rules, ("In 2099.", [99]))
     assert (answer.outcome, answer.written_by, answer.sentences) == (AnswerOutcome.NOT_ANSWERED, None, ())
     assert written(rules).outcome is AnswerOutcome.NOT_ANSWERED
@@ -216,7 +216,7 @@ def test_findings_without_sources_that_are_there_are_left_out(rules: AnswerRules
     assert answer.left_out == ("3 findings named no source that is there",)
 
 
-def test_what_the_critic_finds_unsupported_does_not_reach_the_writer(rules: AnswerRules) -> None:
+def test_unsupported_findings_do_not_reach_the_writer(rules: AnswerRules) -> None:
     need = asked(rules, FINDINGS, judged("supported", "unsupported"))
     assert "on 3 May" in prompt(need)
     trusted, blocks = blocks_of(need.messages[1].content)
@@ -233,7 +233,7 @@ def test_without_findings_there_is_nothing_to_judge(rules: AnswerRules) -> None:
 
 
 @pytest.mark.parametrize("text", ["The dam was closed in May [1].", "```json\n{}\n```", '{"findings": "all"}', "[]"])
-def test_a_reply_outside_the_protocol_is_asked_for_anew_and_then_done_without(rules: AnswerRules, text: str) -> None:
+def test_malformed_reply_is_retried_and_then_skipped(rules: AnswerRules, text: str) -> None:
     again = asked(rules, replied(text))
     assert (again.task, again.try_number) == ("analyst", 2)
     assert asked(rules, replied(text), replied(text)).task == "writer"
@@ -258,7 +258,7 @@ def test_where_the_writer_fails_the_sources_speak_for_themselves(rules: AnswerRu
     assert not any("IT WAS CLOSED" in sentence.text for sentence in answer.sentences)
 
 
-def test_where_nobody_can_be_asked_there_is_no_answer(rules: AnswerRules) -> None:
+def test_answer_needs_an_available_model(rules: AnswerRules) -> None:
     for replies in ((), (FINDINGS,), (FINDINGS, VERDICTS)):
         down = ModelUnavailable("the day's budget is spent", 60.0)
         assert answer_query(QUERY, SOURCES, (*replies, down), rules) is down
@@ -284,7 +284,7 @@ def test_the_offline_judge_quotes_the_most_trusted_first(rules: AnswerRules) -> 
     assert {call.judged_by for call in answer.calls} == {"offline"}
 
 
-def test_the_offline_judge_says_nothing_where_the_sources_say_nothing(rules: AnswerRules) -> None:
+def test_offline_judge_gives_no_answer_without_matching_sources(rules: AnswerRules) -> None:
     assert _offline(rules, "Who won the yacht race?", SOURCES).outcome is AnswerOutcome.NOT_ANSWERED
 
 

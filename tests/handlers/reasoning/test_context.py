@@ -1,4 +1,4 @@
-"""Contexts: labels, the most trusted first, no number of trust, and nothing that a page can forge."""
+"""Contexts: labels, the most trusted sources first, no trust numbers, and no forged labels."""
 
 import re
 from typing import Any
@@ -74,13 +74,13 @@ def test_a_context_in_chinese(section: ReasoningSection) -> None:
     assert context.count("\n\n") == 1
 
 
-def test_a_context_in_english_names_the_host_where_nobody_is_named(section: ReasoningSection) -> None:
+def test_english_context_names_the_host_without_a_publisher(section: ReasoningSection) -> None:
     context = write_context(order_sources([result(1, "MEDIUM")]), "en", section)
     assert context.splitlines()[0] == "[TRUST_TIER: MEDIUM] Source: sitea.example"
     assert '"text": "What the page of A says."' in context
 
 
-def test_labels_are_all_that_is_told_of_trust(section: ReasoningSection) -> None:
+def test_context_shows_trust_only_as_labels(section: ReasoningSection) -> None:
     """R-253, C-39: no score, no rank's score, no score of diversity, no number of trust; and no address."""
     sources = order_sources(result(rank, label) for rank, label in enumerate(("HIGH", "MEDIUM", "LOW"), 1))
     context = write_context(sources, "en", section)
@@ -221,7 +221,7 @@ def test_the_host_is_named_if_the_name_cannot_be_shown() -> None:
 
 
 @pytest.mark.parametrize("label", LABELS)
-def test_whatever_the_name_is_the_line_has_its_one_label(label: str) -> None:
+def test_source_line_has_one_label_for_any_name(label: str) -> None:
     for name, attack in [*attacks()][::11]:
         found = LABEL_LINE.fullmatch(source_line(_named(label, attack), "en"))
         assert found is not None, name
@@ -229,7 +229,7 @@ def test_whatever_the_name_is_the_line_has_its_one_label(label: str) -> None:
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=40))
-def test_whatever_pages_say_there_are_as_many_labels_as_sources(title: str, passage: str, name: str) -> None:
+def test_context_has_one_label_per_source_for_any_page(title: str, passage: str, name: str) -> None:
     section = shipped_rules(AnswerRules).reasoning
     results = [result(1, "LOW", title=title, passage=passage, site_name=name), result(2, "MEDIUM")]
     context = write_context(order_sources(results), "zh", section)

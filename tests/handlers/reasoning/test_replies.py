@@ -1,4 +1,4 @@
-"""What roles reply: strictly in the protocol, or nothing."""
+"""Replies of the roles: valid in the protocol, or ignored."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A request on its way: each source once and in its turn, and one end."""
+"""The progress of a request: each source has one turn, and the request completes once."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.samples import instance
 A, B, C = "https://a.example/", "https://b.example/", "https://c.example/"
 
 
-def test_every_source_has_its_turn_once_and_then_the_request_ends() -> None:
+def test_each_source_is_requested_once_before_the_request_ends() -> None:
     sources, turns = sources_of((A, B, C), 10), []
     step = go_on("r", "q", sources, "v")
     while isinstance(step, ExtractionNeeded):
@@ -25,7 +25,7 @@ def test_every_source_has_its_turn_once_and_then_the_request_ends() -> None:
     ]
 
 
-def test_a_redelivery_asks_under_the_same_id_and_another_request_does_not() -> None:
+def test_redelivery_keeps_the_extraction_id() -> None:
     sources = sources_of((A, B), 10)
     steps = [go_on(request, "q", sources, "v") for request in ("r", "r", "s")]
     assert all(isinstance(step, ExtractionNeeded) for step in steps)
@@ -45,11 +45,11 @@ def test_sources_beyond_the_limit_are_named_and_not_tried() -> None:
 
 
 @pytest.mark.parametrize("urls", [(A, A), (A, f" {A}#part "), (A, "HTTPS://A.example:443/"), (A, " ", "")])
-def test_a_page_is_one_source_however_it_is_spelt(urls: tuple[str, ...]) -> None:
+def test_spellings_of_one_url_are_one_source(urls: tuple[str, ...]) -> None:
     assert [source.url for source in sources_of(urls, 10)] == [A]
 
 
-def test_what_is_no_address_is_left_to_the_fetch_and_what_is_no_length_is_not() -> None:
+def test_overlong_source_url_is_rejected_before_the_fetch() -> None:
     odd, long = sources_of(("no address", "https://a.example/" + "a" * 9000), 10)
     assert odd.outcome is SourceOutcome.PENDING
     assert (long.outcome, long.failure, len(long.url)) == (SourceOutcome.NOT_FETCHED, FetchFailure.INVALID_URL, 8192)
@@ -61,7 +61,7 @@ def test_a_source_that_had_its_turn_is_left_as_it_is() -> None:
     assert settled(sources, C, SourceOutcome.ERROR) == sources
 
 
-def test_a_request_that_names_others_than_its_own_source_ends_too() -> None:
+def test_request_with_foreign_sources_still_ends() -> None:
     """An event from elsewhere may carry anything: each step settles a source or asks for one that it will settle."""
     step = instance(ExtractionNeeded, go_on("r", "q", settled((SnippetSource(url=A),), B, SourceOutcome.ERROR), "v"))
     assert step.target_url == A

@@ -1,4 +1,4 @@
-"""What addresses say: whole words, slugs, ids, facets, hosts, and the same in any spelling."""
+"""Features of a URL: whole words, slugs, ids, facets and hosts, for any spelling."""
 
 import pytest
 from hypothesis import given
@@ -62,7 +62,7 @@ def test_what_follows_a_parent_is_a_selection() -> None:
 @pytest.mark.parametrize(
     "url", ["https://example.com/blog/2024", "https://example.com/x/page/120", "https://e.org/501"]
 )
-def test_years_pages_and_numbers_alone_are_no_identifiers(url: str) -> None:
+def test_years_pages_and_numbers_are_not_identifiers(url: str) -> None:
     assert not read(url).identifier
 
 
@@ -126,7 +126,7 @@ def test_navigation(url: str) -> None:
         ("https://example.com/news/the-contact-that-was-lost", ""),
     ],
 )
-def test_a_page_about_the_site_is_no_navigation(url: str, word: str) -> None:
+def test_page_about_the_site_is_not_navigation(url: str, word: str) -> None:
     assert read(url).information == word
     assert not read(url).navigation
 

@@ -1,4 +1,4 @@
-"""A batch: distinct results, the verdict with its counts and means, and how pages are shared out among listings."""
+"""A batch: distinct results, the verdict with counts and means, and the distribution of pages among listings."""
 
 import pytest
 from hypothesis import given
@@ -39,7 +39,7 @@ def test_one_result_for_an_address_in_the_order_of_the_first(urls: list[str], ke
     assert [result.title for result in found] == [f"result {number}" for number in kept]
 
 
-def test_results_without_an_address_are_one_where_they_say_the_same() -> None:
+def test_results_without_url_are_merged_by_their_content() -> None:
     jazz, blues = RetrievedContent(content="jazz"), RetrievedContent(url=" ", content="blues")
     assert distinct_results([jazz, blues, jazz, blues]) == (jazz, blues)
 
@@ -109,7 +109,7 @@ def test_what_the_reason_shows_is_below_the_threshold(actionable: float, shown: 
 
 
 @given(st.integers(0, 300), LIMITS)
-def test_a_batch_stays_within_its_budget_and_wastes_none_of_it(listings: int, limits: ExtractionSection) -> None:
+def test_detail_shares_use_the_batch_budget_without_exceeding_it(listings: int, limits: ExtractionSection) -> None:
     shares = share_details(listings, limits)
     assert len(shares) == listings
     assert list(shares) == sorted(shares, reverse=True), "the first results get the most"

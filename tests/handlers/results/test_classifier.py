@@ -60,9 +60,7 @@ def page(density: float, characters: int = 1000) -> PageShape:
         (observed(kinds=4, identifier="jazz-42", page=PageShape(declared_item="Event")), 1.0),
     ],
 )
-def test_an_item_rises_with_its_kinds_of_detail_and_a_rich_one_with_identifier_and_markup(
-    seen: Observed, score: float
-) -> None:
+def test_item_score_rises_with_details_identifier_and_markup(seen: Observed, score: float) -> None:
     assert actionable_score(ResultType.SPECIFIC_CONTENT, seen, SECTION) == score
 
 
@@ -87,7 +85,7 @@ def test_a_listing_falls_with_the_link_density_of_its_page(density: float, score
         (observed(text=text(content_share=0.25), page=page(1.0, characters=0)), 0.35),
     ],
 )
-def test_a_listing_without_page_text_rises_with_the_content_of_its_text(seen: Observed, score: float) -> None:
+def test_listing_score_rises_with_its_content_share(seen: Observed, score: float) -> None:
     assert actionable_score(ResultType.AGGREGATOR, seen, SECTION) == score
 
 
@@ -96,7 +94,7 @@ def test_navigation_has_one_score() -> None:
     assert actionable_score(ResultType.NAVIGATION, seen, SECTION) == 0.4
 
 
-def test_what_is_no_content_has_the_score_0() -> None:
+def test_error_page_scores_0() -> None:
     result = RetrievedContent(url="https://a.example/x", title="404 Not Found", content="page not found")
     classified = CLASSIFIER.classify(result)
     assert (classified.result_type, classified.actionable_score) == (ResultType.NAVIGATION, 0.0)

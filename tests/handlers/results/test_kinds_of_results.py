@@ -1,4 +1,4 @@
-"""Results of many kinds and languages, as a search step brings them: snippets, small pages, broken ones."""
+"""Results of many kinds and languages, as search steps return them: snippets, small pages, broken pages."""
 
 import pytest
 

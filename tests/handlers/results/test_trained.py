@@ -1,4 +1,4 @@
-"""Trees: walked as they are written, refused where they are not whole; with and without them a result has a type."""
+"""Trees: evaluated as written, refused if incomplete; a result has a type with and without them."""
 
 import pytest
 from hypothesis import given
@@ -37,7 +37,7 @@ def _walked(trees: Trees, measures: dict[str, float]) -> list[float]:
 
 
 @given(st.data())
-def test_all_trees_at_once_come_to_the_same_leaves_as_one_after_the_other(data: st.DataObject) -> None:
+def test_vectorised_forest_equals_a_walk_of_each_tree(data: st.DataObject) -> None:
     trees = RULES.result_trees.text
     assert trees is not None
     thresholds = sorted({threshold for tree in trees.trees for threshold in tree.thresholds})
@@ -47,7 +47,7 @@ def test_all_trees_at_once_come_to_the_same_leaves_as_one_after_the_other(data: 
     assert Forest(trees).scores(measures) == pytest.approx(_walked(trees, measures))
 
 
-def test_trees_of_different_depth_stand_beside_each_other() -> None:
+def test_trees_of_different_depth_are_summed() -> None:
     stump = Tree(of=2, measures=(1,), thresholds=(1.0,), leaves=(0.5, 0.7))
     lone = Tree(of=0, measures=(), thresholds=(), leaves=(0.3,))
     trees = Trees(measures=("links", "share"), start=(0.0, 0.0, 0.0), trees=(stump, lone, TREE))

@@ -1,4 +1,4 @@
-"""What titles and texts offer and report, and how texts are built."""
+"""Measures of the wording and structure of titles and texts."""
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_link_phrases_and_addresses_are_counted() -> None:
     assert 0.3 < shape["link_share"] < 0.7
 
 
-def test_sentences_are_content_and_labels_are_none() -> None:
+def test_sentences_count_as_content_and_labels_do_not() -> None:
     assert measure("The band played for two hours, and nobody left the hall early.")["content_share"] == 1.0
     assert measure("Home\nAbout\nContact\nPrices\n")["content_share"] == 0.0
     assert measure("乐队演奏了两个小时，没有人提前离开大厅，所有人都很高兴。")["content_share"] == 1.0

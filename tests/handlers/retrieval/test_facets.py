@@ -1,4 +1,4 @@
-"""What a query asks for, and how far a result answers it."""
+"""The facets of a query, and how many of them a result answers."""
 
 import pytest
 
@@ -68,5 +68,5 @@ def test_details_of_the_title_count() -> None:
         ("the of and", CONCERT, False),
     ],
 )
-def test_details_do_not_stand_for_the_subject(query: str, text: str, *, expected: bool) -> None:
+def test_matching_details_do_not_replace_the_subject(query: str, text: str, *, expected: bool) -> None:
     assert is_answer(query, text) is expected

@@ -1,4 +1,4 @@
-"""What is counted of a search, part by part (R-084 to R-088, C-12 to C-14)."""
+"""The rubric of a search, part by part (R-084 to R-088, C-12 to C-14)."""
 
 from typing import Any
 
@@ -158,7 +158,7 @@ def test_results_from_less_domains_than_give_points_are_narrow(hosts: tuple[str,
     ("titles", "off_goal"),
     [((), False), (("Jazz",), False), (("Weather",), True), (("Review: jazz",), True), (("Review: weather",), True)],
 )
-def test_results_miss_the_goal_by_their_words_or_by_what_they_are(titles: tuple[str, ...], off_goal: bool) -> None:
+def test_results_miss_the_goal_by_words_or_by_kind(titles: tuple[str, ...], off_goal: bool) -> None:
     assert assessed(*[result(title=title) for title in titles]).off_goal is off_goal
 
 
@@ -186,7 +186,7 @@ def test_results_beside_the_point_are_known_by_their_hosts() -> None:
     assert assessed(*[result(f"https://{host}/x", "Jazz") for host in hosts]).rubric.relevance == 0.1
 
 
-def test_without_results_nothing_is_covered_whatever_is_configured() -> None:
+def test_coverage_is_zero_without_results() -> None:
     rubric = assessed(count=CountPoints(none=0.5)).rubric
     assert (rubric.count, rubric.coverage, rubric.total) == (0.5, 0.0, 0.0)
 
@@ -252,7 +252,7 @@ def test_results_beside_the_goal_are_never_acceptable(titles: tuple[str, ...], m
     assert (found.rubric.total < RULES.search_evaluation.bands.acceptable) is (most < 1.0)
 
 
-def test_a_section_that_accepts_results_beside_the_goal_is_refused() -> None:
+def test_section_that_accepts_off_goal_results_is_refused() -> None:
     section = RULES.search_evaluation.model_dump()
     section["relevance"]["most_off_goal"] = section["bands"]["acceptable"]
     with pytest.raises(ValidationError):
@@ -307,8 +307,8 @@ def test_suggestions_are_bounded_and_so_are_names_in_them() -> None:
     assert len(gaps_of(found, SECTION)) < 400
 
 
-def test_of_no_results_the_advice_is_to_search_wider() -> None:
-    """R-090: what narrows the search, such as another field, helps nobody who found nothing."""
+def test_advice_without_results_is_a_wider_search() -> None:
+    """R-090: advice that narrows the search, such as another field, is useless without results."""
     found = assessed(goal="Buy x", fields=("price", "colour"))
     assert gaps_of(found, SECTION) == "There are no results."
     suggested = refinements_of(found, SECTION)
@@ -316,7 +316,7 @@ def test_of_no_results_the_advice_is_to_search_wider() -> None:
     assert not set(suggested) & {*LISTS.poor_relevance, *SECTION.fields["price"].refinements}
 
 
-def test_of_few_results_wider_words_and_other_sources_come_first() -> None:
+def test_advice_for_few_results_begins_with_wider_words() -> None:
     suggested = refinements_of(assessed(*MANY[:2], goal="jazz", fields=("price",)), SECTION)
     assert suggested[:4] == (*LISTS.low_count, LISTS.low_diversity_shopping[0])
     assert suggested[4] == SECTION.fields["price"].refinements[0]

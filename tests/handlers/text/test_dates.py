@@ -1,4 +1,4 @@
-"""Days: many languages and orders, what a day needs beside it, and what only looks like one."""
+"""Days: many languages and orders, the context that a day needs, and texts that only look like one."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
@@ -235,7 +235,7 @@ def test_where_a_page_comes_from_decides(text: str, origin: Origin, iso: str | N
 
 
 @given(st.text(max_size=80))
-def test_any_text_is_a_date_or_none(text: str) -> None:
+def test_date_reader_never_raises(text: str) -> None:
     for found in (READER.read(text), stated_moment(text)):
         assert found is None or found.year > 0
 
@@ -280,7 +280,7 @@ def test_nothing_was_published_before_a_fetch_in_the_year_1() -> None:
         ("https://news.example.de/", ["en"], "en", "day"),
         ("https://news.example.com/", ["fr"], "fr", "day"),
         ("https://news.example.com/", ["es-US"], "es", "month"),
-        # A template's tag of another language says nothing of the country.
+        # A template's language tag does not show the country.
         ("https://news.example.com/", ["en-US"], "de", "day"),
         # Countries that contradict each other.
         ("https://news.example.co.uk/", ["en-US"], "en", None),

@@ -1,4 +1,4 @@
-"""Dates, times, places and prices: what counts, with which value, and what only looks alike."""
+"""Dates, times, places and prices: what counts, with which value, and texts that only look alike."""
 
 import pytest
 from hypothesis import given
@@ -168,7 +168,7 @@ def test_offsets_hold_for_any_text(text: str) -> None:
         "kr kr 1",
     ],
 )
-def test_a_long_text_of_one_kind_comes_to_an_end(piece: str) -> None:
+def test_long_text_of_one_kind_is_read_in_time(piece: str) -> None:
     text = piece * (20_000 // len(piece))
     found = find_evidence(text, PATTERNS.details)
     assert all(text[detail.start : detail.end] == detail.text for detail in found)

@@ -21,7 +21,7 @@ def test_no_packs_find_nothing() -> None:
     assert not details.free_of_charge.search("free entry")
 
 
-def test_a_group_may_stand_in_several_branches() -> None:
+def test_named_group_may_occur_in_several_branches() -> None:
     shapes = Shapes([r"(?P<day>\d\d)x|y(?P<day>\d)", r"(?P<month>\d)"])
     assert shapes.match("29x", 0) == (3, {"day": "29"})
     assert shapes.match("y3", 0) == (2, {"day": "3"})

@@ -1,4 +1,4 @@
-"""Places: streets whose number stands before or behind them, boxes, towns, and what follows a label."""
+"""Places: streets with the number before or after them, boxes, towns, and the text after a label."""
 
 import pytest
 
@@ -119,7 +119,7 @@ def test_a_labelled_place_ends_where_the_next_label_begins(text: str, place: str
         "장소: 미정",
     ],
 )
-def test_a_place_that_is_not_named_yet_or_not_here_is_none(text: str) -> None:
+def test_unnamed_place_is_ignored(text: str) -> None:
     assert places(text) == []
 
 

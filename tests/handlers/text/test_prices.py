@@ -1,4 +1,4 @@
-"""Prices: signs, codes and names of many currencies, marks in amounts, scales, and amounts that are none."""
+"""Prices: signs, codes and names of many currencies, marks in amounts, scales, and numbers that are not prices."""
 
 import pytest
 

@@ -34,7 +34,7 @@ def test_find_language(declared: str, text: str, language: str | None) -> None:
 GERMAN = "Der Regen hat die Dürre beendet, und die Bauern sind froh über das Wasser, das nun im Boden ist. " * 8
 
 
-def test_small_words_tell_more_than_a_template() -> None:
+def test_small_words_outweigh_the_declared_language() -> None:
     assert find_language("en", GERMAN, SMALL_WORDS) == "de"
     assert find_language("de", GERMAN, SMALL_WORDS) == "de"
     assert find_language("sv", GERMAN, SMALL_WORDS) == "sv"

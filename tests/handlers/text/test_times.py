@@ -1,4 +1,4 @@
-"""Clock times: halves of the day before and after, words around the hour, signs of other scripts."""
+"""Clock times: day halves before and after, words around the hour, and signs of other scripts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Words of any script, the same in a query and in a text; no text makes it slow or makes it fail."""
+"""Words of any script, equal in a query and in a text; no text is slow or fails."""
 
 import unicodedata
 
@@ -41,7 +41,7 @@ def test_ways_to_write_the_same_are_the_same(one: str, other: str) -> None:
         ("… !? —", []),
     ],
 )
-def test_words_are_told_in_every_script(text: str, tokens: list[str]) -> None:
+def test_tokens_are_split_in_every_script(text: str, tokens: list[str]) -> None:
     assert tokenize(text) == tokens
 
 
@@ -83,7 +83,7 @@ def test_other_forms_of_a_verb(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("token", ["dams", "glass", "ring", "red", "c3ed"])
-def test_what_is_no_verb_has_no_forms_of_one(token: str) -> None:
+def test_non_verbs_have_no_verb_forms(token: str) -> None:
     assert not any(form.endswith(("eding", "inging", "seding")) or len(form) < 3 for form in forms_of(token))
 
 
@@ -117,6 +117,6 @@ def test_composing_is_done_in_pieces() -> None:
     assert unicodedata.is_normalized("NFKC", fold(marks))
 
 
-def test_scripts_without_spaces_are_told() -> None:
+def test_scripts_without_spaces_are_detected() -> None:
     assert is_undivided("台北 weather")
     assert not is_undivided("weather")

@@ -94,7 +94,7 @@ def test_wide_signs_are_narrow_but_for_the_comma() -> None:
         ("5-29", "29", 1, True),
     ],
 )
-def test_standing_alone(text: str, part: str, floor: int, is_alone: bool) -> None:
+def test_word_boundaries_are_checked(text: str, part: str, floor: int, is_alone: bool) -> None:
     start = text.index(part)
     assert read_text(text, NO_PATTERNS).stands_alone(start, start + len(part), floor) is is_alone
 

@@ -1,4 +1,4 @@
-"""Answers and feedback made up with a signal that is known: one feature says how good a result is, others are noise."""
+"""Generated answers and feedback with a known signal: one feature shows how good a result is, the others are noise."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -65,7 +65,7 @@ def world(
     """Requests, all of whose results are graded by the signal; the order in which they were served is by chance.
 
     Args:
-        shuffled: The seeded fault: the same grades, dealt to results by chance.
+        shuffled: The seeded fault: the same grades, assigned to results at random.
         signal: The column that says how good a result is.
     """
     chance = np.random.default_rng(seed)

@@ -55,11 +55,11 @@ def request(query: str, signals: list[Signals | None], request_id: str = "r") ->
     ],
     ids=str,
 )
-def test_a_grade_counts_before_the_stay_and_the_stay_before_the_click(signals: Signals | None, grade: int) -> None:
+def test_explicit_grade_precedes_dwell_time_and_click(signals: Signals | None, grade: int) -> None:
     assert grade_of(signals, GRADES) == grade
 
 
-def test_results_far_below_the_last_one_with_feedback_were_not_seen() -> None:
+def test_results_far_below_the_last_feedback_are_dropped() -> None:
     clicked = Signals(clicked=True)
     group = group_of(request("q", [None, clicked, None, None, None]), GRADES)
     assert group.grades.tolist() == [0, 1, 0]
@@ -79,7 +79,7 @@ def test_results_far_below_the_last_one_with_feedback_were_not_seen() -> None:
         ("人工智慧，是什麼？", "人工智慧 是什麼"),
     ],
 )
-def test_the_same_query_however_it_is_written(one: str, other: str) -> None:
+def test_spellings_of_a_query_are_normalized(one: str, other: str) -> None:
     assert normalized(one) == normalized(other)
 
 
@@ -173,7 +173,7 @@ def test_what_retrieval_missed_lowers_ndcg() -> None:
 
 
 @given(ORDERS, st.integers(1, 12))
-def test_the_best_order_is_one_and_none_is_above(order: list[int], k: int) -> None:
+def test_ndcg_of_the_best_order_is_one(order: list[int], k: int) -> None:
     best = ndcg_at(sorted(order, reverse=True), k)
     assert best == (1.0 if any(order) else 0.0)
     assert 0.0 <= ndcg_at(order, k) <= 1.0

@@ -25,7 +25,7 @@ def log(*feedback: RankingFeedback) -> ServedLog:
     return read
 
 
-def test_features_are_those_that_were_served_and_belong_to_their_result() -> None:
+def test_joined_features_are_the_served_ones_of_each_result() -> None:
     served = log(given(place=1, clicked=True))
     served.add_answer(completed("r", [row(0.25), [None, *row(0.5)[1:]], row(0.75)], requested_at=AT), "a")
 
@@ -58,7 +58,7 @@ def test_clicks_and_stays_add_up_and_the_last_grade_wins() -> None:
     assert (signals.clicked, signals.dwell_ms, signals.grade, signals.events) == (True, 10_500, 3, 4)
 
 
-def test_of_grades_with_a_time_the_latest_wins_however_they_come() -> None:
+def test_latest_grade_wins_in_any_order() -> None:
     served = log(
         given(grade=4, given_at="2026-11-21T10:00:00Z"),
         given(grade=1, given_at="2026-11-21T09:00:00"),
@@ -88,7 +88,7 @@ def test_an_event_that_comes_twice_counts_once() -> None:
     assert joined.labelled == 1
 
 
-def test_the_first_answer_is_what_was_seen_and_a_later_one_is_left_out() -> None:
+def test_first_answer_is_joined_and_later_ones_are_dropped() -> None:
     served = log(given(clicked=True))
     served.add_answer(completed("r", [row(0.25)]), "live")
     served.add_answer(completed("r", [row(0.75)]), "replayed")
@@ -110,7 +110,7 @@ def test_feedback_that_goes_with_nothing_is_counted_and_left_out() -> None:
     assert joined.labelled == 1
 
 
-def test_a_request_whose_feedback_is_all_about_something_else_is_no_data() -> None:
+def test_feedback_about_other_results_gives_no_data() -> None:
     served = log(given(place=7, clicked=True))
     served.add_answer(completed("r", [row()]), "a")
     assert served.joined().requests == ()

@@ -36,9 +36,7 @@ def refused(data: Joined, **how: Any) -> Refusal:
         (500, Phase.LISTWISE, 41, VERSION_PHASE_C),
     ],
 )
-def test_each_phase_finds_the_signal_and_beats_the_order_as_served(
-    requests: int, phase: Phase, features: int, version: str
-) -> None:
+def test_each_phase_beats_the_served_order(requests: int, phase: Phase, features: int, version: str) -> None:
     made = trained(joined(world(requests)))
     report, manifest = made.report, made.model.manifest
     assert (report.phase, report.features, report.labelled) == (phase, features, requests * 10)
@@ -53,7 +51,7 @@ def test_each_phase_finds_the_signal_and_beats_the_order_as_served(
 
 @pytest.mark.parametrize("requests", [50, 200, 500])
 def test_where_grades_are_dealt_by_chance_nothing_is_better(requests: int) -> None:
-    """The seeded fault: were the held-out queries trained on, or scores leaked, this would look good too."""
+    """The seeded fault: if training saw the held-out queries, or scores leaked, this would look good too."""
     report = trained(joined(world(requests, shuffled=True))).report
     assert report.rivals[0].difference.verdict != "better"
     assert report.measures.ndcg_at_10 < report.rivals[0].measures.ndcg_at_10 + 0.03
@@ -69,7 +67,7 @@ def test_just_enough_and_one_too_few() -> None:
     assert trained(whole).report.phase is Phase.BINARY
 
 
-def test_the_same_data_and_seed_give_the_same_bytes_and_another_seed_another_model() -> None:
+def test_training_is_deterministic_per_data_and_seed() -> None:
     some = list(world(60))
     one, again = trained(joined(iter(some))), trained(joined(iter(some[::-1])))
     assert one.model.model == again.model.model
@@ -79,7 +77,7 @@ def test_the_same_data_and_seed_give_the_same_bytes_and_another_seed_another_mod
 
 
 def test_trees_never_see_a_query_that_they_are_judged_by() -> None:
-    """Grades of the held-out side are turned upside down: the model is the same to the bit, its figures are not."""
+    """With inverted grades of the held-out side the model is bit for bit the same, and its figures are not."""
     data = joined(world(60))
     held = {group.query for group in split_groups(data.requests, SECTION.grades, SECTION.held_out).held_out}
     turned = replace(
@@ -96,7 +94,7 @@ def test_trees_never_see_a_query_that_they_are_judged_by() -> None:
     assert one.report.measures.ndcg_at_10 > other.report.measures.ndcg_at_10
 
 
-def test_the_count_of_features_may_be_asked_for_and_29_see_nothing_of_trust() -> None:
+def test_model_of_29_features_ignores_a_trust_signal() -> None:
     by_trust = list(world(500, signal=Feature.CTS_SCORE))
     with_trust, without = (trained(joined(iter(by_trust)), features=count) for count in (41, 29))
     assert with_trust.report.importance[0][0] == "cts_score"
@@ -105,7 +103,7 @@ def test_the_count_of_features_may_be_asked_for_and_29_see_nothing_of_trust() ->
     assert (without.report.phase, without.report.features) == (Phase.LISTWISE, 29)
 
 
-def test_answers_with_29_features_train_29_and_are_left_out_of_41() -> None:
+def test_answers_with_29_features_train_only_a_29_feature_model() -> None:
     data = joined(world(60, columns=29))
     assert trained(data).report.features == 29
     refusal = refused(data, features=41)
@@ -122,7 +120,7 @@ def test_narrow_answers_among_wide_ones_are_counted() -> None:
     assert report.labelled == 600
 
 
-def test_a_version_that_is_not_known_stops_it_unless_told_otherwise() -> None:
+def test_unknown_feature_version_stops_unless_skipped() -> None:
     pairs = list(world(60))
     answer, given = pairs[0]
     pairs[0] = (answer.model_copy(update={"features_version": "ranking-features-50.v1"}), given)
@@ -149,7 +147,7 @@ def test_one_query_asked_a_hundred_times_is_one_query() -> None:
 
 
 def asked_again(times: int, held: set[str]) -> Joined:
-    """A world of 80 queries of which those held out are all ``query number 5``, asked so often."""
+    """80 queries, all held-out ones of which are ``query number 5``, asked this often."""
     pairs = [pair for pair in world(80) if f"query number {pair[0].request_id[1:]}" not in held]
     for answer, given in list(world(times, seed=7)):
         name = {"request_id": f"again {answer.request_id}"}
@@ -159,7 +157,7 @@ def asked_again(times: int, held: set[str]) -> Joined:
 
 
 @pytest.mark.parametrize("times", [1, 40])
-def test_one_query_held_out_is_no_reason_to_call_a_model_better_however_often_it_was_asked(times: int) -> None:
+def test_single_held_out_query_never_proves_a_better_model(times: int) -> None:
     split = split_groups(joined(world(80)).requests, SHIPPED.grades, SHIPPED.held_out)
     made = instance(Trained, train(asked_again(times, {group.query for group in split.held_out}), SHIPPED, 1, 0.8))
     assert made.report.judged == (times, 1)
@@ -177,7 +175,7 @@ def test_enough_queries_make_a_verdict() -> None:
     assert made.report.rivals[0].difference.verdict == "better"
 
 
-def test_a_query_counts_once_however_often_it_was_asked() -> None:
+def test_repeated_query_counts_once() -> None:
     queries = ["a"] * 40 + ["b", "c"]
     one, other = [1.0] * 40 + [0.0, 0.5], [0.0] * 40 + [1.0, 0.5]
     difference = compare(one, other, queries, seed=1)
@@ -186,7 +184,7 @@ def test_a_query_counts_once_however_often_it_was_asked() -> None:
     assert measure([[4, 0]] * 9 + [[0, 4]], ["a"] * 9 + ["b"], 1).mrr == 0.75
 
 
-def test_much_that_was_left_alone_and_a_few_clicks_make_no_model() -> None:
+def test_few_clicks_do_not_train_a_model() -> None:
     pairs = [
         (
             answer,
@@ -205,7 +203,7 @@ def test_much_that_was_left_alone_and_a_few_clicks_make_no_model() -> None:
     assert isinstance(train(joined(iter(pairs)), SHIPPED, 1, 0.8), Trained)
 
 
-def test_answers_of_several_configurations_are_told() -> None:
+def test_answers_of_several_configurations_are_reported() -> None:
     alone = trained(joined(world(60)))
     assert alone.report.config_versions == {"0" * 12: 60}
     assert "are mixed" not in write_card(alone, SECTION)
@@ -217,7 +215,7 @@ def test_answers_of_several_configurations_are_told() -> None:
     assert "Answers of 5 configurations are mixed" in write_card(both, SECTION)
 
 
-def test_the_manifest_says_under_which_configuration_it_was_trained() -> None:
+def test_manifest_names_the_training_configuration() -> None:
     assert trained(joined(world(60)), features_config="0123456789ab").model.manifest.features_config == "0123456789ab"
 
 
@@ -230,13 +228,13 @@ def test_the_model_in_force_is_compared_on_the_same_queries() -> None:
     assert current.difference.verdict == "better"
 
 
-def test_a_model_of_41_is_not_held_against_answers_of_29() -> None:
+def test_model_of_41_is_not_compared_on_answers_of_29() -> None:
     wide = trained(joined(world(500)))
     report = trained(joined(world(60, columns=29)), current=wide.model).report
     assert [rival.name for rival in report.rivals] == ["order as served"]
 
 
-def test_what_would_be_shown_lies_between_the_order_as_served_and_that_of_the_trees() -> None:
+def test_ndcg_where_sure_lies_between_served_and_tree_order() -> None:
     data = joined(world(200))
     shown = {}
     for confidence in (0.0, 0.8, 1.0):
@@ -259,7 +257,7 @@ def test_position_bias_counts_good_results_further_down_more() -> None:
     assert "was weighed by rank" in write_card(corrected, SECTION.model_copy(update={"position_bias": 1.0}))
 
 
-def test_the_card_says_what_it_was_made_of_and_where_not_to_trust_it() -> None:
+def test_model_card_states_data_limits_and_licence() -> None:
     made = trained(joined(world(60)))
     card = write_card(made, SECTION)
     for words in (
@@ -276,7 +274,7 @@ def test_the_card_says_what_it_was_made_of_and_where_not_to_trust_it() -> None:
         assert words in card
 
 
-def test_a_list_in_which_nothing_is_better_judges_nobody() -> None:
+def test_list_without_differences_is_not_judged() -> None:
     data = joined(iter([(completed("r", [row(), row()]), [])]))
     assert data.requests == ()
     groups = split_groups(joined(world(20)).requests, SECTION.grades, 0.99).held_out

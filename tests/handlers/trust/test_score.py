@@ -70,7 +70,7 @@ def test_citations_without_a_doi_are_counted() -> None:
     assert score.components[1].because == "2 citations"
 
 
-def test_a_byline_is_credit_enough_and_both_are_not_counted_twice() -> None:
+def test_byline_counts_as_credit_once() -> None:
     both = score_trust(10, "", Observations(has_author=True, has_byline=True), RULES.points)
     byline = score_trust(10, "", Observations(has_byline=True), RULES.points)
     assert both.total == byline.total == 18
@@ -105,7 +105,7 @@ def test_what_was_not_observed_gives_nothing_and_is_said() -> None:
         (Observations(has_author=True, has_byline=True), 8, "names an author and a byline"),
     ],
 )
-def test_that_there_is_no_author_takes_two_observations(seen: Observations, points: int, because: str) -> None:
+def test_missing_author_needs_two_observations(seen: Observations, points: int, because: str) -> None:
     [line] = [line for line in score_trust(10, "", seen, RULES.points).components if line.name == "author"]
     assert (line.points, line.because) == (points, because)
 

@@ -60,7 +60,7 @@ def test_on_any_other_host_a_page_gains_nothing_by_naming_itself(host: str, own_
 
 
 def own(**entries: ListedSource) -> SourceRules:
-    """The shipped rules with these entries as the user's only ones; in names, _ stands for a dot."""
+    """The shipped rules with these entries as the user's only ones; in names, _ means a dot."""
     return replace(RULES, own={name.replace("_", "."): entry for name, entry in entries.items()})
 
 
@@ -120,7 +120,7 @@ def test_an_own_entry_for_the_members_host_itself_decides() -> None:
     assert source_at("people.ox.ac.uk/joe", rules).tier == 3
 
 
-def test_own_entries_precede_the_shipped_ones_also_where_those_are_longer() -> None:
+def test_own_sources_override_longer_shipped_entries() -> None:
     rules = own(
         reuters_com=ListedSource("magazine", 1, "read by us"), uk=ListedSource(None, 3), bbc_co_uk=ListedSource(None, 3)
     )
@@ -131,7 +131,7 @@ def test_own_entries_precede_the_shipped_ones_also_where_those_are_longer() -> N
     assert (demoted.tier, demoted.kind, demoted.tags) == (3, "broadcaster", ("news",))
 
 
-def test_an_own_entry_with_a_tier_alone_has_the_tag_of_its_tier() -> None:
+def test_own_source_with_a_tier_has_the_tag_of_the_tier() -> None:
     rules = own(
         one_example=ListedSource(None, 1), two_example=ListedSource(None, 2), three_example=ListedSource(None, 3)
     )

@@ -89,7 +89,7 @@ async def test_the_page_asks_no_host_for_anything_and_may_not(client: httpx.Asyn
     )
 
 
-async def test_the_policy_admits_this_style_and_this_script_and_nothing_else(client: httpx.AsyncClient) -> None:
+async def test_csp_admits_only_this_style_and_script(client: httpx.AsyncClient) -> None:
     policy = dict(part.split(" ", 1) for part in content_security_policy().split("; "))
     page = Page((await client.get("/asyncapi")).text)
     for tag in ("style", "script"):
@@ -99,7 +99,7 @@ async def test_the_policy_admits_this_style_and_this_script_and_nothing_else(cli
     assert not re.search(r"unsafe|https?:|\*", " ".join(policy.values()))
 
 
-async def test_every_topic_handler_and_schema_has_a_place_and_every_link_leads_to_one(
+async def test_each_topic_handler_and_schema_has_an_anchor(
     client: httpx.AsyncClient,
 ) -> None:
     page = Page((await client.get("/asyncapi")).text)

@@ -16,7 +16,7 @@ def test_pages_that_are_not_there_are_wrong_usage(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().err == f"assay demo: {tmp_path / 'nosuch'}: No such file or folder\n"
 
 
-def test_a_disk_without_room_is_told_before_a_kafka_is_started(
+def test_full_disk_is_reported_before_kafka_starts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def usage(_: Any) -> Any:

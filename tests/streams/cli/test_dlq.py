@@ -18,14 +18,18 @@ from streams.cli.main import _run
         (["show", "unknown/1/2"], "HANDLER/PARTITION/OFFSET"),
     ],
 )
-def test_wrong_usage_is_told_in_a_line(words: list[str], complaint: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_reported_in_one_line(
+    words: list[str], complaint: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert _run(["dlq", *words]) == 2
     told = capfd.readouterr().err
     assert complaint in told
     assert told.count("\n") == 1
 
 
-def test_a_missing_broker_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_missing_broker_is_reported_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:9")
     assert _run(["dlq", "list"]) == 1
     told = capfd.readouterr().err

@@ -111,11 +111,11 @@ def test_assay_itself_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None
     assert doctor_checks.check_packages().state == "fail"
 
 
-def test_a_taken_port_is_told() -> None:
+def test_occupied_port_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert doctor_checks.check_port(HttpSettings(port=port)).state == "warn"
-        # Nobody asked for that port: another one would be taken.
+        # The port is the default and not configured: the server would use another one.
         unnamed = HttpSettings.model_construct(_fields_set=set(), enabled=True, host="127.0.0.1", port=port)
         assert doctor_checks.check_port(unnamed).state == "ok"
     assert doctor_checks.check_port(HttpSettings(port=0)).state == "ok"
@@ -134,7 +134,7 @@ def test_folders_are_looked_at_without_being_made(tmp_path: Path, monkeypatch: p
     assert doctor_checks.check_folder("cache", folder, "NAME").state == "warn"
 
 
-def test_what_was_opened_for_fetching_is_told(tmp_path: Path) -> None:
+def test_relaxed_fetch_rules_are_reported(tmp_path: Path) -> None:
     fetch = FetchSettings(
         allow_private=True,
         robots=False,

@@ -1,4 +1,4 @@
-"""What the doctor says of Kafka: where none answers, and of lags, letters and decisions that are known."""
+"""The doctor's findings about Kafka: without a broker, and for given lags, dead letters and decisions."""
 
 import socket
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ def lag(
     return GroupLag(handler, "t", "g", True, records, seconds, left, members, delay_seconds=delay)
 
 
-def test_no_kafka_is_told_with_what_to_do() -> None:
+def test_missing_kafka_is_reported_with_a_remedy() -> None:
     [finding] = check_kafka(load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"}))
     assert finding.state == "fail"
     assert "assay broker" in finding.detail
@@ -37,7 +37,7 @@ def test_a_kafka_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.Monk
     assert "did not answer within" in finding.detail
 
 
-def test_groups_that_nobody_runs_or_that_are_late_are_told() -> None:
+def test_stopped_and_late_groups_are_reported() -> None:
     [well] = judge_groups([lag(), lag("index_page", records=5, seconds=90), lag("fetch_page", members=0)])
     assert (well.state, well.detail) == ("ok", "2 of 11 handlers run, no handler is behind")
     [stopped] = judge_groups([lag(records=1, members=0), lag("index_page")])
@@ -49,7 +49,7 @@ def test_groups_that_nobody_runs_or_that_are_late_are_told() -> None:
     assert well.state == "ok"
 
 
-def test_what_retention_takes_or_has_taken_is_told() -> None:
+def test_retention_losses_are_reported() -> None:
     assert list(judge_retention([lag(), lag(records=5, seconds=5 * DAY)])) == []
     [near] = judge_retention([lag(records=5, seconds=6 * DAY)])
     assert (near.state, near.detail) == ("fail", "unread records of t may be deleted in 24 h")
@@ -58,14 +58,14 @@ def test_what_retention_takes_or_has_taken_is_told() -> None:
     assert (lost.state, lost.detail) == ("warn", "7 records of t were deleted before score_page read them")
 
 
-def test_dead_letters_are_told_with_their_age() -> None:
+def test_dead_letters_are_reported_with_their_age() -> None:
     assert judge_dead_letters([DeadLettersStanding("score_page", "d", 0, 0.0)]).state == "ok"
     standing = [DeadLettersStanding(f"h{number}", "d", 1, 100.0 * number) for number in range(1, 6)]
     finding = judge_dead_letters(standing)
     assert (finding.state, finding.detail) == ("warn", "of h1, h2, h3 and 2 more, the oldest 8.3 min old")
 
 
-def test_decisions_under_other_rules_are_told() -> None:
+def test_decisions_under_other_rules_are_reported() -> None:
     at = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
     here = {"score_page": "aaa", "index_page": "bbb"}
     same, another = {"score_page": Decision("aaa", at)}, {"index_page": Decision("ccc", at)}
@@ -86,14 +86,14 @@ def test_decisions_under_other_rules_are_told() -> None:
         ({"auto.create.topics.enable": "true"}, 3, [("topics", "warn"), ("replication", "warn")]),
     ],
 )
-def test_brokers_that_do_not_suit_us_are_told(
+def test_unsuitable_broker_settings_are_reported(
     values: dict[str, str | None], brokers: int, found: list[tuple[str, str]]
 ) -> None:
     findings = doctor_kafka._suits(KafkaSettings(), brokers, values)
     assert [(finding.what, finding.state) for finding in findings] == found
 
 
-def test_an_older_kafka_is_told() -> None:
+def test_old_kafka_version_is_reported() -> None:
     assert doctor_kafka._answers(KafkaSettings(bootstrap_servers="k:1"), 3, {"a": "b"}).detail == (
         "k:1, 3 brokers, version 4.0 or newer"
     )

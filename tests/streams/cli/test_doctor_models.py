@@ -1,4 +1,4 @@
-"""What the doctor says of language models."""
+"""The doctor's findings about language models."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ def test_without_a_model_the_offline_judge_answers() -> None:
     assert "offline judge" in findings["models"].detail
 
 
-def test_what_was_spent_today_is_told(tmp_path: Path) -> None:
+def test_spending_of_the_day_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     bound: dict[str, Any] = {"api_key": "k", "model": "m", "cache_path": path, "budget_usd_per_day": 2}
     assert found(**bound)["spent"].detail == "0 of $2.00 are spent today"
@@ -54,7 +54,7 @@ def test_what_was_spent_today_is_told(tmp_path: Path) -> None:
     assert found(**bound)["spent"].state == "warn"
 
 
-def test_a_journal_that_is_none_fails(tmp_path: Path) -> None:
+def test_invalid_journal_file_fails(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     path.write_text("no database at all, but long enough to be looked at as one")
     assert found(api_key="k", model="m", cache_path=path)["paid answers"].state == "fail"
@@ -80,7 +80,7 @@ def test_where_paid_answers_are_kept_is_looked_at(tmp_path: Path) -> None:
     assert found(api_key="k", model="m", cache_path=tmp_path / "file" / "a.sqlite")["paid answers"].state == "fail"
 
 
-def test_a_redis_that_is_not_there_is_told_without_its_password() -> None:
+def test_missing_redis_is_reported_without_its_password() -> None:
     finding = found(api_key="k", model="m", redis_url="redis://:secret@127.0.0.1:1/0")["paid answers"]
     assert finding.state == "fail"
     assert "secret" not in finding.detail + finding.todo
@@ -122,7 +122,7 @@ def test_a_server_is_asked_for_its_models_where_that_is_wished(
     assert (findings["model server"].state, word in findings["model server"].detail) == (state, True)
 
 
-def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_model_server_is_reported(tmp_path: Path) -> None:
     findings = found(True, base_url="http://127.0.0.1:1/v1", model="m", cache_path=tmp_path / "a.sqlite")
     assert findings["model server"].state == "fail"
     quiet = found(False, base_url="http://127.0.0.1:1/v1", model="m", cache_path=tmp_path / "a.sqlite")

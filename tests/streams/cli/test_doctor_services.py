@@ -1,4 +1,4 @@
-"""The index as ``assay doctor`` finds it: free, owned by an application, empty, gone."""
+"""The doctor's findings about the index: free, owned by an application, empty, missing."""
 
 import asyncio
 import math
@@ -78,7 +78,7 @@ def test_a_damaged_index_is_found_also_where_the_disk_is_full(
     assert "move the folder away" in finding.detail
 
 
-def test_a_full_disk_is_told_where_the_index_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_for_a_healthy_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_at(tmp_path)
     asyncio.run(fill(settings))
     monkeypatch.setattr(doctor_checks, "FREE_BYTES", 1 << 62)
@@ -87,7 +87,7 @@ def test_a_full_disk_is_told_where_the_index_is_whole(tmp_path: Path, monkeypatc
     assert "make room" in finding.todo
 
 
-def test_it_says_what_is_in_the_index(tmp_path: Path) -> None:
+def test_index_check_counts_documents_by_tier(tmp_path: Path) -> None:
     settings = settings_at(tmp_path)
     asyncio.run(fill(settings))
     finding = check_index(settings.index, NOBODY)
@@ -106,7 +106,7 @@ async def owned(tmp_path: Path) -> AsyncIterator[IndexSettings]:
     await owner.aclose()
 
 
-async def test_an_index_that_an_application_has_is_well_where_that_can_be_asked(owned: IndexSettings) -> None:
+async def test_index_of_a_running_application_is_checked_over_http(owned: IndexSettings) -> None:
     registry = CollectorRegistry()
     metrics = Metrics(registry)
     metrics.index_points.set(7)
@@ -123,7 +123,7 @@ async def test_an_index_that_an_application_has_is_well_where_that_can_be_asked(
 
 
 @pytest.mark.parametrize(("told", "value"), [("up", 1.0), ("assay_index_points", math.inf)])
-async def test_a_stranger_at_the_application_s_port_is_not_taken_for_it(
+async def test_foreign_metrics_server_is_not_taken_for_the_application(
     owned: IndexSettings, told: str, value: float
 ) -> None:
     registry = CollectorRegistry()
@@ -134,13 +134,13 @@ async def test_a_stranger_at_the_application_s_port_is_not_taken_for_it(
     assert (finding.state, "another process owns the index" in finding.detail) == ("warn", True)
 
 
-def test_a_server_that_does_not_answer_is_told_with_what_to_do() -> None:
+def test_unreachable_index_is_reported_with_a_remedy() -> None:
     finding = check_index(IndexSettings(url="http://127.0.0.1:9", timeout_seconds=1), NOBODY)
     assert finding.state == "fail"
     assert "ASSAY_INDEX__URL" in finding.todo
 
 
-def test_an_index_of_another_embedder_is_told(tmp_path: Path) -> None:
+def test_index_of_another_embedder_is_reported(tmp_path: Path) -> None:
     owner = QdrantClient(path=str(tmp_path))
     owner.create_collection("documents", models.VectorParams(size=8, distance=models.Distance.COSINE))
     owner.close()

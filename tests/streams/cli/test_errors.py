@@ -39,7 +39,7 @@ def test_an_authority_that_is_not_there_is_named(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == f"assay tail: {expected}\n"
 
 
-def test_no_local_broker_is_recommended_to_clients_of_a_secured_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_local_broker_is_not_suggested_for_a_secured_cluster(capsys: pytest.CaptureFixture[str]) -> None:
     async def work() -> int:
         raise KafkaConnectionError("Unable to bootstrap")
 
@@ -49,12 +49,12 @@ def test_no_local_broker_is_recommended_to_clients_of_a_secured_one(capsys: pyte
 
 
 @pytest.mark.parametrize("servers", ["a.example:99999", "a.example:", ":9092", ",", "a.example:9092,,", "a:-1"])
-def test_an_address_that_is_none_is_refused_before_anybody_connects(servers: str) -> None:
+def test_invalid_bootstrap_servers_are_refused(servers: str) -> None:
     with pytest.raises(SettingsError, match="broker-1:9092"):
         load_settings(kafka={"bootstrap_servers": servers})
 
 
-def test_addresses_may_stand_apart_and_leave_out_the_port() -> None:
+def test_servers_may_have_spaces_and_no_port() -> None:
     assert load_settings(kafka={"bootstrap_servers": "a.example:9092, b.example"}).kafka.bootstrap_servers == (
         "a.example:9092,b.example"
     )

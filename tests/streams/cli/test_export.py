@@ -65,7 +65,7 @@ def test_a_page_may_come_in_every_form_that_assay_writes(export: Ran, tmp_path: 
     assert json.loads(done.err) | {"seconds": 0} == {"exported": 3, "refused": 0, "seconds": 0}
 
 
-def test_what_is_no_scored_page_is_told_and_the_rest_goes_on(export: Ran, tmp_path: Path) -> None:
+def test_invalid_pages_are_reported_and_the_rest_exported(export: Ran, tmp_path: Path) -> None:
     source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
     source.write_bytes(lines(*WRONG, FORMS[0], *[b"no json"] * 20))
     done = export(as_json=False, source=source, output=output)

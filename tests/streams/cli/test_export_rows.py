@@ -43,9 +43,7 @@ def test_a_row_for_each_page() -> None:
         ([], []),
     ],
 )
-def test_of_each_address_the_page_that_was_fetched_last(
-    pages: list[tuple[str, str, str | None]], kept: list[str]
-) -> None:
+def test_export_keeps_the_newest_page_of_each_url(pages: list[tuple[str, str, str | None]], kept: list[str]) -> None:
     target = io.BytesIO()
     rows = NewestRows(target)
     for told in pages:
@@ -71,7 +69,7 @@ def leave(target: BinaryIO, left_by: type[BaseException]) -> None:
 
 
 @pytest.mark.parametrize("left_by", [KeyboardInterrupt, ValueError])
-def test_what_was_begun_is_taken_away(tmp_path: Path, left_by: type[BaseException]) -> None:
+def test_unfinished_output_is_removed(tmp_path: Path, left_by: type[BaseException]) -> None:
     output = tmp_path / "pages.tsv"
     output.write_text("before")
     with pytest.raises(left_by), written(output) as target:
@@ -95,12 +93,12 @@ def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["absent/pages.tsv", "."])
-def test_a_place_that_takes_no_file_is_told(tmp_path: Path, name: str) -> None:
+def test_unusable_output_path_is_reported(tmp_path: Path, name: str) -> None:
     with pytest.raises(FileError, match=r"No such file or directory|Is a directory"), written(tmp_path / name):
         pass
 
 
-def test_a_full_disk_is_told() -> None:
+def test_full_disk_is_reported() -> None:
     with pytest.raises(FileError, match="No space left"), written(Path("/dev/full")) as target:
         target.write(b"rows")
 

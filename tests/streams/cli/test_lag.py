@@ -36,7 +36,7 @@ def shown(capsys: pytest.CaptureFixture[str], *groups: GroupLag, dead: int = 0) 
     return capsys.readouterr().out.splitlines()
 
 
-def test_people_see_a_row_for_each_handler_and_what_waits_to_be_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lag_table_has_a_row_per_handler_and_its_retries(capsys: pytest.CaptureFixture[str]) -> None:
     head, first, second, third = shown(capsys, WAITING, QUIET, RETRIED, dead=3)
     assert head.split()[:3] == ["handler", "topic", "behind"]
     assert first.split() == ["score_page", "pages.crawled.v1", "1,234", "90", "min", "10", "min", "0", "≤", "3"]
@@ -46,7 +46,7 @@ def test_people_see_a_row_for_each_handler_and_what_waits_to_be_tried_again(caps
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_it_fits_the_terminal_and_nothing_is_cut_off(
+def test_lag_table_fits_the_terminal_without_cuts(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", str(width))):
@@ -70,7 +70,7 @@ def test_it_fits_the_terminal_and_nothing_is_cut_off(
     assert ("pages.crawled.v1" in text) is (width == 120)
 
 
-def test_what_is_missing_or_was_lost_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_topics_and_lost_records_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     gone = group(partitions=(PartitionLag(0, 3, 10, 2, 5.0, 5),))
     assert "retention deleted 5 unread records of pages.crawled.v1" in shown(capsys, gone)[-1]
     assert "missing: pages.scored.v1" in shown(capsys, group("index_page", "pages.scored.v1", exists=False))[-1]
@@ -86,7 +86,7 @@ def test_what_is_missing_or_was_lost_is_told(capsys: pytest.CaptureFixture[str])
         (LagOptions(max_seconds=60), ["score_page: 90 min behind on pages.crawled.v1, limit 60 s"]),
     ],
 )
-def test_limits_are_held_against_each_topic_beyond_its_own_delay(options: LagOptions, exceeded: list[str]) -> None:
+def test_lag_limits_apply_per_topic_beyond_its_delay(options: LagOptions, exceeded: list[str]) -> None:
     replayed = group(records=9999, seconds=9999.0, plan="mending")
     assert command._exceeded([WAITING, QUIET, RETRIED, replayed], options) == exceeded
 
@@ -97,12 +97,12 @@ def test_an_unknown_handler_is_refused(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.2.3.4", ":", "70000", "host:-1", "²"])
-def test_an_address_that_is_none_is_refused(text: str) -> None:
+def test_invalid_serve_address_is_refused(text: str) -> None:
     with pytest.raises(ServerAddressError, match="--serve takes PORT or HOST:PORT"):
         address_of(text)
 
 
-def test_metrics_tell_of_what_is_there_and_of_nothing_else() -> None:
+def test_lag_metrics_cover_existing_topics_only() -> None:
     text = as_metrics(
         [WAITING, QUIET, group("fetch_page", "x", exists=False)], [DeadLettersStanding("score_page", "dlq", 3, 1.0)]
     ).decode()

@@ -37,7 +37,7 @@ def test_every_command_says_what_it_does(capsys: pytest.CaptureFixture[str], com
     assert shown.err == ""
 
 
-def test_the_help_names_every_command_and_no_argument_at_all_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_every_command_and_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_assay("--help") == 0
     shown = capsys.readouterr().out
     assert all(command in shown for command in COMMANDS)
@@ -48,7 +48,7 @@ def test_the_help_names_every_command_and_no_argument_at_all_shows_it(capsys: py
 @pytest.mark.parametrize(
     ("arguments", "words"), TABLES["wrong_usage"], ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
 )
-def test_wrong_usage_exits_2_with_one_line_that_says_what_is_wrong(
+def test_wrong_usage_exits_2_with_one_line(
     capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     assert run_assay(*arguments) == 2
@@ -89,7 +89,7 @@ def test_a_wrong_configuration_exits_2_with_one_line(
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_stops_a_command_is_no_traceback(
+def test_stopped_command_prints_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raised: BaseException, status: int, words: str
 ) -> None:
     def stopped(**_: Any) -> None:
@@ -113,7 +113,7 @@ def test_the_graph_shows_every_handler(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("arguments", [["config", "schema", "--json"], ["graph"], ["--help"]], ids=" ".join)
-def test_a_reader_that_has_gone_is_no_traceback(arguments: list[str], tmp_path: Path) -> None:
+def test_closed_pipe_prints_no_traceback(arguments: list[str], tmp_path: Path) -> None:
     root = str(ROOT)
     reading, writing = os.pipe()
     os.close(reading)
@@ -130,7 +130,7 @@ def test_a_reader_that_has_gone_is_no_traceback(arguments: list[str], tmp_path: 
     assert done.returncode in (0, 1)
 
 
-def test_help_and_the_version_come_before_any_handler_or_setting_is_imported(tmp_path: Path) -> None:
+def test_help_and_version_import_no_handler_or_setting(tmp_path: Path) -> None:
     program = (
         "import sys; from streams.cli.commands import run_command_line;"
         "assert [run_command_line(words.split()) for words in sys.argv[1:]] == [0, 0, 2];"
@@ -147,7 +147,7 @@ def test_help_and_the_version_come_before_any_handler_or_setting_is_imported(tmp
     assert done.stdout.splitlines()[-1] == b"[]"
 
 
-def test_an_interrupt_while_it_is_only_starting_is_no_traceback(tmp_path: Path) -> None:
+def test_interrupt_during_start_prints_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     done = subprocess.run(
         [sys.executable, "-c", "from streams.cli.main import main; main()", "version"],

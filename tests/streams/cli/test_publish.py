@@ -48,7 +48,7 @@ def publish(ran: Ran, nowhere: Settings) -> Ran:
         ("retrieval.batches.v1", ".", None, "does not take pages"),
     ],
 )
-def test_wrong_usage_is_told_before_kafka_is_asked(
+def test_wrong_usage_is_reported_before_kafka_is_asked(
     publish: Ran, tmp_path: Path, topic: str, name: str, rate: float | None, says: str
 ) -> None:
     (tmp_path / "pages.jsonl").write_text("")
@@ -171,13 +171,13 @@ def test_a_check_keeps_what_is_refused_whole(publish: Ran, tmp_path: Path) -> No
     assert (len(done.err.splitlines()), "keeps them all" in done.err) == (21, False)
 
 
-def test_a_check_tells_many_refusals_in_short(publish: Ran, tmp_path: Path) -> None:
+def test_check_summarises_many_refusals(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
     done = publish(tmp_path / "pages.jsonl", mode="check")
     assert (done.status, done.err.count("undecodable"), "and 10 more refused" in done.err) == (1, 20, True)
 
 
-def test_a_check_tells_what_turns_out_unreadable(publish: Ran, tmp_path: Path) -> None:
+def test_check_reports_an_unreadable_file(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.tsv.gz").write_bytes(b"not gzip")
     done = publish(tmp_path / "pages.tsv.gz", mode="check")
     assert (done.status, "pages.tsv.gz: Not a gzipped file" in done.err) == (2, True)

@@ -105,7 +105,7 @@ def test_no_results_say_what_to_do(filled: Settings, ask: Shown) -> None:
     assert "--tier" in out
 
 
-def test_that_nothing_is_relevant_is_said_above_the_results(filled: Settings, ask: Shown) -> None:
+def test_nothing_relevant_is_printed_above_the_results(filled: Settings, ask: Shown) -> None:
     _, out, _ = ask(filled)
     assert "Nothing relevant found" not in out
     _, out, _ = ask(filled, text="xylophone quartet")
@@ -129,7 +129,7 @@ def test_without_a_model_the_offline_judge_answers(filled: Settings, ask: Shown)
     assert call.judged_by == "offline"
 
 
-def test_the_context_and_the_prompts_have_labels_and_no_number_of_trust(filled: Settings, ask: Shown) -> None:
+def test_context_and_prompts_have_labels_and_no_trust_numbers(filled: Settings, ask: Shown) -> None:
     _, out, _ = ask(filled, context=True)
     assert out.count("[TRUST_TIER: HIGH]") == 1
     assert out.index("[TRUST_TIER: HIGH]") < out.index("[TRUST_TIER: MEDIUM]") < out.index("[TRUST_TIER: LOW]")
@@ -147,7 +147,7 @@ def test_the_query_may_come_on_standard_input(filled: Settings, ask: Shown, monk
     assert event(out).query == TEXT
 
 
-def test_a_model_that_is_down_is_told_as_one_with_what_to_do(tmp_path: Path, ask: Shown) -> None:
+def test_unreachable_model_is_reported_with_a_remedy(tmp_path: Path, ask: Shown) -> None:
     shipped = settings_at(tmp_path)
     llm = LlmSettings(base_url="http://127.0.0.1:9/v1", model="m", cache_path=None, max_backoff_seconds=0.05)
     file = tmp_path / "candidates"
@@ -162,7 +162,7 @@ def test_a_model_that_is_down_is_told_as_one_with_what_to_do(tmp_path: Path, ask
     assert "--no-model" in err
 
 
-def test_no_model_is_advised_only_where_it_is_a_model_that_is_missing(filled: Settings, ask: Shown) -> None:
+def test_no_model_is_suggested_only_for_a_missing_model(filled: Settings, ask: Shown) -> None:
     """A busy engine while a model is configured: to leave that one out would not help."""
     llm = LlmSettings(base_url="http://127.0.0.1:9/v1", model="m", cache_path=None)
     query = filled.query.model_copy(update={"parallel": 0})
@@ -181,7 +181,7 @@ def test_a_pause_is_rounded_up(seconds: float | None, told: str) -> None:
     ("given", "said"),
     [(b"caf\xe9", "not UTF-8"), ("渡".encode() * 20_000, "longer than 4000"), (b"\n", "must not be empty")],
 )
-def test_what_comes_on_standard_input_and_is_no_query_is_told(
+def test_invalid_standard_input_is_reported(
     given: bytes, said: str, tmp_path: Path, ask: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
@@ -230,7 +230,7 @@ def test_candidates_come_from_a_file_in_several_forms(tmp_path: Path, ask: Shown
         ("x", {"candidates": Path("/nowhere/at/all")}, None, "No such file"),
     ],
 )
-def test_a_request_that_can_not_be_meant_is_told_in_a_line(
+def test_invalid_request_is_reported_in_one_line(
     tmp_path: Path, ask: Shown, text: str, options: dict[str, Any], content: str | None, said: str
 ) -> None:
     if content is not None:
@@ -241,7 +241,7 @@ def test_a_request_that_can_not_be_meant_is_told_in_a_line(
     assert said in err
 
 
-def test_without_an_index_one_line_says_what_to_do_and_nothing_is_made(tmp_path: Path, ask: Shown) -> None:
+def test_missing_index_is_reported_and_not_created(tmp_path: Path, ask: Shown) -> None:
     status, out, err = ask(settings_at(tmp_path))
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert "assay run" in err
@@ -276,7 +276,7 @@ async def test_an_index_that_an_application_has_is_asked_for_there(
 
 
 @pytest.mark.parametrize("columns", [120, 80, 40])
-def test_it_is_as_wide_as_the_readers_lines_with_wide_characters_and_a_long_address(
+def test_table_fits_the_terminal_with_wide_characters(
     columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
@@ -302,7 +302,7 @@ def test_lines_for_a_pipe_stay_whole(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert f"answered by {place}; no judge asked" in capsys.readouterr().out
 
 
-def test_a_stage_that_failed_is_told_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_stage_is_shown_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
     failed = StageNote(stage=StageName.RANKING, outcome=StageOutcome.FAILED, because="time-out after 20 s")
     request = RankingRequested(request_id="q", query="x")
     call = LlmCall(

@@ -1,4 +1,4 @@
-"""``assay replay`` without a broker: what is typed, and what is said where it can't be."""
+"""``assay replay`` without a broker: its arguments, and the errors for invalid ones."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ TABLES = tables(__file__)
 def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in variables_of_assay():
         monkeypatch.delenv(name)
-    # Nobody listens there.
+    # Port 1 refuses connections.
     monkeypatch.setenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:1")
 
 
@@ -49,9 +49,7 @@ def test_help_is_at_hand(capsys: pytest.CaptureFixture[str], arguments: list[str
     assert "assay replay" in capsys.readouterr().out
 
 
-def test_a_wrong_configuration_is_told_before_anything_is_done(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_invalid_configuration_is_reported_first(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text("no_such_section: 1\n")
     assert run_assay("replay", "score_page", "--config", str(other)) == 2

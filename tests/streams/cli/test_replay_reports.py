@@ -1,4 +1,4 @@
-"""What people see of an estimate."""
+"""The text of an estimate."""
 
 import pytest
 
@@ -33,12 +33,12 @@ def test_calls_money_and_what_is_saved(capsys: pytest.CaptureFixture[str]) -> No
     assert not any("more than" in line for line in shown(capsys, estimate(one(paid=ASKED), usd=0.058), 0.06))
 
 
-def test_a_price_that_nobody_knows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_price_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys, estimate(one(paid=ASKED), usd=None), 0.05)
     assert lines[-1] == "the costs are not known: set price_in and price_out in models.limits"
 
 
-def test_a_sample_and_handlers_that_ask_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+def test_estimate_of_handlers_without_models_shows_no_cost(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys, estimate(one("score_page"), one("index_page", points=5500), sampled=1000))
     assert lines[0] == "about 1,500 records, 1.0 MiB, 75 s in one process, after a sample of 1,000"
     assert lines[-1] == "index_page: 5,500 points for the index"

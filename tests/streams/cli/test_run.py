@@ -1,4 +1,4 @@
-"""``assay run`` where its Kafka does not answer."""
+"""``assay run`` without an answering Kafka."""
 
 import json
 import signal

@@ -61,7 +61,7 @@ def test_each_form_gives_the_same_entries(import_: Ran, out: Path, name: str, te
     }
 
 
-def test_assay_uses_the_file_as_an_overlay_and_in_its_own_configuration(
+def test_assay_reads_the_imported_file_as_overlay_or_config(
     import_: Ran, ran: Ran, tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def tier(overlay: Path | None = None) -> int:
@@ -111,7 +111,7 @@ def test_domains_are_written_as_hosts_are(import_: Ran, out: Path) -> None:
         ("one.example,3", "one.example is on line 1 already, with another entry"),
     ],
 )
-def test_a_line_that_can_not_be_used_is_named_and_nothing_is_written(
+def test_unusable_line_is_named_and_nothing_is_written(
     import_: Ran, tmp_path: Path, out: Path, line: str, words: str
 ) -> None:
     done = import_("a.csv", f"one.example,2\n\n{line}\n")
@@ -147,7 +147,7 @@ def test_a_public_suffix_may_be_in_tier_3(import_: Ran, out: Path) -> None:
     assert set(entries(out)) == {"github.io", "blogspot.com"}
 
 
-def test_a_repeated_line_and_other_columns_are_told_and_do_not_stop_the_import(import_: Ran, out: Path) -> None:
+def test_repeated_line_and_extra_columns_are_reported(import_: Ran, out: Path) -> None:
     text = "domain,kind,rank\none.example,newspaper,7\nwww.one.example,newspaper,8\n"
     left, repeated = import_("a.csv", text).err.splitlines()
     assert left.endswith("a.csv:1: columns left out: rank")
@@ -176,7 +176,7 @@ def test_a_dry_run_counts_and_writes_nothing(import_: Ran, out: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["kafka: {}\nsources: {own: {}}", "sources: {own: {}, kinds: {}}", "sources: 3"])
-def test_a_file_with_other_keys_is_left_alone(import_: Ran, out: Path, text: str) -> None:
+def test_file_with_other_keys_is_not_changed(import_: Ran, out: Path, text: str) -> None:
     out.write_text(text, "utf-8")
     done = import_("a.csv", "one.example,1\n")
     assert (done.status, "other keys than sources.own" in done.complaint) == (2, True)
@@ -192,7 +192,7 @@ def test_a_file_without_entries_is_refused(ran: Ran, tmp_path: Path, out: Path, 
     assert (done.status, words in done.complaint) == (1, True)
 
 
-def test_the_configuration_within_an_installed_package_is_not_written_to(
+def test_configuration_of_an_installed_package_is_not_written(
     ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ASSAY_CONFIG_DIR", raising=False)

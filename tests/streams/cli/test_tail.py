@@ -47,7 +47,7 @@ def test_a_record_has_its_place_key_headers_and_value() -> None:
         (b"", (), None),
     ],
 )
-def test_what_is_no_json_is_told_by_its_size(value: bytes, headers: Any, type_: str | None) -> None:
+def test_non_json_value_is_shown_by_its_size(value: bytes, headers: Any, type_: str | None) -> None:
     assert told(value, *headers)["value"] == {"bytes": len(value), "content_type": type_}
 
 
@@ -89,5 +89,5 @@ def test_a_start_that_is_none_is_told(start: str, capsys: pytest.CaptureFixture[
     assert "--from takes earliest, latest or an offset" in capsys.readouterr().err
 
 
-def test_a_marker_tells_which_letter_was_sent_again() -> None:
+def test_marker_line_names_the_redriven_letter() -> None:
     assert as_line(record(None, ("x-redriven-of", b"41\x1b"))).plain == "3/7 k 3/41\ufffd was sent again"

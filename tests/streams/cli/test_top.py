@@ -1,4 +1,4 @@
-"""What ``assay top`` makes of what workers and the cluster say, and how it fits the terminal."""
+"""``assay top`` for given workers and clusters, and its layout on the terminal."""
 
 import io
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -55,7 +55,7 @@ def worker(*looks: tuple[float, str]) -> Worker:
     return its
 
 
-def test_rates_are_increases_over_time_and_a_restart_begins_at_zero() -> None:
+def test_rate_is_the_increase_over_time_and_survives_a_restart() -> None:
     steady = worker((0.0, exposition(100)), (10.0, exposition(150)))
     assert rate([steady], Metrics.handler_events_total, handler="score_page") == 5
     restarted = worker((0.0, exposition(100)), (10.0, exposition(20)))
@@ -105,7 +105,7 @@ def test_an_address_that_is_none_is_refused(text: str, capsys: pytest.CaptureFix
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_an_order_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_sort_order_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_top(load_settings(), TopOptions(sort="size")) == 2
     assert "there are topology, rate, lag, age, dead, cost" in capsys.readouterr().err
 
@@ -143,7 +143,7 @@ def drawn(width: int, sort: str = "topology", keys: bool = False, **console: Any
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_it_fits_and_nothing_is_cut_off(width: int) -> None:
+def test_table_fits_the_screen_without_cuts(width: int) -> None:
     lines = drawn(width, keys=True)
     assert max(map(len, lines)) <= width
     assert len(lines) <= 24
@@ -167,7 +167,7 @@ def test_one_look_is_as_wide_as_the_terminal(
     assert table_console(NARROW).width == width
 
 
-def test_rows_stand_in_the_order_that_was_asked_for() -> None:
+def test_rows_have_the_requested_order() -> None:
     assert drawn(80, "lag")[2].startswith("score_page")
     assert drawn(80, "cost")[2].startswith("judge_relevance")
     assert len({name[0] for name in SORTS}) == len(SORTS)
@@ -206,7 +206,7 @@ def test_without_colours_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> Non
         (503, b"", "it answers 503"),
     ],
 )
-async def test_a_worker_that_says_nothing_of_use_is_told(status: int, body: bytes, problem: str) -> None:
+async def test_useless_worker_response_is_reported(status: int, body: bytes, problem: str) -> None:
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status)

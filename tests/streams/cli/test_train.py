@@ -1,4 +1,4 @@
-"""``assay train`` on files, as a user runs it; on a real Kafka it is tested in ``tests/kafka/test_train.py``."""
+"""``assay train`` on files, as a user runs it; ``tests/kafka/test_train.py`` tests it on a real Kafka."""
 
 import sys
 from collections.abc import Callable
@@ -78,7 +78,7 @@ def test_the_next_model_is_compared_with_the_one_in_force(train: Train, tmp_path
     assert answer["not_compared"] is None
 
 
-def test_people_are_told_the_figures_and_how_to_switch_it_on(train: Train, tmp_path: Path) -> None:
+def test_summary_shows_figures_and_how_to_enable_the_model(train: Train, tmp_path: Path) -> None:
     done = train(tmp_path / "one", load_settings(ranking={"trees": {"model": str(tmp_path / "none")}}))
     for words in ("NDCG@10", "order as served", "keyword_overlap", "ASSAY_RANKING__TREES__MODE=shadow", "not compared"):
         assert words in done.out
@@ -118,7 +118,7 @@ def test_a_file_that_is_not_there_is_named(train: Train, tmp_path: Path) -> None
     assert "nothing.jsonl: No such file" in done.err
 
 
-def test_lines_that_cannot_be_read_are_told_and_left_out(train: Train, files: dict[str, Path], tmp_path: Path) -> None:
+def test_unreadable_lines_are_reported_and_left_out(train: Train, files: dict[str, Path], tmp_path: Path) -> None:
     with files["feedback"].open("ab") as feedback:
         feedback.write(b"no json\n" * 12)
     done = train(tmp_path / "one", as_json=True)

@@ -1,4 +1,4 @@
-"""``assay try`` as people run it: lines in, lines out. What depends on the process runs in one of its own."""
+"""``assay try`` as people run it: each line gives one line. What depends on the process runs in its own process."""
 
 import asyncio
 import base64
@@ -72,7 +72,7 @@ def outcomes(done: Done) -> list[tuple[str, str | None]]:
 # --- one line for each line ------------------------------------------------------------------------------------------
 
 
-def test_every_line_has_its_answer_in_order_whatever_it_is(assay: Any) -> None:
+def test_each_line_has_its_answer_in_order(assay: Any) -> None:
     cases: list[tuple[bytes, tuple[str, str | None]]] = [
         (PAGE, ("emit", None)),
         (b"", ("dead", "undecodable")),
@@ -128,12 +128,12 @@ def test_answers_of_one_trial_are_the_input_of_the_next(assay: Any) -> None:
         b'{"outcome":' + b"[" * 100_000,
     ],
 )
-def test_what_only_begins_like_an_answer_is_an_event_like_any_other(assay: Any, line: bytes) -> None:
+def test_line_that_only_resembles_an_answer_is_an_event(assay: Any, line: bytes) -> None:
     [(outcome, _)] = outcomes(assay("try", "index_page", given=line))
     assert outcome == "dead"
 
 
-def test_huge_lines_are_answered_and_the_run_goes_on(assay: Any) -> None:
+def test_huge_lines_are_answered_and_the_run_continues(assay: Any) -> None:
     def page_of(size: int) -> bytes:
         text = b"<p>" + b"words in it " * 16 + b"</p>"
         return b'{"url":"https://a.example/","html":"%s"}' % (text * (size // (len(text) + 1)))
@@ -162,7 +162,7 @@ def test_every_handler_answers_its_examples_from_a_file(assay: Any, handler: Any
             assert topic.key(topic.event.model_validate(event["value"])) == event["key"]
 
 
-def test_what_needs_the_network_is_guarded_as_in_production_and_logs_go_elsewhere(assay: Any, tmp_path: Path) -> None:
+def test_try_guards_the_network_and_logs_to_standard_error(assay: Any, tmp_path: Path) -> None:
     (tmp_path / ".assay").touch()  # where the cache's folder would be made
     wanted = {"extraction_id": "x", "query": "q", "reason": "aggregator_detected", "target_url": "http://127.0.0.1:9/"}
     done = assay("try", "fetch_page", given=json.dumps(wanted).encode())
@@ -231,7 +231,7 @@ def test_the_step_extract_snippet_answers_with_a_bare_line(assay: Any) -> None:
 # --- exit status -----------------------------------------------------------------------------------------------------
 
 
-def test_a_dead_line_makes_the_status_1_only_where_that_was_asked_for(assay: Any) -> None:
+def test_dead_line_sets_status_1_only_with_strict(assay: Any) -> None:
     assert assay("try", "score_page", given=b"{}").returncode == 0
     assert assay("try", "score_page", "--strict", given=PAGE).returncode == 0
     strict = assay("try", "score_page", "--strict", given=b"{}\n" + PAGE)
@@ -247,7 +247,7 @@ def complaint(done: Done) -> str:
     return line
 
 
-def test_an_unknown_handler_is_wrong_usage_and_the_known_ones_are_named(assay: Any) -> None:
+def test_unknown_handler_is_refused_with_the_known_ones(assay: Any) -> None:
     done = assay("try", "no_such")
     assert done.returncode == 2
     line = complaint(done)
@@ -257,14 +257,14 @@ def test_an_unknown_handler_is_wrong_usage_and_the_known_ones_are_named(assay: A
     )
 
 
-def test_a_file_that_can_not_be_read_is_told_in_a_line(assay: Any, tmp_path: Path) -> None:
+def test_unreadable_file_is_reported_in_one_line(assay: Any, tmp_path: Path) -> None:
     for name in ("nowhere.jsonl", str(tmp_path)):
         done = assay("try", "score_page", name)
         assert done.returncode == 1
         assert name in complaint(done)
 
 
-def test_a_wrong_configuration_is_told_in_a_line(assay: Any) -> None:
+def test_wrong_configuration_is_reported_in_one_line(assay: Any) -> None:
     done = assay("try", "score_page", ASSAY_KAFKA__TYPO="1")
     assert done.returncode == 2
     assert "kafka.typo" in complaint(done)
@@ -273,7 +273,7 @@ def test_a_wrong_configuration_is_told_in_a_line(assay: Any) -> None:
 # --- output ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_output_is_utf_8_whatever_the_terminal_thinks(tmp_path: Path) -> None:
+def test_output_is_utf_8_on_any_terminal(tmp_path: Path) -> None:
     page = '{"url":"https://a.example/å","html":"<title>中央社</title>"}'.encode()
     done = subprocess.run(
         command("try", "score_page"),
@@ -326,7 +326,7 @@ def test_answers_stream(tmp_path: Path) -> None:
         assert process.wait(60) == 0
 
 
-def test_trying_imports_no_client_and_builds_only_the_events_that_it_meets() -> None:
+def test_try_imports_no_client_and_builds_only_needed_events() -> None:
     heavy = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "rich", "structlog", "uvicorn")
     program = (
         "import io, sys; from pathlib import Path; from streams.settings import load_settings;"
@@ -376,7 +376,7 @@ def test_a_query_reads_the_index_that_is_there(assay: Any, tmp_path: Path) -> No
     assert [result["cts_score"] for result in event["value"]["results"]] == [80]
 
 
-def test_a_query_without_an_index_says_where_there_is_none_and_makes_none(assay: Any, tmp_path: Path) -> None:
+def test_query_without_an_index_reports_its_path_only(assay: Any, tmp_path: Path) -> None:
     [answer] = answers(assay("try", "rank_results", given=QUERY))
     assert (answer["outcome"], answer["reason"], answer["events"]) == ("retry", "unavailable", [])
     assert f"there is no index at {tmp_path / '.assay' / 'index'}" in answer["detail"]

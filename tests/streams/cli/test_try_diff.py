@@ -1,4 +1,4 @@
-"""``assay try --diff``: what another configuration would change, counted over lines that may be anything."""
+"""``assay try --diff``: the decisions that another configuration would change, counted over any lines."""
 
 import io
 import json
@@ -44,7 +44,7 @@ def found(done: tuple[int, str, str], status: int = 0) -> dict[str, Any]:
     return dict(json.loads(line))
 
 
-def test_pages_that_move_are_told_with_the_components_that_moved_them(assay: Any) -> None:
+def test_moved_pages_are_listed_with_their_components(assay: Any) -> None:
     told = found(assay([page(1), page(2), page(3, headings=0)], HIGHER, "--json"))
     assert (told["handler"], told["pages"], told["moved_count"]) == ("score_page", 3, 2)
     assert told["config_version_now"] != told["config_version_then"]
@@ -65,14 +65,14 @@ def test_pages_that_move_are_told_with_the_components_that_moved_them(assay: Any
     ]
 
 
-def test_thresholds_alone_move_pages_without_any_component(assay: Any) -> None:
+def test_thresholds_move_pages_without_component_changes(assay: Any) -> None:
     told = found(assay([page()], "tiered_indexing: {tier_b: {min_cts: 18}}\n", "--json"))
     [moved] = told["moved"]
     assert (moved["tier_now"], moved["tier_then"], moved["label_now"], moved["label_then"]) == ("C", "B", "LOW", "LOW")
     assert (moved["components"], moved["other_thresholds"]) == ([], True)
 
 
-def test_what_is_no_page_and_pages_that_die_are_counted(assay: Any) -> None:
+def test_invalid_and_dying_pages_are_counted(assay: Any) -> None:
     lines = [page(1), page(2, depth=40), "{}", "", "[" * 5000, "x" * 100]
     told = found(assay(lines, "page_reading: {max_depth: 20}\n", "--json"))
     assert (told["pages"], told["moved_count"], told["unchanged"]) == (6, 1, 5)
@@ -140,7 +140,7 @@ def test_a_narrow_terminal_of_any_encoding_shows_every_figure(
     assert capsys.readouterr().err == ""
 
 
-def test_batches_tell_results_that_flip_and_extractions(assay: Any) -> None:
+def test_batch_diff_reports_changed_results_and_extractions(assay: Any) -> None:
     batches = [
         json.dumps(json.loads(path.read_text("utf-8")))
         for path in sorted((EXAMPLES / "retrieval.batches.v1").glob("*.json"))
@@ -199,7 +199,7 @@ def test_wrong_usage_exits_2_with_one_line(assay: Any, handler: str, other: str,
     assert says in line
 
 
-def test_a_file_that_can_not_be_read_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_file_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "other.yaml").write_text(HIGHER)
     arguments = ["try", "score_page", str(tmp_path / "nowhere"), "--diff", "--config", str(tmp_path / "other.yaml")]
     assert _run(arguments) == 1
@@ -214,7 +214,7 @@ def test_these_handlers_can_be_compared() -> None:
 # --- the process -----------------------------------------------------------------------------------------------------
 
 
-def test_a_comparison_imports_no_client_and_for_programs_no_tables(tmp_path: Path) -> None:
+def test_diff_imports_no_client_and_json_output_no_tables(tmp_path: Path) -> None:
     heavy = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "rich", "structlog", "uvicorn")
     (tmp_path / "other.yaml").write_text(HIGHER)
     program = (

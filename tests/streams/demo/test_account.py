@@ -56,14 +56,14 @@ def test_an_answer_beside_a_dead_letter_is_counted_as_twice() -> None:
     assert balance(account).twice == 1
 
 
-def test_what_others_write_is_no_answer() -> None:
+def test_output_of_another_handler_does_not_answer_an_input() -> None:
     account = account_of("a")
     account.see(WRITTEN, Trace("out", "a", "fetch_page"))
     account.see(WRITTEN, Trace("from outside"))
     assert balance(account).missing == 1
 
 
-def test_every_handler_of_the_topology_is_held_to_account() -> None:
+def test_account_covers_every_handler_of_the_topology() -> None:
     balances = Audit(HANDLERS).balances({})
     assert list(balances) == [handler.name for handler in HANDLERS]
     assert not faults(balances)

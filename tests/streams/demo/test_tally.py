@@ -1,4 +1,4 @@
-"""Counting what a reader of the topics sees."""
+"""The counts of a reader of the topics."""
 
 from typing import Literal
 
@@ -47,7 +47,7 @@ def test_children_are_averaged_before_their_parents() -> None:
     assert tally.improvement() == pytest.approx((0.3, (0.7 + 0.4) / 2))
 
 
-def test_nothing_needed_is_no_improvement() -> None:
+def test_improvement_without_extractions_is_zero() -> None:
     assert new_tally().improvement() == (0.0, 0.0)
 
 
@@ -85,7 +85,7 @@ def claim(claim_id: str, llm: LlmCall) -> ClaimEvaluated:
     )
 
 
-def test_who_judged_is_counted_and_what_it_cost() -> None:
+def test_tally_counts_judges_and_their_cost() -> None:
     tally = new_tally()
     tally.see(claim("a", call("offline", 0.0)), Trace("1"))
     tally.see(claim("b", call("model", 0.25)), Trace("2"))
@@ -112,7 +112,7 @@ def indexed(url: str, tier: Tier, points: int, change: IndexChange = IndexChange
     )
 
 
-def test_points_are_those_of_each_documents_newest_version_beside_the_estimate() -> None:
+def test_tally_counts_points_of_the_newest_version_per_document() -> None:
     tally = new_tally()
     for event in (
         indexed("a", "A", 8),

@@ -1,4 +1,4 @@
-"""What a dead letter becomes when it is sent again: the record as it came, or a reason why not."""
+"""A redriven dead letter: the original record, or the reason why it cannot be restored."""
 
 import json
 from datetime import UTC, datetime
@@ -59,9 +59,9 @@ def test_what_is_not_whole_is_not_sent(note: str) -> None:
 @pytest.mark.parametrize(
     "kept", [b"{", b"[]", b'{"a": 1}', b'{"a": "\xc3\xa9"}', b"null", b"[" * 100_000, b'{"a": "x"}']
 )
-def test_headers_that_cannot_be_restored_are_no_reason_to_fail(kept: bytes) -> None:
+def test_malformed_binary_headers_are_unreadable(kept: bytes) -> None:
     assert revive(letter(*NOTES, ("x-orig-binary-headers", kept)), "run") == "unreadable"
 
 
-def test_nobody_knows_where_it_came_from() -> None:
+def test_letter_without_an_origin_is_not_redriven() -> None:
     assert revive(letter(("x-reason", b"invalid")), "run") == "no_origin"

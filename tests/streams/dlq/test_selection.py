@@ -1,4 +1,4 @@
-"""Which dead letters a command means."""
+"""The selection of dead letters for a command."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -31,7 +31,7 @@ def typed(**changes: Any) -> Selection:
     return selection_of(**fields | changes, now=NOW)
 
 
-def test_without_a_word_every_letter_is_meant() -> None:
+def test_empty_selection_matches_every_letter() -> None:
     assert typed().open
     assert typed().means("score_page", None, letter(died_at="", reason=""))
 
@@ -61,7 +61,7 @@ def test_each_word_narrows_the_choice(words: dict[str, Any], meant: bool) -> Non
     assert selection.means("score_page", "ключ".encode(), letter()) is meant
 
 
-def test_a_letter_without_a_time_is_not_meant_where_a_time_is_asked_for() -> None:
+def test_letter_without_a_time_is_outside_any_time_range() -> None:
     assert not typed(since="7d").means("score_page", None, letter(died_at="?"))
 
 
@@ -75,6 +75,6 @@ def test_a_letter_without_a_time_is_not_meant_where_a_time_is_asked_for() -> Non
         ({"until": "9999999h"}, "--until takes a time"),
     ],
 )
-def test_what_is_not_known_is_told_with_what_is(words: dict[str, Any], complaint: str) -> None:
+def test_unknown_selection_value_is_refused_with_the_known_ones(words: dict[str, Any], complaint: str) -> None:
     with pytest.raises(SelectionError, match=complaint.replace("?", r"\?")):
         typed(**words)

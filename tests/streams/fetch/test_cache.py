@@ -1,4 +1,4 @@
-"""What is kept of fetched pages, and for how long."""
+"""The cache of fetched pages: its content, and how long it is kept."""
 
 import asyncio
 import sqlite3
@@ -30,7 +30,7 @@ async def caching(time: VirtualTime, **settings: object) -> AsyncIterator[FetchC
         await cache.aclose()
 
 
-async def test_a_page_is_kept_whole_for_its_query_and_survives_a_restart(tmp_path: Path) -> None:
+async def test_cached_page_is_kept_per_query_and_survives_a_restart(tmp_path: Path) -> None:
     time = VirtualTime()
     async with caching(time, cache_path=tmp_path / "a" / "c.sqlite") as cache:
         await cache.put("q", URL, page(time))
@@ -59,7 +59,7 @@ async def test_how_long(result: FetchFailure | None, seconds: float, kept: bool)
         assert (await cache.get("q", URL) is not None) is kept
 
 
-async def test_a_page_with_a_version_is_kept_on_and_the_latest_one_counts() -> None:
+async def test_versioned_page_is_kept_longer_in_its_latest_version() -> None:
     time = VirtualTime()
     first, second = Version('"1"'), Version("", "Thu, 01 Jan 2026 00:00:00 GMT")
     async with caching(time, cache_ttl_seconds=10, cache_version_seconds=100) as cache:
@@ -98,7 +98,7 @@ async def test_memory_has_less_room_than_a_file(tmp_path: Path) -> None:
         assert len([found for found in kept if found is not None]) == expected
 
 
-async def test_a_file_that_is_no_database_is_done_without(tmp_path: Path) -> None:
+async def test_invalid_cache_file_is_replaced_by_memory(tmp_path: Path) -> None:
     file = tmp_path / "c.sqlite"
     file.write_bytes(b"no database at all " * 100)
     time = VirtualTime()
@@ -130,7 +130,7 @@ async def test_a_file_that_breaks_later_is_done_without_for_a_while(tmp_path: Pa
         "reason = 'of_a_later_version'",
     ],
 )
-async def test_a_damaged_row_counts_as_none_and_the_others_stay(tmp_path: Path, damage: str) -> None:
+async def test_damaged_row_is_a_miss_and_other_rows_stay(tmp_path: Path, damage: str) -> None:
     time, file = VirtualTime(), tmp_path / "c.sqlite"
     async with caching(time, cache_path=file) as cache:
         await cache.put("q", URL, page(time), Version(etag='"1"'))
@@ -148,7 +148,7 @@ async def test_a_damaged_row_counts_as_none_and_the_others_stay(tmp_path: Path, 
         assert await cache.get("q", URL + "2") is not None, "and the file is still in use"
 
 
-async def test_while_another_process_keeps_the_file_locked_memory_stands_in(
+async def test_cache_uses_memory_while_another_process_locks_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.fetch.cache._BUSY_SECONDS", 0.01)

@@ -57,7 +57,7 @@ async def test_the_name_that_was_asked_for_is_the_one_in_the_handshake(served: t
     assert names == ["site.example"]
 
 
-async def test_a_certificate_for_another_name_on_the_same_address_is_none(served: tuple[int, list[str | None]]) -> None:
+async def test_certificate_for_another_host_name_is_refused(served: tuple[int, list[str | None]]) -> None:
     port, _ = served
     for host, trusting in (("other.example", True), ("127.0.0.1", True), ("site.example", False)):
         found = instance(FetchRefused, await get(port, host, trusting))
@@ -72,7 +72,7 @@ async def test_certificates_that_the_environment_names_are_not_trusted(
     assert isinstance(await get(port, "site.example", trusting=False), FetchRefused)
 
 
-async def test_the_next_address_is_tried_where_nobody_answers(served: tuple[int, list[str | None]]) -> None:
+async def test_next_address_is_tried_after_a_refused_connection(served: tuple[int, list[str | None]]) -> None:
     port, _ = served
     trusted = ssl.create_default_context(cafile=str(CERTIFICATE))
     async with FetchClient(FetchSettings(), SystemClock(), trusted) as client:

@@ -1,4 +1,4 @@
-"""What is let through to a connection, and what is not. Nothing here opens one."""
+"""The addresses that may be connected to, and those that are refused. These tests open no connection."""
 
 import asyncio
 import socket
@@ -72,9 +72,7 @@ async def test_all_answers_must_be_of_the_open_internet() -> None:
 
 
 @pytest.mark.parametrize("own", ["127.0.0.1", "::1"])
-async def test_an_address_of_this_machine_is_refused_however_public_it_looks(
-    own: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_address_of_this_machine_is_refused_even_if_global(own: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streams.fetch.guard.why_not_global", lambda _: None)
     found = instance(FetchRefused, await judge("http://name.example.com/", own))
     assert (found.reason, found.detail) == (FORBIDDEN, f"{own} is an address of this machine")
@@ -82,7 +80,7 @@ async def test_an_address_of_this_machine_is_refused_however_public_it_looks(
     assert isinstance(await judge("http://name.example.com/", own, allow_private=True), Admitted)
 
 
-async def test_name_servers_that_cannot_tell_just_now_are_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_temporary_name_failure_is_retried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def look_up(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
@@ -102,7 +100,7 @@ async def test_name_servers_that_cannot_tell_just_now_are_asked_once_more(monkey
     assert asked == ["busy.example.com", "busy.example.com", "gone.example.com"]
 
 
-async def test_names_are_looked_up_with_their_port_in_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_look_ups_use_the_port_and_their_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     threads: list[str] = []
     busy, most = 0, 0
@@ -135,7 +133,7 @@ async def test_names_are_looked_up_with_their_port_in_threads_of_their_own(monke
     assert most <= 2, "no more look-ups at a time than threads"
 
 
-async def test_close_waits_for_no_look_up_and_begins_none(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_close_does_not_wait_for_look_ups_or_start_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     begun, silent = threading.Event(), threading.Event()
 
@@ -234,7 +232,7 @@ async def test_a_permitted_host_may_be_written_as_people_write_it() -> None:
 
 
 @pytest.mark.parametrize("port", [2375, 5432, 6379, 9200, 10250, 11211, 27017])
-async def test_a_public_host_is_not_reached_by_the_port_of_another_service(port: int) -> None:
+async def test_ports_of_other_services_are_refused_on_public_hosts(port: int) -> None:
     found = instance(FetchRefused, await judge(f"http://shop.example.com:{port}/", PUBLIC))
     assert found.reason is FetchFailure.FORBIDDEN_ADDRESS
     assert isinstance(await judge(f"http://shop.example.com:{port}/", PUBLIC, forbidden_ports=()), Admitted)
@@ -286,5 +284,5 @@ def test_anything_is_judged_and_nothing_raises(text: str) -> None:
             assert again == found
 
 
-def test_the_shipped_configuration_forbids_the_ports_that_are_forbidden_without_one() -> None:
+def test_shipped_forbidden_ports_equal_the_defaults() -> None:
     assert load_settings().fetch.forbidden_ports == FetchSettings().forbidden_ports

@@ -23,7 +23,7 @@ async def visit(
             mine.answered(latency, served=served)
 
 
-async def test_the_pause_is_the_least_one_for_a_fast_host_and_none_for_another() -> None:
+async def test_pause_applies_per_host() -> None:
     time = VirtualTime()
     politeness = polite(time)
     for host in ("a", "a", "b"):
@@ -31,7 +31,7 @@ async def test_the_pause_is_the_least_one_for_a_fast_host_and_none_for_another()
     assert time.slept == [1.0]
 
 
-async def test_a_slow_host_gets_more_rest_up_to_a_bound() -> None:
+async def test_slow_host_gets_longer_pauses_up_to_a_bound() -> None:
     time = VirtualTime()
     politeness = polite(time, max_delay_seconds=6.0)
     for latency in (9.0, 9.0, 9.0, 0.0, 0.0):
@@ -54,7 +54,7 @@ async def test_errors_never_speed_up() -> None:
     assert politeness.wait("a") == 12.0
 
 
-async def test_a_site_s_own_wish_comes_on_top() -> None:
+async def test_crawl_delay_is_respected_up_to_the_longest_delay() -> None:
     time = VirtualTime()
     politeness = polite(time, max_delay_seconds=20.0)
     await visit(politeness, crawl_delay=7.0)
@@ -63,7 +63,7 @@ async def test_a_site_s_own_wish_comes_on_top() -> None:
     assert politeness.wait("b") == 20.0
 
 
-async def test_nobody_waits_longer_than_patience_allows() -> None:
+async def test_turn_is_refused_beyond_the_longest_delay() -> None:
     time = VirtualTime()
     politeness = polite(time, retry_after_seconds=10.0, max_delay_seconds=5.0)
     async with politeness.turn("a") as turn:

@@ -30,7 +30,7 @@ def refused(reason: FetchFailure) -> FetchRefused:
 
 
 class Site:
-    """Answers with what it is told to, and counts."""
+    """Returns the given answers, and counts requests."""
 
     def __init__(self, *answers: Answer, **settings: object) -> None:
         self.answers = list(answers)
@@ -94,13 +94,13 @@ def test_the_pause_that_a_site_asks_for(rules: str, seconds: float) -> None:
 @given(
     st.lists(st.sampled_from([*"\r\n:#*$/ %\t\ufeff\x00ü", "user-agent", "disallow", "allow", "crawl-delay", "9" * 30]))
 )
-def test_whatever_a_file_holds_nothing_raises(pieces: list[str]) -> None:
+def test_robots_parser_never_raises(pieces: list[str]) -> None:
     rules = RobotsRules("assaybot", "".join(pieces))
     rules.allows("http://a.example/x?y=%zz")
     assert 0.0 <= rules.crawl_delay < float("inf")
 
 
-async def test_a_file_is_read_up_to_its_limit_and_half_a_line_is_no_rule(make_site: MakeSite) -> None:
+async def test_robots_file_is_cut_at_its_limit_without_a_partial_rule(make_site: MakeSite) -> None:
     rules = "User-agent: *\nDisallow: /a\n"
     site = make_site(text(f"{rules}#{'x' * (1023 - len(rules) - 11)}\nDisallow: /b-and-more"), robots_max_bytes=1024)
     assert [await site.refusal(path) for path in ("/a", "/b", "/b-and-more")] == [FetchFailure.ROBOTS, None, None]
@@ -124,7 +124,7 @@ async def test_a_file_in_an_odd_encoding(make_site: MakeSite) -> None:
         (refused(FetchFailure.RATE_LIMITED), FetchFailure.RATE_LIMITED),
     ],
 )
-async def test_rules_that_are_not_there_allow_and_those_that_cannot_be_had_forbid(
+async def test_missing_robots_rules_allow_and_unavailable_ones_forbid(
     make_site: MakeSite, answer: Answer, expected: FetchFailure | None
 ) -> None:
     assert await make_site(answer).refusal() is expected
@@ -146,7 +146,7 @@ async def test_a_host_is_given_another_chance(make_site: MakeSite) -> None:
     assert await site.refusal() is None
 
 
-async def test_a_restart_asks_for_no_rules_again_and_trusts_them_no_longer(make_site: MakeSite, tmp_path: Path) -> None:
+async def test_robots_rules_survive_a_restart_until_they_expire(make_site: MakeSite, tmp_path: Path) -> None:
     site = make_site(text("User-agent: *\nDisallow: /x"), robots_ttl_seconds=100, cache_path=tmp_path / "c.sqlite")
     assert await site.refusal() is FetchFailure.ROBOTS
     site.time.seconds = 60
@@ -189,7 +189,7 @@ def test_other_agents_become_one() -> None:
         (refused(FetchFailure.SERVER_ERROR), "server_error"),
     ],
 )
-async def test_what_was_found_is_told_once_and_not_again_from_memory(
+async def test_robots_result_is_counted_once_and_not_from_memory(
     make_site: MakeSite, answer: Answer, found: str
 ) -> None:
     site = make_site(answer)

@@ -138,7 +138,7 @@ async def test_forbidden_places_are_refused_without_a_look_up(web: Web, url: str
     assert asked == []
 
 
-async def test_a_name_that_answers_differently_the_second_time_gains_nothing(web: Web) -> None:
+async def test_dns_rebinding_reaches_no_private_address(web: Web) -> None:
     answers = [["93.184.216.34"], ["127.0.0.1"], ["127.0.0.1"], ["127.0.0.1"]]
 
     async def resolver(host: str, port: int) -> Sequence[str]:
@@ -162,7 +162,7 @@ async def test_a_name_that_answers_differently_the_second_time_gains_nothing(web
         (response("later", status=429, Retry_After="3600"), FetchFailure.RATE_LIMITED),
     ],
 )
-async def test_answers_that_are_no_page(web: Web, answer: bytes, expected: FetchFailure) -> None:
+async def test_other_answers_are_refused_with_their_reason(web: Web, answer: bytes, expected: FetchFailure) -> None:
     web.routes["/a"] = answer
     assert await outcome(web, max_bytes=4096) is expected
 
@@ -182,7 +182,7 @@ async def test_a_server_in_trouble_is_asked_again(web: Web) -> None:
     assert web.seen["/a"] == 3
 
 
-async def test_a_short_wish_to_wait_is_granted(web: Web) -> None:
+async def test_short_retry_after_is_waited_for(web: Web) -> None:
     web.routes["/a"] = in_turn(response("", status=429, Retry_After="7"), PAGE)
     time = VirtualTime()
     async with FetchWorker(settings(web), clock=time, chance=lambda: 0.5) as worker:
@@ -202,19 +202,19 @@ async def test_a_dripping_body_ends_in_a_timeout(web: Web) -> None:
     assert await outcome(web, total_seconds=0.3, attempts=1) is FetchFailure.TIMEOUT
 
 
-async def test_names_are_looked_up_by_the_system_unless_told_otherwise(web: Web) -> None:
+async def test_system_resolver_is_the_default(web: Web) -> None:
     web.routes["/a"] = PAGE
     async with FetchWorker(settings(web, robots=False, allow_private=True)) as worker:
         assert await reason(worker, f"http://localhost:{web.port}/a") is None
 
 
-async def test_nobody_listens(web: Web) -> None:
+async def test_closed_port_is_unreachable(web: Web) -> None:
     changes = settings(web).model_copy(update={"resolve": {"site.example": "127.0.0.1:1"}, "robots": False})
     async with FetchWorker(changes) as worker:
         assert await reason(worker, "http://site.example/a") is FetchFailure.UNREACHABLE
 
 
-async def test_one_request_at_a_time_to_a_host_and_others_are_not_held_up(web: Web) -> None:
+async def test_host_gets_one_request_at_a_time_and_others_do_not_wait(web: Web) -> None:
     underway = most = 0
 
     async def slow(writer: asyncio.StreamWriter) -> None:
@@ -240,7 +240,7 @@ async def test_one_request_at_a_time_to_a_host_and_others_are_not_held_up(web: W
 
 
 async def test_hosts_of_one_domain_do_not_take_all_places(web: Web) -> None:
-    """Whoever owns a domain has as many host names as there are places, and may let all of them hang."""
+    """The owner of a domain can have as many host names as there are places, and let all of them hang."""
     under_way, most, three, released = 0, 0, asyncio.Event(), asyncio.Event()
 
     async def hang(writer: asyncio.StreamWriter) -> None:
@@ -283,7 +283,7 @@ async def test_names_of_one_domain_do_not_take_all_look_ups() -> None:
     assert most == 3
 
 
-async def test_when_the_time_for_all_pages_is_up_those_that_came_are_passed_on(web: Web) -> None:
+async def test_deadline_for_all_pages_returns_those_that_arrived(web: Web) -> None:
     web.routes["/a"] = PAGE
     web.routes["/b"] = hangs
     async with FetchWorker(settings(web, "other.example", robots=False, pages_seconds=0.5)) as worker:
@@ -294,7 +294,7 @@ async def test_when_the_time_for_all_pages_is_up_those_that_came_are_passed_on(w
     assert web.seen["/c"] == 0
 
 
-async def test_a_host_whose_answer_was_not_waited_for_is_left_alone_all_the_same(web: Web) -> None:
+async def test_cancelled_request_still_delays_the_next_one(web: Web) -> None:
     begun = asyncio.Event()
 
     async def hang(writer: asyncio.StreamWriter) -> None:
@@ -336,7 +336,7 @@ async def test_pages_of_one_event_have_a_size_together(web: Web) -> None:
     assert {page.reason for page in pages if isinstance(page, FetchRefused)} == {FetchFailure.OVER_BUDGET}
 
 
-async def test_a_long_wish_to_be_left_alone_is_respected_by_all_that_wait(web: Web) -> None:
+async def test_long_retry_after_applies_to_all_waiting_requests(web: Web) -> None:
     web.routes["/a"] = response("later", status=429, Retry_After="86400")
     web.routes["/b"] = web.routes["/c"] = PAGE
     async with FetchWorker(settings(web, robots=False)) as worker:
@@ -421,20 +421,20 @@ async def test_ways_of_packing(web: Web, said: str, expected: FetchFailure | Non
 
 
 @pytest.mark.parametrize("said", ["utf-8", "none", "identity"])
-async def test_what_is_no_way_of_packing_says_nothing(web: Web, said: str) -> None:
+async def test_unknown_content_encoding_is_ignored(web: Web, said: str) -> None:
     web.routes["/a"] = response("<p>a", Content_Encoding=said)
     page = await page_of(web)
     assert page.body == b"<p>a"
 
 
-async def test_of_a_header_that_is_there_twice_the_last_counts(web: Web) -> None:
+async def test_last_of_repeated_headers_counts(web: Web) -> None:
     head, _, body = response("<p>a", content_type="text/plain").partition(b"\r\n\r\n")
     web.routes["/a"] = head + b"\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + body
     page = await page_of(web)
     assert page.content_type == "text/html; charset=utf-8"
 
 
-async def test_a_packed_body_that_breaks_off_with_its_connection_is_no_page(web: Web) -> None:
+async def test_truncated_compressed_body_is_unreachable(web: Web) -> None:
     packed = gzip.compress("".join(f"<p>{number}" for number in range(1000)).encode())
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
     web.routes["/a"], web.routes["/b"], web.routes["/c"] = head + packed[:-50], head + packed, head
@@ -456,7 +456,7 @@ async def test_what_unpacks_to_more_than_is_taken_is_not_unpacked(web: Web) -> N
             tracemalloc.stop()
 
 
-async def test_what_unpacks_to_nothing_comes_to_an_end(web: Web) -> None:
+async def test_endless_empty_gzip_members_are_too_large(web: Web) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
     web.routes["/a"] = head + gzip.compress(b"") * 10_000
     assert await outcome(web, robots=False, max_bytes=65_536) is FetchFailure.TOO_LARGE
@@ -474,7 +474,7 @@ async def test_packed_pages_are_unpacked(web: Web, packed: bytes) -> None:
     assert page.body == b"<p>ab"
 
 
-async def test_a_host_is_left_alone_for_as_long_as_it_asks_but_not_for_ever(web: Web) -> None:
+async def test_retry_after_is_respected_up_to_its_longest_bound(web: Web) -> None:
     web.routes["/a"] = response("later", status=503, Retry_After="99999999999")
     web.routes["/b"] = PAGE
     time = VirtualTime()
@@ -487,7 +487,7 @@ async def test_a_host_is_left_alone_for_as_long_as_it_asks_but_not_for_ever(web:
     assert time.seconds >= 3600
 
 
-async def test_a_host_that_is_asked_too_often_gets_twice_the_pause_and_one_more_try(web: Web) -> None:
+async def test_status_429_doubles_the_pause_and_is_retried_once(web: Web) -> None:
     web.routes["/a"] = in_turn(response("", status=429), PAGE)
     web.routes["/b"] = response("", status=429)
     time = VirtualTime()
@@ -522,7 +522,7 @@ async def test_only_what_was_served_speeds_up(web: Web, status: int, pause: floa
 
 
 class Versions:
-    """Serves a page under a version, and says that it has not changed to whoever has that one."""
+    """Serves a page with a version, and answers 304 to a client that has this version."""
 
     def __init__(self, web: Web, *marks: tuple[str, str, str]) -> None:
         self.web, self.marks = web, marks
@@ -563,7 +563,7 @@ async def test_a_page_that_has_not_changed_is_not_sent_again(web: Web, marks: tu
     assert registry.get_sample_value("assay_fetch_bytes_total") == len(versions.body), "brought home once"
 
 
-async def test_a_page_that_has_changed_is_sent_and_its_new_version_counts(web: Web) -> None:
+async def test_changed_page_is_fetched_and_its_new_version_is_used(web: Web) -> None:
     versions = Versions(web, TAG)
     web.routes["/a"] = versions.answer
     async with FetchWorker(settings(web)) as worker:
@@ -577,7 +577,7 @@ async def test_a_page_that_has_changed_is_sent_and_its_new_version_counts(web: W
 
 
 @pytest.mark.parametrize("tag", ["no quotes", '"' + "x" * 300 + '"', '"a", "b"', '"\x80"'])
-async def test_a_version_that_is_no_plain_one_is_never_sent_back(web: Web, tag: str) -> None:
+async def test_invalid_etag_is_never_sent_back(web: Web, tag: str) -> None:
     web.routes["/a"] = response("<p>one", ETag=tag)
     async with FetchWorker(settings(web)) as worker:
         await fetch(worker, "http://site.example/a")
@@ -585,7 +585,7 @@ async def test_a_version_that_is_no_plain_one_is_never_sent_back(web: Web, tag: 
     assert not any("if-none-match" in head.lower() for head in web.heads)
 
 
-async def test_not_modified_to_somebody_who_has_nothing_is_no_page(web: Web) -> None:
+async def test_status_304_without_a_cached_page_is_an_error(web: Web) -> None:
     web.routes["/a"] = response("", status=304)
     assert await outcome(web) is FetchFailure.CLIENT_ERROR
 
@@ -598,7 +598,7 @@ async def test_proxies_of_the_environment_are_not_used(web: Web, monkeypatch: py
     assert await outcome(web) is None
 
 
-async def test_who_we_are_comes_from_the_configuration(web: Web) -> None:
+async def test_user_agent_and_language_come_from_the_configuration(web: Web) -> None:
     web.routes["/a"] = PAGE
     name = "HarbourBot/2 (+https://harbour.example/bot)"
     async with FetchWorker(settings(web, user_agent=name, accept_language="da")) as worker:
@@ -610,7 +610,7 @@ async def test_who_we_are_comes_from_the_configuration(web: Web) -> None:
         assert "cookie" not in head.lower()
 
 
-async def test_each_redirect_is_looked_up_checked_and_pinned_anew(web: Web) -> None:
+async def test_each_redirect_is_resolved_checked_and_pinned(web: Web) -> None:
     """A public name that leads to one whose second answer lies inside: nothing reaches this machine."""
     web.routes["/a"] = response("", status=302, Location=f"http://inner.example:{web.port}/secret")
     web.routes["/secret"] = PAGE
@@ -641,14 +641,14 @@ async def test_every_connection_goes_to_what_its_own_look_up_said(web: Web) -> N
     assert web.seen["/b"] == 0
 
 
-async def test_robots_txt_is_followed_over_its_redirects_but_not_inside(web: Web) -> None:
+async def test_robots_redirect_to_a_private_address_is_refused(web: Web) -> None:
     web.routes["/robots.txt"] = response("", status=301, Location="http://169.254.169.254/robots.txt")
     web.routes["/a"] = PAGE
     assert await outcome(web) is FetchFailure.ROBOTS
     assert web.seen["/a"] == 0
 
 
-async def test_five_redirects_of_robots_txt_are_followed_whatever_pages_are_given(web: Web) -> None:
+async def test_robots_redirects_have_their_own_limit_of_five(web: Web) -> None:
     for number in range(5):
         name = "/robots.txt" if not number else f"/r{number}"
         web.routes[name] = response("", status=302, Location=f"/r{number + 1}")
@@ -660,7 +660,7 @@ async def test_five_redirects_of_robots_txt_are_followed_whatever_pages_are_give
 @pytest.mark.parametrize(
     "endless", [b"X-More: and more of it\r\n", b"X" * 4096, b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\nHTTP/1.1 "]
 )
-async def test_heads_without_end_come_to_one(web: Web, endless: bytes) -> None:
+async def test_endless_headers_time_out(web: Web, endless: bytes) -> None:
     async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 " if b"103" in endless else b"HTTP/1.1 200 OK\r\n")
         for _ in range(1_000):
@@ -673,7 +673,7 @@ async def test_heads_without_end_come_to_one(web: Web, endless: bytes) -> None:
         assert await reason(worker, "http://site.example/a") in (FetchFailure.UNREACHABLE, FetchFailure.TIMEOUT)
 
 
-async def test_a_chunked_body_without_end_comes_to_one(web: Web) -> None:
+async def test_endless_chunked_body_is_too_large(web: Web) -> None:
     async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in range(10_000):
@@ -684,7 +684,7 @@ async def test_a_chunked_body_without_end_comes_to_one(web: Web) -> None:
     assert await outcome(web, max_bytes=65_536) is FetchFailure.TOO_LARGE
 
 
-async def test_a_page_without_a_content_type_comes_and_one_that_lies_is_told_apart_later(web: Web) -> None:
+async def test_content_type_is_passed_on_unchecked(web: Web) -> None:
     web.routes["/a"] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n<p>a"
     web.routes["/b"] = response("%PDF-1.7")
     async with FetchWorker(settings(web)) as worker:

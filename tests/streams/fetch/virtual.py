@@ -1,4 +1,4 @@
-"""Time that passes only when somebody sleeps."""
+"""A clock that moves only while a task sleeps."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

@@ -43,7 +43,7 @@ class Web:
 
 
 def response(body: str | bytes, status: int = 200, content_type: str = HTML, **headers: str) -> bytes:
-    """A whole HTTP response; underscores in header names stand for hyphens."""
+    """A whole HTTP response; underscores in header names mean hyphens."""
     data = body.encode() if isinstance(body, str) else body
     lines = [f"HTTP/1.1 {status} Some", f"Content-Length: {len(data)}", f"Content-Type: {content_type}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]

@@ -1,4 +1,4 @@
-"""Alerts as far as reading them can tell; promtool lets each of them fire in tests/prometheus."""
+"""The alerts, checked by reading them; promtool makes each of them fire in tests/prometheus."""
 
 import re
 
@@ -20,7 +20,7 @@ RUNBOOK = re.compile(r"^### (Assay\w+)$", re.MULTILINE)
 METRIC = re.compile(r"\bassay_[a-z_]+")
 
 
-def test_every_alert_has_a_runbook_entry_and_no_entry_is_orphaned() -> None:
+def test_each_alert_has_a_runbook_entry_and_no_entry_is_orphaned() -> None:
     entries = RUNBOOK.findall((ROOT / "docs/operations.md").read_text("utf-8"))
     assert entries == [alert.name for alert in TOLD]
 
@@ -33,7 +33,7 @@ def test_panels_that_the_runbook_points_at_are_there() -> None:
     assert quoted <= titles
 
 
-def test_what_operators_asked_for_is_told() -> None:
+def test_required_alerts_exist() -> None:
     assert {alert.name for alert in TOLD} >= {
         "AssayHandlerStalled",
         "AssayAgeOverObjective",
@@ -48,7 +48,7 @@ def test_what_operators_asked_for_is_told() -> None:
 
 
 @EACH
-def test_an_alert_says_what_is_wrong_with_values_and_where_to_read_on(alert: Alert) -> None:
+def test_alert_describes_the_fault_with_its_value_and_runbook(alert: Alert) -> None:
     assert alert.severity in {"page", "ticket"}
     assert alert.runbook == f"docs/operations.md#{alert.name.lower()}"
     assert not alert.summary.endswith(".")
@@ -76,13 +76,13 @@ def test_thresholds_come_from_the_configuration() -> None:
     assert len(rules) == len(TOLD)
 
 
-def test_a_stall_is_told_before_the_worker_ends_itself() -> None:
+def test_stall_alert_fires_before_the_worker_exits() -> None:
     prometheus({"alerts": {"stalled_seconds": 400}})
     with pytest.raises(ValueError, match=r"at least 120 s below pipeline.stalled_seconds \(500 s\)"):
         prometheus({"alerts": {"stalled_seconds": 400}, "pipeline": {"stalled_seconds": 500}})
 
 
-def test_handlers_that_nobody_runs_are_no_news() -> None:
+def test_handlers_that_are_not_run_raise_no_alert() -> None:
     told = {alert.name: alert.expression for alert in alerts(AlertSettings(not_run=("index_page", "fetch_page")))}
     assert "index-page" not in told["AssayWorkerDown"]
     assert "score-page" in told["AssayWorkerDown"]

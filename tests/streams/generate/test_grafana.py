@@ -1,4 +1,4 @@
-"""Dashboards as far as reading them can tell; a real Prometheus is asked in tests/prometheus."""
+"""The dashboards, checked by reading them; tests/prometheus queries a real Prometheus."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ SHOWN = dashboards()
 EACH = pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.name)
 
 
-def test_there_is_a_dashboard_for_each_thing_that_is_watched() -> None:
+def test_dashboards_are_listed_with_unique_uids() -> None:
     assert [shown.name for shown in SHOWN] == [
         "overview",
         "handlers",

@@ -1,4 +1,4 @@
-"""The scrape configuration and the recording rules, as far as reading them can tell."""
+"""The scrape configuration and the recording rules, checked by reading them."""
 
 import re
 
@@ -35,7 +35,7 @@ def test_every_objective_is_a_bound_of_the_age_histogram() -> None:
     assert {float(handler.slo_seconds) for handler in HANDLERS} <= set(AGE_BUCKETS)
 
 
-def test_each_handler_is_held_to_its_own_objective() -> None:
+def test_each_handler_has_its_own_objective() -> None:
     rules = recording_rules()
     assert {rule["record"] for rule in rules} == {AGE_P99, IN_TIME, LATE, TIER_SHARE}
     for name in (IN_TIME, LATE):
@@ -46,7 +46,7 @@ def test_each_handler_is_held_to_its_own_objective() -> None:
             assert f'le="{float(handler.slo_seconds)}"' in held[handler.name]
 
 
-def test_the_shipped_thresholds_are_the_defaults_and_all_are_written_down() -> None:
+def test_shipped_thresholds_equal_the_defaults() -> None:
     written = read_document(ROOT / "config")["alerts"]
     assert set(written) == set(AlertSettings.model_fields)
     assert AlertSettings.model_validate(written) == AlertSettings()

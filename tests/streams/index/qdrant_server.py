@@ -1,6 +1,6 @@
-"""As much of a Qdrant server as Assay uses, on loopback: its REST paths over the client's own embedded store.
+"""The part of a Qdrant server that Assay uses, on loopback: its REST paths over the client's own embedded store.
 
-It can refuse, ask to wait, and hang, as a server in trouble does.
+It can refuse, send ``Retry-After``, and hang, as a faulty server does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two collections in one place: utterances beside pages, searched by meaning, neither in the other's way."""
+"""Two collections in one store: utterances and pages are searched separately."""
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
@@ -37,7 +37,7 @@ def point_of(number: int) -> IndexDocument:
     return instance(IndexDocument, instance(Ask, index_utterance(said, RULES)).need)
 
 
-async def test_utterances_are_found_by_their_like_and_pages_are_not_touched(services: LiveServices) -> None:
+async def test_similar_utterances_are_found_and_documents_untouched(services: LiveServices) -> None:
     empty = await services.answer(SearchVectors("utterances", "anything", 5), None)
     assert empty == VectorsReply(())
     for number in range(len(SAID)):

@@ -63,7 +63,7 @@ def test_other_mixes(articles: int, mix: str, chunks: float, points: int, with_a
     assert estimate.saved(estimate.points) == pytest.approx(saved)
 
 
-def test_a_tier_that_the_configuration_cuts_otherwise_is_counted_so() -> None:
+def test_estimate_follows_a_changed_chunking_of_a_tier() -> None:
     rough = TIERED.model_copy(update={"tier_a": TIERED.tier_a.model_copy(update={"chunking": "rough"})})
     estimate = estimate_points(100, parse_mix("10/50/40"), 10, rough)
     assert (estimate.points, estimate.points_with_articles) == (10 * 2 + 50 * 2 + 40, 160)

@@ -1,4 +1,4 @@
-"""Vectors without a model: the same for ever, of length 1, near where words are shared."""
+"""Vectors without a model: deterministic, of length 1, and near for shared words."""
 
 import math
 

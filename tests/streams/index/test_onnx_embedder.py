@@ -1,4 +1,4 @@
-"""Vectors from a model on this machine, written by the test: a table of one vector for each word."""
+"""Vectors from a local model that the test writes: a table of one vector per word."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -91,7 +91,7 @@ def direction(*counts: float) -> list[float]:
     return [*(np.array(counts) / np.linalg.norm(counts)), *[0.0] * (8 - len(counts))]
 
 
-async def test_a_vector_is_the_mean_of_the_tokens_without_padding_at_length_1(embedder: OnnxEmbedder) -> None:
+async def test_vector_is_the_unit_mean_of_unpadded_tokens(embedder: OnnxEmbedder) -> None:
     """The batches are two texts and one; in the first, the short text is padded."""
     vectors = await embedder.embed(["rain", "rain sun rain", "snow"])
     assert vectors[0] == pytest.approx(direction(6, 0, 2, 0))
@@ -100,7 +100,7 @@ async def test_a_vector_is_the_mean_of_the_tokens_without_padding_at_length_1(em
     assert await embedder.embed([]) == []
 
 
-async def test_a_model_that_takes_the_mean_itself_is_not_averaged_again(tmp_path: Path) -> None:
+async def test_pooled_model_is_not_averaged_again(tmp_path: Path) -> None:
     made = OnnxEmbedder(EmbedderSettings(kind="onnx", folder=written(tmp_path, pooled=True), dimensions=8))
     rain, sun = await made.embed(["rain", "sun"])
     assert rain == pytest.approx(direction(6, 0, 2))
@@ -108,7 +108,7 @@ async def test_a_model_that_takes_the_mean_itself_is_not_averaged_again(tmp_path
     await made.aclose()
 
 
-async def test_its_name_tells_models_apart_wherever_they_lie(folder: Path, tmp_path: Path) -> None:
+async def test_embedder_name_identifies_the_model_at_any_path(folder: Path, tmp_path: Path) -> None:
     same, other = (tmp_path / name / folder.name for name in ("same", "other"))
     for copy in (same, other):
         shutil.copytree(folder, copy)
@@ -127,7 +127,7 @@ async def test_long_texts_are_cut(embedder: OnnxEmbedder) -> None:
     assert vector == pytest.approx(direction(84, 0, 2, 0))
 
 
-async def test_other_dimensions_than_configured_are_the_operators_to_mend(folder: Path) -> None:
+async def test_wrong_dimensions_are_a_settings_error(folder: Path) -> None:
     made = make_embedder(EmbedderSettings(kind="onnx", folder=folder, dimensions=128))
     with pytest.raises(IndexSettingsError, match="dimensions to 8"):
         await made.embed(["rain"])
@@ -139,7 +139,7 @@ def test_a_folder_without_a_model_says_so(tmp_path: Path) -> None:
         make_embedder(EmbedderSettings(kind="onnx", folder=tmp_path, dimensions=384))
 
 
-def test_files_that_are_no_model_say_so(tmp_path: Path) -> None:
+def test_invalid_model_files_are_reported(tmp_path: Path) -> None:
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(IndexSettingsError, match="can't load"):

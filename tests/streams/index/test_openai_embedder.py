@@ -1,4 +1,4 @@
-"""Vectors from an endpoint: in batches and in order, and every trouble is one the pipeline can wait out."""
+"""Vectors from an endpoint: in batches and in order; every fault is one that the pipeline can retry."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from streams.index.settings import EmbedderSettings
 
 
 class Endpoint:
-    """An embeddings endpoint on loopback: vectors tell a text's length; it answers as it is told."""
+    """An embeddings endpoint on loopback: vectors encode a text's length; the test sets its behaviour."""
 
     def __init__(self) -> None:
         self.status = 200
@@ -124,7 +124,7 @@ async def test_an_endpoint_that_hangs_is_given_up(endpoint: tuple[Endpoint, Open
         await embedder.embed(["a"])
 
 
-async def test_other_dimensions_than_configured_are_the_operators_to_mend(
+async def test_wrong_dimensions_are_a_settings_error(
     endpoint: tuple[Endpoint, OpenAIEmbedder],
 ) -> None:
     behaviour, embedder = endpoint

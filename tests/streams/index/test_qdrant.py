@@ -1,4 +1,4 @@
-"""The store: embedded in memory, embedded in files, and a server over HTTP behave alike; trouble has its own error."""
+"""The store: embedded in memory, embedded in files, and on a server it behaves alike; faults have their own error."""
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
@@ -76,7 +76,7 @@ async def test_two_copies_can_not_own_the_same_files(tmp_path: Path) -> None:
     await second.aclose()
 
 
-async def test_who_only_reads_makes_no_collection(tmp_path: Path) -> None:
+async def test_reader_creates_no_collection(tmp_path: Path) -> None:
     reader = store(path=tmp_path)
     with pytest.raises(IndexSettingsError, match="no collection"):
         await reader.open(make=False)
@@ -141,7 +141,7 @@ async def test_a_server_gets_an_index_for_each_key_that_is_filtered_by() -> None
         await made.aclose()
 
 
-async def test_a_collection_that_somebody_deleted_is_made_again() -> None:
+async def test_deleted_collection_is_created_again() -> None:
     with QdrantServer().listening() as server:
         made = store(url=server.url)
         await made.write([StoredPoint(ONE, EAST, {})])

@@ -1,4 +1,4 @@
-"""Searches with filters: embedded and on a server alike, over pages that were indexed and over older points."""
+"""Searches with filters, embedded and on a server, over indexed pages and older points."""
 
 import random
 from collections.abc import AsyncIterator
@@ -122,7 +122,7 @@ async def test_filters_hold_everywhere_alike(library: Library, filters: dict[str
     assert await library.urls(**filters) == found
 
 
-async def test_what_was_indexed_comes_back_and_old_points_have_no_score(library: Library) -> None:
+async def test_indexed_pages_are_found_and_old_points_have_no_score(library: Library) -> None:
     await fill(library)
     found = {candidate.url: candidate for candidate in merge_hits(await library.ask(), SECTION)}
     assert (found[GOV].cts_score, found[GOV].date) == (80, "2024-05-03")
@@ -136,7 +136,7 @@ async def test_what_was_indexed_comes_back_and_old_points_have_no_score(library:
         assert old.passage.startswith("Heavy rain fell")
 
 
-async def test_a_filter_sees_what_was_written_amended_and_removed_since(library: Library) -> None:
+async def test_filter_follows_writes_amendments_and_removals(library: Library) -> None:
     await fill(library)
     assert await library.urls(tier="C") == {BLOG}
     await library.put(page("C", GOV, "2024-05-03"), day=1)

@@ -1,4 +1,4 @@
-"""The worker on a real embedded store: tiers come and go, nothing is left behind, trouble loses nothing."""
+"""The worker on a real embedded store: tier changes leave no old points, and faults lose no page."""
 
 import asyncio
 import sqlite3
@@ -153,7 +153,7 @@ async def test_an_embedder_that_fails_half_way_loses_nothing(bench: Bench, monke
     assert await bench.points() == 1
 
 
-async def test_a_store_that_is_down_is_no_exception() -> None:
+async def test_unreachable_store_is_a_reply_and_no_exception() -> None:
     bench = Bench(IndexSettings(url="http://127.0.0.1:9", timeout_seconds=1.0))
     page = scored_page("C")
     points = points_of(page, RULES.tiered_indexing, RULES.index_points)

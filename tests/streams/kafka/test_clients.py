@@ -13,7 +13,7 @@ def settings(**kafka: Any) -> KafkaSettings:
     return KafkaSettings.model_validate({"bootstrap_servers": "a.example:9092", **kafka})
 
 
-def test_without_security_a_client_is_told_the_servers_only() -> None:
+def test_connection_without_security_has_only_the_servers() -> None:
     assert connection(settings()) == {"bootstrap_servers": "a.example:9092", "security_protocol": "PLAINTEXT"}
 
 
@@ -32,7 +32,7 @@ def test_tls_checks_the_certificate_and_the_name(protocol: str) -> None:
     assert context.check_hostname
 
 
-def test_groups_bear_the_prefix() -> None:
+def test_groups_have_the_prefix() -> None:
     assert group_of(settings(), HANDLERS[0]) == f"assay.{HANDLERS[0].name}"
     assert group_of(settings(topic_prefix="shop."), HANDLERS[0]) == f"shop.assay.{HANDLERS[0].name}"
 
@@ -41,7 +41,7 @@ def test_what_a_topic_takes_fits_into_a_request() -> None:
     assert TOPIC_BYTES < DEAD_LETTER_BYTES < MAX_REQUEST_BYTES
 
 
-async def test_clients_can_be_made_of_the_settings_without_a_connection() -> None:
+async def test_clients_are_made_without_connecting() -> None:
     for transactional_id in (None, "shop.assay.score_page.pages.crawled.v1.0"):
         producer = make_producer(settings(), transactional_id, "assay.score_page")
         await producer.stop()

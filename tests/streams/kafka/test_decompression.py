@@ -1,4 +1,4 @@
-"""Batches that are too large, damaged, or say the wrong size of themselves, as aiokafka's fetcher reads them."""
+"""Batches that are too large, damaged, or state a wrong size, as aiokafka's fetcher reads them."""
 
 import re
 import struct
@@ -33,7 +33,7 @@ from tests.samples import ROOT
 
 MIB = 1024 * 1024
 CRC, LAST_OFFSET_DELTA = 17, 23
-"""Where they stand in a batch's header."""
+"""Their offsets in a batch's header."""
 LIMIT = 16 * MIB
 PLACE = TopicPartition("topic", 3)
 SMALL: Record = (b"key", b"value", [("name", b"text")])
@@ -69,7 +69,7 @@ def test_a_batch_within_the_limit_is_read_as_it_was_written(codec: str | None, s
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_each_record_of_a_batch_beyond_the_limit_is_unreadable_at_its_offset(codec: str) -> None:
+def test_records_of_an_oversized_batch_are_unreadable_by_offset(codec: str) -> None:
     data = batch(SMALL, (None, bytes(LIMIT), []), SMALL, codec=codec)
     found = read(data)
     assert [(offset, value) for offset, value, _ in found] == [(0, None), (1, None), (2, None)]
@@ -85,7 +85,7 @@ def test_a_batch_of_the_old_format_is_limited_as_well(codec: str) -> None:
         assert (record.offset, record.value) == (0, value)
 
 
-def test_reading_may_begin_in_the_middle_of_a_batch_beyond_the_limit() -> None:
+def test_oversized_batch_can_be_read_from_its_middle() -> None:
     data = batch(*[SMALL] * 5, (None, bytes(LIMIT), []), codec="zstd")
     assert [offset for offset, *_ in read(data, offset=4)] == [4, 5]
 
@@ -108,12 +108,12 @@ def test_reading_may_begin_in_the_middle_of_a_batch_beyond_the_limit() -> None:
         *((codec, lambda data: data[:0]) for codec in CODECS),
     ],
 )
-def test_a_batch_that_is_damaged_or_wrong_about_its_size_is_unreadable(codec: str, pack: Pack) -> None:
+def test_damaged_batch_or_wrong_size_is_unreadable(codec: str, pack: Pack) -> None:
     found = read(batch(SMALL, SMALL, codec=codec, pack=pack))
     assert [(offset, value, why != "") for offset, value, why in found] == [(0, None, True), (1, None, True)]
 
 
-def test_a_batch_that_does_not_say_its_size_is_read_or_refused_by_its_size() -> None:
+def test_batch_without_a_stated_size_is_limited_by_its_content() -> None:
     pack = zstd_announcing(None)
     assert [value for _, value, _ in read(batch(SMALL, codec="zstd", pack=pack))] == [b"value"]
     [(_, value, why)] = read(batch((None, bytes(LIMIT), []), codec="zstd", pack=pack))
@@ -122,14 +122,14 @@ def test_a_batch_that_does_not_say_its_size_is_read_or_refused_by_its_size() -> 
 
 
 @pytest.mark.parametrize("codec", [None, "zstd"])
-def test_what_stands_behind_a_record_that_cannot_be_parsed_is_unreadable(codec: str | None) -> None:
+def test_records_after_an_unparsable_one_are_unreadable(codec: str | None) -> None:
     found = read(batch(SMALL, (b"k", b"v", [(NoText("name"), b"")]), SMALL, codec=codec))
     assert [(offset, value) for offset, value, _ in found] == [(0, b"value"), (1, None), (2, None)]
     assert all("utf-8" in why for *_, why in found[1:])
 
 
-def test_a_record_whose_attributes_only_the_broker_can_read_is_unreadable() -> None:
-    """aiokafka takes what stands behind them for the offset."""
+def test_record_with_reserved_attributes_is_unreadable() -> None:
+    """aiokafka reads the bytes after them as the offset."""
     data = batch(SMALL, SMALL, SMALL, pack=lambda data: data[:1] + b"\x80" + data[2:])
     assert [value for _, value, _ in read(data)].count(b"value") == 0
 
@@ -142,7 +142,7 @@ def test_an_offset_outside_of_the_batch_is_unreadable(delta: bytes) -> None:
     assert "in a batch that ends before 1" in why
 
 
-def test_a_batch_of_too_many_records_is_unreadable_without_being_unpacked() -> None:
+def test_batch_with_too_many_records_is_not_unpacked() -> None:
     """A few KB of zstd may hold millions of them; to read the last one, all of them are parsed."""
     header = bytearray(batch(SMALL, codec="zstd", pack=lambda _: b"not unpacked"))
     for count, begins in ((100_000, "12 bytes cannot be unpacked"), (100_001, "100001 records in one batch")):
@@ -199,7 +199,7 @@ print(memory("VmHWM") - before)
     assert mebibytes(taken) < most
 
 
-def test_a_batch_is_unreadable_where_the_process_gets_no_memory_for_it() -> None:
+def test_batch_is_unreadable_if_memory_runs_out() -> None:
     taken = """
 data = batch(SMALL, (None, bytes(30_000_000), []), codec="zstd")
 size = memory("VmSize") * MIB

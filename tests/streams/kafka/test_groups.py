@@ -1,4 +1,4 @@
-"""Asking a cluster that is only starting, or that has just lost a broker."""
+"""Requests to a cluster that is starting, or that has just lost a broker."""
 
 import pytest
 from aiokafka.errors import (
@@ -32,7 +32,7 @@ async def test_a_broker_that_is_busy_is_asked_again() -> None:
 @pytest.mark.parametrize(
     ("error", "patience"), [(GroupAuthorizationFailedError(), 20.0), (NodeNotReadyError(), 0.0)], ids=["no", "late"]
 )
-async def test_a_refusal_is_told_at_once_and_silence_in_the_end(
+async def test_refusal_is_raised_at_once_and_silence_after_a_time(
     error: KafkaError, patience: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(groups, "_SECONDS", patience)

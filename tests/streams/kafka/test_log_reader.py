@@ -1,4 +1,4 @@
-"""Bounded reads on a reader that holds its records in memory: its pauses, its ends and its limits of time."""
+"""Bounded reads on a reader that holds its records in memory: its pauses, its ends and its time limits."""
 
 import asyncio
 from contextlib import aclosing
@@ -53,7 +53,7 @@ async def read(reader: Any, spans: dict[TopicPartition, tuple[int, int]], **limi
     return [(one.partition, one.offset) async for one in records_between(reader, spans, **limits)]
 
 
-async def test_it_reads_from_an_offset_to_before_another_and_pauses_again() -> None:
+async def test_reader_covers_the_offset_range_and_pauses_again() -> None:
     reader: Any = Reader({ONE: 9, TWO: 4}, {ONE: [0, 1, 2, 5, 6, 7], TWO: [0, 3]})
     assign_paused(reader, [ONE, TWO])
     assert await read(reader, {ONE: (1, 7), TWO: (4, 4)}) == [(0, 1), (0, 2), (0, 5), (0, 6)]
@@ -61,7 +61,7 @@ async def test_it_reads_from_an_offset_to_before_another_and_pauses_again() -> N
     assert sorted(await read(reader, {ONE: (5, 9), TWO: (0, 4)})) == [(0, 5), (0, 6), (0, 7), (1, 0), (1, 3)]
 
 
-async def test_a_partition_of_markers_alone_ends() -> None:
+async def test_partition_with_only_markers_ends() -> None:
     assert await read(Reader({ONE: 3}, {ONE: []}), {ONE: (0, 3)}, patience_seconds=1.0) == []
 
 
@@ -87,7 +87,7 @@ class Silent(Reader):
         return polled
 
 
-async def test_silence_is_given_up_after_the_patience_and_a_slow_caller_is_no_silence() -> None:
+async def test_silence_times_out_and_a_slow_caller_does_not() -> None:
     with pytest.raises(KafkaTimeoutError, match=r"no record came for 0.02 s; partitions left: 1"):
         await read(Silent({ONE: 3}, {ONE: []}), {ONE: (0, 3)}, patience_seconds=0.02)
     found = []

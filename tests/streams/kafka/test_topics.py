@@ -4,7 +4,7 @@ from streams.settings import load_settings
 from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES, TOPICS
 
 
-def test_every_topic_and_the_retry_topics_and_a_dead_letter_topic_for_each_handler() -> None:
+def test_plan_has_event_retry_and_dead_letter_topics() -> None:
     settings = load_settings(kafka={"topic_prefix": "blue.", "replication_factor": 3})
     plan = {topic.name: topic for topic in plan_topics(settings.kafka)}
     assert len(plan) == len(TOPICS) + len(HANDLERS) + sum(len(handler.tiers) for handler in HANDLERS)

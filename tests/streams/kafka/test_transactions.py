@@ -1,4 +1,4 @@
-"""What a writer does beside the order of calls that ``pipeline/test_commit.py`` states."""
+"""The behaviour of a writer apart from the order of calls, which ``pipeline/test_commit.py`` states."""
 
 import asyncio
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ async def started(client: Any) -> RecordWriter:
 
 
 @pytest.mark.parametrize("step", ["send t.one.v1", "confirmed t.one.v1"])
-async def test_a_writer_that_is_not_started_again_ends_its_transaction_after_an_error(step: str) -> None:
+async def test_single_use_writer_aborts_its_transaction_after_an_error(step: str) -> None:
     client = Client(fails={step: BROKEN})
     writer = await started(client)
     with pytest.raises(KafkaError, match="not now"):

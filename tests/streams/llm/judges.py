@@ -1,4 +1,4 @@
-"""Every handler that asks a model: an input for it, a reply that it believes, and its output in one word."""
+"""Every handler that asks a model: an input for it, a valid reply, and its output in one word."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -44,7 +44,7 @@ GOOD: Mapping[str, str] = {
 """A reply within the protocol of each task."""
 TASKS = tuple(GOOD)
 WAITS = "waits"
-"""Nothing was decided: the input is tried again when somebody can be asked."""
+"""No decision: the input is tried again when a model is available."""
 
 
 @cache
@@ -54,7 +54,7 @@ def rules_of(kind: type[Rules]) -> Rules:
 
 
 def judge_of(task: str) -> Handler:
-    """The handler as it stands in the topology."""
+    """The handler from the topology."""
     handler = the_handler(task)
     assert handler.asks_models
     return handler

@@ -1,4 +1,4 @@
-"""What becomes of an input of each task under each fault of a model's server."""
+"""The outcome of an input of each task under each fault of a model's server."""
 
 MATRIX = {
     "slow, odd usage": "unparsed, fallback, malformed rubric, success, failed",

@@ -12,7 +12,7 @@ from tests.streams.doubles import VirtualClock
 LEFT, BOUND = "assay_llm_budget_left_usd", "assay_llm_budget_usd"
 
 
-async def test_what_was_left_yesterday_is_not_told_today() -> None:
+async def test_budget_of_yesterday_is_not_exported_today() -> None:
     registry, clock = CollectorRegistry(), VirtualClock()
     store = make_journal(LlmSettings())
     budget = Budget(10.0, store, clock, LlmObserver(Metrics(registry)))
@@ -27,7 +27,7 @@ async def test_what_was_left_yesterday_is_not_told_today() -> None:
     await store.aclose()
 
 
-def test_without_a_bound_nothing_is_told() -> None:
+def test_budget_metrics_are_absent_without_a_bound() -> None:
     registry = CollectorRegistry()
     Budget(None, make_journal(LlmSettings()), VirtualClock(), LlmObserver(Metrics(registry)))
     assert registry.get_sample_value(BOUND) is None

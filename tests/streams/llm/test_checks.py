@@ -1,4 +1,4 @@
-"""What is said before the first question: who answers, and what nobody could mean."""
+"""Checks before the first question: the model in use, and settings that cannot be meant."""
 
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def test_one_remark_for_each_thing(state: str, words: str, given: dict[str, Any]
     assert words in check.sentence
 
 
-def test_where_all_is_well_it_is_said_who_is_asked_within_what_bounds() -> None:
+def test_valid_settings_are_described_with_model_and_limits() -> None:
     settings = LlmSettings(base_url=URL, api_key=SecretStr("k"), cache_path=KEPT, budget_usd_per_day=2.0)
     checks = checks_of_models(settings, PRICED, {"judge_relevance": "m"})
     assert {check.state for check in checks} == {"ok"}

@@ -1,4 +1,4 @@
-"""One call for all who ask the same: whatever comes of it, and whoever is cancelled."""
+"""One call for all callers with the same question, also if one of them is cancelled."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ CALL = LlmCall(
     outcome=CallOutcome.OK,
 )
 _TURNS = 20
-"""Of the loop, not of time: more than it takes until whoever is next has asked."""
+"""Turns of the loop: more than the next caller needs to ask."""
 
 
 class Asked:
@@ -73,7 +73,7 @@ async def test_when_the_first_is_cancelled_the_next_asks() -> None:
     assert len(flights) == 0
 
 
-async def test_who_comes_later_asks_anew_and_other_keys_are_others() -> None:
+async def test_later_call_and_other_key_ask_again() -> None:
     flights, ask = SingleFlight(), Asked(ModelFailed(CALL, "no"))
     ask.may.set()
     await flights.share("k", ask)

@@ -1,4 +1,4 @@
-"""The gateway against a server that misbehaves: every answer is a value, nothing hangs, nothing is paid twice."""
+"""The gateway against a faulty server: every answer is a value, no call hangs, and no answer is paid twice."""
 
 import asyncio
 import contextlib
@@ -121,7 +121,7 @@ async def test_a_later_try_has_what_the_others_left_of_the_deadline() -> None:
     assert (reply.call.attempts, reply.call.outcome) == (2, CallOutcome.TIMEOUT)
 
 
-async def test_a_cancelled_asker_leaves_no_call_and_is_charged_with_the_prompt_alone() -> None:
+async def test_cancelled_question_leaves_no_call_and_costs_its_prompt() -> None:
     """The prompt may have been read."""
     store = SqliteJournal(None)
     async with served(hangs(), TaskPolicy(), journal=store) as (server, gateway):
@@ -144,7 +144,7 @@ async def test_what_may_pass_is_tried_again(first: Behaviour) -> None:
     assert reply.call.attempts == len(server.asked) == 2
 
 
-async def test_a_wish_is_granted() -> None:
+async def test_retry_after_is_waited_for() -> None:
     async with served(says("0.7")) as (server, gateway):
         server.script = [status(429, retry_after="0.3")]
         assert isinstance(await gateway.answer(question()), ModelReply)
@@ -152,8 +152,8 @@ async def test_a_wish_is_granted() -> None:
     assert second.at - first.at >= 0.3
 
 
-async def test_a_wish_longer_than_the_patience() -> None:
-    """Nobody asks before it is over, and everybody is told how long that is."""
+async def test_retry_after_beyond_the_patience_stops_questions() -> None:
+    """No question is sent before it is over, and every reply states how long that is."""
     async with served(status(429, retry_after="3600")) as (server, gateway):
         first = await gateway.answer(question("one"))
         second = await gateway.answer(question("two"))
@@ -211,7 +211,7 @@ async def test_another_server_under_the_same_name_is_asked_itself(tmp_path: Path
     assert (len(one.asked), len(other.asked)) == (1, 1)
 
 
-async def test_failures_are_asked_anew_and_paid_replies_are_not() -> None:
+async def test_failed_questions_are_asked_again_and_paid_ones_not() -> None:
     async with served(says("0.7")) as (server, gateway):
         server.script = [status(400), says("0.7 or", "length")]
         outcomes = [await gateway.answer(question()) for _ in range(3)]
@@ -300,7 +300,7 @@ async def test_no_journal_no_call(tmp_path: Path) -> None:
     assert not server.asked
 
 
-async def test_a_journal_that_somebody_else_holds_is_not_waited_for_beyond_the_deadline(tmp_path: Path) -> None:
+async def test_locked_journal_delays_an_answer_up_to_the_deadline_only(tmp_path: Path) -> None:
     """Before a call nothing was judged; after it the answer is there, and is written when it can be."""
     path = tmp_path / "llm.sqlite"
     async with model_server(says("0.7")) as server:
@@ -331,7 +331,7 @@ async def test_a_journal_that_somebody_else_holds_is_not_waited_for_beyond_the_d
     assert await booked_today(path) == pytest.approx(2 * (reply.call.cost_usd or 0.0), rel=0.1)
 
 
-async def test_a_call_that_failed_is_told_though_the_journal_is_late(tmp_path: Path) -> None:
+async def test_failed_call_is_reported_while_the_journal_is_locked(tmp_path: Path) -> None:
     """It hung, whatever the journal does; what that cost is written when it can be."""
     path = tmp_path / "llm.sqlite"
     async with model_server() as server:
@@ -374,7 +374,7 @@ class HeldStore(SqliteJournal):
         return await super().book(day, usd, most)
 
 
-async def test_a_booking_that_nobody_waits_for_any_more_is_taken_back(tmp_path: Path) -> None:
+async def test_booking_of_an_abandoned_question_is_reverted(tmp_path: Path) -> None:
     """Cancelled, or out of time: the call is not made, so the day is not charged for it."""
     path = tmp_path / "llm.sqlite"
     store = HeldStore(path)
@@ -389,7 +389,7 @@ async def test_a_booking_that_nobody_waits_for_any_more_is_taken_back(tmp_path: 
     assert await booked_today(path) == 0.0
 
 
-async def test_who_is_cancelled_while_waiting_for_another_turn_leaves_nothing_booked(tmp_path: Path) -> None:
+async def test_question_cancelled_between_attempts_books_nothing(tmp_path: Path) -> None:
     path, policy = tmp_path / "llm.sqlite", TaskPolicy(deadline_seconds=5, patience_seconds=100)
     async with model_server(status(429, retry_after="30")) as server:
         async with gateway_at(server.base_url, policy, cache_path=path) as gateway:
@@ -456,7 +456,7 @@ async def test_the_next_of_a_crowd_gets_no_turn_in_time() -> None:
     assert server.asked
 
 
-async def test_a_key_that_the_server_repeats_is_not_told_on() -> None:
+async def test_key_repeated_by_the_server_is_not_passed_on() -> None:
     repeats = status(401, message="Incorrect API key provided: sesame-123", kind="invalid_api_key")
     async with served(repeats, api_key="sesame-123") as (_, gateway):
         reply = await gateway.answer(question())
@@ -470,7 +470,7 @@ async def test_a_key_that_the_server_repeats_is_not_told_on() -> None:
     assert "sesame" not in reply.detail
 
 
-async def test_a_question_that_is_too_large_by_itself_is_no_outage_for_ever() -> None:
+async def test_question_that_is_always_too_large_fails_finally() -> None:
     """Some servers answer 429 to what no pause makes smaller; others are answered meanwhile."""
     too_large = by_message(lambda text: status(429, retry_after="0") if text == "large" else says("0.7"))
     async with served(too_large) as (_, gateway):

@@ -1,4 +1,4 @@
-"""Attacks on the gateway: servers that lie about themselves, keys that must not be seen, environments that meddle."""
+"""Attacks on the gateway: servers with false headers, keys that must stay secret, interfering environments."""
 
 import asyncio
 import contextlib
@@ -58,7 +58,7 @@ async def test_more_tokens_than_there_can_be_are_not_believed(
     ("what", "text"),
     [("tokens", "1"), *(("requests", text) for text in ("0", "-1", "1e3", "NaN", "²", "9" * 400, "1_000", "60, 60"))],
 )
-async def test_a_limit_that_is_none_or_below_what_was_just_answered_changes_nothing(what: str, text: str) -> None:
+async def test_invalid_or_too_low_stated_limit_is_ignored(what: str, text: str) -> None:
     headers = {f"x-ratelimit-limit-{what}": text.encode().decode("latin-1")}
     async with served(says("0.7", headers=headers)) as (_, gateway):
         for number in range(3):
@@ -67,7 +67,7 @@ async def test_a_limit_that_is_none_or_below_what_was_just_answered_changes_noth
 
 @pytest.mark.parametrize("wish", ["9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT"])
 @pytest.mark.parametrize("code", [429, 503])
-async def test_a_wish_for_thousands_of_years_is_granted_for_an_hour(wish: str, code: int) -> None:
+async def test_huge_retry_after_is_limited_to_an_hour(wish: str, code: int) -> None:
     clock = VirtualClock()
     async with served(says("0.7"), clock=clock, max_rest_seconds=3600) as (server, gateway):
         server.script = [status(code, retry_after=wish)]
@@ -81,7 +81,7 @@ async def test_a_wish_for_thousands_of_years_is_granted_for_an_hour(wish: str, c
 
 
 @pytest.mark.parametrize("wish", ["-5", "-0", "nan", "", "soon", "1e9", "Mon, 01 Jan 2001 00:00:00 GMT"])
-async def test_a_wish_that_is_none_or_over_holds_nobody_up(wish: str) -> None:
+async def test_invalid_or_past_retry_after_is_ignored(wish: str) -> None:
     async with served(says("0.7")) as (server, gateway):
         server.script = [status(429, retry_after=wish)]
         assert isinstance(await gateway.answer(question()), ModelReply)
@@ -144,7 +144,7 @@ async def test_a_key_from_a_file_is_taken_without_its_line_break(given: str) -> 
     assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-async def test_nothing_that_is_logged_or_told_has_the_key(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_key_appears_in_no_log_or_reply(capsys: pytest.CaptureFixture[str]) -> None:
     """At the most talkative level, under faults that quote the request."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
@@ -192,7 +192,7 @@ async def test_an_address_may_end_with_a_slash(end: str) -> None:
     assert server.asked[0].path == "/v1/chat/completions"
 
 
-async def test_a_proxy_of_the_environment_is_used_unless_it_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_environment_proxy_is_used_except_for_no_proxy_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     async with model_server(says("0.1")) as proxy, model_server(says("0.9")) as server:
         monkeypatch.setenv("HTTP_PROXY", proxy.base_url.removesuffix("/v1"))
         monkeypatch.delenv("NO_PROXY", raising=False)
@@ -214,7 +214,7 @@ async def test_a_proxy_of_the_environment_is_used_unless_it_says_otherwise(monke
         ("", "redis://:secret@host:port/0", "llm.redis_url"),
     ],
 )
-async def test_a_way_that_can_t_be_gone_is_an_outage_that_is_explained(
+async def test_unusable_proxy_is_an_explained_outage(
     monkeypatch: pytest.MonkeyPatch, proxy: str, redis_url: str, said: str
 ) -> None:
     """Not an exception for each record, after which it would end as a dead letter."""
@@ -228,14 +228,14 @@ async def test_a_way_that_can_t_be_gone_is_an_outage_that_is_explained(
     assert "secret" not in reply.detail
 
 
-async def test_a_server_that_swallows_connections_is_nobody_and_no_timeout() -> None:
+async def test_blackholed_server_is_reported_unreachable_not_timeout() -> None:
     """Nothing is judged then, also where the deadline leaves no room for connecting a second time."""
     policy = TaskPolicy(deadline_seconds=0.4, patience_seconds=1.0, attempts=2)
     with socket.socket() as listening, contextlib.ExitStack() as full:
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)
         for _ in range(4):
-            # The queue of those that nobody accepts; whoever comes after them hears nothing.
+            # The queue of unaccepted connections; later connections get no answer.
             waiting = full.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(listening.getsockname())
@@ -247,7 +247,7 @@ async def test_a_server_that_swallows_connections_is_nobody_and_no_timeout() -> 
 # --- what is asked -------------------------------------------------------------------
 
 
-async def test_a_question_that_is_no_text_is_asked_as_far_as_it_is_one() -> None:
+async def test_invalid_characters_of_a_question_are_replaced() -> None:
     async with served() as (server, gateway):
         assert isinstance(await gateway.answer(question("half \ud800 a pair\x00")), ModelReply)
     assert server.asked[0].text == "half ? a pair\x00"
@@ -271,7 +271,7 @@ async def test_a_reply_over_the_cap_is_refused_and_one_below_it_is_not() -> None
             assert isinstance(await gateway.answer(question()), kind)
 
 
-async def test_whoever_asks_the_same_at_the_same_time_waits_for_one_deadline() -> None:
+async def test_equal_concurrent_questions_share_one_deadline() -> None:
     async with served(hangs()) as (server, gateway):
         replies = await asyncio.gather(*(gateway.answer(question()) for _ in range(10)))
     assert len(server.asked) == 1
@@ -300,8 +300,8 @@ async def test_calls_that_brought_nothing_are_counted_as_paid() -> None:
     assert registry.get_sample_value("assay_llm_cost_usd_total", LABELS) == reply.call.cost_usd
 
 
-async def test_calls_that_hang_are_charged_with_their_longest_reply_and_keep_the_budget() -> None:
-    """Who hears nothing may still have to pay for a reply that was written to nobody; each try is booked."""
+async def test_hanging_calls_are_charged_in_full_and_keep_the_budget() -> None:
+    """A caller without a reply may still have to pay for one that was generated; each try is booked."""
     store, policy = SqliteJournal(None), TaskPolicy(deadline_seconds=0.1, patience_seconds=1.0, attempts=3)
     limits = ModelLimits(**{**FREE.model_dump(), "price_out": 1000.0})
     async with served(hangs(), policy, limits, journal=store, budget_usd_per_day=2.0, breaker_failures=1000) as (

@@ -1,4 +1,4 @@
-"""Limits in virtual time: never over in any minute, however processes come and go, and well used."""
+"""Limits in virtual time: never exceeded in any minute, for any processes, and well used."""
 
 import asyncio
 import math
@@ -60,7 +60,7 @@ def pace_of(limit: float, now: float = 0.0, fresh: bool = False) -> RateWindow:
     return pace
 
 
-def test_pace_spreads_takings_over_the_window_and_makes_up_for_half_the_margin() -> None:
+def test_pace_spreads_requests_and_recovers_half_the_margin() -> None:
     """Of 60 a minute, one comes every 1.02 s: the window is 61.2 s, and 0.6 s of lateness are made up for."""
     pace = pace_of(60)
     assert pace.spacing() == pytest.approx(1.02)
@@ -81,7 +81,7 @@ def test_pace_without_a_limit_lets_nothing_through() -> None:
     assert pace.pause(1, 0.0) == 0.0
 
 
-def test_pace_of_a_fresh_limit_begins_with_a_pause_and_never_shortens_one() -> None:
+def test_pace_of_a_fresh_limit_starts_paused_and_never_shortens() -> None:
     pace = pace_of(60, 10.0, fresh=True)
     assert pace.pause(1, 10.0) == pytest.approx(1.02)
     pace.limit(600, 10.0, fresh=True)
@@ -128,7 +128,7 @@ def test_pace_is_corrected_by_what_was_used(used: float, pause: float) -> None:
     assert pace.pause(left + 1, 60.0) == pytest.approx(1.2)
 
 
-def test_pace_is_corrected_in_the_last_taking_alone() -> None:
+def test_pace_corrects_only_the_last_taking() -> None:
     pace = pace_of(100)
     pace.take(10, 0.0)
     pace.take(10, 30.0)
@@ -151,8 +151,8 @@ def test_pace_is_not_corrected_without_a_taking_or_a_limit() -> None:
 
 
 @virtually
-async def test_a_command_s_first_question_goes_at_once_and_all_others_keep_to_the_pace() -> None:
-    """Of each task: what somebody waits for is not held back by a share of which nothing is used yet."""
+async def test_first_question_of_a_command_skips_the_pace() -> None:
+    """For each task: a waiting user is not delayed by a share that is not used yet."""
     times: dict[bool, list[float]] = {}
     for at_once in (False, True):
         asked = Limiter(LIMITS, GivenShares(lambda _: 0.01, at_once=at_once), MARGIN, LoopClock())
@@ -276,7 +276,7 @@ async def test_tokens_are_a_limit_too() -> None:
 
 
 @virtually
-async def test_more_than_a_minute_s_tokens_at_once_goes_alone() -> None:
+async def test_oversized_request_goes_without_others() -> None:
     each = limiter(ModelLimits(requests_per_minute=100, tokens_per_minute=1000, in_flight=100))
     for _ in range(3):
         turn = instance(ModelTurn, await each.turn("task", 5000, 10**9))
@@ -303,7 +303,7 @@ async def test_patience() -> None:
 
 
 @virtually
-async def test_a_wait_in_line_is_told_from_a_wait_for_the_limits() -> None:
+async def test_waiting_in_line_is_separate_from_waiting_for_limits() -> None:
     paced = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=100))
     turns = await asyncio.gather(*(paced.turn("task", 1, 60.0) for _ in range(3)))
     first, second, third = [turn for turn in turns if isinstance(turn, ModelTurn)]
@@ -319,7 +319,7 @@ async def test_a_wait_in_line_is_told_from_a_wait_for_the_limits() -> None:
 
 
 @virtually
-async def test_without_a_share_nobody_is_served_and_a_share_that_comes_is_noticed() -> None:
+async def test_task_without_a_share_waits_until_it_gets_one() -> None:
     shares = Shares({"task": "m"}, {})
     shares.expect("task", ["topic"])
     each = Limiter(LIMITS, shares, MARGIN, LoopClock())
@@ -347,7 +347,7 @@ async def test_complaints_halve_the_pace_and_it_grows_again() -> None:
     assert each.allowed("task") == 600
 
 
-def test_complaints_within_five_seconds_are_one_and_no_complaint_goes_below_a_twentieth() -> None:
+def test_server_complaints_lower_the_limit_within_bounds() -> None:
     clock = VirtualClock()
     each = Limiter(LIMITS, GivenShares(), MARGIN, clock)
     allowed = []
@@ -363,7 +363,7 @@ def test_complaints_within_five_seconds_are_one_and_no_complaint_goes_below_a_tw
 
 
 @virtually
-async def test_a_rest_is_as_long_as_the_longest_that_was_asked_for() -> None:
+async def test_longest_requested_pause_applies() -> None:
     each = limiter(LIMITS)
     each.rate_limited(30.0)
     each.rate_limited(1.0)
@@ -372,7 +372,7 @@ async def test_a_rest_is_as_long_as_the_longest_that_was_asked_for() -> None:
 
 
 @virtually
-async def test_tokens_that_a_server_states_are_believed_where_they_are_lower() -> None:
+async def test_lower_token_limit_stated_by_the_server_is_used() -> None:
     waits = []
     for stated in (None, 600, 10**10):
         each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=10))
@@ -395,7 +395,7 @@ async def test_each_task_has_its_own_share_and_its_own_line() -> None:
 
 
 @virtually
-async def test_limits_that_a_server_states_are_believed_where_they_are_lower() -> None:
+async def test_lower_request_limit_stated_by_the_server_is_used() -> None:
     each = limiter(LIMITS)
     each.on_limits(100_000, None)
     assert each.allowed("task") == 600
@@ -404,7 +404,7 @@ async def test_limits_that_a_server_states_are_believed_where_they_are_lower() -
 
 
 @virtually
-async def test_a_wait_for_another_call_or_for_a_share_ends_with_the_patience() -> None:
+async def test_wait_for_a_call_or_a_share_ends_with_the_patience() -> None:
     each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
     assert isinstance(await each.turn("task", 1, 1.0), ModelTurn)
     for waiting in (each, limiter(LIMITS, lambda _: 0.0)):
@@ -413,7 +413,7 @@ async def test_a_wait_for_another_call_or_for_a_share_ends_with_the_patience() -
 
 
 @virtually
-async def test_a_rest_that_ends_with_the_patience_is_no_longer_than_it() -> None:
+async def test_pause_that_ends_with_the_patience_is_not_exceeded() -> None:
     each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
     assert isinstance(await each.turn("task", 1, 1.0), ModelTurn)
     each.rate_limited(10.0)
@@ -461,7 +461,7 @@ class Lending:
 
 
 @virtually
-async def test_an_idle_task_s_share_is_used_by_another_and_comes_back_when_its_owner_asks() -> None:
+async def test_idle_share_is_lent_and_returned_to_its_owner() -> None:
     """Claims have a sixth of 60 a minute; alone they get nearly all, and beside a busy owner their sixth."""
     lending = Lending({"claims": 1 / 6, "gate": 5 / 6})
     claims = asyncio.create_task(lending.keep_asking("claims", 600))
@@ -487,7 +487,7 @@ async def test_without_a_share_of_its_own_a_task_borrows_nothing() -> None:
 
 
 @virtually
-async def test_an_owner_that_waits_is_served_before_a_borrower_that_waits_for_longer() -> None:
+async def test_waiting_owner_is_served_before_an_earlier_borrower() -> None:
     asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
     for _ in range(8):  # until both shares are used up
         await asked.turn("claims", 1, 60.0)
@@ -514,7 +514,7 @@ async def test_the_smallest_share_may_have_one_call_under_way() -> None:
 
 
 @virtually
-async def test_calls_under_way_are_lent_too_and_never_more_than_the_limit() -> None:
+async def test_concurrent_calls_are_lent_within_the_limit() -> None:
     lending = Lending({"one": 0.5, "other": 0.5}, in_flight=4)
     turns = [await lending.limiter.turn("one", 1, 30.0) for _ in range(4)]
     assert all(isinstance(turn, ModelTurn) for turn in turns)
@@ -539,7 +539,7 @@ async def test_what_is_more_than_a_share_of_the_tokens_is_not_borrowed(tasks: in
 
 @pytest.mark.parametrize("tasks", [5, 8])
 @virtually
-async def test_small_shares_lend_no_more_calls_under_way_than_the_limit(tasks: int) -> None:
+async def test_small_shares_never_exceed_the_concurrency_limit(tasks: int) -> None:
     asked = Lending({str(task): 1 / tasks for task in range(tasks)}, in_flight=4).limiter
     turns = [await asked.turn("0", 1, 30.0) for _ in range(tasks)]
     assert sum(isinstance(turn, ModelTurn) for turn in turns) == 4
@@ -561,7 +561,7 @@ async def test_a_cancelled_asker_takes_no_turn() -> None:
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.floats(0, 20), st.integers(1, 40)), max_size=200), st.integers(1, 100))
 def test_the_window_holds_exactly(steps: list[tuple[float, int]], limit: int) -> None:
-    """Whoever asks when, and however late he comes."""
+    """For any times of questions, however late."""
     pace = RateWindow(MARGIN)
     now, taken = 0.0, []
     pace.limit(limit, now, fresh=True)

@@ -1,8 +1,7 @@
-"""Every task under every fault, through the real gateway: what becomes of the input, as a table.
+"""Every task under every fault, through the real gateway: the outcome of the input, as a table.
 
-A gate that lets nothing through but the very word, numbers that are counted where a judge fails, a claim without a
-score rather than with an invented one, an order that stands without the judge, and nothing decided while nobody can be
-asked.
+A gate that lets only the exact word pass, counted numbers if a judge fails, a claim without a score rather than with an
+invented one, an order that is kept without the judge, and no decision while no model is available.
 """
 
 import asyncio
@@ -42,7 +41,7 @@ def test_the_table_has_every_task_and_every_fault() -> None:
     [pytest.param(*cell, marks=() if cell[0] in ONE_OF_EACH_KIND else pytest.mark.slow) for cell in cells()],
 )
 async def test_under_a_fault(fault: str, task: str, expected: str, tmp_path: Path) -> None:
-    """And after a restart, at a server that behaves: what was paid stands, all else is asked anew."""
+    """And after a restart, at a server that behaves: paid answers are kept, all others are asked again."""
     kept, event = tmp_path / "llm.sqlite", input_of(task)
     async with model_server(FAULTS[fault]) as server:
         policy = HASTY if fault in ENDLESS else PATIENT
@@ -66,7 +65,7 @@ async def test_a_server_that_behaves_is_believed_and_paid_once(task: str) -> Non
 
 @pytest.mark.parametrize("fault", ["prose", "out of range", "unknown tool", "speaks of what was not shown"])
 @pytest.mark.parametrize("task", TASKS)
-async def test_a_reply_that_no_reader_takes_is_kept_for_an_hour_and_then_asked_anew(task: str, fault: str) -> None:
+async def test_unreadable_reply_is_kept_for_an_hour_then_asked_again(task: str, fault: str) -> None:
     """A crash does not pay for it twice, and a judgment that failed can be had again (R-130)."""
     source = '{"number": 99, "relevance": 1, "quality": 1}'
     unknown = says(GOOD["evaluate_retrieval"].replace("[]", f"[{source}]"))
@@ -88,7 +87,7 @@ async def test_a_reply_that_no_reader_takes_is_kept_for_an_hour_and_then_asked_a
 
 
 @pytest.mark.parametrize("task", TASKS)
-async def test_nobody_there(task: str) -> None:
+async def test_unreachable_server_makes_each_task_wait(task: str) -> None:
     async with model_server() as server:
         base_url = server.base_url
     async with gateway_at(base_url) as gateway:
@@ -96,7 +95,7 @@ async def test_nobody_there(task: str) -> None:
 
 
 @pytest.mark.parametrize(("task", "fault"), [("judge_relevance", "hangs"), *((task, "500") for task in TASKS)])
-async def test_in_an_outage_only_so_many_are_decided_until_the_breaker_opens(task: str, fault: str) -> None:
+async def test_outage_decides_few_inputs_until_the_breaker_opens(task: str, fault: str) -> None:
     """And what waited is judged when it closes again."""
     policy = TaskPolicy(**{**HASTY.model_dump(), "deadline_seconds": 0.5 if fault == "hangs" else 5.0})
     events, clock = [input_of(task, number) for number in range(6)], VirtualClock()
@@ -127,7 +126,7 @@ async def test_at_four_failures_in_five_most_is_not_decided(task: str) -> None:
     assert [isinstance(reply, ModelUnavailable) for reply in answers] == [False] * 10 + [True] * 30
 
 
-async def test_a_claim_that_fails_in_all_its_tries_is_one_question_and_no_outage() -> None:
+async def test_claim_that_fails_all_tries_is_no_outage() -> None:
     async with served(FAULTS["500"], breaker_failures=2) as (server, gateway):
         words = [in_a_word(await judge("decontextualize_claim", input_of("decontextualize_claim"), gateway.answer))]
         server.behave = says(GOOD["judge_relevance"])

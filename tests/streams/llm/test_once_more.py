@@ -1,4 +1,4 @@
-"""A reply outside of its protocol is asked for once more, and a claim's later tries begin after a pause."""
+"""A malformed reply is asked for once more, and a claim's later tries begin after a pause."""
 
 from collections.abc import Sequence
 
@@ -49,7 +49,7 @@ async def test_once_more_and_not_again() -> None:
 @pytest.mark.parametrize(
     ("trouble", "paid"), [([status(500)], 100), ([status(429, "9")], 0), ([status(401)], 100), ([hangs()], 110)]
 )
-async def test_the_first_reply_stands_where_the_second_does_not_come(trouble: Sequence[Behaviour], paid: int) -> None:
+async def test_first_reply_is_kept_if_the_second_fails(trouble: Sequence[Behaviour], paid: int) -> None:
     policy = AT_EASE.model_copy(update={"deadline_seconds": 1.0})
     async with served(None, policy) as (server, gateway):
         server.script = [says("perhaps", usage=TOKENS), *trouble]
@@ -60,7 +60,7 @@ async def test_the_first_reply_stands_where_the_second_does_not_come(trouble: Se
     assert (reply.call.cost_usd > COST) == bool(paid)
 
 
-async def test_a_budget_that_takes_no_second_request_leaves_the_first_reply() -> None:
+async def test_budget_without_room_for_a_retry_returns_the_first_reply() -> None:
     async with served(says("perhaps", usage=TOKENS), AT_EASE, budget_usd_per_day=1.2 * COST) as (_, gateway):
         reply = instance(ModelReply, await gateway.answer(question(task=GATE)))
         assert (reply.text, reply.call.attempts) == ("perhaps", 1)

@@ -1,4 +1,4 @@
-"""What stays in the journal: replies in their task's protocol, as the task's own reader has it."""
+"""The journal keeps replies that the task's own reader accepts."""
 
 import json
 

@@ -112,7 +112,7 @@ async def test_what_calls_took_is_summed_up(store: RedisJournal) -> None:
     assert await store.experience("t", "m") == Experience(Usage(2, 200, 180, 40, 1000), Usage())
 
 
-async def test_costs_of_a_replay_are_kept_for_longer_than_those_of_a_day(store: RedisJournal, server: Server) -> None:
+async def test_replay_costs_are_kept_longer_than_daily_costs(store: RedisJournal, server: Server) -> None:
     await store.book("replay:spring", 0.5, None)
     assert server.asked.ttl(f"{PREFIX}costs:replay:spring") > 30 * 86_400
 
@@ -171,7 +171,7 @@ async def test_a_refused_write_keeps_and_books_nothing(store: RedisJournal, serv
     assert await store.book(DAY, 0.0, None) == (True, 0.5)
 
 
-async def test_a_server_that_is_gone_is_trouble_until_it_is_back(store: RedisJournal, server: Server) -> None:
+async def test_stopped_server_fails_until_it_is_back(store: RedisJournal, server: Server) -> None:
     await store.book(DAY, 0.5, None)
     server.stop()
     for call in CALLS:
@@ -226,7 +226,7 @@ async def test_a_booking_without_a_reply_is_sent_once(
     assert all(command in keeping for command in (b"SET", b"INCRBYFLOAT", b"EXPIRE")), "an answer and its costs are one"
 
 
-async def test_a_server_that_hangs_is_trouble_until_it_goes_on(
+async def test_hanging_server_fails_until_it_answers(
     store: RedisJournal, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.llm.redis_journal._SECONDS", 0.2)
@@ -244,6 +244,6 @@ async def test_a_server_that_hangs_is_trouble_until_it_goes_on(
 
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:x", "http://127.0.0.1"])
-def test_an_address_that_is_none_is_refused_without_repeating_it(url: str) -> None:
+def test_invalid_redis_url_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(JournalError, match=r"^llm\.redis_url is no address: it is like redis://localhost:6379/0$"):
         RedisJournal(url.replace("//", "//:hunter2@"))

@@ -1,4 +1,4 @@
-"""What is told of a model that is left alone: our own words whole, and none of the server's."""
+"""What is reported about a model whose breaker is open: our own text, and none of the server's."""
 
 import pytest
 from structlog.testing import capture_logs
@@ -14,7 +14,7 @@ PATIENT = TaskPolicy(deadline_seconds=5.0, patience_seconds=5.0, attempts=2)
 
 
 async def asked_twice(base_url: str) -> tuple[str, str, ModelUnavailable]:
-    """What the log says when a model is left alone, and what the first and the second question are told."""
+    """The log entry when a model's breaker opens, and the replies to the first and the second question."""
     with capture_logs() as logs:
         async with gateway_at(base_url, policy=PATIENT, breaker_failures=1, breaker_first_seconds=600) as gateway:
             first = await gateway.answer(question(OWN_QUESTION))
@@ -26,7 +26,7 @@ async def asked_twice(base_url: str) -> tuple[str, str, ModelUnavailable]:
     return line["last_trouble"], first.detail, second
 
 
-async def test_a_server_that_can_not_be_reached_is_told_with_its_port_the_reason_and_the_advice() -> None:
+async def test_unreachable_server_is_reported_with_port_and_advice() -> None:
     last_trouble, first, second = await asked_twice("http://127.0.0.1:9/v1")
     assert last_trouble == first
     for told in (last_trouble, second.detail):
@@ -35,7 +35,7 @@ async def test_a_server_that_can_not_be_reached_is_told_with_its_port_the_reason
 
 
 @pytest.mark.parametrize("code", [401, 500])
-async def test_what_a_server_says_is_told_to_who_has_asked_and_to_nobody_else(code: int) -> None:
+async def test_server_message_is_returned_only_to_its_question(code: int) -> None:
     async with model_server(status(code, message=f"can't answer {OWN_QUESTION}")) as server:
         last_trouble, first, second = await asked_twice(server.base_url)
     assert OWN_QUESTION in first
@@ -44,7 +44,7 @@ async def test_what_a_server_says_is_told_to_who_has_asked_and_to_nobody_else(co
     assert second.cause == second.detail
 
 
-def test_a_failure_is_told_within_bounds() -> None:
+def test_failure_detail_is_bounded() -> None:
     assert Failure(Trouble.PASSING, "the response is no completion").detail == "the response is no completion"
     assert Failure(Trouble.PASSING, "status 500", None, "no").detail == "status 500: no"
     assert len(Failure(Trouble.PASSING, "status 500", None, "x" * MAX_DETAIL).detail) == MAX_DETAIL

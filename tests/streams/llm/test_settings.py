@@ -1,4 +1,4 @@
-"""Addresses and keys that nobody could be asked with are refused at start, and not shown in the refusal."""
+"""Invalid addresses and keys are refused at start, and the refusal does not show them."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_addresses(given: str, kept: str) -> None:
         "http://models.example/v1/chat/completions",
     ],
 )
-def test_what_is_no_address(given: str) -> None:
+def test_invalid_base_url_is_refused(given: str) -> None:
     with pytest.raises(SettingsError) as refused:
         load_settings(llm={"base_url": given})
     assert str(refused.value).startswith("configuration: llm.base_url: ")
@@ -44,7 +44,7 @@ def test_what_is_no_address(given: str) -> None:
 
 
 @pytest.mark.parametrize("given", ["ses ame", "ses\name", "sesame\u201d", "sesame\x00"])
-def test_what_is_no_key(given: str) -> None:
+def test_invalid_api_key_is_refused(given: str) -> None:
     with pytest.raises(SettingsError) as refused:
         load_settings(llm={"api_key": given})
     assert str(refused.value).startswith("configuration: llm.api_key: ")

@@ -1,4 +1,4 @@
-"""A process's part of a model's limits: all parts of all processes are the whole at most."""
+"""A process's share of a model's limits: the shares of all processes sum to at most the whole."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ def test_a_task_without_weight_leaves_its_part_to_the_others() -> None:
     assert (shares.of("claims"), shares.of("search")) == (1.0, 0.0)
 
 
-def test_a_task_that_nobody_configured_has_the_whole() -> None:
+def test_unconfigured_task_gets_the_whole_share() -> None:
     assert Shares({}, {}).of("anything") == 1.0
 
 
@@ -29,7 +29,7 @@ def test_replays_and_live_traffic_have_the_whole_together() -> None:
     assert replay.of("claims") < live.of("claims")
 
 
-def test_only_tasks_whose_topics_this_process_reads_lend_their_part() -> None:
+def test_tasks_lend_only_if_this_process_reads_their_topics() -> None:
     shares = Shares(MODELS, {})
     assert shares.beside("claims") == ()
     shares.expect("claims", ["own"])
@@ -55,7 +55,7 @@ def test_partitions() -> None:
 
 @given(st.lists(st.integers(0, 3), min_size=12, max_size=12), st.lists(st.integers(0, 3), min_size=6, max_size=6))
 def test_all_parts_together_are_the_whole(own: list[int], retry: list[int]) -> None:
-    """Whoever of four processes owns which partition."""
+    """For any assignment of the partitions to four processes."""
     total = 0.0
     for process in range(4):
         shares = Shares(MODELS, {"claims": 3.0, "search": 1.0})

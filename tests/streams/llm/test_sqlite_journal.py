@@ -67,7 +67,7 @@ async def test_replicas_share_one_file(path: Path) -> None:
     await asyncio.gather(*(store.aclose() for store in stores))
 
 
-async def test_what_was_handed_over_is_written_even_if_the_caller_is_cancelled(path: Path) -> None:
+async def test_submitted_write_survives_cancellation_of_its_caller(path: Path) -> None:
     store = SqliteJournal(path)
     keeping = [asyncio.create_task(store.keep(f"k{number}", "{}", 0, 100, DAY, 1.0)) for number in range(20)]
     await asyncio.sleep(0)
@@ -90,7 +90,7 @@ async def test_old_answers_are_forgotten(path: Path) -> None:
     database.close()
 
 
-def test_a_file_that_is_none_is_told_and_is_looked_for_again(path: Path) -> None:
+def test_invalid_journal_file_is_reported_and_opened_again(path: Path) -> None:
     path.write_bytes(b"no database at all" * 100)
     store = SqliteJournal(path)
     with asyncio.Runner() as runner:
@@ -132,7 +132,7 @@ asyncio.run(main(Path(sys.argv[1])))
 """
 
 
-def test_a_full_disk_refuses_what_is_new_and_is_gone_on_with_when_there_is_room(path: Path) -> None:
+def test_full_disk_refuses_new_writes_until_there_is_room(path: Path) -> None:
     """What was paid before can still be read; nothing of a refused write is left behind."""
     ended = subprocess.run(
         [sys.executable, "-c", _UNTIL_FULL, str(path)], capture_output=True, text=True, check=False, timeout=60
@@ -140,8 +140,8 @@ def test_a_full_disk_refuses_what_is_new_and_is_gone_on_with_when_there_is_room(
     assert ended.stdout.strip() == "['refused', 'refused', '{}', (True, 0.75), None]", ended.stderr
 
 
-def test_a_file_that_is_damaged_in_the_middle_is_told(path: Path) -> None:
-    """As a refusal, so that nobody is asked, and not as an answer."""
+def test_damaged_journal_file_is_reported(path: Path) -> None:
+    """As a refusal, so that no model is asked, and not as an answer."""
     store = SqliteJournal(path)
     with asyncio.Runner() as runner:
         for number in range(200):
@@ -157,7 +157,7 @@ def test_a_file_that_is_damaged_in_the_middle_is_told(path: Path) -> None:
         runner.run(store.aclose())
 
 
-async def test_an_answer_that_is_no_text_is_no_answer(path: Path) -> None:
+async def test_unreadable_kept_answer_is_ignored(path: Path) -> None:
     store = SqliteJournal(path)
     await store.keep("k", "{}", 0, 100, DAY, 0.0)
     with sqlite3.connect(path) as database:

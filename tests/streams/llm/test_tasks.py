@@ -1,4 +1,4 @@
-"""The offline judge: marked as what it is, and never an outage."""
+"""The offline judge: marked as offline, and never an outage."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ def shouts(facts: Mapping[str, Any]) -> str:
     return str(facts["text"]).upper()
 
 
-def test_it_says_who_it_is() -> None:
+def test_offline_answer_is_marked_as_offline() -> None:
     reply = instance(ModelReply, answer_offline(question("yes"), {TASK: shouts}))
     assert reply.text == "YES"
     call = reply.call

@@ -1,4 +1,4 @@
-"""The local broker without a broker: what it is made of, how a start fails, who ends whom."""
+"""The local broker without a process: its files, how a start fails, and which process ends which."""
 
 import hashlib
 import os
@@ -152,7 +152,7 @@ class TestKafkaJars:
 
     @pytest.mark.usefixtures("resolver")
     @pytest.mark.parametrize("other", ["b.jar", "c.jar"], ids=["replaced", "missing"])
-    def test_a_download_with_another_checksum_is_refused_and_not_kept(self, tmp_path: Path, other: str) -> None:
+    def test_download_with_a_wrong_checksum_is_refused(self, tmp_path: Path, other: str) -> None:
         digest, *rest = install.CHECKSUMS.read_text().splitlines()[0].split("  ")
         install.CHECKSUMS.write_text(f"{digest}  {rest[0]}\n{'0' * 64}  {other}\n")
         with pytest.raises(BrokerUnavailable, match=f"{other} are not those in .*copy") as raised:
@@ -220,7 +220,7 @@ class TestData:
         with pytest.raises(BrokerUnavailable, match="neither empty nor a Kafka data folder"):
             format_data(["false"], tmp_path, tmp_path / "server.properties")
 
-    def test_formatted_data_is_left_alone(self, tmp_path: Path) -> None:
+    def test_formatted_data_is_not_formatted_again(self, tmp_path: Path) -> None:
         (tmp_path / "data").mkdir()
         (tmp_path / "data" / "meta.properties").write_text("")
         format_data(["false"], tmp_path, tmp_path / "server.properties")
@@ -425,7 +425,7 @@ class TestKafkaServer:
             assert docker_answers(f"unix://{tmp_path}/docker.sock") is expected
             thread.join()
 
-    def test_a_silent_engine_holds_nobody_up(self) -> None:
+    def test_silent_docker_engine_does_not_block(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as engine:
             assert not docker_answers(f"tcp://127.0.0.1:{engine.getsockname()[1]}", seconds=0.1)
 

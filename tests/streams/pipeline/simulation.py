@@ -41,7 +41,7 @@ DEADLINE_SECONDS = 3.0
 
 @contextmanager
 def without_noise() -> Iterator[None]:
-    """Trouble is what these tests make, and the pipeline tells of all of it; garbage is looked through very often."""
+    """Silences the log of the faults that these tests cause, and makes garbage collection cheap."""
     gc.collect()
     gc.freeze()
     with capture_logs():
@@ -363,7 +363,7 @@ class Process:
         return self._writers[-1]
 
     async def crash(self) -> None:
-        """The process ends wherever it stands; nothing of it is closed."""
+        """The process ends at its current step; nothing of it is closed."""
         of_partitions = [task for p in self.group.partitions.values() for task in (p._life, *p.running)]
         ended = [task for task in (*self._tasks, self.group._runner, *of_partitions) if task is not None]
         for task in ended:

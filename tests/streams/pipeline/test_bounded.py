@@ -23,7 +23,7 @@ def _quick() -> Iterator[None]:
 
 
 def some_work(seed: int) -> tuple[Cluster, dict[TopicPartition, int]]:
-    """Three partitions: an end in the midst of records, one behind a marker, and one that nobody named."""
+    """Three partitions: an end within the records, an end after a marker, and one that is not in the ranges."""
     cluster = Cluster(random.Random(seed))
     for partition in PARTITIONS:
         for number in range(COUNT):
@@ -67,13 +67,13 @@ async def run(turn: int, seed: int, pause: Callable[[], float] | None = None) ->
     return turns
 
 
-def test_nothing_is_read_beyond_the_end_wherever_a_process_is_killed() -> None:
+def test_bounded_read_stops_at_its_end_after_any_kill() -> None:
     for turn in range(1, run(1, seed=0), 5):
         run(turn, seed=turn)
 
 
 @virtually
-async def test_work_is_held_up_for_as_long_as_it_is_told() -> None:
+async def test_intake_waits_for_the_pause_that_is_set() -> None:
     cluster, _ = some_work(0)
     wait = [0.25]
     process = Process(cluster, SETTINGS, pause=lambda: wait[0])

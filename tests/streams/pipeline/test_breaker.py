@@ -28,7 +28,7 @@ def opened(clock: VirtualClock) -> Breaker:
     return breaker
 
 
-def test_it_opens_when_different_records_fail_in_a_row() -> None:
+def test_breaker_opens_when_different_records_fail_in_a_row() -> None:
     breaker = breaker_of(VirtualClock())
     breaker.failed("a", None)
     breaker.failed("b", None)
@@ -52,7 +52,7 @@ def test_a_success_in_between_starts_the_count_over() -> None:
     assert breaker.closed
 
 
-async def test_when_the_last_that_waits_has_left_it_closes_and_the_next_failure_opens_it_again() -> None:
+async def test_breaker_closes_when_its_last_waiter_has_left() -> None:
     breaker, heard = opened(LongPause()), list[bool]()
     breaker.listen(lambda: heard.append(breaker.closed))
     waiting = [asyncio.create_task(breaker.turn()) for _ in range(2)]
@@ -69,14 +69,14 @@ async def test_when_the_last_that_waits_has_left_it_closes_and_the_next_failure_
     assert heard == [True, False]
 
 
-async def test_it_stays_open_while_a_probe_is_under_way() -> None:
+async def test_breaker_stays_open_during_a_probe() -> None:
     breaker = opened(VirtualClock())
     assert await breaker.turn()
     breaker.on_revoked()
     assert not breaker.closed
 
 
-def test_listeners_hear_of_opening_and_closing_only() -> None:
+def test_listeners_are_called_on_opening_and_closing_only() -> None:
     breaker, heard = breaker_of(VirtualClock()), list[bool]()
     breaker.listen(lambda: heard.append(breaker.closed))
     for record in range(6):
@@ -91,7 +91,7 @@ async def test_a_closed_one_lets_everybody_through() -> None:
     assert await breaker_of(VirtualClock()).turn() is False
 
 
-async def test_an_open_one_lets_one_probe_through_after_its_pause_and_closes_for_all_on_success() -> None:
+async def test_open_breaker_admits_one_probe_and_closes_on_success() -> None:
     clock = VirtualClock()
     breaker = opened(clock)
     others = [asyncio.create_task(breaker.turn()) for _ in range(3)]
@@ -105,7 +105,7 @@ async def test_an_open_one_lets_one_probe_through_after_its_pause_and_closes_for
     assert await asyncio.gather(*others[1:]) == [False, False]
 
 
-async def test_failed_probes_double_the_pause_up_to_its_bound_and_take_turns() -> None:
+async def test_failed_probes_double_the_pause_and_rotate() -> None:
     clock = VirtualClock()
     breaker = opened(clock)
     order: list[str] = []
@@ -133,7 +133,7 @@ async def test_a_provider_may_ask_for_a_longer_pause() -> None:
     assert clock.pauses == [12.0]
 
 
-async def test_whoever_waits_in_front_and_is_cancelled_makes_room_for_the_next() -> None:
+async def test_cancelled_first_waiter_makes_room_for_the_next() -> None:
     clock = LongPause()
     breaker = opened(clock)
     first, second = asyncio.create_task(breaker.turn()), asyncio.create_task(breaker.turn())
@@ -165,7 +165,7 @@ def asking(read: Callable[[Any, tuple[Reply, ...], Any], Outcome | Ask]) -> Any:
     return handler_of(lambda *_: Ask(FetchPages(("https://a.example/",), "q")), read, rounds=1)
 
 
-async def test_an_outage_burns_no_attempts_and_is_probed_by_one_at_a_time() -> None:
+async def test_outage_uses_no_attempts_and_is_probed_singly() -> None:
     clock = VirtualClock()
     provider = Provider(clock, back_at=1000)
     runner = HandlerRunner(
@@ -184,7 +184,7 @@ async def test_an_outage_burns_no_attempts_and_is_probed_by_one_at_a_time() -> N
     assert len(during) == len(set(during)) < 60
 
 
-async def test_a_record_that_fails_alone_comes_to_its_end_while_others_pass() -> None:
+async def test_record_that_fails_alone_uses_up_its_attempts() -> None:
     def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
         return Retry(RetryReason.UNAVAILABLE, "only this one")
 
@@ -198,7 +198,7 @@ async def test_a_record_that_fails_alone_comes_to_its_end_while_others_pass() ->
     assert (type(tried.outcome), tried.attempts) == (Retry, 4)
 
 
-async def test_where_it_is_known_that_nobody_is_served_it_opens_at_once() -> None:
+async def test_breaker_opens_at_once_on_a_known_outage() -> None:
     clock = VirtualClock()
     breaker = breaker_of(clock)
     told: list[bool] = []
@@ -210,7 +210,7 @@ async def test_where_it_is_known_that_nobody_is_served_it_opens_at_once() -> Non
     assert clock.seconds == 12
 
 
-def test_it_knows_for_how_long_it_has_been_open_and_why() -> None:
+def test_breaker_knows_its_open_time_and_cause() -> None:
     clock = VirtualClock()
     breaker = opened(clock)
     assert breaker.open_seconds == 0.0

@@ -153,7 +153,7 @@ class Bench:
 # --- the order of calls ----------------------------------------------------------------------------------------------
 
 
-async def test_exactly_once_fences_the_previous_owner_before_it_reads_the_offset() -> None:
+async def test_exactly_once_fences_before_it_reads_the_offset() -> None:
     client = Client()
     assert await Bench(client).committer.open() == 17
     assert client.calls == [*FENCE, ("committed", PARTITION)]
@@ -374,7 +374,7 @@ async def test_send_all_retrieves_the_errors_of_every_confirmation() -> None:
     assert not unretrieved(*futures)
 
 
-async def test_stop_producer_retrieves_the_errors_that_a_fence_leaves_in_aiokafka() -> None:
+async def test_stop_producer_retrieves_errors_that_a_fence_leaves() -> None:
     loop = asyncio.get_running_loop()
     failed, waiting, cancelled, drained, pending = (loop.create_future() for _ in range(5))
     for future in (failed, drained, pending):

@@ -130,14 +130,14 @@ async def test_what_other_members_hold_is_done_when_it_is_committed() -> None:
     assert look.held_up == (0.0, "")
     standby.consumer.offset = 5
     assert await look.reached()
-    # Where nothing is committed, all there is stands before the beginning, or waits.
+    # Without a committed offset, all records are before the start, or wait.
     standby.consumer.offset = None
     assert not await look.reached()
     topics.written[ONE] = topics.readable[ONE] = 3
     assert await look.reached()
 
 
-async def test_a_transaction_on_what_others_hold_is_timed_as_one_on_ours() -> None:
+async def test_transaction_on_a_foreign_partition_is_timed_too() -> None:
     topics, clock = Topics(), VirtualClock()
     standby = Group(topics, ONE, elsewhere=True)
     standby.consumer.offset = topics.readable[ONE] = 4
@@ -156,21 +156,21 @@ async def test_a_group_that_knows_no_partition_yet_is_not_done() -> None:
     assert not await quiescence(topics, VirtualClock(), group).reached()
 
 
-async def test_each_thing_that_is_waited_for_is_told_once() -> None:
+async def test_each_reason_to_wait_is_reported_once() -> None:
     topics, told = Topics(), list[str]()
     topics.written[ONE], topics.readable_at_look = 1, 40
     await quiescence(topics, VirtualClock(), Group(topics, ONE)).wait(told.append)
     assert told == ["a transaction is open on one"]
 
 
-async def test_who_writes_without_a_pause_is_told() -> None:
+async def test_constant_foreign_writes_are_reported() -> None:
     topics, told = Topics(), list[str]()
     topics.stranger_until_look = 40
     await quiescence(topics, VirtualClock(), Group(topics, ONE)).wait(told.append)
     assert told == ["producers still write to one"]
 
 
-async def test_a_group_whose_topic_is_gone_is_told() -> None:
+async def test_group_without_its_topic_is_reported() -> None:
     topics, clock, told = Topics(), VirtualClock(), list[str]()
     group = Group(topics, ONE, elsewhere=True)
     group.consumer.known = False
@@ -183,7 +183,7 @@ async def test_a_group_whose_topic_is_gone_is_told() -> None:
     assert told == ["the cluster does not report the partitions of one"]
 
 
-async def test_what_is_written_and_cannot_be_read_is_waited_for_and_timed() -> None:
+async def test_unreadable_written_records_are_waited_for_and_timed() -> None:
     topics, clock = Topics(), VirtualClock()
     look = quiescence(topics, clock, Group(topics, ONE))
     topics.written[ONE] = 2
@@ -202,7 +202,7 @@ async def test_what_is_written_and_cannot_be_read_is_waited_for_and_timed() -> N
     assert look.held_up == (0.0, "")
 
 
-async def test_other_work_and_a_silent_kafka_make_no_transaction_younger() -> None:
+async def test_other_work_does_not_reset_a_transactions_age() -> None:
     topics, clock = Topics(), VirtualClock()
     group = Group(topics, ONE)
     topics.written[ONE] = 2
@@ -219,7 +219,7 @@ async def test_other_work_and_a_silent_kafka_make_no_transaction_younger() -> No
     assert look.held_up == (10.0, "a transaction is open on one")
 
 
-async def test_a_kafka_that_is_silent_is_no_end() -> None:
+async def test_silent_kafka_does_not_end_the_drain() -> None:
     topics = Topics()
     topics.silent = True
     look = quiescence(topics, VirtualClock(), Group(topics, ONE))

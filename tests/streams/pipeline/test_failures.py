@@ -84,7 +84,7 @@ def test_headers_that_are_not_text_are_kept_as_base64() -> None:
     assert binary["none"] is None
 
 
-def test_a_redriven_record_keeps_its_root_and_only_its_last_notes() -> None:
+def test_redriven_record_keeps_its_root_and_only_its_last_notes() -> None:
     first = letter(None, [("bin", b"\xff"), ("text", b"t")], key=b"x" * (KEPT_BYTES + 1))
     redriven = [(name, value) for name, value in first.headers]
     again = letter(b"{}", redriven, origin=Origin("shop.pages.crawled.v1", 5, 99, None))
@@ -112,7 +112,7 @@ def test_a_value_that_a_topic_takes_is_kept_whole() -> None:
     assert "x-orig-size" not in notes(record)
 
 
-def test_headers_beyond_reason_are_dropped_and_their_size_is_told() -> None:
+def test_oversized_headers_are_dropped_and_their_size_noted() -> None:
     for huge in (
         [("big", b"x" * MIB)],
         [("bin", b"\xff" * MIB)],
@@ -125,12 +125,12 @@ def test_headers_beyond_reason_are_dropped_and_their_size_is_told() -> None:
         assert "x-orig-binary-headers" not in kept
 
 
-def test_an_identity_beyond_reason_is_none() -> None:
+def test_oversized_identity_is_ignored() -> None:
     kept = notes(letter(headers=[("ce_id", b"x" * 5000)]))
     assert kept["x-id"] == "shop.pages.crawled.v1/3/17"
 
 
-def test_a_key_beyond_reason_is_cut_and_its_size_is_told() -> None:
+def test_oversized_key_is_cut_and_its_size_noted() -> None:
     record = letter(key=b"k" * (2 * MIB))
     assert record.key == b"k" * KEPT_BYTES
     assert notes(record)["x-orig-key-size"] == str(2 * MIB)

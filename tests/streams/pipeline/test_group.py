@@ -1,4 +1,4 @@
-"""What a consumer group does with work that moves while what it needs is down."""
+"""A consumer group whose work is revoked during an outage."""
 
 import asyncio
 import random
@@ -24,8 +24,8 @@ HELD, NEXT = TopicPartition("in", 0), TopicPartition("in", 1)
 
 
 @virtually
-async def test_work_that_comes_after_work_that_has_moved_away_is_begun_though_the_breaker_was_open() -> None:
-    """Intake rests while it is open, so nothing would come that could find out and close it."""
+async def test_breaker_closes_when_its_last_waiter_is_revoked() -> None:
+    """Intake pauses while it is open, so no new record could close it."""
     cluster = Cluster(random.Random(1))
     end = cluster.write(NEXT, b"a", 0.0) + 1
     process = Process(cluster, PipelineSettings(drain_seconds=2.0))
@@ -57,7 +57,7 @@ class Waiting(Process):
 
 
 @virtually
-async def test_partitions_that_do_not_open_are_waited_for_as_those_that_are_not_given_out() -> None:
+async def test_unopened_partitions_count_as_not_joined() -> None:
     """Nothing is in work then, and nothing fails, so nothing else would tell."""
     process, other = (of(Cluster(random.Random(1)), PipelineSettings()) for of in (Waiting, Process))
     for its in (process, other):
@@ -96,7 +96,7 @@ async def verdicts_of(
     return verdicts
 
 
-def test_a_partition_that_gets_none_of_the_records_that_wait_for_it_is_told_until_it_gets_one() -> None:
+def test_starving_partition_is_reported_until_it_gets_a_record() -> None:
     cluster = Cluster(random.Random(1), failing_polls=FAILS)
 
     def heal(process: Process) -> None:
@@ -118,11 +118,11 @@ def test_a_partition_that_gets_none_of_the_records_that_wait_for_it_is_told_unti
     ],
     ids=["busy", "slower than its input", "retries that are not due", "replay that gives way", "replay at its end"],
 )
-def test_a_partition_with_records_in_hand_or_at_its_end_does_not_starve(options: dict[str, Any]) -> None:
+def test_busy_or_finished_partition_does_not_starve(options: dict[str, Any]) -> None:
     assert all(verdict.well for verdict in verdicts_of(Cluster(random.Random(1)), 10, **options))
 
 
-def test_a_partition_does_not_starve_while_what_its_handler_needs_is_down() -> None:
+def test_partition_does_not_starve_while_the_breaker_is_open() -> None:
     cluster = Cluster(random.Random(1))
     assert all(verdict.well for verdict in verdicts_of(cluster, 10, lambda process: process.breaker.open(None)))
 

@@ -104,7 +104,7 @@ async def test_a_reader_that_raises_has_a_bug_too() -> None:
     assert await come_to_an_end(handler) == Dead(DeadReason.HANDLER_BUG, "KeyError: 'oops'")
 
 
-async def test_a_reader_gets_the_state_of_the_ask_that_was_answered_and_none_of_an_earlier_try() -> None:
+async def test_reader_gets_the_state_of_its_own_try() -> None:
     tries = count(1)
     seen = []
 
@@ -192,7 +192,7 @@ async def test_what_passes_by_itself_is_tried_again() -> None:
     assert retries == [UNAVAILABLE, UNAVAILABLE]
 
 
-async def test_attempts_are_bounded_and_the_last_reason_is_told() -> None:
+async def test_attempts_are_bounded_and_the_last_reason_is_kept() -> None:
     calls: list[Event] = []
 
     def never(event: Event, rules: Any) -> Outcome:
@@ -207,7 +207,7 @@ async def test_attempts_are_bounded_and_the_last_reason_is_told() -> None:
 
 
 @given(st.floats(0, 1, exclude_max=True))
-async def test_pauses_double_up_to_their_bound_and_are_jittered_below_it(chance: float) -> None:
+async def test_pauses_double_up_to_their_bound_with_jitter(chance: float) -> None:
     clock = VirtualClock()
     await come_to_an_end(handler_of(lambda *_: UNAVAILABLE), clock=clock, chance=chance)
     assert clock.pauses == [chance * 0.5, chance * 1.0, chance * 2.0]
@@ -215,7 +215,7 @@ async def test_pauses_double_up_to_their_bound_and_are_jittered_below_it(chance:
 
 
 @pytest.mark.parametrize(("wish", "pause"), [(1.5, 1.5), (0.0, 0.0), (60.0, 60.0), (-5.0, 0.25), (float("nan"), 0.25)])
-async def test_a_wish_to_wait_is_granted_in_full(wish: float, pause: float) -> None:
+async def test_retry_after_is_used_as_the_pause(wish: float, pause: float) -> None:
     clock = VirtualClock()
     handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, after_seconds=wish), DROP]))
     assert await come_to_an_end(handler, clock=clock) == DROP
@@ -223,7 +223,7 @@ async def test_a_wish_to_wait_is_granted_in_full(wish: float, pause: float) -> N
 
 
 @pytest.mark.parametrize("wish", [61.0, float("inf")])
-async def test_a_wish_that_is_too_long_to_wait_in_place_ends_the_tries(wish: float) -> None:
+async def test_retry_after_too_long_to_wait_in_place_ends_the_tries(wish: float) -> None:
     clock = VirtualClock()
     handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, "busy", after_seconds=wish), DROP]))
     outcome = await come_to_an_end(handler, clock=clock)
@@ -305,14 +305,14 @@ def broken_until(call: int) -> Callable[[int], None]:
     return trouble
 
 
-async def test_a_world_that_fails_is_asked_again_and_then_the_input_is_kept() -> None:
+async def test_failing_service_is_retried_and_then_the_input_dies() -> None:
     handler = handler_of(lambda *_: ask(), lambda *_: DROP, rounds=1)
     assert await come_to_an_end(handler, World(broken_until(3))) == DROP
     outcome = await come_to_an_end(handler, World(broken_until(99)))
     assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "unavailable after 4 tries: OSError: disk full")
 
 
-async def test_handler_and_reader_get_event_and_rules_and_the_world_gets_the_run() -> None:
+async def test_handler_gets_event_and_rules_and_services_get_the_run() -> None:
     """Also on a second try."""
     seen: list[Any] = []
     rules, services = NoRules(), World()
@@ -362,7 +362,7 @@ async def test_a_world_that_does_not_answer_in_time_is_asked_again() -> None:
 
 
 class Recorded(Breaker):
-    """Records what it is told; its turns are the given ones, each a probe or not."""
+    """Records its calls; its turns are the given ones, each a probe or not."""
 
     def __init__(self, clock: VirtualClock, *turns: bool) -> None:
         super().__init__(BreakerSettings(), clock)
@@ -390,13 +390,13 @@ class Recorded(Breaker):
 
 
 async def breaker_calls(breaker: Recorded, first: Ask | Retry, *replies: Reply) -> list[Any]:
-    """What the breaker is told while a handler asks once a try and gets these replies."""
+    """The calls of the breaker while a handler asks once a try and gets these replies."""
     runner = decider_of(World(replies=list(replies)), VirtualClock(), breaker)
     await runner.finish(PAGE, first, record="one")
     return breaker.calls
 
 
-async def test_the_breaker_is_told_of_every_try_that_asks() -> None:
+async def test_breaker_hears_of_every_try_that_asks() -> None:
     down = ModelUnavailable("status 503: words", 2.0, cause="status 503")
     calls = await breaker_calls(Recorded(VirtualClock(), True, False, True), ask(), down, down, PagesReply(()))
     opened = ("open", 2.0, "status 503")
@@ -407,7 +407,7 @@ async def test_the_breaker_is_told_of_every_try_that_asks() -> None:
     ]  # fmt: skip
 
 
-async def test_the_breaker_gives_a_turn_before_each_try_after_a_first_answer_to_try_again() -> None:
+async def test_breaker_gives_a_turn_before_each_retry() -> None:
     first = Retry(RetryReason.RATE_LIMITED, "slow", 1.0)
     calls = await breaker_calls(Recorded(VirtualClock(), True), first, PagesReply(()))
     assert calls == [("failed", "one", 1.0, False, "slow"), "turn", "probed", "succeeded"]
@@ -420,7 +420,7 @@ async def test_the_breaker_does_not_count_a_wait_in_line_as_a_failure() -> None:
 
 
 @pytest.mark.parametrize(("wish", "pause"), [(None, 2.25), (1.0, 0.75), (0.0, 0.0), (1000.0, 45.0)])
-async def test_a_wait_in_line_is_most_of_the_wish_or_of_the_longest_pause(wish: float | None, pause: float) -> None:
+async def test_busy_model_is_retried_after_most_of_the_wait(wish: float | None, pause: float) -> None:
     """With a chance of 0.5, three quarters: of 3 s without a wish, and of 60 s at most."""
     services, clock = World(replies=[ModelUnavailable("no turn", wish, busy=True)]), VirtualClock()
 
@@ -449,7 +449,7 @@ async def test_cancellation_passes(answer: Ask | Retry) -> None:
         await task
 
 
-async def test_where_no_model_can_be_asked_a_record_waits_and_uses_no_try_up() -> None:
+async def test_record_waits_without_attempts_while_models_are_down() -> None:
     """One record is enough for intake to rest; it goes on when the model is back, after more tries than it has."""
     clock, services = VirtualClock(), World(replies=[ModelUnavailable("nobody there")] * 19)
     breaker, told = Breaker(BreakerSettings(), clock), list[bool]()
@@ -459,7 +459,7 @@ async def test_where_no_model_can_be_asked_a_record_waits_and_uses_no_try_up() -
 
 
 @pytest.mark.parametrize(("lasting", "questions"), [(False, 2), (True, 1)])
-async def test_who_waits_for_an_answer_is_told_at_once_of_what_does_not_pass(lasting: bool, questions: int) -> None:
+async def test_lasting_failure_is_returned_at_once(lasting: bool, questions: int) -> None:
     """A key that is refused is refused the second time too; without a breaker nothing else would stop it."""
     refused, clock = ModelUnavailable("status 401", lasting=lasting), VirtualClock()
     services = World(replies=[refused] * 4)
@@ -470,7 +470,7 @@ async def test_who_waits_for_an_answer_is_told_at_once_of_what_does_not_pass(las
 
 
 async def test_a_breaker_s_cause_has_no_words_of_a_model_s_server() -> None:
-    """They may repeat what was asked, and the cause is logged and shown to whoever asks for the process's health."""
+    """They may repeat the question, and the cause is logged and shown in the process's health."""
     clock, causes = VirtualClock(), list[str]()
     services = World(replies=[ModelUnavailable("status 401: you asked 'is Ann ill?'", cause="status 401")] * 3)
 
@@ -486,8 +486,8 @@ async def test_a_breaker_s_cause_has_no_words_of_a_model_s_server() -> None:
     assert set(causes) == {"status 401"}
 
 
-async def test_who_gets_no_turn_waits_in_line_and_opens_no_breaker() -> None:
-    """A backlog at a model that is well: no try is used up, and nobody speaks of an outage or of stalled work."""
+async def test_record_without_a_turn_waits_without_opening_the_breaker() -> None:
+    """A backlog at a healthy model: no try is used up, and no outage or stalled work is reported."""
     clock, told, retried = VirtualClock(), list[bool](), list[Retry]()
     services = World(replies=[ModelUnavailable("no turn", 60.0, busy=True)] * 19)
     breaker = Breaker(BreakerSettings(failures=1), clock)

@@ -71,9 +71,7 @@ def test_where_nothing_is_wrong_the_process_is_alive_and_ready(settings: Setting
     ],
     ids=["bug", "stalled", "starved", "unjoined", "not polled", "client"],
 )
-def test_trouble_that_a_restart_would_end_is_told_with_its_handler(
-    settings: Settings, group: Group, words: str
-) -> None:
+def test_trouble_that_a_restart_would_end_is_reported(settings: Settings, group: Group, words: str) -> None:
     sick = replace(group, handler=HANDLERS[1])
     verdict = health_of(settings, Group(), sick).alive()
     assert not verdict.well
@@ -87,12 +85,12 @@ def test_the_limits_themselves_are_not_beyond_the_limits(settings: Settings) -> 
     assert health_of(settings, Group(oldest_seconds=60.0, unpolled_seconds=60.0)).alive().well
 
 
-def test_every_problem_is_told(settings: Settings) -> None:
+def test_every_problem_is_reported(settings: Settings) -> None:
     sick = Group(failed=ValueError("x"), oldest_seconds=99.0, unpolled_seconds=99.0, client_failed="it ended")
     assert len(health_of(settings, sick, sick).alive().problems) == 8
 
 
-def test_a_process_is_ready_when_every_group_has_its_partitions_open(settings: Settings) -> None:
+def test_process_is_ready_when_every_group_is_open(settings: Settings) -> None:
     health = health_of(settings, Group(), Group(handler=HANDLERS[1], opened=False))
     assert health.ready().problems == (f"assay.{HANDLERS[1].name}: partitions not open yet",)
     assert health.alive().well, "nobody is restarted for waiting"
@@ -114,7 +112,7 @@ async def until(condition: Callable[[], Any]) -> None:
             await asyncio.sleep(0)
 
 
-async def test_an_event_loop_that_stands_still_is_noticed_and_forgiven(settings: Settings) -> None:
+async def test_blocked_event_loop_is_noticed_and_forgiven(settings: Settings) -> None:
     clock, group = StumblingClock(), Group()
     clock.late = 12.0
     health = health_of(settings, group, clock=clock)
@@ -131,11 +129,11 @@ async def test_an_event_loop_that_stands_still_is_noticed_and_forgiven(settings:
     assert group.ticks == ticks
 
 
-async def test_stopping_what_was_not_started_is_no_error(settings: Settings) -> None:
+async def test_stop_before_start_is_allowed(settings: Settings) -> None:
     await health_of(settings).stop()
 
 
-def test_an_outage_is_told_once_a_handler_and_is_no_illness(settings: Settings) -> None:
+def test_outage_is_reported_once_per_handler_and_stays_healthy(settings: Settings) -> None:
     health = health_of(settings, Group(kept_waiting=(61.0, "503")), Group(kept_waiting=(61.0, "503")), Group())
     assert health.alive().well
     assert health.waiting(61.0).well

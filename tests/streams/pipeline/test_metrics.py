@@ -51,7 +51,7 @@ def test_scores_are_counted_by_tier_and_label() -> None:
     }
 
 
-def test_what_a_backfill_scores_does_not_change_the_mix_of_live_pages() -> None:
+def test_replayed_scores_do_not_change_the_live_tier_mix() -> None:
     page: ScoredPage = example(ScoredPage, "pages.scored.v1/wire_report_zh")
     counted = told(page, replayed=True)
     assert {key: value for key, value in counted.items() if "pages_scored" in key} == {
@@ -62,7 +62,7 @@ def test_what_a_backfill_scores_does_not_change_the_mix_of_live_pages() -> None:
     assert all(key.endswith(" replay") for key in features)
 
 
-def test_documents_are_counted_by_tier_and_change_and_their_points_both_ways() -> None:
+def test_documents_are_counted_by_tier_and_change_with_points() -> None:
     document = example(DocumentIndexed, "documents.indexed.v1/tier_change")
     assert told(document) == {
         "assay_documents_indexed_total C written": 1,
@@ -71,7 +71,7 @@ def test_documents_are_counted_by_tier_and_change_and_their_points_both_ways() -
     }
 
 
-def test_results_are_counted_by_type_and_an_improvement_where_there_is_one() -> None:
+def test_results_are_counted_by_type_with_their_improvement() -> None:
     first: ResultsClassified = example(ResultsClassified, "results.classified.v1/aarhus_listing")
     assert told(first) == {"assay_results_classified_total AGGREGATOR": 1}
     second = first.model_copy(update={"improvement": 0.5, "actionable_information": 0.75})
@@ -83,7 +83,7 @@ def test_results_are_counted_by_type_and_an_improvement_where_there_is_one() -> 
     assert counted["assay_actionable_after_total"] == 0.75 + 0.5
 
 
-def test_a_listing_that_should_be_followed_is_a_warning_in_the_words_of_the_requirement() -> None:
+def test_listing_to_follow_is_logged_as_the_required_warning() -> None:
     event: ResultsClassified = example(ResultsClassified, "results.classified.v1/aarhus_listing")
     with structlog.testing.capture_logs() as logs:
         told(event)
@@ -118,7 +118,7 @@ def test_batches_are_counted_by_their_verdict(passed: bool, label: str) -> None:
         ("minimal", "info", "neither title nor summary"),
     ],
 )
-def test_judgments_are_counted_and_told_by_their_outcome(name: str, level: str, says: str) -> None:
+def test_judgments_are_counted_and_logged_by_outcome(name: str, level: str, says: str) -> None:
     event: RelevanceJudged = example(RelevanceJudged, f"relevance.judged.v1/{name}")
     with structlog.testing.capture_logs() as logs:
         assert told(event) == {f"assay_relevance_judgments_total {event.outcome}": 1}
@@ -128,7 +128,7 @@ def test_judgments_are_counted_and_told_by_their_outcome(name: str, level: str, 
     assert entry["url"] == event.url
 
 
-def test_a_judgment_that_failed_is_told_with_what_is_known_of_it() -> None:
+def test_failed_judgment_is_logged_with_bounded_detail() -> None:
     timeout: RelevanceJudged = example(RelevanceJudged, "relevance.judged.v1/timeout")
     failed = timeout.model_copy(update={"outcome": "error", "detail": "status 500 " + "x" * 1000})
     opinion: RelevanceJudged = example(RelevanceJudged, "relevance.judged.v1/irrelevant_zh")
@@ -142,7 +142,7 @@ def test_a_judgment_that_failed_is_told_with_what_is_known_of_it() -> None:
     assert len(logs[1]["detail"]) == 200
 
 
-def test_a_summary_that_could_not_be_read_is_a_warning_beside_the_judgment() -> None:
+def test_unreadable_summary_is_logged_as_a_warning() -> None:
     event: RelevanceJudged = example(RelevanceJudged, "relevance.judged.v1/irrelevant_zh")
     with structlog.testing.capture_logs() as logs:
         told(event.model_copy(update={"summary_failure": "elements 600 deep"}))
@@ -152,14 +152,14 @@ def test_a_summary_that_could_not_be_read_is_a_warning_beside_the_judgment() -> 
     ]
 
 
-def test_snippets_are_counted_with_the_reason_where_there_is_none() -> None:
+def test_snippets_are_counted_with_the_reason_for_a_missing_one() -> None:
     said = example(SnippetExtracted, "snippets.extracted.v1/shared_care")
     assert told(said) == {"assay_snippets_total ": 1}
     nothing = example(SnippetExtracted, "snippets.extracted.v1/nothing_said")
     assert told(nothing) == {"assay_snippets_total no_meaningful_content": 1}
 
 
-def test_searches_are_counted_and_a_models_distance_from_the_rubric_is_seen() -> None:
+def test_searches_are_counted_with_the_models_drift() -> None:
     event: SearchEvaluated = example(SearchEvaluated, "search.evaluated.v1/minimal")
     rubric = event.rubric.model_copy(update={"total": 0.75})
     judged = {"quality_score": 0.5, "rubric": rubric, "recommendation": "continue"}
@@ -173,7 +173,7 @@ def test_searches_are_counted_and_a_models_distance_from_the_rubric_is_seen() ->
     }
 
 
-def test_claims_are_counted_and_told_with_their_ids() -> None:
+def test_claims_are_counted_and_logged_with_their_ids() -> None:
     judged: ClaimEvaluated = example(ClaimEvaluated, "claims.evaluated.v1/promotable")
     failed: ClaimEvaluated = example(ClaimEvaluated, "claims.evaluated.v1/no_score")
     with structlog.testing.capture_logs() as logs:
@@ -193,7 +193,7 @@ def test_what_no_dashboard_shows_is_not_counted() -> None:
     assert told(example(ExtractionCompleted, "extraction.completed.v1/minimal")) == {}
 
 
-def test_what_is_held_and_what_lags_are_gauges() -> None:
+def test_held_records_and_lag_are_gauges() -> None:
     registry = CollectorRegistry()
     observer = PipelineMetrics(Metrics(registry), "toy")
     for records in (5, 3):
@@ -218,7 +218,7 @@ def test_what_is_held_and_what_lags_are_gauges() -> None:
     ("group", "replayed", "lane"),
     [("live", False, "live"), ("live", True, "replay"), ("replay", False, "replay"), ("replay", True, "replay")],
 )
-def test_what_a_run_has_written_and_what_a_replay_reads_is_told_apart(group: Lane, replayed: bool, lane: str) -> None:
+def test_replayed_records_are_counted_in_their_own_lane(group: Lane, replayed: bool, lane: str) -> None:
     registry = CollectorRegistry()
     observer = PipelineMetrics(Metrics(registry), "toy", group)
     observer.handled("dead", "invalid", 0.25, 3600.0, replayed)
@@ -243,7 +243,7 @@ def test_what_a_run_has_written_and_what_a_replay_reads_is_told_apart(group: Lan
     assert ages == (lane == "live"), "what is done again is as old as it is, and late for nobody"
 
 
-def test_queries_are_counted_with_their_time_their_labels_and_their_stages() -> None:
+def test_queries_are_counted_with_time_labels_and_stages() -> None:
     request = RankingRequested(request_id="q", query="x")
     counted = told(completed(request, ranked(1), ranked(2, trust_label="LOW")))
     assert counted == {
@@ -259,12 +259,12 @@ def test_queries_are_counted_with_their_time_their_labels_and_their_stages() -> 
     }
 
 
-def test_nobody_waits_for_a_query_that_is_replayed() -> None:
+def test_replayed_query_is_not_counted() -> None:
     request = RankingRequested(request_id="q", query="x")
     assert told(completed(request, ranked(1)), replayed=True) == {}
 
 
-def test_a_query_is_told_with_scores_and_labels_and_without_its_text() -> None:
+def test_query_is_logged_with_scores_and_without_its_text() -> None:
     request = RankingRequested(request_id="q", query="something private")
     with structlog.testing.capture_logs() as logs:
         told(completed(request, ranked(1, cts_score=83)))

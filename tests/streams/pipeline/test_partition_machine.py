@@ -312,7 +312,7 @@ async def nothing(cluster: Cluster, process: Process) -> tuple[Process, ...]:
     ],
 )
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
-def test_what_happens_at_any_turn_of_the_loop_loses_and_repeats_nothing(disturb: Disturbance, step: int) -> None:
+def test_disturbance_at_any_loop_turn_loses_and_repeats_nothing(disturb: Disturbance, step: int) -> None:
     turns = run_disturbed(1, nothing, seed=0)
     assert turns > 100
     for turn in range(1, turns, step):

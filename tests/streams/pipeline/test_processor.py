@@ -80,13 +80,13 @@ def texts(record: OutputRecord) -> dict[str, str]:
 # --- outputs ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_output_is_written_to_the_topic_of_its_type_under_its_key() -> None:
+def test_output_goes_to_the_topic_of_its_type_under_its_key() -> None:
     output = Bench(emits(scored("https://a.example/2"))).only()
     assert (output.topic, output.key) == (PAGES_SCORED.name, b"https://a.example/2")
     assert json.loads(output.value or b"")["url"] == "https://a.example/2"
 
 
-def test_the_envelope_says_who_wrote_what_when_and_why() -> None:
+def test_envelope_states_source_time_and_cause() -> None:
     headers = [("ce_id", b"input"), ("ce_correlationid", b"first"), ("traceparent", b"00-1"), ("assay_run", b"run-7")]
     output = texts(Bench(emits(scored())).only(raw_record(headers=headers)))
     assert output == {
@@ -110,7 +110,7 @@ def test_a_foreign_record_is_known_by_its_place() -> None:
     assert "assay_run" not in output
 
 
-def test_the_same_record_twice_gives_the_same_ids_and_each_output_one_of_its_own() -> None:
+def test_output_ids_repeat_for_the_same_record() -> None:
     bench = Bench(emits(scored("https://a.example/1"), scored("https://a.example/2")))
     once = [texts(output)["ce_id"] for output in bench.outputs()]
     bench.clock.seconds += 3600
@@ -121,7 +121,7 @@ def test_the_same_record_twice_gives_the_same_ids_and_each_output_one_of_its_own
     assert not set(once) & set(other)
 
 
-def test_a_redriven_dead_letter_causes_what_the_first_record_would_have() -> None:
+def test_redriven_dead_letter_has_the_same_output_id_and_cause() -> None:
     bench = Bench(emits(scored()))
     first = texts(bench.only())
     letter = Bench(lambda *_: Dead(DeadReason.HANDLER_BUG)).only()
@@ -175,13 +175,13 @@ def test_what_can_not_be_read_dies_at_decoding() -> None:
     assert bench.count("dead_events_total", reason="invalid", stage="decode", lane="live") == 1
 
 
-def test_what_a_handler_refuses_or_stumbles_over_dies_at_handling() -> None:
+def test_handler_refusal_and_bug_die_in_the_handle_stage() -> None:
     assert refused(Bench(lambda *_: Dead(DeadReason.UNREADABLE_PAGE, "deep"))) == ("unreadable_page", "handle", "deep")
     assert refused(Bench(lambda *_: 1 / 0))[:2] == ("handler_bug", "handle")  # type: ignore[arg-type]
     assert refused(Bench(lambda *_: None))[:2] == ("handler_bug", "handle")  # type: ignore[arg-type]
 
 
-def test_an_output_that_was_not_declared_is_a_fault_and_nothing_of_it_is_written() -> None:
+def test_undeclared_output_is_a_fault_and_writes_nothing() -> None:
     reason, stage, words = refused(Bench(emits(scored(), PAGE)))
     assert (reason, stage, words) == ("output_invalid", "encode", "toy does not emit CrawledPage")
 
@@ -224,7 +224,7 @@ async def test_a_record_that_waits_for_the_world_is_completed_later() -> None:
     assert bench.count("handler_events_total", outcome="emit", reason="", lane="live") == 1
 
 
-async def test_a_record_that_is_tried_in_vain_dies_after_its_pauses() -> None:
+async def test_failed_record_dies_after_its_pauses() -> None:
     bench = Bench(lambda *_: Retry(RetryReason.UNAVAILABLE, "no answer"))
     notes = texts(await complete(bench))
     assert (notes["x-reason"], notes["x-stage"]) == ("retries_exhausted", "handle")
@@ -250,7 +250,7 @@ def patient(*delays: int) -> Handler:
     return replace(handler_of(lambda *_: retry), ordered_by_key=False, retry_later=delays)
 
 
-async def test_a_record_that_is_tried_in_vain_waits_in_the_first_retry_topic_as_it_was() -> None:
+async def test_failed_record_moves_unchanged_to_the_first_retry_topic() -> None:
     bench = Bench(patient(60, 10))
     record = raw_record(headers=[("mine", b"\xff"), ("ce_id", b"input")])
     later = await complete(bench, record)
@@ -283,7 +283,7 @@ async def from_tier(number: int, handler: Handler, before: OutputRecord) -> tupl
     return bench, await complete(bench, replace(record, topic=before.topic, partition=0, timestamp=1))
 
 
-async def test_each_retry_topic_tries_once_and_after_the_last_the_record_dies_with_its_origin() -> None:
+async def test_each_retry_topic_tries_once_before_the_dead_letter() -> None:
     handler = patient(10, 60)
     first = await complete(Bench(handler))
     bench, second = await from_tier(0, handler, first)
@@ -302,7 +302,7 @@ async def test_each_retry_topic_tries_once_and_after_the_last_the_record_dies_wi
     assert (notes["x-root-id"], "x-not-before" in notes) == (PLACE, False)
 
 
-async def test_a_record_that_passes_on_a_later_try_has_the_ids_of_a_first_one() -> None:
+async def test_record_that_passes_on_a_retry_has_its_original_ids() -> None:
     at_once = Bench(emits(scored())).only()
     later = await complete(Bench(patient(10)))
     well = replace(patient(10), fn=emits(scored()))
@@ -312,7 +312,7 @@ async def test_a_record_that_passes_on_a_later_try_has_the_ids_of_a_first_one() 
     assert texts(output)["ce_causationid"] == PLACE
 
 
-async def test_a_long_wish_goes_to_the_topic_that_waits_long_enough() -> None:
+async def test_long_retry_after_selects_the_slower_retry_topic() -> None:
     wishful = replace(patient(10, 60), fn=lambda *_: Retry(RetryReason.RATE_LIMITED, after_seconds=45))
     bench = Bench(wishful)
     later = await complete(bench)
@@ -355,7 +355,7 @@ def test_a_record_without_a_time_has_no_age(timestamp: int) -> None:
     assert bench.count("event_age_seconds_count") == 0
 
 
-def test_the_age_of_a_record_is_counted_from_its_timestamp_and_never_negative() -> None:
+def test_record_age_counts_from_its_timestamp_down_to_zero() -> None:
     bench = Bench(emits(scored()))
     now = int(START.timestamp() * 1000)
     bench.outputs(raw_record(timestamp=now - 2000))
@@ -372,7 +372,7 @@ def test_the_age_of_a_record_is_counted_from_its_timestamp_and_never_negative() 
     st.lists(st.tuples(st.text(max_size=10), st.none() | st.binary(max_size=30)), max_size=5),
     st.integers(-(2**63), 2**63 - 1),
 )
-def test_whatever_comes_in_a_result_comes_out(
+def test_any_record_has_an_output_or_a_dead_letter(
     value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes | None]], timestamp: int
 ) -> None:
     bench = Bench(handler_of(emits(scored()), consumes=PAGES_CRAWLED))

@@ -1,4 +1,4 @@
-"""Which retry topic a record goes to, and what is written there."""
+"""The retry topic of a record, and the record that is written there."""
 
 from datetime import UTC, datetime
 
@@ -40,7 +40,7 @@ def test_next_tier(current: RetryTopic | None, wish: float | None, expected: Ret
     assert next_tier(TIERS, current, wish) is expected
 
 
-def test_next_tier_of_a_handler_without_tiers_or_with_a_delay_of_no_time() -> None:
+def test_next_tier_without_tiers_or_delay() -> None:
     assert next_tier((), None, 5.0) is None
     assert next_tier((AT_ONCE, SHORT), None, None) is AT_ONCE
 
@@ -56,18 +56,18 @@ def written(retry: Retry, tier: RetryTopic = MIDDLE, longest_seconds: float = 30
     ("wish", "delay"),
     [(None, 60), (float("nan"), 60), (-1.0, 60), (0.0, 60), (59.0, 60), (61.5, 61.5), (300.0, 300), (301.0, 300)],
 )
-def test_a_record_is_due_after_the_delay_or_the_wish_whichever_is_longer(wish: float | None, delay: float) -> None:
+def test_record_is_due_after_the_longer_of_delay_and_retry_after(wish: float | None, delay: float) -> None:
     headers = dict(written(Retry(RetryReason.RATE_LIMITED, "busy", wish)).headers)
     assert headers["x-not-before"] == str(NOW_MS + int(delay * 1000)).encode()
 
 
 @pytest.mark.parametrize("wish", [None, -1.0, 0.0, 0.5])
-def test_a_tier_without_delay_waits_for_the_wish_alone(wish: float | None) -> None:
+def test_tier_without_delay_waits_for_retry_after_only(wish: float | None) -> None:
     headers = dict(written(Retry(RetryReason.RATE_LIMITED, "busy", wish), AT_ONCE).headers)
     assert headers["x-not-before"] == str(NOW_MS + int(max(wish or 0.0, 0.0) * 1000)).encode()
 
 
-def test_a_retried_record_is_the_original_with_notes_in_place_of_the_earlier_ones() -> None:
+def test_retried_record_is_the_original_with_replaced_notes() -> None:
     record = written(Retry(RetryReason.UNAVAILABLE, "no \ud800 answer" + "x" * 10_000))
     assert (record.topic, record.key, record.value) == ("topic.retry.60s", b"key", b"value")
     names = [name for name, _ in record.headers]

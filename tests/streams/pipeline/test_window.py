@@ -31,7 +31,7 @@ def test_a_key_waits_for_its_turn() -> None:
     assert window.admit(9, b"a", 1, "r9") is not None, "its key is free again"
 
 
-def test_an_entry_knows_its_window_and_its_record_until_it_is_finished() -> None:
+def test_entry_has_its_window_and_record_until_it_is_finished() -> None:
     window = make()
     entry = window.admit(5, b"a", 1, "r5")
     assert entry is not None
@@ -42,7 +42,7 @@ def test_an_entry_knows_its_window_and_its_record_until_it_is_finished() -> None
     assert (entry.record, entry.done, entry.finished) == (None, "", True)
 
 
-def test_without_order_or_without_key_nobody_waits() -> None:
+def test_unordered_and_keyless_records_do_not_wait() -> None:
     unordered = make(ordered=False)
     assert unordered.admit(0, b"a", 1, "") is not None
     assert unordered.admit(1, b"a", 1, "") is not None
@@ -75,7 +75,7 @@ def test_a_prefix_is_bounded_in_bytes_but_never_empty_for_it() -> None:
     assert len(window.finished_prefix(10, 1)) == 1
 
 
-def test_one_record_larger_than_the_bound_is_admitted_alone() -> None:
+def test_oversized_record_is_admitted_without_others() -> None:
     window = make(max_bytes=10)
     assert window.has_room(50)
     window.admit(0, b"a", 50, "")
@@ -93,7 +93,7 @@ def test_misuse_is_refused() -> None:
 
 
 class WindowMachine(RuleBasedStateMachine):
-    """Any order of admissions, completions and commits, held against a plain list."""
+    """Any order of admissions, completions and commits, compared with a plain list."""
 
     def __init__(self) -> None:
         super().__init__()

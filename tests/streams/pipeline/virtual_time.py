@@ -1,4 +1,4 @@
-"""An event loop whose time passes only where nobody has anything to do. It can be stopped between any two steps."""
+"""An event loop whose time moves only while no task is ready. It can be stopped between any two steps."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _NoWaiting(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time passes only while nobody has anything to do."""
+    """An event loop whose time moves only while no task is ready."""
 
     def __init__(self) -> None:
         self._time = _NoWaiting()
@@ -65,7 +65,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def virtually(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Has a test, or what it calls, run in a loop whose time passes only while nobody has anything to do."""
+    """Runs a test, or what it calls, in a loop whose time moves only while no task is ready."""
 
     @wraps(work)
     def run(*given: P.args, **named: P.kwargs) -> T:
@@ -90,7 +90,7 @@ class LoopClock:
 
 
 async def complaints() -> list[str]:
-    """What the loop has to complain about at the end: errors that nobody looked at, and tasks left behind."""
+    """The loop's complaints at the end: unretrieved errors, and tasks that still run."""
     await asyncio.sleep(0)
     gc.collect()
     left = asyncio.all_tasks() - {asyncio.current_task()}

@@ -43,7 +43,7 @@ async def test_lines_of_a_pipe_and_of_a_file(tmp_path: Path, content: bytes, lin
         os.close(file)
 
 
-async def test_a_line_comes_before_the_next_is_written_and_the_loop_goes_on() -> None:
+async def test_line_is_returned_before_the_next_one_is_written() -> None:
     reading, writing = os.pipe()
     lines = read_lines(reading, 100)
     try:

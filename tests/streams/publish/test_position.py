@@ -18,7 +18,7 @@ def places(sources: list[list[bytes]]) -> list[Position]:
 
 
 @given(SOURCES)
-def test_every_place_is_told_from_every_other_and_found_again(sources: list[list[bytes]]) -> None:
+def test_positions_are_unique_and_reproducible(sources: list[list[bytes]]) -> None:
     found = places(sources)
     assert len({place.to_text() for place in found}) == len(found)
     assert places(sources) == found
@@ -42,7 +42,7 @@ def test_entries_can_not_run_into_each_other() -> None:
     assert places([[b"a"], [b"b"]])[-1] != places([[b"b"], [b"b"]])[-1]
 
 
-def test_counts_are_kept_beside_the_place_and_the_text_stays_small() -> None:
+def test_position_keeps_counts_in_a_small_text() -> None:
     most = 10**12
     tracker = Tracker()
     tracker.passed(999, b"x")
@@ -54,6 +54,6 @@ def test_counts_are_kept_beside_the_place_and_the_text_stays_small() -> None:
     assert not Tracker().reached(position)
 
 
-def test_a_text_that_is_no_position_is_none() -> None:
+def test_invalid_position_text_is_ignored() -> None:
     for text in ("", "{", '{"source": -1}', '{"place": 1}', "[]"):
         assert position_of(text) is None

@@ -9,7 +9,7 @@ from streams.settings import load_settings
 from streams.topology import PAGES_CRAWLED
 
 
-async def test_a_kafka_that_stays_away_is_given_up_after_ever_longer_pauses() -> None:
+async def test_unreachable_kafka_is_retried_with_growing_pauses() -> None:
     pauses: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -25,7 +25,7 @@ async def test_a_kafka_that_stays_away_is_given_up_after_ever_longer_pauses() ->
     await log.close()
 
 
-def test_group_and_transactional_id_bear_the_prefix_and_name_run_and_topic() -> None:
+def test_group_and_transactional_id_name_prefix_run_and_topic() -> None:
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "topic_prefix": "shop."})
     log = RunLog(settings, PAGES_CRAWLED, "november")
     assert log.group == "shop.assay.publish.november"

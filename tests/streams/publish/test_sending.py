@@ -1,4 +1,4 @@
-"""Transactions that fill themselves: a stand-in for the log that answers when the test wants it to."""
+"""Transactions that fill while another one is written, on a fake log that the test releases."""
 
 import asyncio
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_comes_while_a_transaction_is_under_way_is_the_next_one() -> None:
+async def test_records_during_a_transaction_join_the_next_one() -> None:
     log = Log(free=False)
     its = sending(log, entries=10)
     await its.passed(record(1), Position(entries=1))
@@ -66,7 +66,7 @@ async def test_what_comes_while_a_transaction_is_under_way_is_the_next_one() -> 
 
 
 @pytest.mark.parametrize("size", [1, 400])
-async def test_no_more_is_held_than_a_transaction_takes(size: int) -> None:
+async def test_queue_is_bounded_by_the_transaction_size(size: int) -> None:
     log = Log(free=False)
     its = sending(log)
     taken = 0
@@ -89,7 +89,7 @@ async def test_no_more_is_held_than_a_transaction_takes(size: int) -> None:
     assert [value for values, _, _ in log.commits for value in values] == [b"%d" % n * size for n in range(1, 10)]
 
 
-async def test_entries_that_are_no_records_move_the_position_too() -> None:
+async def test_refused_entries_move_the_position_too() -> None:
     log = Log()
     its = sending(log)
     await its.passed(None, Position(entries=1, refused=1))
@@ -97,7 +97,7 @@ async def test_entries_that_are_no_records_move_the_position_too() -> None:
     assert log.commits == [([], 1, 1)]
 
 
-async def test_nothing_to_do_is_no_transaction() -> None:
+async def test_nothing_to_send_opens_no_transaction() -> None:
     log = Log()
     its = sending(log)
     await its.stop()
@@ -105,7 +105,7 @@ async def test_nothing_to_do_is_no_transaction() -> None:
     assert log.commits == []
 
 
-async def test_a_failure_reaches_whoever_waits_and_whoever_comes() -> None:
+async def test_failure_reaches_waiting_and_later_calls() -> None:
     log = Log(free=False)
     log.failure = KafkaError("gone")
     its = sending(log)

@@ -82,7 +82,7 @@ class TestPageLists:
             ({"file": "a.html", "fetched_at": "yesterday"}, "fetched_at: "),
         ],
     )
-    def test_a_case_that_is_none_is_refused_with_its_line(self, tmp_path: Path, case: Any, reason: str) -> None:
+    def test_invalid_case_is_refused_with_its_line(self, tmp_path: Path, case: Any, reason: str) -> None:
         packed = gzip.compress(bytes(range(256)) * 20)
         (tmp_path / "pages").mkdir()
         (tmp_path / "a.html").write_text("<p>a")
@@ -114,7 +114,7 @@ class TestFolders:
             (b"https://file.invalid/sub/a.HTML.gz", b"<p>a"),
         ]
 
-    def test_an_empty_folder_is_told(self, tmp_path: Path) -> None:
+    def test_empty_folder_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(SourceError, match=r"no cases\.jsonl and no"):
             records(tmp_path)
 
@@ -136,7 +136,7 @@ class TestJsonLines:
         assert [record.key for record in records(tmp_path / "a.jsonl.gz")] == [b"https://a.example/"]
 
     @pytest.mark.parametrize("damage", [slice(0, -12), slice(4, None)])
-    def test_a_damaged_file_is_told(self, tmp_path: Path, damage: slice) -> None:
+    def test_damaged_file_is_refused(self, tmp_path: Path, damage: slice) -> None:
         (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(line("https://a.example/") * 9)[damage])
         with pytest.raises(SourceError, match=r"a\.jsonl\.gz: "):
             records(tmp_path / "a.jsonl.gz")
@@ -161,7 +161,7 @@ class TestJsonLines:
         long_batch = instance(Refused, read_event(json.dumps(batch).encode(), "x:2", RETRIEVAL_BATCHES, None))
         assert long_batch.place == "x:2"
 
-    def test_the_same_event_has_the_same_identity_but_for_another_run(self) -> None:
+    def test_event_identity_depends_on_content_and_run(self) -> None:
         def identity(url: str, run: str | None) -> str:
             record = instance(OutputRecord, read_event(line(url), "x:1", PAGES_CRAWLED, run))
             assert headers(record).get("assay_run") == run

@@ -61,12 +61,12 @@ class TestReading:
         assert set(metadata.to_wire().values()) == {None}
 
     @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\r"])
-    def test_line_ends_and_a_byte_order_mark_are_no_text(self, end: bytes) -> None:
+    def test_line_ends_and_byte_order_mark_are_removed(self, end: bytes) -> None:
         page = read(b"\xef\xbb\xbf" + row(URL, "T", "text", "2024-05-03") + end)
         assert (page.url, page.date) == (URL, "2024-05-03")
 
     @pytest.mark.parametrize("line", [b"", b"\n", b"\r\n", b"  \n", "\t".join(COLUMNS).encode() + b"\r\n"])
-    def test_blank_lines_and_the_names_of_the_columns_are_passed_over(self, line: bytes) -> None:
+    def test_blank_lines_and_column_headers_are_skipped(self, line: bytes) -> None:
         assert read_row(line) is None
         assert read_row("\t".join(LEGACY_COLUMNS).encode()) is None
         assert read_row(b"\xef\xbb\xbf" + "\t".join(COLUMNS).encode()) is None
@@ -97,7 +97,7 @@ class TestReading:
             ("\t".join(COLUMNS).encode("utf-16"), "; the file looks like UTF-16"),
         ],
     )
-    def test_what_is_no_row_is_refused_with_the_reason(self, line: bytes, reason: str) -> None:
+    def test_invalid_row_is_refused_with_reason(self, line: bytes, reason: str) -> None:
         assert reason in refused(line)
 
     @settings(max_examples=300)
@@ -151,7 +151,7 @@ class TestThereAndBack:
         assert (again.date, again.author, again.content) == (before.date, before.author, before.content)
         assert row_of(again) == row_of(before)
 
-    def test_what_the_columns_have_no_place_for_travels_in_the_metadata(self) -> None:
+    def test_fields_without_a_column_are_kept_in_the_metadata(self) -> None:
         told = {
             "fetched_at": "2026-01-02T03:04:05Z",
             "final_url": "https://a.example/2",
@@ -163,12 +163,12 @@ class TestThereAndBack:
         back = read(row_of(before))
         assert {name: back.to_wire()[name] for name in told} == told
 
-    def test_a_page_without_a_score_has_none_again(self) -> None:
+    def test_page_without_a_score_stays_without_one(self) -> None:
         before = scored(CrawledPage(url="https://udn.com/a", content="text"))
         back = read(row_of(before))
         assert before.cts_score is None
         assert back.quality_metadata is None
 
-    def test_what_a_crawler_says_of_the_site_in_its_metadata_is_not_the_publisher(self) -> None:
+    def test_site_name_in_crawler_metadata_is_ignored(self) -> None:
         back = read(row(URL, "T", "text", "", '{"site_name": "科技部", "assay": 7}'))
         assert back.site_name is None

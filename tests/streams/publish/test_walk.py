@@ -27,7 +27,7 @@ async def gone(its: Walk) -> Position:
     return its.tracker.at(Position())
 
 
-async def test_all_sources_are_gone_through_in_order_and_bytes_are_counted(tmp_path: Path) -> None:
+async def test_sources_are_read_in_order_with_their_bytes_counted(tmp_path: Path) -> None:
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "p.html").write_text("<p>page")
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(lines(tmp_path / "b.jsonl", 3, 4).read_bytes()))
@@ -42,7 +42,7 @@ async def test_all_sources_are_gone_through_in_order_and_bytes_are_counted(tmp_p
     assert its.total == its.done == sum(sizes)
 
 
-async def test_a_place_is_found_again_whatever_the_packing(tmp_path: Path) -> None:
+async def test_position_is_found_again_in_a_compressed_copy(tmp_path: Path) -> None:
     plain = lines(tmp_path / "a.jsonl", 1, 2)
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(plain.read_bytes()))
     position = await gone(walk(plain))
@@ -77,7 +77,7 @@ async def test_a_source_that_has_changed_is_named(
         await its.pass_over(its.entries(), position, lambda: None)
 
 
-async def test_a_source_that_is_not_named_any_more_is_told(tmp_path: Path) -> None:
+async def test_missing_source_stops_a_resumed_run(tmp_path: Path) -> None:
     paths = [lines(tmp_path / f"{number}.jsonl", number) for number in range(3)]
     position = await gone(walk(*paths))
     its = walk(*paths[:2])

@@ -1,4 +1,4 @@
-"""An embedded index with a few pages in it, as ``index_page`` would have filled it."""
+"""An embedded index with a few pages, as ``index_page`` would fill it."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -19,7 +19,7 @@ from tests.streams.query.indexes import GOV, fill, settings_at
 REQUEST = RankingRequested(request_id="q", query="when does the river bridge open")
 
 
-async def test_where_there_is_no_index_none_is_made(tmp_path: Path) -> None:
+async def test_missing_index_is_not_created(tmp_path: Path) -> None:
     with pytest.raises(NoQueriesError, match=r"no index at .*index yet: .*ASSAY_INDEX__PATH"):
         async with open_queries(settings_at(tmp_path)):
             pass
@@ -56,7 +56,7 @@ async def test_commands_at_the_same_time_wait_for_each_other(tmp_path: Path) -> 
             assert isinstance(await queries.answer(REQUEST), RankingCompleted)
 
 
-async def test_the_index_is_given_back_where_the_world_goes_on(tmp_path: Path) -> None:
+async def test_index_is_released_while_services_continue(tmp_path: Path) -> None:
     """It answers for models long after the query; other commands need not wait for that."""
     settings = settings_at(tmp_path, port=9)
     await fill(settings)
@@ -81,12 +81,12 @@ async def test_an_index_in_memory_is_that_of_the_application(tmp_path: Path) -> 
         assert isinstance(queries, RemoteQueries)
 
 
-async def test_an_application_that_is_named_is_asked_whatever_there_is_here(tmp_path: Path) -> None:
+async def test_named_application_is_asked_despite_a_local_index(tmp_path: Path) -> None:
     async with open_queries(settings_at(tmp_path), app="http://assay.example:1") as queries:
         assert isinstance(queries, RemoteQueries)
 
 
-async def test_an_index_of_another_embedder_is_told(tmp_path: Path) -> None:
+async def test_index_of_another_embedder_is_refused(tmp_path: Path) -> None:
     settings = settings_at(tmp_path)
     await fill(settings)
     embedder = settings.index.embedder.model_copy(update={"dimensions": 64})
@@ -106,7 +106,7 @@ async def test_a_server_is_searched_directly(tmp_path: Path) -> None:
     assert answer.results[0].url == GOV
 
 
-async def test_a_server_without_the_collection_is_told_and_none_is_made(tmp_path: Path) -> None:
+async def test_server_without_the_collection_is_refused(tmp_path: Path) -> None:
     with QdrantServer().listening() as server:
         settings = settings_at(tmp_path)
         there = settings.model_copy(update={"index": settings.index.model_copy(update={"url": server.url})})
@@ -116,7 +116,7 @@ async def test_a_server_without_the_collection_is_told_and_none_is_made(tmp_path
         assert not server.client.collection_exists("documents")
 
 
-async def test_a_server_that_is_down_is_told(tmp_path: Path) -> None:
+async def test_unreachable_server_is_refused(tmp_path: Path) -> None:
     settings = settings_at(tmp_path)
     nowhere = settings.model_copy(update={"index": settings.index.model_copy(update={"url": "http://127.0.0.1:9"})})
     with pytest.raises(NoQueriesError, match="ASSAY_INDEX__URL"):

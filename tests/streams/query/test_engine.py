@@ -24,14 +24,14 @@ def engine(decide: Any = None, services: Any = None, metrics: Metrics | None = N
     return QueryEngine(settings, services or Answers(), VirtualClock(), lambda: 0.5, metrics, "http", handler)
 
 
-async def test_a_query_is_answered_with_what_the_handler_makes_of_the_worlds_replies() -> None:
+async def test_query_answer_comes_from_handler_and_service_replies() -> None:
     services = Answers()
     answer = instance(RankingCompleted, await engine(services=services).answer(REQUEST))
     assert [result.rank for result in answer.results] == [1, 2]
     assert services.needs == [SearchVectors("documents", "which secret", 5)]
 
 
-async def test_a_request_that_does_not_say_when_it_was_asked_was_asked_now() -> None:
+async def test_request_without_a_time_gets_the_current_time() -> None:
     answer = instance(RankingCompleted, await engine().answer(REQUEST))
     assert answer.requested_at == START
     earlier = REQUEST.model_copy(update={"requested_at": START.replace(year=2020)})
@@ -39,7 +39,7 @@ async def test_a_request_that_does_not_say_when_it_was_asked_was_asked_now() -> 
     assert answer.requested_at == earlier.requested_at
 
 
-async def test_what_is_down_is_tried_once_more_and_then_told_with_its_own_wish() -> None:
+async def test_unavailable_service_is_retried_once_then_refused() -> None:
     tries = []
 
     def down(_: RankingRequested) -> Outcome:
@@ -53,7 +53,7 @@ async def test_what_is_down_is_tried_once_more_and_then_told_with_its_own_wish()
     assert len(tries) == 20
 
 
-async def test_where_no_model_can_be_asked_that_is_said_and_the_log_has_no_words_of_its_server() -> None:
+async def test_unavailable_model_is_refused_and_its_text_not_logged() -> None:
     unavailable = ModelUnavailable("status 500: you asked 'which secret'", 3.0, cause="status 500")
     outcome = unavailable.retry()
     settings, services = settings_with(), Answers(lambda _: unavailable)
@@ -81,7 +81,7 @@ async def test_an_answer_in_steps_that_takes_too_long_is_given_up() -> None:
     assert answer.reason == "timeout"
 
 
-async def test_each_query_is_one_line_of_the_log_with_scores_and_labels_and_without_its_text() -> None:
+async def test_query_log_line_has_scores_and_labels_without_the_text() -> None:
     def decide(request: RankingRequested) -> Outcome | Ask:
         failed = StageNote(stage=StageName.RANKING, outcome=StageOutcome.FAILED)
         results = [ranked(1, cts_score=83), ranked(2, trust_label="LOW", cts_score=None)]

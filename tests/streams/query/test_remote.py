@@ -50,7 +50,7 @@ async def test_a_refusal_comes_over_as_it_is(outcome: Outcome, expected: Refusal
     assert await asked(lambda _: outcome) == expected
 
 
-async def test_where_nobody_answers_that_is_said_with_what_else_there_is_to_do() -> None:
+async def test_unreachable_application_is_reported_with_advice() -> None:
     async with HttpServer(None, HttpSettings(port=0)) as server:
         address = server.address
     answer = instance(Refusal, await RemoteQueries(f"http://{address}", "", 5, "; do this").answer(REQUEST))
@@ -85,7 +85,7 @@ async def test_something_else_that_answers_is_not_believed(status: int, body: by
 @pytest.mark.parametrize(
     "url", ["", "localhost:8080", "ftp://a", "http://", "http://a:0", "http://a:99999", "http://[::1"]
 )
-def test_an_address_that_is_none_is_told(url: str) -> None:
+def test_invalid_application_address_is_refused(url: str) -> None:
     assert "http://127.0.0.1:8080" in (check_address(url) or "")
 
 
@@ -95,7 +95,7 @@ def test_an_address_is_one(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["http://ann:secret@127.0.0.1:8080", "https://ann@assay.example"])
-def test_an_address_with_a_password_is_not_asked_and_not_shown_again(url: str) -> None:
+def test_address_with_a_password_is_refused_and_not_shown(url: str) -> None:
     said = check_address(url) or ""
     assert "ASSAY_HTTP__TOKEN" in said
     assert "ann" not in said

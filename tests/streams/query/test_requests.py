@@ -7,7 +7,7 @@ from streams.query.route import read_body, read_query_string
 from tests.samples import instance
 
 
-def test_a_body_is_the_event_of_the_topic_and_may_leave_its_id_out() -> None:
+def test_body_is_the_topics_event_with_an_optional_id() -> None:
     body = {
         "query": "台北 展覽",
         "filters": {"tier": "A"},
@@ -45,7 +45,7 @@ def test_a_body_is_the_event_of_the_topic_and_may_leave_its_id_out() -> None:
         (b'{"query": "x", "filters": {"tiers": ["D"]}}', "filters.tiers"),
     ],
 )
-def test_a_body_that_is_no_request_is_told_why(body: bytes, said: str) -> None:
+def test_invalid_body_is_refused_with_reason(body: bytes, said: str) -> None:
     answer = instance(str, read_body(body))
     assert said in answer
 
@@ -74,6 +74,6 @@ def test_a_query_string_holds_what_fits_into_one() -> None:
         (b"&".join([b"tag=x"] * 101), "can't be read"),
     ],
 )
-def test_a_query_string_that_is_no_request_is_told_why(text: bytes, said: str) -> None:
+def test_invalid_query_string_is_refused_with_reason(text: bytes, said: str) -> None:
     answer = instance(str, read_query_string(text))
     assert said in answer

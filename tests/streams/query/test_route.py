@@ -98,7 +98,7 @@ async def test_candidates_may_come_in_the_body() -> None:
         (Retry(RetryReason.RATE_LIMITED, "the model is busy", 2.2), 503, "unavailable", "the model is busy", "3"),
     ],
 )
-async def test_what_went_wrong_is_a_status_a_reason_and_when_to_come_again(
+async def test_failure_has_a_status_a_reason_and_a_retry_after(
     outcome: Outcome, status: int, reason: str, detail: str, wait: str | None
 ) -> None:
     async with served(routed(lambda _: outcome)) as client:
@@ -108,7 +108,7 @@ async def test_what_went_wrong_is_a_status_a_reason_and_when_to_come_again(
     assert answer.headers.get("retry-after") == wait
 
 
-async def test_wrong_requests_are_told_what_is_wrong() -> None:
+async def test_invalid_requests_are_refused_with_detail() -> None:
     async with served(routed(max_bytes=2000)) as client:
         told = {
             "no query": await client.post(URL, json={"limit": 3}),
@@ -141,7 +141,7 @@ async def _parts(*parts: bytes) -> AsyncIterator[bytes]:
         yield part
 
 
-async def test_who_may_not_ask_is_told_so_before_anything_else() -> None:
+async def test_access_is_checked_before_anything_else() -> None:
     services = Answers()
     async with served(routed(services=services)) as client:
         rebound = await client.get(URL, params={"q": "x"}, headers={"host": "evil.example"})
@@ -191,7 +191,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     assert (answer.status_code, answer.json()["reason"]) == (503, "timeout")
 
 
-async def test_who_hangs_up_is_no_longer_worked_for() -> None:
+async def test_disconnected_client_cancels_its_query() -> None:
     services = Gated()
     async with served(routed(services=services)) as client:
         asking = asyncio.create_task(client.get(URL, params={"q": "x"}))
@@ -202,7 +202,7 @@ async def test_who_hangs_up_is_no_longer_worked_for() -> None:
             await services.given_up.wait()
 
 
-async def test_a_query_that_meets_a_bug_leaves_nobody_waiting() -> None:
+async def test_query_that_meets_a_bug_leaves_no_task() -> None:
     class Broken:
         async def answer(self, _request: RankingRequested) -> RankingCompleted:
             raise RuntimeError("a bug")

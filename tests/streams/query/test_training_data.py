@@ -44,7 +44,7 @@ def test_events_may_come_in_every_form_that_assay_writes(line: dict[str, Any]) -
     assert reading.joined().labelled == 1
 
 
-def test_the_same_event_counts_once_by_its_id_else_by_its_content() -> None:
+def test_repeated_event_counts_once_by_id_or_content() -> None:
     dwell = {"request_id": "r", "url": address(0), "dwell_ms": 6000}
     tailed = [
         {"topic": "t", "partition": 0, "offset": offset, "headers": {"ce_id": ce_id}, "value": dwell}
@@ -61,7 +61,7 @@ def test_the_same_event_counts_once_by_its_id_else_by_its_content() -> None:
     assert joined.left_out[LeftOut.DUPLICATE_ANSWER] == 1
 
 
-def test_what_is_no_such_event_is_told_with_its_place_and_the_rest_is_read() -> None:
+def test_invalid_event_is_reported_with_its_line_and_skipped() -> None:
     from schemas.outcome import DeadReason
 
     wrong: list[Any] = [
@@ -79,7 +79,7 @@ def test_what_is_no_such_event_is_told_with_its_place_and_the_rest_is_read() -> 
     assert reading.joined().labelled == 1
 
 
-def test_a_try_that_emitted_nothing_is_no_answer_and_no_mistake() -> None:
+def test_try_without_events_is_ignored() -> None:
     reading = read([CLICK], [{"outcome": "dead", "reason": "invalid", "events": []}, ANSWER])
     assert (reading.unreadable, reading.joined().labelled) == ([], 1)
 

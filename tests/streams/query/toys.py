@@ -1,4 +1,4 @@
-"""A handler that answers queries in a way that a test wants, and a world that never has to answer."""
+"""A handler whose answers the test sets, and services that never have to answer."""
 
 from collections.abc import Callable
 from functools import cache

@@ -1,4 +1,4 @@
-"""The bound of what a replay may cost: kept over restarts, by two processes, and beside the day's."""
+"""The cost bound of a replay: kept over restarts, by two processes, and beside the daily budget."""
 
 import asyncio
 from pathlib import Path
@@ -80,7 +80,7 @@ async def test_processes_of_one_plan_keep_one_bound(path: Path) -> None:
     await asyncio.gather(*(bound.aclose() for bound in bounds))
 
 
-async def test_the_gateway_asks_nobody_beyond_the_bound(path: Path) -> None:
+async def test_gateway_asks_no_model_beyond_the_cost_bound(path: Path) -> None:
     """A reply of two tokens is booked with the ten that it may have, and costs two."""
     bound = CostBound(SqliteJournal(path), "spring", 13.0)
     usage = {"prompt_tokens": 5, "completion_tokens": 2}
@@ -110,7 +110,7 @@ def test_nothing_is_made_where_nothing_was_kept(path: Path) -> None:
     assert not path.exists()
 
 
-async def test_a_journal_knows_the_plans_that_were_begun_with_it(path: Path, tmp_path: Path) -> None:
+async def test_journal_knows_only_its_own_plans(path: Path, tmp_path: Path) -> None:
     settings = load_settings(llm={"cache_path": str(path)})
     await open_account(settings, "spring", 100.0)
     assert await spent_by(settings, "spring", 100.0) == 0.0
@@ -131,7 +131,7 @@ def paid(**llm: Any) -> Settings:
     return load_settings(llm={"base_url": "http://127.0.0.1:9/v1", **llm})
 
 
-def test_what_could_not_be_bounded_is_told_with_what_to_do() -> None:
+def test_unbounded_cost_is_refused_with_advice() -> None:
     judge, scorer = handler_named("judge_relevance"), handler_named("score_page")
     assert judge is not None
     assert scorer is not None
@@ -151,5 +151,5 @@ def test_what_could_not_be_bounded_is_told_with_what_to_do() -> None:
     assert "set llm.cache_path" in cost_problems(paid(model="m", cache_path=None), [judge])[1]
 
 
-def test_accounts_of_plans_are_no_days() -> None:
+def test_account_of_a_plan_differs_from_that_of_a_day() -> None:
     assert not account_of("2025-01-02")[:1].isdigit()

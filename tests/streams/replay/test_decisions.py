@@ -61,7 +61,7 @@ def test_fields_are_named_as_on_the_wire_or_in_python(
         ("score_page", {"outcomes": ["D"]}, "--outcome 'D' is no tier; there are A, B, C"),
     ],
 )  # fmt: skip
-def test_what_no_decision_can_be_is_told_with_what_it_can(handler: str, selection: dict[str, Any], says: str) -> None:
+def test_unknown_outcome_is_refused_with_the_known_ones(handler: str, selection: dict[str, Any], says: str) -> None:
     with pytest.raises(ReplayError, match=re.escape(says)):
         looked_for(handler, **selection)
 
@@ -76,7 +76,7 @@ def test_what_needs_no_decision_looks_nothing_up() -> None:
     assert decision_filter(the_handler("index_page"), ReplaySelection(tiers=("A",))) is None
 
 
-def test_what_a_handler_does_not_have_is_told() -> None:
+def test_selection_by_a_missing_field_is_refused() -> None:
     with pytest.raises(ReplayError, match="neither reads nor writes a tier"):
         looked_for("judge_relevance", tiers=["A"])
     with pytest.raises(ReplayError, match="no field 'verdict'; there are"):
@@ -98,7 +98,7 @@ def test_whatever_stands_in_a_decision(decision: dict[str, Any], meets: bool) ->
     assert looked_for("judge_relevance", outcomes=["error"]).matches(decision) is meets
 
 
-def test_values_below_others_and_values_that_are_no_text() -> None:
+def test_nested_and_non_text_values_are_matched() -> None:
     wanted = looked_for("judge_relevance", outcomes=["llm.attempts=2", "llm.cost_usd=null"])
     assert wanted.matches({"llm": {"attempts": 2, "cost_usd": None}})
     assert not wanted.matches({"llm": {"attempts": 2, "cost_usd": 0.5}}), "each field must be so"
@@ -115,7 +115,7 @@ def test_the_last_decision_counts() -> None:
     assert earlier.selects("a")
 
 
-def test_who_was_sent_again_and_decided_on_is_dead_no_longer() -> None:
+def test_later_decision_overrides_an_earlier_death() -> None:
     earlier = PreviousDecisions(DecisionFilter(RELEVANCE_JUDGED, present=False, dead=True, absent=True))
     for identity in "ab":
         earlier.died(identity)
@@ -126,7 +126,7 @@ def test_who_was_sent_again_and_decided_on_is_dead_no_longer() -> None:
     assert [only_dead.selects(identity) for identity in "bc"] == [True, False]
 
 
-def test_memory_is_that_of_hashes_of_those_that_are_meant() -> None:
+def test_memory_holds_only_hashes_of_selected_decisions() -> None:
     earlier = PreviousDecisions(looked_for("judge_relevance", outcomes=["error"]))
     for number in range(20_000):
         earlier.decided(f"relevance.requested.v1/0/{number}", {"outcome": "relevant"})

@@ -36,7 +36,7 @@ def test_dead_letters_are_counted_on_their_side() -> None:
     assert tally.to_wire() == {"now": {}, "then": {"too_large": 1}}
 
 
-def test_a_matrix_has_rows_for_what_was_named_and_for_what_was_seen() -> None:
+def test_matrix_has_rows_for_named_and_seen_values() -> None:
     matrix = migration(Counter({("A", "retry"): 3}), "AB")
     assert list(matrix) == ["A", "B", "dead", "retry"]
     assert matrix["A"]["retry"] == 3

@@ -52,7 +52,7 @@ def test_a_page_that_moves_says_from_where_to_where_and_why() -> None:
     assert not move.other_thresholds
 
 
-def test_only_other_thresholds_explain_a_move_without_or_against_the_points() -> None:
+def test_other_thresholds_explain_moves_without_point_changes() -> None:
     cases: list[tuple[Outcome, Outcome, bool]] = [
         (scored(65, "B"), scored(65, "A"), True),
         (scored(69, "B"), scored(65, "A"), True),
@@ -90,7 +90,7 @@ def test_each_page_is_counted_in_one_way() -> None:
     assert found.dead.now == found.dead.then == {"unreadable_page": 2}
 
 
-def test_a_page_that_dies_says_why_and_one_that_rises_has_no_score_before() -> None:
+def test_dying_page_has_a_reason_and_a_reviving_one_no_score() -> None:
     dies, rises = page_move(scored(50), DEAD), page_move(DEAD, scored(50))
     assert dies is not None
     assert rises is not None
@@ -132,7 +132,7 @@ outcomes = st.one_of(
 
 
 @given(st.lists(st.tuples(outcomes, outcomes), max_size=30), st.integers(0, 5))
-def test_sums_agree_whatever_comes(pairs: list[tuple[Outcome, Outcome]], limit: int) -> None:
+def test_counts_add_up_for_any_pages(pairs: list[tuple[Outcome, Outcome]], limit: int) -> None:
     found = compared(*pairs, limit=limit)
     assert found.inputs == len(pairs) == found.tiers.total()
     assert found.inputs == found.moved.count + found.rescored + found.reread + found.unchanged
@@ -141,7 +141,7 @@ def test_sums_agree_whatever_comes(pairs: list[tuple[Outcome, Outcome]], limit: 
     assert sum(sum(row.values()) for row in wire["matrix"].values()) == len(pairs)
 
 
-def test_a_comparison_with_itself_finds_nothing_and_reversed_it_is_transposed() -> None:
+def test_diff_with_itself_is_empty_and_reversed_is_transposed() -> None:
     pairs: list[tuple[Outcome, Outcome]] = [
         (scored(50), scored(72, "A", "HIGH")),
         (scored(30, "C", "LOW"), DEAD),
@@ -152,7 +152,7 @@ def test_a_comparison_with_itself_finds_nothing_and_reversed_it_is_transposed() 
     assert back.tiers == {(then, now): count for (now, then), count in compared(*pairs).tiers.items()}
 
 
-def test_real_scores_under_another_base_differ_in_the_base_alone() -> None:
+def test_changed_base_moves_only_the_base_component() -> None:
     rules = shipped_rules(ScorePageRules)
     bases = rules.source_rules.base_scores.model_copy(update={"tier_3": 35})
     other = rules.model_copy(update={"source_rules": rules.source_rules.model_copy(update={"base_scores": bases})})

@@ -71,7 +71,7 @@ def test_extractions_more_and_fewer() -> None:
     assert (second.query, len(second.more), second.fewer) == ("walks", 2, ())
 
 
-def test_a_batch_that_is_the_same_but_for_the_version_is_unchanged() -> None:
+def test_batch_that_differs_only_in_version_is_unchanged() -> None:
     now, then = classified((ITEM, 0.9)), classified((ITEM, 0.9), version="w")
     assert compared((now, then), (DEAD, DEAD)).unchanged == 2
 

@@ -86,7 +86,7 @@ async def test_a_record_that_several_handlers_read_is_counted_once(tmp_path: Pat
     assert paid(found, "evaluate_search").calls == paid(found, "evaluate_retrieval").calls == 1
 
 
-async def test_without_earlier_calls_the_bounds_stand_in_for_them(tmp_path: Path) -> None:
+async def test_estimate_without_earlier_calls_uses_the_bounds(tmp_path: Path) -> None:
     found = await foreseen(priced(tmp_path), RELEVANCE_REQUESTED, *(input_of(TASK, n) for n in range(3)))
     asked = paid(found, TASK)
     assert (asked.calls, asked.kept, asked.completion_tokens) == (3, 0, 3 * asked_about(0).max_tokens)
@@ -95,7 +95,7 @@ async def test_without_earlier_calls_the_bounds_stand_in_for_them(tmp_path: Path
     assert found.usd == asked.usd == pytest.approx((asked.prompt_tokens + 2 * asked.completion_tokens) / 1e6, rel=0.01)
 
 
-async def test_earlier_calls_say_what_others_take_and_kept_answers_cost_nothing(tmp_path: Path) -> None:
+async def test_estimate_uses_earlier_calls_and_kept_answers_are_free(tmp_path: Path) -> None:
     settings = priced(tmp_path)
     first = asked_about(0)
     await keep(settings, first, "Relevant", Used(TASK, MODEL, True, Usage(10, 1000, 1500, 30, 20_000)))
@@ -111,7 +111,7 @@ async def test_earlier_calls_say_what_others_take_and_kept_answers_cost_nothing(
     assert of(found, TASK).open == 3
 
 
-async def test_the_offline_judge_costs_nothing_and_goes_on() -> None:
+async def test_offline_judge_is_free_and_passes_inputs_on() -> None:
     offline = load_settings(llm={"base_url": "", "api_key": ""})
     found = await foreseen(offline, RELEVANCE_REQUESTED, *(input_of(TASK, n) for n in range(3)))
     its = of(found, TASK)

@@ -13,6 +13,6 @@ def test_offsets_that_are_left() -> None:
     assert GroupProgress.of(state, ENDS) == GroupProgress(remaining=3, members=2)
 
 
-def test_a_broker_that_has_just_started_tells_no_offsets_and_that_is_not_none_done() -> None:
+def test_group_without_known_offsets_has_no_progress() -> None:
     assert GroupProgress.of(GroupState(1), ENDS) is None
     assert GroupProgress.of(GroupState(1, {TopicPartition("t", 0): 7}), ENDS) is None

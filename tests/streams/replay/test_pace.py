@@ -27,7 +27,7 @@ def test_without_a_rate_nothing_waits() -> None:
 
 
 @given(st.floats(1, 500), st.integers(1, 6))
-def test_a_process_has_the_part_of_the_rate_that_it_has_of_the_partitions(rate: float, held: int) -> None:
+def test_process_rate_is_its_share_of_the_partitions(rate: float, held: int) -> None:
     clock = VirtualClock()
     pace = ReplayRate(rate, clock)
     pace.told(held, 6)
@@ -35,12 +35,12 @@ def test_a_process_has_the_part_of_the_rate_that_it_has_of_the_partitions(rate: 
     assert started(pace, clock, 20) == pytest.approx(20 * share, abs=2 + 0.2 * share)
 
 
-def test_who_holds_nothing_starts_nothing() -> None:
+def test_process_without_partitions_starts_no_record() -> None:
     clock = VirtualClock()
     assert started(ReplayRate(100, clock), clock, 2) == 0
 
 
-def test_after_a_pause_there_is_no_rush() -> None:
+def test_rate_after_a_pause_has_no_burst() -> None:
     clock = VirtualClock()
     pace = ReplayRate(100, clock)
     pace.told(6, 6)
@@ -51,7 +51,7 @@ def test_after_a_pause_there_is_no_rush() -> None:
     assert started(pace, clock, 1) == pytest.approx(100, abs=12)
 
 
-def test_shut_it_starts_nothing_whatever_live_traffic_does() -> None:
+def test_shut_pace_starts_nothing() -> None:
     clock = VirtualClock()
     pace = ReplayRate(None, clock)
     pace.shut = True
@@ -60,7 +60,7 @@ def test_shut_it_starts_nothing_whatever_live_traffic_does() -> None:
         assert started(pace, clock, 1) == 0
 
 
-def test_it_gives_way_to_records_that_wait_for_half_of_what_they_may() -> None:
+def test_replay_yields_to_live_lag_of_half_the_objective() -> None:
     assert is_late(lag(31), slo_seconds=60)
     assert not is_late(lag(29), slo_seconds=60)
     assert not is_late(lag(500, members=0), slo_seconds=60), "the group has no consumer"

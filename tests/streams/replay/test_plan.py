@@ -42,7 +42,7 @@ def test_results_go_to_shadows_and_names_are_the_plan_s() -> None:
     )
 
 
-def test_downstream_goes_in_order_each_once_and_is_cut_where_pages_are_fetched() -> None:
+def test_downstream_is_ordered_and_stops_where_pages_are_fetched() -> None:
     made = plan("judge_relevance", "classify_results", "score_page", downstream=True)
     names = [stage.handler for stage in made.stages]
     assert sorted(names) == sorted(
@@ -56,7 +56,7 @@ def test_downstream_goes_in_order_each_once_and_is_cut_where_pages_are_fetched()
     assert is_root(by_name["judge_relevance"])
 
 
-def test_from_the_fetch_worker_everything_below_is_reached_and_the_circle_ends() -> None:
+def test_downstream_of_fetch_reaches_each_handler_once() -> None:
     made = plan("fetch_page", downstream=True, fetch=True)
     names = [stage.handler for stage in made.stages]
     assert names[0] == "fetch_page"
@@ -84,7 +84,7 @@ def test_what_reaches_the_web_is_done_on_demand_only() -> None:
     assert plan("fetch_page", fetch=True).fetch
 
 
-def test_what_costs_money_needs_a_bound_and_nothing_is_paid_offline() -> None:
+def test_paid_replay_needs_a_cost_bound_and_offline_is_free() -> None:
     assert plan("judge_relevance").max_cost_usd is None
     with pytest.raises(ReplayError, match="--max-cost"):
         plan("judge_relevance", settings=PAID)
@@ -93,7 +93,7 @@ def test_what_costs_money_needs_a_bound_and_nothing_is_paid_offline() -> None:
     assert plan("judge_relevance", settings=PAID, max_cost_usd=0.0).max_cost_usd == 0.0
 
 
-def test_live_output_needs_readers_that_dedupe_and_fetches_nothing_by_itself() -> None:
+def test_live_output_needs_readers_dedupe_and_does_not_fetch() -> None:
     assert plan("score_page", live=True).target is ReplayTarget.LIVE
     with pytest.raises(ReplayError, match=r"readers of results\.classified\.v1 .* --readers-dedupe"):
         plan("classify_results", live=True)
@@ -112,7 +112,7 @@ def test_live_output_is_not_done_twice() -> None:
         plan("score_page", "index_page", live=True)
 
 
-def test_wrong_handlers_are_told() -> None:
+def test_wrong_handlers_are_refused() -> None:
     with pytest.raises(ReplayError, match="no handler 'nope'"):
         plan("nope")
     with pytest.raises(ReplayError, match="HANDLER"):

@@ -45,7 +45,7 @@ def test_bounds_as_they_are_typed(start: str, end: str, since: str, bounds: tupl
 
 
 @pytest.mark.parametrize("text", ["yesterday", "-3", "7y", "1:2:3", "1:", "2026-13-01"])
-def test_what_is_no_bound_is_told_with_what_is(text: str) -> None:
+def test_invalid_bound_is_refused_with_examples(text: str) -> None:
     with pytest.raises(ReplayError, match="--from takes a time such as"):
         bounds_of(text, "", "", NOW)
     with pytest.raises(ReplayError, match=r"^--to takes a time such as"):
@@ -53,7 +53,7 @@ def test_what_is_no_bound_is_told_with_what_is(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["20261121", "202611210830", "20261121083000"])
-def test_what_may_be_a_date_is_no_offset(text: str) -> None:
+def test_ambiguous_number_is_neither_date_nor_offset(text: str) -> None:
     with pytest.raises(ReplayError, match=f"--from {text} may be a date or an offset: write 2026-11-21 for"):
         bounds_of(text, "", "", NOW)
 
@@ -68,7 +68,7 @@ def test_what_may_be_a_date_is_no_offset(text: str) -> None:
         ("2027-01-01", "", "", "--from 2027-01-01 is in the future"),
     ],
 )
-def test_what_has_nothing_between_its_ends_is_told(start: str, end: str, since: str, says: str) -> None:
+def test_empty_range_is_refused(start: str, end: str, since: str, says: str) -> None:
     with pytest.raises(ReplayError, match=says):
         bounds_of(start, end, since, NOW)
 
@@ -196,7 +196,7 @@ async def test_resolve_ranges_of_every_partition(
     assert await resolved(start, end) == expected
 
 
-async def test_resolve_ranges_reads_committed_records_or_the_whole_topic(cluster: Cluster) -> None:
+async def test_resolve_ranges_reads_committed_records_or_all(cluster: Cluster) -> None:
     assert await resolved() == [(0, 0, 3), (1, 4, 4), (2, 5, 10)]
     assert await resolved(whole=True) == [(0, 0, 3), (1, 0, 4), (2, 0, 10)]
     (servers, topics, committed), (*_, everything) = cluster.asked
@@ -205,14 +205,12 @@ async def test_resolve_ranges_reads_committed_records_or_the_whole_topic(cluster
 
 
 @pytest.mark.parametrize("bounds", [(Bound(offsets={1: 4, 3: 0}), LATEST), (EARLIEST, Bound(offsets={3: 0, 4: 0}))])
-async def test_resolve_ranges_refuses_a_partition_that_the_topic_does_not_have(
-    cluster: Cluster, bounds: tuple[Bound, Bound]
-) -> None:
+async def test_resolve_ranges_refuses_an_unknown_partition(cluster: Cluster, bounds: tuple[Bound, Bound]) -> None:
     with pytest.raises(ReplayError, match=r"^there is no partition 3; there are 0 to 2$"):
         await resolved(*bounds)
 
 
-async def test_resolve_ranges_refuses_a_topic_that_is_not_on_the_cluster(cluster: Cluster) -> None:
+async def test_resolve_ranges_refuses_an_unknown_topic(cluster: Cluster) -> None:
     with pytest.raises(ReplayError, match=r"^there is no topic shop\.other\.v1 on the cluster; `assay topics create`"):
         await resolved(topic="other.v1")
     assert cluster.asked == [], "a reader would wait for the topic"

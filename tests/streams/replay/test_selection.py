@@ -1,4 +1,4 @@
-"""Which addresses an event is about, and whose domain they are in."""
+"""The URLs and domains of an event."""
 
 import pytest
 
@@ -48,13 +48,13 @@ def test_domains_are_compared_by_whole_labels(address: str, inside: bool) -> Non
 @pytest.mark.parametrize(
     "domain", ["https://example.com/", "example.com:443", "*.example.com", "example.com/a", "", "."]
 )
-async def test_what_is_no_domain_is_told_with_what_is(domain: str) -> None:
+async def test_invalid_domain_is_refused_with_an_example(domain: str) -> None:
     page = the_handler("score_page")
     with pytest.raises(ReplayError, match=r"is no domain; write it alone, such as example\.com"):
         await make_selector(load_settings(), page, ReplaySelection(domains=("example.org", domain)), ())
 
 
-async def test_a_tier_that_is_none_is_told() -> None:
+async def test_unknown_tier_is_refused() -> None:
     indexer = the_handler("index_page")
     await make_selector(load_settings(), indexer, ReplaySelection(tiers=("A", "C")), ())
     with pytest.raises(ReplayError, match="--tier 'D' is no tier; there are A, B, C"):

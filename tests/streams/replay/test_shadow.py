@@ -25,7 +25,7 @@ def test_results_and_dead_letters_have_places_of_the_plan() -> None:
     assert all(place.endswith((".replay.again", ".replay.again.dlq")) for place in places.values())
 
 
-def test_in_live_mode_dead_letters_stay_apart_and_nothing_is_fetched() -> None:
+def test_live_mode_keeps_dead_letters_apart_and_does_not_fetch() -> None:
     made, handler = plan("classify_results", load_settings(), live=True, readers_dedupe=True)
     assert routes(made, handler, made.stages[0].rewritten) == {
         "results.classified.v1": "results.classified.v1",

@@ -113,7 +113,7 @@ def test_a_few_questions_that_fail_again_and_again_are_no_share() -> None:
     assert breaker.closed
 
 
-def test_while_most_has_failed_lately_the_next_failure_opens_it_again_for_longer() -> None:
+def test_breaker_reopens_for_longer_while_most_calls_fail() -> None:
     clock = VirtualClock()
     breaker = flaky(clock)
     for number in range(10):

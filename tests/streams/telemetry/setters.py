@@ -1,4 +1,4 @@
-"""Which code counts or sets each metric, read from the source."""
+"""The code that counts or sets each metric, read from the source."""
 
 import ast
 from pathlib import Path

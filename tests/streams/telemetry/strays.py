@@ -1,4 +1,4 @@
-"""Finds series that the declarations don't allow, in a registry or in what was scraped."""
+"""Finds series that the declarations do not allow, in a registry or in scraped text."""
 
 from collections.abc import Iterable, Mapping
 

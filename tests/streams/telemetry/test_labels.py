@@ -18,7 +18,7 @@ def test_every_label_is_described_and_used() -> None:
     assert not any(set(label.split("_")) & UNBOUNDED for label in LABELS)
 
 
-def test_every_label_of_every_metric_takes_values_of_a_closed_set() -> None:
+def test_each_label_takes_values_of_a_closed_set() -> None:
     for metric in METRICS:
         groups = label_rows(metric, MODELS)
         labels = [label for group in groups for label in group]
@@ -29,7 +29,7 @@ def test_every_label_of_every_metric_takes_values_of_a_closed_set() -> None:
             assert all(len(value) <= 100 for row in rows for value in row), metric.name
 
 
-def test_a_label_that_nobody_has_thought_of_is_refused() -> None:
+def test_undeclared_label_is_refused() -> None:
     odd = MetricDef(name="assay_odd_total", kind="counter", meaning="Odd.", unit="1", labels=("handler", "host"))
     with pytest.raises(KeyError, match="host"):
         label_rows(odd, MODELS)
@@ -57,7 +57,7 @@ def test_the_tasks_are_those_that_have_a_model() -> None:
     assert set(TASKS) <= set(settings.model_tasks)
 
 
-def test_the_bound_is_what_a_process_exposes_when_it_has_seen_everything() -> None:
+def test_series_bound_equals_what_a_full_process_exposes() -> None:
     for metric in METRICS:
         families = exposed_by(metric)
         base = metric.name.removesuffix("_total")

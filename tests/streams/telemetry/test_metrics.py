@@ -20,7 +20,7 @@ def test_every_metric_is_declared_once() -> None:
     assert len(names) == len(set(names))
 
 
-def test_every_declared_metric_is_an_attribute_of_its_name_and_kind() -> None:
+def test_each_declared_metric_is_registered_by_name_and_kind() -> None:
     attributes = registered()
     assert set(attributes) == {metric.name for metric in METRICS}
     for metric in METRICS:
@@ -54,7 +54,7 @@ def test_every_declared_metric_is_set_by_some_code() -> None:
         assert any(file.startswith(place) for file in sources[name]), f"{name} is not set in {place}"
 
 
-def test_histograms_alone_have_buckets_and_they_rise() -> None:
+def test_only_histograms_have_buckets_in_ascending_order() -> None:
     for metric in METRICS:
         assert bool(metric.buckets) == (metric.kind == "histogram")
         assert list(metric.buckets) == sorted(set(metric.buckets))

@@ -27,7 +27,7 @@ def as_it_was() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-def test_a_line_is_json_where_nobody_looks(capsys: Capture) -> None:
+def test_log_is_json_without_a_terminal(capsys: Capture) -> None:
     configure_logs("info", "auto")
     structlog.get_logger("streams.test").warning("Extraction needed: so", batch_id="b", text="中")
     shown = capsys.readouterr()
@@ -60,7 +60,7 @@ def test_an_error_is_one_line_with_its_traceback(capsys: Capture) -> None:
     assert "KeyError: 'x'" in json.loads(line)["exception"]
 
 
-def test_people_see_no_json_and_where_it_is_no_terminal_no_colours(capsys: Capture) -> None:
+def test_console_log_has_no_json_and_no_colours_off_a_terminal(capsys: Capture) -> None:
     configure_logs("info", "console")
     structlog.get_logger("streams.test").info("running", http="127.0.0.1:8080")
     shown = capsys.readouterr().err
@@ -86,7 +86,7 @@ def test_the_least_level_counts(capsys: Capture, level: str, shown: list[str]) -
     assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == shown
 
 
-def test_the_chatter_of_libraries_is_left_out_and_their_warnings_are_not(capsys: Capture) -> None:
+def test_library_info_is_dropped_and_library_warnings_kept(capsys: Capture) -> None:
     configure_logs("info", "json")
     for name in ("aiokafka.consumer", "httpx", "uvicorn.error"):
         logging.getLogger(name).info("chatter")

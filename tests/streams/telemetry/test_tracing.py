@@ -36,7 +36,7 @@ def begin(tracer: OtelTracer, *headers: tuple[str, bytes | None]) -> RecordSpan:
     return tracer.records("score_page", "assay.score_page")(record(*headers))
 
 
-def test_a_records_span_continues_the_trace_it_came_with_and_its_outputs_carry_its_own() -> None:
+def test_record_span_continues_the_incoming_trace() -> None:
     spans = Spans()
     begun = begin(spans, ("traceparent", GOOD.encode()), ("ce_id", b"e-1"), ("ce_correlationid", b"c-1"))
     begun.ended("emit", "")
@@ -66,7 +66,7 @@ def test_a_records_span_continues_the_trace_it_came_with_and_its_outputs_carry_i
 @pytest.mark.parametrize(
     "bad", ["", "00-1", "zz", GOOD[:-1], GOOD.replace(TRACE, "0" * 32), GOOD.replace(ABOVE, "g" * 16), "ff" + GOOD[2:]]
 )
-def test_a_traceparent_that_nobody_could_continue_is_ignored(bad: str) -> None:
+def test_invalid_traceparent_is_ignored(bad: str) -> None:
     spans = Spans()
     begin(spans, ("traceparent", bad.encode())).ended("emit", "")
     [span] = spans.ended
@@ -74,7 +74,7 @@ def test_a_traceparent_that_nobody_could_continue_is_ignored(bad: str) -> None:
     assert ids(span)[0] != TRACE
 
 
-def test_a_trace_that_its_beginner_did_not_keep_is_not_kept_here_and_its_id_goes_on() -> None:
+def test_unsampled_trace_is_not_kept_and_its_id_passed_on() -> None:
     spans = Spans()
     begun = begin(spans, ("traceparent", GOOD.replace("-01", "-00").encode()))
     begun.ended("emit", "")
@@ -106,7 +106,7 @@ def test_no_header_makes_it_fail(headers: list[tuple[str, bytes]]) -> None:
     assert len(spans.ended) <= 1
 
 
-async def test_calls_stand_below_the_record_whose_work_they_are_also_in_tasks_of_their_own() -> None:
+async def test_call_spans_are_children_of_their_record_across_tasks() -> None:
     spans = Spans()
 
     async def call(name: str) -> None:
@@ -145,7 +145,7 @@ async def test_a_call_that_is_broken_off_ends_with_what_broke_it() -> None:
     assert span.events == (), "no message of an error is written down: it may quote a page"
 
 
-def test_a_call_of_a_model_is_told_by_how_it_was_made_and_what_it_took() -> None:
+def test_model_call_span_has_settings_and_usage_without_text() -> None:
     spans = Spans()
     observer = LlmObserver(None, spans)
     secret = "the prompt's own words"
@@ -171,7 +171,7 @@ def test_a_call_of_a_model_is_told_by_how_it_was_made_and_what_it_took() -> None
 # --- settings --------------------------------------------------------------------------------------------------------
 
 
-def test_it_is_off_unless_told_and_then_nothing_of_opentelemetry_is_loaded() -> None:
+def test_tracing_is_off_by_default_and_loads_no_opentelemetry() -> None:
     program = (
         "import sys\n"
         "from streams.app import Application\n"
@@ -204,17 +204,17 @@ def test_without_the_extra_the_settings_say_what_to_install(monkeypatch: pytest.
     assert load_settings(telemetry={"traces": "off"}).telemetry.traces == "off"
 
 
-def test_off_may_stand_in_yaml_without_quotes(tmp_path: Path) -> None:
+def test_off_needs_no_quotes_in_yaml(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("telemetry:\n  traces: off\n")
     assert load_settings(tmp_path / "mine.yaml").telemetry.traces == "off"
 
 
-def test_an_endpoint_that_is_no_address_is_refused() -> None:
+def test_invalid_endpoint_is_refused() -> None:
     with pytest.raises(SettingsError, match="otlp_endpoint"):
         load_settings(telemetry={"traces": "otlp", "otlp_endpoint": "localhost:4318"})
 
 
-async def test_a_collector_that_is_not_there_costs_its_time_and_nothing_else() -> None:
+async def test_missing_collector_costs_only_its_timeout() -> None:
     settings = TelemetrySettings(traces="otlp", otlp_endpoint=NOBODY, traces_timeout_seconds=0.2)
     tracer = exporting_tracer(settings, "1.0")
     begin(tracer).ended("emit", "")
@@ -222,7 +222,7 @@ async def test_a_collector_that_is_not_there_costs_its_time_and_nothing_else() -
         await tracer.aclose()
 
 
-async def test_a_share_of_the_traces_begun_here_is_kept_and_all_of_those_that_others_keep() -> None:
+async def test_sampling_share_applies_only_to_traces_started_here() -> None:
     settings = TelemetrySettings(traces="otlp", otlp_endpoint=NOBODY, traces_share=0.0)
     tracer = exporting_tracer(settings, "1.0")
     own, others = begin(tracer), begin(tracer, ("traceparent", GOOD.encode()))

@@ -68,7 +68,7 @@ def weighed(document: dict[str, Any], case: dict[str, Any]) -> tuple[NDArray[np.
 
 
 def main() -> None:
-    """Writes what is expected of the cases, as it is now."""
+    """Writes the expected values of the cases, as computed now."""
     document = stored_cases()
     for case in document["cases"]:
         features, scores = weighed(document, case)

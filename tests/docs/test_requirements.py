@@ -1,0 +1,65 @@
+"""``docs/requirements.md`` lists each requirement that the code or a test names, with tests that exist."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROW = re.compile(r"^\| (R-\d{3}) \| (.+) \| (`.+`) \|$", re.MULTILINE)
+ROWS = {
+    number: re.findall(r"`([^`]+)`", tests)
+    for number, _, tests in ROW.findall((ROOT / "docs/requirements.md").read_text("utf-8"))
+}
+FOLDERS = ("config", "handlers", "schemas", "streams", "tests", "tools")
+CHECKS = {"tests/ranking_checks.py": "test_ranking_checks.py"}
+"""Helpers that name requirements, with the test that is listed for them."""
+
+
+def _named(text: str) -> Iterator[str]:
+    for first, last in re.findall(r"\bR-(\d{3})(?: to R-(\d{3}))?\b", text):
+        yield from (f"R-{number:03}" for number in range(int(first), int(last or first) + 1))
+
+
+def _files() -> Iterator[tuple[str, str]]:
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in {".py", ".yaml"} and path != Path(__file__):
+                yield path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
+
+
+def test_each_named_requirement_is_listed() -> None:
+    missing = {
+        f"{name}: {number}"
+        for name, text in _files()
+        for number in re.findall(r"\bR-\d{3}\b", text)
+        if number not in ROWS
+    }
+    assert missing == set()
+
+
+def test_each_test_is_listed_with_the_requirements_that_it_names() -> None:
+    missing = {
+        f"{name}: {number}"
+        for name, text in _files()
+        for number in _named(text)
+        if name.startswith("tests/") and number in ROWS
+        if CHECKS.get(name, name.removeprefix("tests/")) not in {test.partition("::")[0] for test in ROWS[number]}
+    }
+    assert missing == set()
+
+
+@pytest.mark.parametrize("number", ROWS)
+def test_the_tests_of_a_requirement_exist(number: str) -> None:
+    for listed in ROWS[number]:
+        name, _, function = listed.partition("::")
+        text = (ROOT / "tests" / name).read_text("utf-8")
+        if function:
+            assert function in {getattr(node, "name", "") for node in ast.walk(ast.parse(text))}, listed
+
+
+def test_each_listed_requirement_is_named_in_the_code() -> None:
+    named = {number for _, text in _files() for number in _named(text)}
+    assert set(ROWS) <= named
