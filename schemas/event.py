@@ -56,7 +56,7 @@ class Event(BaseModel):
     omit_none: ClassVar[bool] = False
     """Whether an absent optional field is left out on the wire (camelCase events) or written as null."""
     time_field: ClassVar[str] = ""
-    """The optional field for which the timestamp of the record stands in."""
+    """The optional field that gets the timestamp of the record if it is missing."""
 
     def arrived(self, produced_at: datetime | None) -> Self:
         """The event as read from a record of that time (UTC): an absent time is filled in, and has a zone."""

@@ -267,7 +267,7 @@ async def test_a_plan_keeps_its_judge_and_so_its_bound(installing: Installing, t
     assert len(server.asked) == 20
 
 
-async def test_a_bound_holds_also_where_somebody_goes_on_elsewhere(installing: Installing, tmp_path: Path) -> None:
+async def test_cost_bound_holds_across_processes(installing: Installing, tmp_path: Path) -> None:
     """Without the journal, or without prices, the rest of the limit is unknown, so no model is asked."""
     async with model_server(judge) as server:
         place = await settled(installing, server, tmp_path)

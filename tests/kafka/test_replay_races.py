@@ -1,6 +1,7 @@
 """Several processes on one plan, in unfavourable orders: none starts over, skips, or undoes another one's work."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.transactions import transactional_id
+from streams.replay import session
 from streams.replay.admin import drop, plan_status
 from streams.replay.admission import check_terms
 from streams.replay.plan import ReplayError, run_group
@@ -114,9 +116,12 @@ async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Inst
     assert len(await assay.read(INDEXED)) == 30
 
 
-async def test_process_of_a_dropped_plan_ignores_its_successor(assay: Installation) -> None:
-    await assay.feed([page(n) for n in range(40)])
-    old = await planned(assay.settings, "score_page", rate=2.0)
+async def test_process_of_a_dropped_plan_ignores_its_successor(
+    assay: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_LOOKS_PER_REFRESH", sys.maxsize)
+    await assay.feed([page(n) for n in range(20)])
+    old = await planned(assay.settings, "score_page", rate=4.0)
     frozen = asyncio.create_task(carried_out(assay.settings))
 
     async def has_begun() -> bool:

@@ -141,7 +141,7 @@ async def test_only_inputs_whose_last_decision_ended_so(judged: Installation) ->
     assert await chosen(judged, JUDGE, until, outcomes=["error"], keys=["request-2", "request-3"]) == [2]
 
 
-async def test_a_stop_is_heard_while_earlier_decisions_are_read(judged: Installation) -> None:
+async def test_stop_interrupts_the_reading_of_earlier_decisions(judged: Installation) -> None:
     """Hundreds of thousands of them take a while, so the run shows progress and can be stopped."""
     offline = judged.settings.model_copy(update={"llm": load_settings().llm})
     await planned(offline, "judge_relevance", selection=ReplaySelection(outcomes=("relevant",)))

@@ -211,16 +211,18 @@ def test_the_walk_finds_the_paths_that_may_be_left_out() -> None:
     assert {("llm", "cache_path"), ("index", "path"), ("index", "embedder", "folder")} <= set(OPTIONAL_PATHS)
 
 
-@pytest.mark.parametrize("keys", OPTIONAL_PATHS, ids=".".join)
-@pytest.mark.parametrize("blank", ["", " "])
+@pytest.mark.parametrize(
+    ("given", "expected"), [("", None), (" ", None), ("somewhere", Path("somewhere"))], ids=["empty", "blank", "a path"]
+)
 def test_an_empty_path_is_one_that_is_not_set(
-    keys: tuple[str, ...], blank: str, monkeypatch: pytest.MonkeyPatch
+    given: str, expected: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    variable = f"ASSAY_{'__'.join(keys).upper()}"
-    monkeypatch.setenv(variable, blank)
-    assert attrgetter(".".join(keys))(load_settings()) is None
-    monkeypatch.setenv(variable, "somewhere")
-    assert attrgetter(".".join(keys))(load_settings()) == Path("somewhere")
+    for keys in OPTIONAL_PATHS:
+        monkeypatch.setenv(f"ASSAY_{'__'.join(keys).upper()}", given)
+    settings = load_settings()
+    assert {keys: attrgetter(".".join(keys))(settings) for keys in OPTIONAL_PATHS} == dict.fromkeys(
+        OPTIONAL_PATHS, expected
+    )
 
 
 # --- where the files are ---------------------------------------------------------------------------------------------

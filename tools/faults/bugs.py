@@ -16,7 +16,7 @@ from streams.pipeline.commit import Committer
 
 
 class OneIdForTheProcess(Committer):
-    """One transactional producer for all partitions of a process: nobody fences it when a partition is lost."""
+    """One transactional producer for all partitions of a process: no successor fences it when a partition is lost."""
 
     _shared: ClassVar[dict[str, AIOKafkaProducer]] = {}
     _turn: ClassVar[asyncio.Lock] = asyncio.Lock()

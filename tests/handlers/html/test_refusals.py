@@ -331,9 +331,7 @@ def test_an_everyday_title_needs_a_second_sign(title: str, text: str) -> None:
         ("系统维护", "系统正在维护中，请稍后再试。", NOTHING),
     ],
 )
-def test_a_second_sign_may_be_missing_text_or_words_for_the_reader(
-    title: str, text: str, expected: FetchFailure
-) -> None:
+def test_second_sign_is_missing_text_or_words_for_the_reader(title: str, text: str, expected: FetchFailure) -> None:
     assert reason_of(title, text) is expected
 
 

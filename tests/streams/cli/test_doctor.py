@@ -94,7 +94,7 @@ def test_a_package_that_breaks_at_import_is_named(tmp_path: Path, monkeypatch: p
         (["openai/no_such_file.py"], [], "openai lacks its file openai/no_such_file.py"),
     ],
 )
-def test_a_package_that_is_slow_to_import_needs_its_files_and_its_requirements(
+def test_slow_package_check_needs_files_and_requirements(
     files: list[str], requires: list[str], detail: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = {file.as_posix(): file for file in metadata.files("openai") or ()}

@@ -43,7 +43,7 @@ def test_without_a_topic_all_events_of_a_trial_count() -> None:
 @pytest.mark.parametrize(
     "line", [b'{"outcome":7}', b'{"outcome":', b'{"topic":"t","value":{}}', b'{"topic":"t","offset":1,"value":', b"[1]"]
 )
-def test_a_line_that_only_begins_like_an_envelope_is_the_event_itself(line: bytes) -> None:
+def test_line_that_only_begins_like_an_envelope_is_the_event(line: bytes) -> None:
     assert values_in(line, PAGES_CRAWLED) == [(line, "")]
 
 

@@ -38,9 +38,7 @@ def test_without_a_terminal_there_is_a_line_every_five_seconds(hands: Hands, lin
     ]
 
 
-def test_an_unknown_total_gives_count_and_rate_and_quiet_gives_nothing(
-    hands: Hands, lines: Callable[[], list[str]]
-) -> None:
+def test_unknown_total_shows_count_and_rate_unless_quiet(hands: Hands, lines: Callable[[], list[str]]) -> None:
     for quiet in (False, True):
         with ProgressLine("dlq redrive", "sending", quiet=quiet, monotonic=hands) as advance:
             hands.at += 10
@@ -78,7 +76,7 @@ def test_the_rate_is_that_of_the_last_seconds_of_one_stage(hands: Hands, lines: 
     assert told[8] == "second: 1,000 of 5,000 records, 100/s, 20 %, 40 s left"
 
 
-def test_on_a_terminal_there_is_a_bar_without_colours_if_none_are_wanted(
+def test_terminal_shows_a_bar_and_respects_no_color(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

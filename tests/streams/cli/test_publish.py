@@ -154,7 +154,7 @@ def test_what_is_refused_is_kept_where_it_ends_nothing_else(publish: Ran, tmp_pa
 
 
 @pytest.mark.parametrize("option", ["--resume", "--run-id"])
-def test_a_run_without_a_name_is_no_live_traffic(ran: Ran, tmp_path: Path, option: str) -> None:
+def test_empty_run_id_is_refused(ran: Ran, tmp_path: Path, option: str) -> None:
     """As a variable that a script does not set."""
     (tmp_path / "pages.jsonl").write_text("")
     done = ran(run_assay, "publish", PAGES, str(tmp_path / "pages.jsonl"), "--check", option, "")

@@ -33,7 +33,7 @@ def test_a_signal_ends_it_while_it_waits_for_a_silent_kafka(wished: signal.Signa
     assert out == err == b""
 
 
-def test_a_start_that_comes_to_no_end_is_seen(tmp_path: Path) -> None:
+def test_endless_start_is_reported_and_ended(tmp_path: Path) -> None:
     """A group without partitions waits for them; the operator must be told to restart it."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         flags = {

@@ -84,7 +84,7 @@ def test_a_dead_letter_says_why_it_died() -> None:
 
 
 @pytest.mark.parametrize("start", ["yesterday", "-1", "", "1.5"])
-def test_a_start_that_is_none_is_told(start: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_start_is_refused(start: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_tail("pages.crawled.v1", load_settings(), start) == 2
     assert "--from takes earliest, latest or an offset" in capsys.readouterr().err
 

@@ -98,7 +98,7 @@ def test_ages_are_those_of_the_window_else_of_all_time() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "http://", "ftp://worker", "http://worker:port", "http://[::1", "worker:0"])
-def test_an_address_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_worker_address_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(WorkerAddressError, match="is not a worker's address"):
         worker_url(text)
     assert run_top(load_settings(), TopOptions(urls=[text])) == 2

@@ -51,7 +51,7 @@ def test_valid_settings_are_described_with_model_and_limits() -> None:
     assert [check.what for check in checks] == ["models", "model", "limits", "budget"]
 
 
-def test_a_process_that_asks_nobody_has_nothing_to_say() -> None:
+def test_process_without_models_has_no_remarks() -> None:
     assert checks_of_models(LlmSettings(), PRICED, {}) == []
 
 

@@ -160,7 +160,7 @@ async def test_exactly_once_fences_before_it_reads_the_offset() -> None:
     assert client.ids == ["t.assay.toy.t.in.3"]
 
 
-async def test_exactly_once_commits_outputs_and_offset_in_one_transaction_after_every_confirmation() -> None:
+async def test_exactly_once_commits_confirmed_outputs_with_the_offset() -> None:
     bench = await Bench(client := Client()).opened()
     assert await bench.commit(ONE, TWO) == Settled(42)
     assert client.calls == ["begin", *SENDS, SET, "commit"]
@@ -174,7 +174,7 @@ async def test_at_least_once_reads_the_offset_without_a_transaction() -> None:
     assert client.ids == [None]
 
 
-async def test_at_least_once_commits_the_offset_after_every_output_is_confirmed() -> None:
+async def test_at_least_once_commits_after_all_outputs_are_confirmed() -> None:
     bench = await Bench(client := Client(), exactly_once=False).opened()
     assert await bench.commit(ONE, TWO) == Settled(42)
     assert client.calls == [*SENDS, ("commit", {PARTITION: 42})]
@@ -253,7 +253,7 @@ async def test_a_step_that_hangs_ends_in_doubt_at_the_deadline(exactly_once: boo
     ("exactly_once", "step"),
     [*((True, step) for step in ("start", "begin", "offsets", "abort", "committed")), (False, "start")],
 )
-async def test_an_opening_that_hangs_ends_at_the_deadline_and_reads_no_offset(
+async def test_hanging_open_ends_at_the_deadline_without_an_offset(
     exactly_once: bool, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.kafka.clients._END_SECONDS", 0.01)
@@ -264,7 +264,7 @@ async def test_an_opening_that_hangs_ends_at_the_deadline_and_reads_no_offset(
 
 
 @both
-async def test_a_committer_that_is_not_open_or_whose_sender_has_stopped_sends_nothing(exactly_once: bool) -> None:
+async def test_committer_that_is_not_open_sends_nothing(exactly_once: bool) -> None:
     bench = Bench(client := Client(), exactly_once)
     assert await bench.commit(ONE) == Settled(17)
     assert client.calls == bench.reopen[1:]
@@ -319,7 +319,7 @@ async def test_a_doubt_is_resolved_by_the_offset_of_the_group() -> None:
     assert bench.count("in_doubt") == 2
 
 
-async def test_commits_that_fail_again_and_again_wait_longer_until_one_works() -> None:
+async def test_repeated_commit_failures_back_off() -> None:
     bench = await Bench(client := Client()).opened()
     for _ in range(4):
         client.fails["commit"] = BROKEN
@@ -331,9 +331,7 @@ async def test_commits_that_fail_again_and_again_wait_longer_until_one_works() -
 
 
 @both
-async def test_a_producer_is_replaced_after_so_many_records_and_the_offset_is_read_again(
-    exactly_once: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_producer_is_replaced_after_its_record_limit(exactly_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transactions, "RECORDS_OF_A_PRODUCER", 3)
     bench = await Bench(client := Client(), exactly_once).opened()
     assert await bench.commit(ONE, TWO) == Settled(42)

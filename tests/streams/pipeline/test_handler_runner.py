@@ -268,7 +268,7 @@ async def test_rounds_are_bounded() -> None:
     assert len(services.needs) == 2
 
 
-async def test_a_request_that_the_declaration_does_not_permit_is_a_bug_and_is_not_made() -> None:
+async def test_undeclared_request_is_a_bug_and_is_not_made() -> None:
     services = World()
     asking = handler_of(lambda *_: ask(), lambda *_: DROP, rounds=2)
     for handler in (handler_of(lambda *_: ask()), replace(asking, asks=frozenset({IndexDocument}))):

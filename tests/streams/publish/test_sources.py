@@ -214,7 +214,7 @@ class TestTsv:
         assert "larger than" in found.reason
         assert isinstance(read_event(None, "x:1", PAGES_CRAWLED, None, "tsv"), Refused)
 
-    def test_a_topic_without_pages_takes_none(self) -> None:
+    def test_topic_without_pages_refuses_tsv(self) -> None:
         with pytest.raises(SourceError, match=r"TSV has pages, and retrieval\.batches\.v1 does not take pages"):
             check_source(Path("pages.tsv"), RETRIEVAL_BATCHES)
         with pytest.raises(SourceError, match=r"TSV has pages"):

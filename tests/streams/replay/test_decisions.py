@@ -94,7 +94,7 @@ def test_selection_by_a_missing_field_is_refused() -> None:
         ({}, False),
     ],
 )
-def test_whatever_stands_in_a_decision(decision: dict[str, Any], meets: bool) -> None:
+def test_malformed_decisions_are_matched_without_an_error(decision: dict[str, Any], meets: bool) -> None:
     assert looked_for("judge_relevance", outcomes=["error"]).matches(decision) is meets
 
 

@@ -69,7 +69,7 @@ def headers(result: Done) -> list[dict[str, str]]:
     return [{name: (value or b"").decode() for name, value in output.headers} for output in result.outputs]
 
 
-def test_results_are_those_of_live_traffic_but_for_their_place_and_the_run() -> None:
+def test_replayed_results_differ_only_in_topic_and_run() -> None:
     context = Bench()
     record = raw_record()
     [live], [again] = done(context.live.begin(record)).outputs, done(context.replay.begin(record)).outputs
@@ -86,7 +86,7 @@ def test_the_run_of_an_earlier_backfill_gives_way_to_this_one() -> None:
     assert (now["assay_run"], now["ce_causationid"]) == (RUN, "one")
 
 
-def test_what_is_not_meant_is_passed_over_and_needs_no_turn() -> None:
+def test_unselected_record_is_skipped_without_a_turn() -> None:
     context = Bench(means=lambda record: record.key == b"mine")
     assert context.replay.begin(raw_record(key=b"other")) == Done.of()
     assert (context.replay.replayed, context.replay.passed_over, context.counted("passed_over")) == (0, 1, 1)

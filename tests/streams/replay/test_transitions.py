@@ -46,7 +46,7 @@ def test_a_stage_begins_once() -> None:
     assert with_stage(first, 0, begun=True) is None
 
 
-def test_deleted_ranges_are_added_once_by_any_number_of_processes() -> None:
+def test_deleted_ranges_are_added_once_for_all_processes() -> None:
     told = with_deleted(plan(), 0, [span(1, 5, 9), span(0, 0, 2)])
     assert told is not None
     assert told.stages[0].deleted == (span(0, 0, 2), span(1, 5, 9))

@@ -26,7 +26,7 @@ def test_different_questions_open_it() -> None:
     assert told == [True]
 
 
-def test_one_question_opens_nothing_and_a_success_begins_anew() -> None:
+def test_repeated_question_or_a_success_keeps_it_closed() -> None:
     breaker = breaker_of(VirtualClock())
     for question in ("a", "a", "a", "b"):
         breaker.failed(question)
@@ -68,7 +68,7 @@ def test_a_probe_that_fails_doubles_the_pause_up_to_a_bound() -> None:
     assert pauses == [20, 30, 30]
 
 
-def test_it_can_be_opened_at_once() -> None:
+def test_breaker_can_be_opened_at_once() -> None:
     breaker = breaker_of(VirtualClock())
     breaker.open(25)
     assert breaker.pause() == 25
@@ -89,7 +89,7 @@ def ask(breaker: CircuitBreaker, question: str, *, fails: bool) -> None:
     breaker.leave(question)
 
 
-def test_too_large_a_share_of_failures_opens_it_without_a_run_of_them() -> None:
+def test_breaker_opens_at_a_high_failure_rate() -> None:
     breaker = flaky(VirtualClock())
     for number in range(9):
         ask(breaker, str(number), fails=number % 2 == 0)
@@ -105,7 +105,7 @@ def test_a_share_below_the_bound_opens_nothing() -> None:
     assert breaker.closed
 
 
-def test_a_few_questions_that_fail_again_and_again_are_no_share() -> None:
+def test_few_questions_that_always_fail_do_not_open_it() -> None:
     breaker = flaky(VirtualClock())
     for number in range(200):
         ask(breaker, str(number), fails=False)
