@@ -24,7 +24,7 @@ from streams.index.ports import IndexDownError
 from streams.kafka.clients import group_of
 from streams.kafka.topics import create_topics
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.commit import CommitterFactory, committers
+from streams.pipeline.commit import CommitterFactory, committer_factory
 from streams.pipeline.drain import DrainDetector, high_watermarks
 from streams.pipeline.group import ConsumerGroup, Subscription, subscriptions
 from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
@@ -72,7 +72,7 @@ class Application:
         clock: Clock | None = None,
         chance: Chance = random.random,
         services: Services | None = None,
-        commits: Callable[[Settings, Subscription, Clock, PipelineMetrics], CommitterFactory] = committers,
+        commits: Callable[[Settings, Subscription, Clock, PipelineMetrics], CommitterFactory] = committer_factory,
         tracer: Tracer | None = None,
     ) -> None:
         """Wires the handlers; opens nothing. ``settings`` must name a Kafka cluster."""
@@ -198,7 +198,7 @@ class Application:
                     runner,
                     self._clock,
                     observer,
-                    subscription.tier,
+                    subscription.retry_topic,
                     self._tracer.records(handler.name, group_of(settings.kafka, subscription)),
                 ),
                 self._commits(settings, subscription, self._clock, observer),

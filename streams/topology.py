@@ -202,7 +202,7 @@ class Handler:
         return IndexDocument in self.asks
 
     @property
-    def tiers(self) -> tuple[RetryTopic, ...]:
+    def retry_topics(self) -> tuple[RetryTopic, ...]:
         """Its retry topics, the shortest delay first."""
         return tuple(
             RetryTopic(

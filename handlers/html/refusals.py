@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise, product
 from urllib.parse import unquote
 
@@ -42,13 +43,14 @@ class Refusals:
         self._mentions, self._signs = ({*map(self._index.add, some)} for some in (section.mentions, section.signs))
         kinds = section.kinds.items()
         self._titles = {self._index.fold(title): reason for reason, words in kinds for title in words.titles}
+        side = cache(self._side)  # many statements have the same sides
         self._statements = [
-            (reason, sureness, [self._side(names) for names in groups])
+            (reason, sureness, [side(names) for names in groups])
             for sureness, name in ((_SURE, "close"), (_STATED, "statements"), (_DOUBTFUL, "doubtful"))
             for reason, words in kinds
             for groups in getattr(words, name)
         ]
-        self._apart = [(reason, [self._side(name) for name in groups]) for reason, its in kinds for groups in its.apart]
+        self._apart = [(reason, [side(name) for name in groups]) for reason, its in kinds for groups in its.apart]
 
     def why_no_content(self, titles: Sequence[str], text: str, url: str = "") -> Refusal | None:
         """Why a page is not content (R-273); None if it may be.

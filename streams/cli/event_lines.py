@@ -17,7 +17,7 @@ from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, DropReason
 from streams.cli.progress import ProgressLine
 from streams.codec import decode
-from streams.publish.lines import lines_of
+from streams.publish.sources import lines_of
 from streams.topology import TOPIC_BYTES, Topic
 
 STANDARD_INPUT = Path("-")

@@ -17,9 +17,9 @@ import typer
 from pydantic import ValidationError
 
 from streams.cli.options import AsJson, Config, load_settings
+from streams.generate.alerts import prometheus
 from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.outputs import drift, write
-from streams.generate.prometheus import prometheus
 from streams.settings import Settings, explain
 
 CHECKOUT = Path(__file__).parents[2]

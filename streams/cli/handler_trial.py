@@ -67,7 +67,7 @@ class HandlerTrial:
         if isinstance(outcome, Ask | Retry | Generator):
             tried = self._loop.run(self._runner.finish(event, outcome, record=None))
             outcome = tried.outcome
-            if isinstance(outcome, Retry) and not self._handler.tiers:
+            if isinstance(outcome, Retry) and not self._handler.retry_topics:
                 outcome = exhausted(outcome, tried.attempts)
         return outcome
 

@@ -1,4 +1,4 @@
-"""The alerts and recording rules of Prometheus, over declared metrics.
+"""The configuration of Prometheus: scraping, and alerts and recording rules over declared metrics.
 
 Thresholds come from the section ``alerts`` of the configuration and from the objectives of the topology. Alerts cover
 live traffic only, not replays and backfills. Each alert has an entry in the runbook, ``docs/operations.md``. Recording
@@ -8,13 +8,29 @@ rules hold expressions that several panels and alerts use, or that are expensive
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-from streams.generate.promql import LAG_READER, WORKERS, increase, level, once, quantile, rate, series, services
+from streams.generate.promql import (
+    LAG_READER,
+    WORKERS,
+    increase,
+    level,
+    once,
+    quantile,
+    rate,
+    scraping,
+    series,
+    services,
+)
+from streams.generate.text import to_yaml
+from streams.settings import PipelineSettings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS, Handler
 
+FOLDER = Path("config/generated/prometheus")
+RECORDING, ALERTS = "recording.yml", "alerts.yml"
 AGE_P99 = f"handler:{Metrics.event_age_seconds.name}:p99_10m"
 """The 99th percentile of the age of a handler's inputs when they were done, over 10 minutes."""
 IN_TIME = f"handler:{Metrics.event_age_seconds.name}:in_time10m"
@@ -340,3 +356,45 @@ def _tier_mix(settings: AlertSettings) -> Alert:
 def _run(settings: AlertSettings) -> dict[str, str]:
     """Selects handlers that are deployed."""
     return {"handler": f"!~{'|'.join(settings.not_run)}"} if settings.not_run else {}
+
+
+def prometheus(document: dict[str, Any]) -> dict[Path, str]:
+    """The scrape configuration and the rules, by path in the checkout.
+
+    Args:
+        document: The configuration; its section ``alerts`` has the thresholds.
+
+    Raises:
+        pydantic.ValidationError: A threshold is invalid.
+        ValueError: A stalled worker would end itself before the alert fires.
+    """
+    settings = AlertSettings.model_validate(document.get("alerts", {}))
+    _check_stall(settings, PipelineSettings.model_validate(document.get("pipeline", {})))
+    return {
+        FOLDER / "prometheus.yml": to_yaml(scraping([RECORDING, ALERTS])),
+        FOLDER / RECORDING: to_yaml(_group("assay-recording", recording_rules())),
+        FOLDER / ALERTS: to_yaml(_group("assay", [alert_rule(alert) for alert in alerts(settings)])),
+    }
+
+
+def alert_rule(alert: Alert) -> dict[str, Any]:
+    """An alert as Prometheus reads it."""
+    return {
+        "alert": alert.name,
+        "expr": alert.expression,
+        "for": alert.lasting,
+        "labels": {"severity": alert.severity},
+        "annotations": {"summary": alert.summary, "description": alert.description, "runbook": alert.runbook},
+    }
+
+
+def _check_stall(settings: AlertSettings, pipeline: PipelineSettings) -> None:
+    if settings.stalled_seconds + STALL_LASTS_SECONDS >= pipeline.stalled_seconds:
+        raise ValueError(
+            f"alerts.stalled_seconds has to be at least {STALL_LASTS_SECONDS} s below pipeline.stalled_seconds"
+            f" ({pipeline.stalled_seconds:g} s), when a worker ends itself; it is {settings.stalled_seconds} s"
+        )
+
+
+def _group(name: str, rules: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"groups": [{"name": name, "rules": rules}]}

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from streams.generate.alerts import prometheus
 from streams.generate.asyncapi import asyncapi
 from streams.generate.compose_workers import compose_workers
 from streams.generate.grafana import grafana
 from streams.generate.graph import topology_page
 from streams.generate.json_schemas import goldens, json_schemas
 from streams.generate.pages import handler_page, metrics_page, ranking_features_page
-from streams.generate.prometheus import prometheus
 from streams.generate.text import without_references
 from streams.settings_files import read_document
 from streams.topology import HANDLERS

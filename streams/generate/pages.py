@@ -81,8 +81,8 @@ def _running(handler: Handler) -> Iterator[tuple[str, str]]:
     yield "refuses to", f"`{dead_letter_topic(handler.consumes.name, handler.group)}`"
     yield "consumer group", f"`{handler.group}`"
     yield "lane", f"{handler.lane}, {handler.concurrency} at once in a process"
-    if handler.tiers:
-        yield "retries from", ", ".join(f"`{tier.topic}`" for tier in handler.tiers)
+    if handler.retry_topics:
+        yield "retries from", ", ".join(f"`{retry.topic}`" for retry in handler.retry_topics)
     yield "order", _order(handler)
     yield "objective", f"99 in 100 done within {handler.slo_seconds:g} s of their record's timestamp"
     yield "replay", REPLAY[handler.replay]

@@ -171,8 +171,8 @@ async def read_dead_letters(
 def _readings(kafka: KafkaSettings, handler: Handler) -> Iterable[_Reading]:
     prefix = kafka.topic_prefix
     yield _Reading(handler.name, prefix + handler.group, prefix + handler.consumes.name)
-    for tier in handler.tiers:
-        yield _Reading(handler.name, prefix + tier.group, prefix + tier.topic, tier.delay_seconds)
+    for retry in handler.retry_topics:
+        yield _Reading(handler.name, prefix + retry.group, prefix + retry.topic, retry.delay_seconds)
 
 
 async def _replays(

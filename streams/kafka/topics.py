@@ -79,9 +79,9 @@ def plan_topics(
     ]
     # A retry record is as large as a dead letter: the original and our headers.
     retried = [
-        planned(tier.topic, handler.consumes.partitions, DEAD_LETTER_BYTES, RETENTION_MS)
+        planned(retry.topic, handler.consumes.partitions, DEAD_LETTER_BYTES, RETENTION_MS)
         for handler in handlers
-        for tier in handler.tiers
+        for retry in handler.retry_topics
     ]
     return (*events, *retried, *dead)
 

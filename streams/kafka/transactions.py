@@ -3,7 +3,7 @@
 The steps of one writer, in order:
 
 1. ``start`` fences every other producer of the transactional id and ends the transactions that they left open.
-2. ``settle`` waits for the group coordinator. Only then is the committed offset current.
+2. ``await_coordinator`` waits for the group coordinator. Only then is the committed offset current.
 3. ``write`` begins a transaction, sends, awaits every send, adds the offsets and commits, within one deadline. aiokafka
    commits although a send failed, so every send is awaited.
 4. After an error of ``write`` it is unknown whether Kafka has committed. The writer must be stopped. The next ``start``
@@ -38,7 +38,7 @@ class RecordWriter:
         self._make = make
         self._producer: AIOKafkaProducer | None = None
         self._sent = 0
-        self.deadline = deadline_seconds
+        self.deadline_seconds = deadline_seconds
 
     @property
     def needs_renewal(self) -> bool:
@@ -46,7 +46,7 @@ class RecordWriter:
         return self._sent >= RECORDS_OF_A_PRODUCER
 
     @property
-    def ended(self) -> BaseException | None:
+    def sender_error(self) -> BaseException | None:
         """Why aiokafka's sender has ended; None while it runs. Only there does a fenced producer report the fence."""
         task = getattr(getattr(self._producer, "_sender", None), "_sender_task", None)
         if task is None or not task.done():
@@ -59,17 +59,17 @@ class RecordWriter:
         await self.stop()
         self._producer = self._make()
         self._sent = 0
-        async with asyncio.timeout(self.deadline):
+        async with asyncio.timeout(self.deadline_seconds):
             await start(self._producer)
 
-    async def settle(self, group: str, partition: TopicPartition) -> None:
+    async def await_coordinator(self, group: str, partition: TopicPartition) -> None:
         """Writes an offset of the group and aborts; when the broker has answered, the committed offset can be read.
 
         A coordinator whose broker was killed answers reads before everything it has stored is visible: with an offset
         from seconds ago, or none at all. It answers a write only after that.
         """
         producer = self._running()
-        async with asyncio.timeout(self.deadline):
+        async with asyncio.timeout(self.deadline_seconds):
             await producer.begin_transaction()
             await producer.send_offsets_to_transaction({partition: OffsetAndMetadata(0, "")}, group)
             await producer.abort_transaction()
@@ -96,7 +96,7 @@ class RecordWriter:
             KafkaError, TimeoutError, OSError, AssertionError, KeyError: It is unknown whether Kafka has committed.
         """
         producer = self._running()
-        async with asyncio.timeout(self.deadline):
+        async with asyncio.timeout(self.deadline_seconds):
             await producer.begin_transaction()
             try:
                 await self._send(producer, prefix, records)
@@ -111,14 +111,14 @@ class RecordWriter:
 
     async def send(self, prefix: str, records: Sequence[OutputRecord]) -> None:
         """Sends the records without a transaction and waits for every confirmation. Raises as ``write``."""
-        async with asyncio.timeout(self.deadline):
+        async with asyncio.timeout(self.deadline_seconds):
             await self._send(self._running(), prefix, records)
 
     async def stop(self, seconds: float | None = None) -> None:
         """Stops the producer within the deadline, or these seconds; never raises."""
         producer, self._producer = self._producer, None
         if producer is not None:
-            await stop_producer(producer, self.deadline if seconds is None else seconds)
+            await stop_producer(producer, self.deadline_seconds if seconds is None else seconds)
 
     async def _send(self, producer: AIOKafkaProducer, prefix: str, records: Sequence[OutputRecord]) -> None:
         await send_all(producer, prefix, records)
@@ -128,7 +128,7 @@ class RecordWriter:
         if self._producer is None:
             raise ProducerClosed("the producer is not started")
         # A producer whose sender has ended would let every send wait for the whole deadline.
-        if (error := self.ended) is not None:
+        if (error := self.sender_error) is not None:
             raise ProducerClosed("the producer's sender has stopped") from error
         return self._producer
 
@@ -163,10 +163,10 @@ async def send_all(producer: AIOKafkaProducer, prefix: str, outputs: Sequence[Ou
         raise
 
 
-async def stop_producer(producer: AIOKafkaProducer, deadline: float) -> None:
+async def stop_producer(producer: AIOKafkaProducer, deadline_seconds: float) -> None:
     """Stops a producer in any state within the deadline; its epoch will be fenced anyway."""
     with contextlib.suppress(KafkaError, OSError, AssertionError):
-        await stop(producer, deadline)
+        await stop(producer, deadline_seconds)
     # A fence leaves errors in aiokafka's own futures; asyncio warns about errors that are not retrieved.
     waiters = [getattr(getattr(producer, "_txn_manager", None), "_transaction_waiter", None)]
     accumulator = getattr(producer, "_message_accumulator", None)

@@ -1,8 +1,12 @@
-"""Commits the outputs and the offset of one input partition together, and resolves commits in doubt.
+"""Commits the outputs and the offset of one input partition, and resolves commits in doubt.
+
+Exactly once, both are in one Kafka transaction. At least once, the offset is committed after the outputs.
 
 For exactly once each *input partition* has its own transactional producer. aiokafka sends no consumer-group metadata
-with the offsets, so the transactional id is what fences a zombie: the new owner's producer bumps the epoch when it
-starts, and the broker refuses what the old owner still sends.
+with the offsets, so the transactional id fences a zombie: the new owner's producer bumps the epoch when it starts, and
+the broker refuses what the old owner still sends. The old owner then opens again and may fence the new owner. No record
+is lost or doubled by that, because each owner continues at the offset that it reads after its own fence. It ends when
+the old owner learns that its partition is revoked.
 
 Invariants:
 
@@ -10,7 +14,8 @@ Invariants:
    old owner.
 2. After a commit in doubt the producer is stopped and a new one started, which ends the transaction. The committed
    offset then says whether Kafka has committed.
-3. After ``open`` and ``commit`` no transaction of this partition is open, and the returned offset is the group's.
+3. After ``open`` and ``commit`` no transaction of this partition is open, and the returned offset is the group's. A
+   commit that is cancelled when its partition closes is left to the fence of the next owner.
 """
 
 from __future__ import annotations
@@ -35,18 +40,18 @@ from streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-_UNCERTAIN = (KafkaError, TimeoutError, OSError, AssertionError, KeyError)
-"""Errors of a commit after which it is unknown whether Kafka has committed; aiokafka raises all of them."""
+_IN_DOUBT = (KafkaError, TimeoutError, OSError, AssertionError, KeyError)
+"""Errors of a commit that aiokafka raises. After any of them the group's committed offset decides what happened."""
 _PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Between attempts to open, and between commits that fail; the last one repeats."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """The result of a commit: the group's offset, and why the broker or the client refuses an output for good."""
+class CommitResult:
+    """The group's committed offset after a commit, and why the broker or the client refuses an output for good."""
 
-    offset: int
-    refused: str = ""
+    group_offset: int
+    refusal: str = ""
 
 
 class Committer:
@@ -94,7 +99,7 @@ class Committer:
         """When commits began to fail, in monotonic seconds; None if the last one worked."""
 
     async def open(self) -> int:
-        """Fences other owners of the partition; retries until it works. Returns the offset to continue at."""
+        """Fences other owners if exactly once, and returns the offset to continue at. Retries until it works."""
         for attempt in count():
             try:
                 self._known = await self._acquire()
@@ -106,7 +111,7 @@ class Committer:
                 return self._known
         raise AssertionError("count() has no end")
 
-    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> Settled:
+    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> CommitResult:
         """Commits once. If the result is unknown, opens again and returns the group's committed offset.
 
         Replaces the producer before its sequence numbers overflow.
@@ -114,19 +119,19 @@ class Committer:
         began = self._clock.monotonic()
         try:
             await self._write(outputs, next_offset)
-        except _UNCERTAIN as error:
+        except _IN_DOUBT as error:
             self._observer.committed("in_doubt", self._clock.monotonic() - began)
             cause = f"{type(error).__name__}: {error}"
             log.warning("commit in doubt", partition=str(self._partition), outputs=len(outputs), error=cause)
             # The broker or the client refuses this size every time.
             refused = str(error) if isinstance(error, MessageSizeTooLargeError) else ""
-            return Settled(await self._resolve(), refused)
+            return CommitResult(await self._resolve(), refused)
         self._observer.committed("committed", self._clock.monotonic() - began)
         self.failing_since, self._failures, self._known = None, 0, next_offset
         if self._writer.needs_renewal:
             await self._writer.stop()
-            return Settled(await self.open())
-        return Settled(next_offset)
+            return CommitResult(await self.open())
+        return CommitResult(next_offset)
 
     async def close(self) -> None:
         """Stops the producer within the deadline; never raises."""
@@ -136,7 +141,7 @@ class Committer:
         """Fences, waits for the coordinator, then reads the committed offset, or else the first offset."""
         await self._writer.start()
         if self._transactional:
-            await self._writer.settle(self._group, self._partition)
+            await self._writer.await_coordinator(self._group, self._partition)
         committed = await self._committed()
         if self._is_ours is not None and not await self._is_ours():
             raise ProducerFenced("another process has ended this work")
@@ -145,25 +150,25 @@ class Committer:
         return int(committed)
 
     async def _committed(self) -> int | None:
-        async with asyncio.timeout(self._writer.deadline):
+        async with asyncio.timeout(self._writer.deadline_seconds):
             offset: int | None = await self._consumer.committed(self._partition)
         return offset
 
     async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
         """Writes the outputs and the offset: in one transaction, or one after the other.
 
-        At least once, a crash between the two repeats the outputs under the same ids.
+        At least once, an error or a crash before the offset is committed repeats the outputs under the same ids.
         """
         if self._transactional:
             offsets = {self._partition: OffsetAndMetadata(next_offset, "")}
             await self._writer.write(self._prefix, outputs, self._group, offsets)
             return
-        async with asyncio.timeout(self._writer.deadline):
+        async with asyncio.timeout(self._writer.deadline_seconds):
             await self._writer.send(self._prefix, outputs)
             await self._consumer.commit({self._partition: next_offset})
 
     async def _resolve(self) -> int:
-        """Ends the transaction in doubt and returns the committed offset."""
+        """Replaces the producer, which ends a transaction in doubt, and returns the committed offset."""
         if self.failing_since is None:
             self.failing_since = self._clock.monotonic()
         await self._writer.stop()
@@ -185,15 +190,15 @@ class Committer:
 CommitterFactory = Callable[[TopicPartition, CountingConsumer], Committer]
 
 
-def committers(
+def committer_factory(
     settings: Settings,
-    reader: Grouped,
+    subscription: Grouped,
     clock: Clock,
     observer: PipelineMetrics,
     is_ours: Callable[[], Awaitable[bool]] | None = None,
 ) -> CommitterFactory:
     """Makes the committers of a consumer group in the delivery mode of the settings."""
-    kafka, group = settings.kafka, group_of(settings.kafka, reader)
+    kafka, group = settings.kafka, group_of(settings.kafka, subscription)
     transactional = settings.delivery == "exactly_once"
 
     def make(partition: TopicPartition, consumer: CountingConsumer) -> Committer:
@@ -201,7 +206,7 @@ def committers(
         return Committer(
             partition,
             consumer,
-            RecordWriter(lambda: make_producer(kafka, own_id, reader.group), kafka.transaction_timeout_seconds),
+            RecordWriter(lambda: make_producer(kafka, own_id, subscription.group), kafka.transaction_timeout_seconds),
             clock,
             observer,
             group=group,

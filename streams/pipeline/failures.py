@@ -108,20 +108,22 @@ def _number(text: str | None) -> int | None:
     return int(text) if text and len(text) <= 19 and text.isascii() and text.isdigit() else None
 
 
-def next_tier(tiers: tuple[RetryTopic, ...], current: RetryTopic | None, wish: float | None) -> RetryTopic | None:
+def next_retry_topic(
+    topics: tuple[RetryTopic, ...], current: RetryTopic | None, wish: float | None
+) -> RetryTopic | None:
     """The retry topic for a record that failed in ``current``; None after the last one.
 
     Args:
-        tiers: The handler's, the shortest delay first.
+        topics: The handler's, the shortest delay first.
         current: The topic of the last attempt; None for the handler's own topic.
         wish: The provider's Retry-After in seconds. A topic with at least this delay is preferred, so that the records
             of a topic become due in the order of their offsets.
     """
-    later = [tier for tier in tiers if current is None or tier.delay_seconds > current.delay_seconds]
-    return next((tier for tier in later if tier.delay_seconds >= (wish or 0.0)), later[-1] if later else None)
+    later = [topic for topic in topics if current is None or topic.delay_seconds > current.delay_seconds]
+    return next((topic for topic in later if topic.delay_seconds >= (wish or 0.0)), later[-1] if later else None)
 
 
-def retry_record(handler: Handler, tier: RetryTopic, input_: Input, retry: Retry, due: datetime) -> OutputRecord:
+def retry_record(handler: Handler, retry_topic: RetryTopic, input_: Input, retry: Retry, due: datetime) -> OutputRecord:
     """The record for a retry topic: the original, with the reason, the attempts and the due time in text headers."""
     record = input_.record
     notes = input_.notes(handler) | {
@@ -132,12 +134,14 @@ def retry_record(handler: Handler, tier: RetryTopic, input_: Input, retry: Retry
     }
     written = without_notes(record.headers)
     written += [(name, text.encode("utf-8", "replace")) for name, text in notes.items()]
-    return OutputRecord(tier.topic, record.key, record.value, tuple(written))
+    return OutputRecord(retry_topic.topic, record.key, record.value, tuple(written))
 
 
-def due_after(tier: RetryTopic, retry: Retry, now: datetime, longest_seconds: float) -> datetime:
+def due_after(retry_topic: RetryTopic, retry: Retry, now: datetime, longest_seconds: float) -> datetime:
     """When a record of a retry topic may be tried: after the topic's delay, or a longer Retry-After up to a limit."""
-    return now + timedelta(seconds=max(float(tier.delay_seconds), min(retry.after_seconds or 0.0, longest_seconds)))
+    return now + timedelta(
+        seconds=max(float(retry_topic.delay_seconds), min(retry.after_seconds or 0.0, longest_seconds))
+    )
 
 
 _ROOM_FOR_HEADERS = MIB // 4

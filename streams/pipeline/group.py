@@ -40,22 +40,22 @@ class Subscription:
     """A handler and the topic its work comes from; ``topic`` and ``group`` are before the prefix."""
 
     handler: Handler
-    tier: RetryTopic | None = None
+    retry_topic: RetryTopic | None = None
 
     @property
     def topic(self) -> str:
         """The topic that is read."""
-        return self.tier.topic if self.tier else self.handler.consumes.name
+        return self.retry_topic.topic if self.retry_topic else self.handler.consumes.name
 
     @property
     def group(self) -> str:
         """The consumer group."""
-        return self.tier.group if self.tier else self.handler.group
+        return self.retry_topic.group if self.retry_topic else self.handler.group
 
 
 def subscriptions(handler: Handler) -> tuple[Subscription, ...]:
     """The handler's own topic first, then its retry topics."""
-    return (Subscription(handler), *(Subscription(handler, tier) for tier in handler.tiers))
+    return (Subscription(handler), *(Subscription(handler, topic) for topic in handler.retry_topics))
 
 
 AssignmentListener = Callable[[Subscription, int, int], None]
@@ -165,7 +165,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
                 self._work,
                 self._settings,
                 self._clock,
-                self._start,
+                self._enqueue,
                 serialize_by_key=self.handler.serialize_by_key,
                 end=None if self._ends is None else self._ends.get(key, 0),
                 on_gap=self._on_gap,
@@ -312,8 +312,8 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             if position < last[key] and self._breaker.closed and not self._closing
         }
 
-    def _start(self, partition: Partition, entry: Held) -> None:
-        if self.subscription.tier is not None and entry.record is not None:
+    def _enqueue(self, partition: Partition, entry: Held) -> None:
+        if self.subscription.retry_topic is not None and entry.record is not None:
             heapq.heappush(self._later, (due_at(entry.record), next(self._numbers), partition, entry))
         else:
             self._ready.append((partition, entry))

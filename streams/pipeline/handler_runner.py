@@ -185,7 +185,7 @@ class HandlerRunner:
         wish = retry.after_seconds
         if wish is None or not wish >= 0:
             return full_jitter(attempt, self.retry.first_seconds, self.retry.max_seconds, self._chance)
-        longest = self.retry.max_seconds if self.handler.tiers else self.retry.in_place_wish_seconds
+        longest = self.retry.max_seconds if self.handler.retry_topics else self.retry.in_place_wish_seconds
         return wish if wish <= longest else None
 
 

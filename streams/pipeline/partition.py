@@ -233,17 +233,21 @@ class Partition:
 
     async def _commit(self, outputs: Sequence[OutputRecord], next_offset: int, inputs: int) -> None:
         """Commits once; the group's committed offset then decides how to continue."""
-        settled = await self._committer.commit(outputs, next_offset)
-        if settled.offset == next_offset:
+        result = await self._committer.commit(outputs, next_offset)
+        if result.group_offset == next_offset:
             self._single_commits = max(0, self._single_commits - 1)
             self._release(next_offset, inputs)
-        elif settled.offset != self.committed:
-            log.warning("another process moved the offset", partition=str(self.partition), committed=settled.offset)
-            self._resume_from(settled.offset)
-        elif settled.refused and inputs == 1:
-            self._refused[self._window.finished_prefix(1, 1)[0].offset] = settled.refused
-            self._resume_from(settled.offset)
+        elif result.group_offset != self.committed:
+            log.warning(
+                "another process moved the offset", partition=str(self.partition), committed=result.group_offset
+            )
+            self._resume_from(result.group_offset)
+        elif result.refusal and inputs == 1:
+            # The bytes of a finished record are freed, so its dead letter needs another read.
+            self._refused[self._window.finished_prefix(1, 1)[0].offset] = result.refusal
+            self._resume_from(result.group_offset)
         else:
+            # Nothing was committed. The next commit writes the same outputs again, for one record at a time.
             self._single_commits = max(inputs, 1)
 
     def _release(self, next_offset: int, inputs: int) -> None:

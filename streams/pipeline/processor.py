@@ -17,7 +17,7 @@ from schemas.needs import Ask
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage, Steps
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL, OutputRecord, decode, encode, timestamp
-from streams.pipeline.failures import Input, dead_letter, due_after, next_tier, retry_record
+from streams.pipeline.failures import Input, dead_letter, due_after, next_retry_topic, retry_record
 from streams.pipeline.handler_runner import HandlerRunner, exhausted
 from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.tracing import RecordSpan, no_spans
@@ -80,15 +80,15 @@ class RecordProcessor:
         runner: HandlerRunner,
         clock: Clock,
         observer: PipelineMetrics,
-        tier: RetryTopic | None = None,
+        retry_topic: RetryTopic | None = None,
         spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
     ) -> None:
-        """``tier`` is the retry topic that the records come from; None for the handler's own topic."""
+        """``retry_topic`` is the retry topic that the records come from; None for the handler's own topic."""
         self._runner = runner
         self._handler = runner.handler
         self._clock = clock
         self._observer = observer
-        self._tier = tier
+        self._retry_topic = retry_topic
         self._spans = spans
         self._topics = {topic.event: topic for topic in runner.handler.emits}
         self._source = f"assay/{runner.handler.name}"
@@ -101,11 +101,11 @@ class RecordProcessor:
             produced = timestamp(started.input.origin.timestamp_ms)
             event = decode(self._handler.consumes, record.value, record.headers, produced)
             if isinstance(event, Dead):
-                return self._close(started, event, Stage.DECODE)
+                return self._result_of(started, event, Stage.DECODE)
             answer = self._runner.decide(event)
             if isinstance(answer, Ask | Retry | Generator):
                 return Pending(event, answer, started)
-            return self._close(started, answer, Stage.HANDLE)
+            return self._result_of(started, answer, Stage.HANDLE)
         except Exception as error:
             return self._fail(started, error)
 
@@ -115,22 +115,22 @@ class RecordProcessor:
         record = started.input.record
         try:
             identity = (record.topic, record.partition, record.offset)
-            at_most = 1 if self._tier else None
+            at_most = 1 if self._retry_topic else None
             with started.span.active():
                 tried = await self._runner.finish(
                     pending.event, pending.first, identity, at_most, started.input.provenance.run
                 )
-            return self._close(started, tried.outcome, Stage.HANDLE, tried.attempts)
+            return self._result_of(started, tried.outcome, Stage.HANDLE, tried.attempts)
         except Exception as error:
             return self._fail(started, error)
 
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
         """The dead letter of a record whose outputs the broker refuses."""
-        return self._close(self._start(record), refusal, Stage.ENCODE)
+        return self._result_of(self._start(record), refusal, Stage.ENCODE)
 
     def _start(self, record: ConsumerRecord) -> Started:
         at, span = self._clock.monotonic(), self._spans(record)
-        input_ = Input.of(record, retried=self._tier is not None)
+        input_ = Input.of(record, retried=self._retry_topic is not None)
         if span.traceparent is not None:
             input_ = input_._replace(provenance=input_.provenance._replace(traceparent=span.traceparent))
         return Started(input_, at, span)
@@ -141,9 +141,9 @@ class RecordProcessor:
         where = {"partition": record.partition, "offset": record.offset}
         log.error("processing failed", handler=self._handler.name, exc_info=error, **where)
         bug = Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
-        return self._close(started, bug, Stage.HANDLE)
+        return self._result_of(started, bug, Stage.HANDLE)
 
-    def _close(self, started: Started, outcome: Outcome, stage: Stage, attempts: int = 1) -> Done:
+    def _result_of(self, started: Started, outcome: Outcome, stage: Stage, attempts: int = 1) -> Done:
         """The records of an outcome; counts it."""
         input_ = started.input
         if isinstance(outcome, Emit):
@@ -161,13 +161,13 @@ class RecordProcessor:
             case Retry():
                 origin = input_.origin._replace(attempts=input_.origin.attempts + attempts)
                 input_ = input_._replace(origin=origin)
-                tier = next_tier(self._handler.tiers, self._tier, outcome.after_seconds)
-                if tier is not None:
+                retry_topic = next_retry_topic(self._handler.retry_topics, self._retry_topic, outcome.after_seconds)
+                if retry_topic is not None:
                     self._note(started, "retry", outcome.reason)
                     self._observer.retried(outcome.reason, input_.replayed)
                     longest = self._runner.retry.longest_wish_seconds
-                    due = due_after(tier, outcome, self._clock.now(), longest)
-                    return Done.of(retry_record(self._handler, tier, input_, outcome, due))
+                    due = due_after(retry_topic, outcome, self._clock.now(), longest)
+                    return Done.of(retry_record(self._handler, retry_topic, input_, outcome, due))
                 refusal = exhausted(outcome, origin.attempts)
             case Dead():
                 refusal = outcome

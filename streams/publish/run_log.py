@@ -92,7 +92,7 @@ class RunLog:
         await self.close()
         try:
             await self._writer.start()
-            await self._writer.settle(self.group, self._place)
+            await self._writer.await_coordinator(self.group, self._place)
             return await self.read()
         except FENCED as error:
             await self._writer.stop(1.0)
@@ -126,7 +126,7 @@ class RunLog:
             except MessageSizeTooLargeError:
                 raise
             except (KafkaError, TimeoutError, OSError, AssertionError, KeyError) as error:
-                if isinstance(self._writer.ended, FENCED):
+                if isinstance(self._writer.sender_error, FENCED):
                     raise RunTakenError from error
                 if waited >= patience:
                     raise

@@ -1,12 +1,13 @@
-"""Reads sources one entry at a time: JSON lines, TSV, folders of pages, and page lists.
+"""Reads sources one entry at a time: JSON lines, TSV, folders of pages, page lists, and standard input.
 
 The entries of a path always have the same order. Nothing outside of the named paths is read.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, Literal
@@ -14,7 +15,6 @@ from typing import IO, Literal
 from schemas.outcome import Dead
 from streams.codec import OutputRecord, decode
 from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, explain, opened, record_of
-from streams.publish.lines import lines_of
 from streams.publish.page_folders import PAGE_LISTS, page_files, page_list, read_case, read_folder
 from streams.publish.tsv import BadRow, read_row
 from streams.topology import TOPIC_BYTES, Topic
@@ -24,6 +24,9 @@ Format = Literal["jsonl", "tsv"]
 LARGEST_LINE = TOPIC_BYTES
 """The bytes of the longest line that is read; no topic accepts more."""
 STANDARD_INPUT_PATH = Path("-")
+STANDARD_INPUT = 0
+"""The descriptor of standard input."""
+_CHUNK_BYTES = 64 * 1024
 _TSV_SUFFIXES = (".tsv", ".tsv.gz")
 
 
@@ -146,3 +149,55 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None, bytes]]:
     """Numbered lines and their traces; a line that is too long is None, and its trace is its size."""
     for number, line in enumerate(lines_of(file, LARGEST_LINE), 1):
         yield (number, None, b"%d" % line) if isinstance(line, int) else (number, line, line)
+
+
+def lines_of(file: IO[bytes], limit: int) -> Iterator[bytes | int]:
+    """The lines of a file, with their ends; the size of a line that is longer than the limit in bytes."""
+    while line := file.readline(limit + 1):
+        if len(line) <= limit or line.endswith(b"\n"):
+            yield line
+            continue
+        size = 0
+        while line and not line.endswith(b"\n"):
+            size += len(line)
+            line = file.readline(limit)
+        yield size + len(line)
+
+
+async def read_lines(descriptor: int, limit: int) -> AsyncIterator[bytes | None]:
+    """The lines of a pipe, terminal, socket or file, without their ends; None for one longer than the limit in bytes.
+
+    A blocking read of a pipe would delay the sending of earlier records, and Ctrl-C, until the next line.
+
+    Raises:
+        OSError: The descriptor cannot be read.
+    """
+    held = bytearray()
+    too_long = False
+    while chunk := await _read(descriptor):
+        start = 0
+        while (end := chunk.find(b"\n", start)) >= 0:
+            held += chunk[start:end]
+            yield None if too_long or len(held) > limit else bytes(held)
+            held.clear()
+            too_long, start = False, end + 1
+        held += chunk[start:]
+        if len(held) > limit:
+            held.clear()
+            too_long = True
+    if held or too_long:
+        yield None if too_long else bytes(held)
+
+
+async def _read(descriptor: int) -> bytes:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    try:
+        loop.add_reader(descriptor, ready.set)
+    except PermissionError:  # a file on a disk is always ready
+        return os.read(descriptor, _CHUNK_BYTES)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+    return os.read(descriptor, _CHUNK_BYTES)

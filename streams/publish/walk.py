@@ -15,14 +15,15 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from streams.publish.entries import Entry, SourceError
-from streams.publish.lines import STANDARD_INPUT, read_lines
 from streams.publish.sources import (
     LARGEST_LINE,
+    STANDARD_INPUT,
     STANDARD_INPUT_PATH,
     Format,
     format_of,
     read_entries,
     read_event,
+    read_lines,
     size_of,
 )
 from streams.topology import Topic

@@ -28,7 +28,7 @@ from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.llm.limits import Shares
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.commit import committers
+from streams.pipeline.commit import committer_factory
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.health import Health
 from streams.pipeline.intake import IntakeBroker
@@ -241,7 +241,7 @@ class StageReader:
         self._group = WatchedGroup(
             subscription,
             work,
-            committers(exactly_once, subscription, session.clock, observer, session.is_ours),
+            committer_factory(exactly_once, subscription, session.clock, observer, session.is_ours),
             settings.pipeline,
             session.clock,
             observer,

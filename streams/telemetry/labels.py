@@ -137,7 +137,7 @@ _SHARED: dict[tuple[str, ...], Rows] = {
         (
             (handler.name, topic)
             for handler in HANDLERS
-            for topic in (handler.consumes.name, *(tier.topic for tier in handler.tiers))
+            for topic in (handler.consumes.name, *(retry.topic for retry in handler.retry_topics))
         ),
     ),
     **_each("lane", LANES),

@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from streams.app import Application
 from streams.codec import OutputRecord
 from streams.kafka.clients import make_producer, opened
-from streams.pipeline.commit import Committer, CommitterFactory, committers
+from streams.pipeline.commit import Committer, CommitterFactory, committer_factory
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import _CLIENT_TASKS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, process, scorer, until
@@ -82,7 +82,7 @@ async def test_application_is_not_caught_up_before_other_members(assay: Installa
     let = asyncio.Event()
 
     def kept(*group: Any) -> CommitterFactory:
-        make = committers(*group)
+        make = committer_factory(*group)
 
         def held_back(place: TopicPartition, consumer: CountingConsumer) -> Committer:
             committer = make(place, consumer)

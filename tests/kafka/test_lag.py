@@ -115,7 +115,7 @@ async def test_all_handlers_are_read_at_once(kafka: str, topic_prefix: str) -> N
     assay = await installed(kafka, topic_prefix, topics=[RETRIEVAL_BATCHES])
     await assay.feed((page(number) for number in range(50)), transactional=True)
     lags = await read_lags(assay.settings.kafka, HANDLERS, SystemClock())
-    assert [lag.handler for lag in lags] == [h.name for h in HANDLERS for _ in (h, *h.tiers)]
+    assert [lag.handler for lag in lags] == [h.name for h in HANDLERS for _ in (h, *h.retry_topics)]
     assert sum(lag.records for lag in lags) >= 50
     # Two groups read the same topic, and each has its own lag.
     batches = [lag for lag in lags if lag.topic == "retrieval.batches.v1"]

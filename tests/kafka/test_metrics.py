@@ -326,8 +326,8 @@ async def test_no_input_makes_a_series(kafka: str, topic_prefix: str, tmp_path: 
     assert sum(lanes.values()) == sent
     assert lanes["replay"] >= sent // 2 - 1, "who calls itself a run is one, and wakes nobody"
     topics = {place.prefix + handler.consumes.name for handler in HANDLERS}
-    topics |= {place.prefix + tier.topic for handler in HANDLERS for tier in handler.tiers}
-    groups = {place.prefix + group for h in HANDLERS for group in (h.group, *(tier.group for tier in h.tiers))}
+    topics |= {place.prefix + tier.topic for handler in HANDLERS for tier in handler.retry_topics}
+    groups = {place.prefix + group for h in HANDLERS for group in (h.group, *(tier.group for tier in h.retry_topics))}
     for family in families:
         if family.name.startswith("faststream"):
             assert {sample.labels["handler"] for sample in family.samples} <= topics

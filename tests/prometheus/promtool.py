@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streams.generate.alerts import Alert, recording_rules
-from streams.generate.prometheus import alert_rule
+from streams.generate.alerts import Alert, alert_rule, recording_rules
 from tests.prometheus.cases import Case
 from tests.prometheus.worlds import MINUTES, healthy
 

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from streams import app as module
 from streams.app import Application
 from streams.http import HttpServer
-from streams.pipeline.commit import committers
+from streams.pipeline.commit import committer_factory
 from streams.pipeline.group import Subscription, subscriptions
 from streams.pipeline.metrics import PipelineMetrics
 from streams.process import installed_version
@@ -117,7 +117,7 @@ async def test_the_delivery_setting_decides_how_partitions_commit(
     monkeypatch.setattr("streams.pipeline.commit.make_producer", lambda _, *names: names)
     made: Any = settings.model_copy(update={"delivery": delivery})
     observer = PipelineMetrics(Metrics(CollectorRegistry()), "score_page")
-    make = committers(made, Subscription(HANDLERS[0]), VirtualClock(), observer)
+    make = committer_factory(made, Subscription(HANDLERS[0]), VirtualClock(), observer)
     consumer: Any = None
     writer: Any = make(TopicPartition("shop.pages.crawled.v1", 0), consumer)._writer
     assert writer._make() == (own_id, "assay.score_page")

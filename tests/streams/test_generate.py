@@ -10,11 +10,11 @@ from pydantic import TypeAdapter
 from streams.cli.commands import run_command_line
 from streams.cli.generate import run_generate
 from streams.cli.graph import run_graph
+from streams.generate.alerts import prometheus
 from streams.generate.asyncapi import asyncapi_document
 from streams.generate.graph import mermaid, plain_text, readers, writers
 from streams.generate.json_schemas import schema_of
 from streams.generate.outputs import drift, generate, write
-from streams.generate.prometheus import prometheus
 from streams.generate.text import attributes, paragraphs
 from streams.settings_files import read_document
 from streams.topology import HANDLERS, TOPICS

@@ -53,7 +53,7 @@ class Passed(Numbered):
 
 
 class Arrived(Numbered):
-    """After ``settle``."""
+    """After ``await_coordinator``."""
 
 
 class Audited(Numbered):

@@ -6,9 +6,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from streams.generate.alerts import Alert, alerts
+from streams.generate.alerts import Alert, alerts, prometheus
 from streams.generate.grafana import dashboards
-from streams.generate.prometheus import prometheus
 from streams.telemetry.metrics import METRICS
 from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS

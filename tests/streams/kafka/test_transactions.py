@@ -57,9 +57,9 @@ async def test_a_fenced_writer_says_so() -> None:
     writer = await started(client)
     sender = asyncio.get_running_loop().create_future()
     client._sender = SimpleNamespace(_sender_task=sender)
-    assert writer.ended is None
+    assert writer.sender_error is None
     sender.set_exception(ProducerFenced())
-    assert isinstance(writer.ended, ProducerFenced)
+    assert isinstance(writer.sender_error, ProducerFenced)
     with pytest.raises(ProducerClosed) as closed:
         await writer.write("t.", [ONE])
     assert isinstance(closed.value.__cause__, ProducerFenced)

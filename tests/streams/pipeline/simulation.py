@@ -120,7 +120,7 @@ class ModelWriter(RecordWriter):
     """Transactions of one input partition, as the broker and a correct producer together make them."""
 
     def __init__(self, cluster: Cluster, partition: TopicPartition) -> None:
-        self.deadline = DEADLINE_SECONDS
+        self.deadline_seconds = DEADLINE_SECONDS
         self._cluster = cluster
         self._partition = partition
         self._epoch: int | None = None
@@ -138,7 +138,7 @@ class ModelWriter(RecordWriter):
         await self._refuse()
         self._epoch = self._cluster.fence(self._partition)
 
-    async def settle(self, *_: Any) -> None:
+    async def await_coordinator(self, *_: Any) -> None:
         await self._refuse()
 
     async def _refuse(self) -> None:

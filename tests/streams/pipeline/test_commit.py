@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from streams.codec import OutputRecord
 from streams.kafka import transactions
 from streams.kafka.transactions import RecordWriter, send_all, stop_producer, transactional_id
-from streams.pipeline.commit import Committer, Settled
+from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import VirtualClock
@@ -142,7 +142,7 @@ class Bench:
         self.client.calls.clear()
         return self
 
-    async def commit(self, *outputs: OutputRecord, to: int = 42) -> Settled:
+    async def commit(self, *outputs: OutputRecord, to: int = 42) -> CommitResult:
         return await self.committer.commit(outputs, to)
 
     def count(self, result: str) -> Any:
@@ -162,7 +162,7 @@ async def test_exactly_once_fences_before_it_reads_the_offset() -> None:
 
 async def test_exactly_once_commits_confirmed_outputs_with_the_offset() -> None:
     bench = await Bench(client := Client()).opened()
-    assert await bench.commit(ONE, TWO) == Settled(42)
+    assert await bench.commit(ONE, TWO) == CommitResult(42)
     assert client.calls == ["begin", *SENDS, SET, "commit"]
     assert client.sent == {"value": b"value", "key": b"two", "partition": None, "headers": [("h", b"1")]}
 
@@ -176,14 +176,14 @@ async def test_at_least_once_reads_the_offset_without_a_transaction() -> None:
 
 async def test_at_least_once_commits_after_all_outputs_are_confirmed() -> None:
     bench = await Bench(client := Client(), exactly_once=False).opened()
-    assert await bench.commit(ONE, TWO) == Settled(42)
+    assert await bench.commit(ONE, TWO) == CommitResult(42)
     assert client.calls == [*SENDS, ("commit", {PARTITION: 42})]
 
 
 @both
 async def test_an_offset_without_outputs_is_committed_too(exactly_once: bool) -> None:
     bench = await Bench(client := Client(), exactly_once).opened()
-    assert await bench.commit() == Settled(42)
+    assert await bench.commit() == CommitResult(42)
     assert client.calls == (["begin", SET, "commit"] if exactly_once else [("commit", {PARTITION: 42})])
 
 
@@ -212,10 +212,10 @@ async def test_a_refused_output_commits_neither_offset_nor_transaction(
 ) -> None:
     bench = await Bench(client := Client(), exactly_once).opened()
     client.fails[step] = error
-    settled = await bench.commit(ONE, TWO)
-    assert settled.offset == 17
-    assert refused in settled.refused
-    assert bool(settled.refused) is bool(refused)
+    result = await bench.commit(ONE, TWO)
+    assert result.group_offset == 17
+    assert refused in result.refusal
+    assert bool(result.refusal) is bool(refused)
     assert client.calls[-len(bench.reopen) :] == bench.reopen
     assert SET not in client.calls
     assert "commit" not in client.steps
@@ -230,7 +230,7 @@ async def test_a_refused_output_commits_neither_offset_nor_transaction(
 async def test_any_error_of_a_step_leaves_the_commit_in_doubt(exactly_once: bool, step: str, error: Exception) -> None:
     bench = await Bench(client := Client(), exactly_once).opened()
     client.fails[step] = error
-    assert await bench.commit(ONE) == Settled(17)
+    assert await bench.commit(ONE) == CommitResult(17)
     assert "commit" not in client.steps
     assert (bench.count("committed"), bench.count("in_doubt")) == (0, 1)
 
@@ -245,7 +245,7 @@ async def test_any_error_of_a_step_leaves_the_commit_in_doubt(exactly_once: bool
 async def test_a_step_that_hangs_ends_in_doubt_at_the_deadline(exactly_once: bool, step: str) -> None:
     bench = await Bench(client := Client(), exactly_once, deadline=0.05).opened()
     client.hangs = step
-    assert await bench.commit(ONE) == Settled(17)
+    assert await bench.commit(ONE) == CommitResult(17)
     assert "commit" not in client.steps
 
 
@@ -266,17 +266,17 @@ async def test_hanging_open_ends_at_the_deadline_without_an_offset(
 @both
 async def test_committer_that_is_not_open_sends_nothing(exactly_once: bool) -> None:
     bench = Bench(client := Client(), exactly_once)
-    assert await bench.commit(ONE) == Settled(17)
+    assert await bench.commit(ONE) == CommitResult(17)
     assert client.calls == bench.reopen[1:]
     await bench.committer.close()
     assert client.calls[-1] == "stop"
     client.calls.clear()
-    assert await bench.commit(ONE) == Settled(17)
+    assert await bench.commit(ONE) == CommitResult(17)
     assert client.calls == bench.reopen[1:]
     await (task := asyncio.ensure_future(asyncio.sleep(0)))
     client._sender = SimpleNamespace(_sender_task=task)
     client.calls.clear()
-    assert await bench.commit(ONE) == Settled(17)
+    assert await bench.commit(ONE) == CommitResult(17)
     assert client.calls == bench.reopen
 
 
@@ -294,7 +294,7 @@ async def test_a_close_that_hangs_ends_at_the_deadline(exactly_once: bool) -> No
     client.hangs = "stop"
     async with asyncio.timeout(5):
         await bench.committer.close()
-    assert await bench.commit(ONE) == Settled(17), "it was not open"
+    assert await bench.commit(ONE) == CommitResult(17), "it was not open"
 
 
 # --- doubts ----------------------------------------------------------------------------------------------------------
@@ -311,10 +311,10 @@ async def test_an_opening_is_tried_again_with_growing_pauses() -> None:
 async def test_a_doubt_is_resolved_by_the_offset_of_the_group() -> None:
     bench = await Bench(client := Client()).opened()
     client.fails["commit"], client.offset = BROKEN, 42
-    assert await bench.commit() == Settled(42), "it was committed"
+    assert await bench.commit() == CommitResult(42), "it was committed"
     moments = [bench.committer.failing_since]
     client.fails["commit"] = BROKEN
-    assert await bench.commit(to=50) == Settled(42)
+    assert await bench.commit(to=50) == CommitResult(42)
     assert [*moments, bench.committer.failing_since] == [None, 0.0]
     assert bench.count("in_doubt") == 2
 
@@ -323,10 +323,10 @@ async def test_repeated_commit_failures_back_off() -> None:
     bench = await Bench(client := Client()).opened()
     for _ in range(4):
         client.fails["commit"] = BROKEN
-        assert await bench.commit() == Settled(17)
+        assert await bench.commit() == CommitResult(17)
     assert bench.clock.pauses == [0.2, 0.5, 1.0]
     moments = [bench.committer.failing_since]
-    assert await bench.commit() == Settled(42)
+    assert await bench.commit() == CommitResult(42)
     assert [*moments, bench.committer.failing_since] == [0.0, None]
 
 
@@ -334,13 +334,13 @@ async def test_repeated_commit_failures_back_off() -> None:
 async def test_producer_is_replaced_after_its_record_limit(exactly_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transactions, "RECORDS_OF_A_PRODUCER", 3)
     bench = await Bench(client := Client(), exactly_once).opened()
-    assert await bench.commit(ONE, TWO) == Settled(42)
+    assert await bench.commit(ONE, TWO) == CommitResult(42)
     assert "stop" not in client.steps
     client.offset = 99  # another process has moved it meanwhile
-    assert await bench.commit(ONE) == Settled(99)
+    assert await bench.commit(ONE) == CommitResult(99)
     assert client.calls[-len(bench.reopen) :] == bench.reopen
     client.calls.clear()
-    assert await bench.commit(ONE, TWO) == Settled(42)
+    assert await bench.commit(ONE, TWO) == CommitResult(42)
     assert "stop" not in client.steps
 
 

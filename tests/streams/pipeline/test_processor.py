@@ -278,7 +278,7 @@ async def test_failed_record_moves_unchanged_to_the_first_retry_topic() -> None:
 
 async def from_tier(number: int, handler: Handler, before: OutputRecord) -> tuple[Bench, OutputRecord]:
     """What becomes of a retried record in a retry topic."""
-    bench = Bench(handler, handler.tiers[number])
+    bench = Bench(handler, handler.retry_topics[number])
     record = raw_record(before.value, before.headers, before.key, offset=4)
     return bench, await complete(bench, replace(record, topic=before.topic, partition=0, timestamp=1))
 
@@ -306,7 +306,7 @@ async def test_record_that_passes_on_a_retry_has_its_original_ids() -> None:
     at_once = Bench(emits(scored())).only()
     later = await complete(Bench(patient(10)))
     well = replace(patient(10), fn=emits(scored()))
-    bench = Bench(well, well.tiers[0])
+    bench = Bench(well, well.retry_topics[0])
     output = bench.only(replace(raw_record(later.value, later.headers, later.key, offset=4), topic=later.topic))
     assert texts(output)["ce_id"] == texts(at_once)["ce_id"]
     assert texts(output)["ce_causationid"] == PLACE

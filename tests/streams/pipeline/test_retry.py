@@ -7,7 +7,7 @@ import pytest
 from schemas.event import Provenance
 from schemas.outcome import Drop, DropReason, Retry, RetryReason
 from streams.codec import MAX_DETAIL, OutputRecord
-from streams.pipeline.failures import Input, Origin, due_after, due_at, next_tier, retry_record
+from streams.pipeline.failures import Input, Origin, due_after, due_at, next_retry_topic, retry_record
 from streams.topology import RetryTopic
 from tests.streams.doubles import handler_of, raw_record
 
@@ -37,12 +37,12 @@ NOW_MS = 1_795_248_000_000
     ],
 )
 def test_next_tier(current: RetryTopic | None, wish: float | None, expected: RetryTopic | None) -> None:
-    assert next_tier(TIERS, current, wish) is expected
+    assert next_retry_topic(TIERS, current, wish) is expected
 
 
 def test_next_tier_without_tiers_or_delay() -> None:
-    assert next_tier((), None, 5.0) is None
-    assert next_tier((AT_ONCE, SHORT), None, None) is AT_ONCE
+    assert next_retry_topic((), None, 5.0) is None
+    assert next_retry_topic((AT_ONCE, SHORT), None, None) is AT_ONCE
 
 
 def written(retry: Retry, tier: RetryTopic = MIDDLE, longest_seconds: float = 300.0) -> OutputRecord:

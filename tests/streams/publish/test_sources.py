@@ -1,5 +1,7 @@
+import asyncio
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import streams.publish.sources
 from schemas.pages import MAX_PAGE_BYTES
 from streams.codec import OutputRecord
 from streams.publish.entries import Refused, SourceError
-from streams.publish.sources import check_source, format_of, read_event, read_source
+from streams.publish.sources import check_source, format_of, read_event, read_lines, read_source
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES
 from tests.samples import instance
 
@@ -220,3 +222,72 @@ class TestTsv:
         with pytest.raises(SourceError, match=r"TSV has pages"):
             check_source(Path("-"), RETRIEVAL_BATCHES, "tsv")
         check_source(Path("-"), RETRIEVAL_BATCHES)
+
+
+# --- lines of a pipe ---
+
+
+async def read(descriptor: int, limit: int = 100) -> list[bytes | None]:
+    return [line async for line in read_lines(descriptor, limit)]
+
+
+def piped(*chunks: bytes) -> int:
+    """The reading end of a pipe that holds these bytes and is closed at the other end."""
+    reading, writing = os.pipe()
+    for chunk in chunks:
+        os.write(writing, chunk)
+    os.close(writing)
+    return reading
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", []),
+        (b"a\nb\n", [b"a", b"b"]),
+        (b"a\n\nb", [b"a", b"", b"b"]),
+        (b"x" * 100 + b"\ny", [b"x" * 100, b"y"]),
+        (b"x" * 101 + b"\ny", [None, b"y"]),
+        (b"y\n" + b"x" * 60_000, [b"y", None]),
+    ],
+)
+async def test_lines_of_a_pipe_and_of_a_file(tmp_path: Path, content: bytes, lines: list[bytes | None]) -> None:
+    pipe = piped(content)
+    (tmp_path / "file").write_bytes(content)
+    file = os.open(tmp_path / "file", os.O_RDONLY)
+    try:
+        assert await read(pipe) == lines
+        assert await read(file) == lines
+    finally:
+        os.close(pipe)
+        os.close(file)
+
+
+async def test_line_is_returned_before_the_next_one_is_written() -> None:
+    reading, writing = os.pipe()
+    lines = read_lines(reading, 100)
+    try:
+        os.write(writing, b"first\nsec")
+        assert await anext(lines) == b"first"
+        waiting = asyncio.ensure_future(anext(lines))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        os.write(writing, b"ond\n")
+        assert await waiting == b"second"
+        os.close(writing)
+        assert [line async for line in lines] == []
+    finally:
+        os.close(reading)
+
+
+async def test_waiting_can_be_cancelled() -> None:
+    reading, writing = os.pipe()
+    try:
+        waiting = asyncio.ensure_future(read(reading))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    finally:
+        os.close(reading)
+        os.close(writing)

@@ -42,7 +42,7 @@ def test_labels_that_depend_on_each_other_are_counted_together() -> None:
     assert ("drop", "invalid") not in rows["outcome", "reason"]
     lag = next(metric for metric in METRICS if metric.name == "assay_group_lag_records")
     topics = {topic for _, topic in label_rows(lag, MODELS)["handler", "topic"]}
-    assert topics == {tier.topic for handler in HANDLERS for tier in handler.tiers} | {
+    assert topics == {tier.topic for handler in HANDLERS for tier in handler.retry_topics} | {
         topic.name for topic in TOPICS if any(handler.consumes is topic for handler in HANDLERS)
     }
 
