@@ -1,1 +1,4 @@
-"""What is decided: one verb-named pure function a file, free of clock, socket, file and environment."""
+"""What is decided. Each module here is a handler, named after its function; the packages have the code that they share.
+
+A handler is a pure function, without clock, socket, file or environment.
+"""

@@ -103,7 +103,7 @@ class Retries(Section):
 
     model_config = ConfigDict(extra="ignore", from_attributes=True)
 
-    max_attempts: int = Field(default=3, ge=1, le=20, description="Tries in all, the first included (C-25).")
+    max_attempts: int = Field(default=3, ge=1, le=20, description="Tries in all, the first included.")
 
 
 class ProcessingView(Section):

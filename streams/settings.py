@@ -133,17 +133,36 @@ class PipelineSettings(Section):
 
 
 class RetrySettings(Section):
-    """Short retries in place, before a record goes to a retry topic or a dead letter topic."""
+    """Short retries in place, before a record goes to a retry topic or a dead letter topic.
 
-    max_attempts: int = Field(default=3, ge=1, le=20, description="Attempts, the first included (C-25).")
-    first_seconds: float = Field(default=0.2, gt=0, description="Upper bound of the first back-off.")
-    max_seconds: float = Field(default=5.0, gt=0, description="Upper bound of any back-off.")
-    attempt_seconds: float = Field(default=300.0, gt=0, description="Time limit of a request to a service.")
+    Requests inside an attempt have back-offs of their own: ``fetch.*_backoff_seconds`` and ``llm.*_backoff_seconds``.
+    """
+
+    max_attempts: int = Field(
+        default=3, ge=1, le=20, description="Attempts in place, the first included; a retry topic has one attempt."
+    )
+    first_seconds: float = Field(
+        default=0.2, gt=0, description="Upper bound of the random pause before the second attempt; it doubles."
+    )
+    max_seconds: float = Field(
+        default=5.0,
+        gt=0,
+        description="Upper bound of any pause between attempts in place. For a handler with retry topics it is also"
+        " the longest Retry-After that is waited for in place; a record with a longer one goes to a retry topic.",
+    )
+    attempt_seconds: float = Field(
+        default=300.0,
+        gt=0,
+        description="Timeout of one request of a handler to a service; after it, the attempt has failed.",
+    )
     in_place_wish_seconds: float = Field(
-        default=60.0, ge=0, description="Longest Retry-After that is waited for in place, without retry topics."
+        default=60.0,
+        ge=0,
+        description="Longest Retry-After that is waited for in place by a handler without retry topics, and by every"
+        " handler whose model is busy.",
     )
     longest_wish_seconds: float = Field(
-        default=3600.0, ge=0, description="Longest Retry-After obeyed in a retry topic."
+        default=3600.0, ge=0, description="Longest Retry-After that a record waits for in a retry topic."
     )
 
 
@@ -151,10 +170,17 @@ class BreakerSettings(Section):
     """When intake and attempts pause because a service that a handler needs is down."""
 
     failures: int = Field(
-        default=5, ge=1, description="Different records that fail one after another, before it opens."
+        default=5,
+        ge=1,
+        description="Different records that fail one after another, before it opens. A service that reports that it"
+        " can answer no request opens it at once.",
     )
-    first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles each time.")
-    max_seconds: float = Field(default=300.0, gt=0, description="Longest pause before a probe.")
+    first_seconds: float = Field(
+        default=5.0, gt=0, description="Pause before the first probe; each failed probe doubles it."
+    )
+    max_seconds: float = Field(
+        default=300.0, gt=0, description="Longest pause before a probe, also if a Retry-After is longer."
+    )
     drain_patience_seconds: float = Field(
         default=120.0,
         ge=0,

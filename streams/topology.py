@@ -1,4 +1,4 @@
-"""The topology: every topic and every handler, declared once. No other module names a topic.
+"""The topology: every topic and every handler, declared once. No other module declares a topic.
 
 FastStream routers, topic creation, metric labels, dashboards, compose services, the graph picture and the handler docs
 derive from ``TOPICS`` and ``HANDLERS``.
@@ -70,8 +70,8 @@ class Topic:
         raw_pages: Whether a record may be a page's bytes instead of JSON.
         partitions: At creation.
         compacted: Whether Kafka keeps the newest event of each key for ever, instead of all events for some days.
-        readers_dedupe: Whether all consumers ignore a second copy of an event with the same id. Otherwise a replay
-            writes here only if the operator confirms that they do.
+        readers_dedupe: Whether all consumers ignore a second copy of an event with the same id. If false, a replay
+            writes here only after the operator confirms that all consumers do.
     """
 
     name: str

@@ -50,7 +50,7 @@ class SourceTiersSection(BySourceTier[tuple[str, ...]]):
 class SourceRulesSection(Section):
     """The ``source_rules`` section: base points of the tiers, and suffixes that identify a kind of host (C-42)."""
 
-    base_scores: BySourceTier[Score] = Field(description="Base points by tier (R-171).")
+    base_scores: BySourceTier[Score] = Field(description="Base points by tier.")
     government_suffixes: tuple[str, ...] = Field(
         description="Suffixes of kind government; .* is any country domain where it is a public suffix."
     )
@@ -234,7 +234,7 @@ class TrustLabelsSection(Section):
     low: Score = Field(description="Always 0: every page has a label.")
     max_label: BySourceTier[Label] = Field(
         default=BySourceTier(tier_1="HIGH", tier_2="HIGH", tier_3="MEDIUM"),
-        description="The best label that a source tier can reach, whatever the score (C-36).",
+        description="The best label that a source tier can reach, whatever the score.",
     )
 
     @property

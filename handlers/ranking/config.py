@@ -29,7 +29,7 @@ class RetrievalSection(Section):
 class Bm25Section(Section):
     """BM25 over the candidates, and how it is fused with the vectors' similarity."""
 
-    enabled: bool = Field(description="Whether candidates are scored by BM25; off, vectors decide alone (R-257).")
+    enabled: bool = Field(description="Whether candidates are scored by BM25; off, vectors decide alone.")
     candidates: int = Field(ge=1, le=MOST_CANDIDATES, description="Best documents, which the later stages rank.")
     k1: float = Field(gt=0, le=5, description="How fast further occurrences of a word count less.")
     b: float = Field(ge=0, le=1, description="How much the length of a text lowers its score.")
@@ -63,7 +63,7 @@ class IntentSection(Section):
 class ModelRankingSection(Section):
     """How a language model ranks candidates (R-232), or the offline judge in its place."""
 
-    enabled: bool = Field(description="Whether a judge is asked at all (R-257).")
+    enabled: bool = Field(description="Whether a judge is asked at all.")
     candidates: int = Field(ge=1, le=100, description="Best candidates that it is shown; the rest keep their order.")
     max_characters: int = Field(ge=50, le=5000, description="Of a candidate's passage, as it is shown.")
     weight: float = Field(ge=0, le=1, description="Of the model's score in the combined score; the fused has the rest.")
@@ -89,7 +89,7 @@ class TreesSection(Section):
 class MmrSection(Section):
     """Maximal marginal relevance: how much likeness to results above costs (Carbonell and Goldstein 1998)."""
 
-    enabled: bool = Field(description="Whether results are diversified (R-257).")
+    enabled: bool = Field(description="Whether results are diversified.")
     specific: float = Field(ge=0, le=1, description="Weight of relevance for SPECIFIC queries; likeness has the rest.")
     exploratory: float = Field(ge=0, le=1, description="Weight of relevance for EXPLORATORY queries.")
     balanced: float = Field(ge=0, le=1, description="Weight of relevance for the others.")

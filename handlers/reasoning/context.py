@@ -49,7 +49,7 @@ _NO_FINDINGS = "(none; go by the sources)"
 class RoleSection(Section):
     """What one role is shown."""
 
-    least_label: TrustLabel = Field(description="Sources below this label are left out (R-254, R-258).")
+    least_label: TrustLabel = Field(description="Sources below this label are left out.")
     max_sources: int = Field(ge=1, le=100, description="Sources that are shown at most, the most trusted first.")
 
 
@@ -87,7 +87,7 @@ class AnswerSection(Section):
 class ReasoningSection(Section):
     """How contexts are written. The scores from which labels hold are in ``trust_labels`` alone (R-256)."""
 
-    enabled: bool = Field(description="Whether results come with a context (R-257).")
+    enabled: bool = Field(description="Whether results come with a context.")
     language: Literal["auto", "zh", "en"] = Field(description="Of the source lines; auto: that of the query.")
     max_characters: int = Field(ge=100, le=20_000, description="Of a source's passage.")
     max_context_characters: int = Field(ge=1000, le=1_000_000, description="Of all sources; later ones are left out.")

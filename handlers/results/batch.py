@@ -21,13 +21,13 @@ _ROUNDING = 1e-9
 class ExtractionSection(Section):
     """The ``extraction`` section of the configuration."""
 
-    hop_limit: int = Field(default=1, ge=0, description="Attempts that may still trigger an extraction (C-11).")
+    hop_limit: int = Field(default=1, ge=0, description="Attempts that may still trigger an extraction.")
     max_details: int = Field(default=5, ge=1, le=100, description="Detail pages fetched for one listing at most.")
     max_listing_pages: int = Field(
         default=2, ge=1, le=10, description="Pages of one listing that are read while details are still wanted."
     )
     batch_budget: int = Field(
-        default=60, ge=2, le=1000, description="Pages that one batch may cost, its listings shared out (R-070)."
+        default=60, ge=2, le=1000, description="Pages that one batch may cost, its listings shared out."
     )
     max_text_characters: int = Field(
         default=20_000, ge=100, description="Text kept of a result in events that carry it on."
@@ -46,7 +46,7 @@ class Dimensions(Section):
     contextRecall: Score = Field(default=0.5, description="How much of the question the batch covers.")  # noqa: N815 - the key's name comes from the source document
     contextPrecision: Score = Field(default=0.5, description="How much of the batch is to the point.")  # noqa: N815
     sourceQuality: Score = Field(default=0.5, description="How good its sources are.")  # noqa: N815
-    actionableInformation: Score = Field(default=0.6, description="How much of it is the thing itself (R-054).")  # noqa: N815
+    actionableInformation: Score = Field(default=0.6, description="How much of it is the thing itself.")  # noqa: N815
 
 
 _WEIGHTS = Dimensions(contextRecall=0.3, contextPrecision=0.25, sourceQuality=0.2, actionableInformation=0.25)
@@ -58,7 +58,7 @@ class RetrievalEvaluationSection(Section):
     dimensionThresholds: Dimensions = Field(  # noqa: N815
         default=Dimensions(), description="From which value on a dimension is passed."
     )
-    weights: Dimensions = Field(default=_WEIGHTS, description="Shares in the overall score, which sum to 1 (R-051).")
+    weights: Dimensions = Field(default=_WEIGHTS, description="Shares in the overall score, which sum to 1.")
     severeFailureBelow: Score = Field(default=0.5, description="Overall score below which a failure is severe.")  # noqa: N815
     coverageThreshold: Score = Field(  # noqa: N815
         default=0.5,

@@ -116,10 +116,10 @@ class ClassificationSection(Section):
     max_html_characters: int = Field(ge=1000, description="HTML of a result that is parsed.")
     least_page_share: float = Field(ge=0, le=1, description="Share of the text that a page without links must show.")
     lead_characters: int = Field(
-        ge=200, description="Beginning of a full text in which details count as its own; a snippet counts whole (C-55)."
+        ge=200, description="Beginning of a full text in which details count as its own; a snippet counts whole."
     )
     max_evidence: int = Field(ge=1, le=100, description="Details of each kind that are kept.")
-    min_link_phrases: int = Field(ge=1, description="Labels of links below which a text has no link share (C-04).")
+    min_link_phrases: int = Field(ge=1, description="Labels of links below which a text has no link share.")
     mostly_links_text: float = Field(
         gt=0.0, le=1.0, description="Share of words in labels of links from which on a text is mostly links."
     )

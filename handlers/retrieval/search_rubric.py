@@ -94,7 +94,7 @@ class Refinements(Section):
 
     another_query: Words = Field(default=(), description="A poor score.")
     low_count: Words = Field(default=(), description="Too few results.")
-    missing_field: Words = Field(default=(), description="A field is missing; {field} is replaced by its name (R-091).")
+    missing_field: Words = Field(default=(), description="A field is missing; {field} is replaced by its name.")
     poor_relevance: Words = Field(default=(), description="Results miss the goal.")
     low_diversity: Words = Field(default=(), description="Results come from too few places.")
     low_diversity_shopping: Words = Field(default=(), description="The same, where the goal is to buy.")
@@ -104,7 +104,7 @@ class SearchEvaluationSection(Section):
     """The ``search_evaluation`` section."""
 
     count: CountPoints = Field(default=CountPoints(), description="Points for the number of results.")
-    coverage: float = Field(default=0.4, ge=0, description="Points where all required fields are found (R-086).")
+    coverage: float = Field(default=0.4, ge=0, description="Points where all required fields are found.")
     fields: dict[str, FieldRule] = Field(default_factory=dict, description="Required fields that can be checked.")
     diversity: DiversityPoints = Field(default=DiversityPoints(), description="Points for where results come from.")
     relevance: RelevancePoints = Field(default=RelevancePoints(), description="Points for what results say.")

@@ -20,6 +20,7 @@ from streams.cli.output import print_rows, printable, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.redrive import RedriveOptions, purge, redrive
+from streams.kafka.settings import KafkaSettings
 from streams.settings import Settings
 from streams.topology import HANDLERS, handler_named
 
@@ -196,14 +197,27 @@ def run_list(
             if everything or count.waiting
         ]
         if as_json:
-            print(json.dumps({"waiting": sum(count.waiting for count in counts.values()), "letters": rows}))
+            waiting = sum(count.waiting for count in counts.values())
+            print(json.dumps({"waiting": waiting, "letters": rows, "any_topic": bool(found.partitions)}))
         elif not rows:
-            print("no dead letters are waiting")
+            print(none_waiting(settings.kafka, any_topic=bool(found.partitions)))
         else:
             _print_rows(rows)
         return 0
 
     return run_with_kafka("dlq list", settings, work())
+
+
+def none_waiting(kafka: KafkaSettings, *, any_topic: bool) -> str:
+    """The line for an empty list. It names the cluster, because the settings may name another one than the workers'."""
+    prefix = f"with the prefix {kafka.topic_prefix!r}" if kafka.topic_prefix else "without a prefix"
+    where = f"at {kafka.bootstrap_servers} {prefix}"
+    if any_topic:
+        return f"no dead letters are waiting {where}"
+    return (
+        f"no dead letters are waiting, and there is no dead letter topic {where}; are these the workers' settings"
+        " (ASSAY_KAFKA__BOOTSTRAP_SERVERS, ASSAY_KAFKA__TOPIC_PREFIX)?"
+    )
 
 
 def run_show(

@@ -115,7 +115,7 @@ class FetchSettings(Section):
     )
     robots_max_bytes: int = Field(default=524_288, ge=1024, description="Size of a robots.txt; the rest is ignored.")
 
-    cache_path: OptionalPath = Field(default=None, description="File of the fetched pages (R-070); empty: in memory.")
+    cache_path: OptionalPath = Field(default=None, description="File of the fetched pages; empty: in memory.")
     cache_ttl_seconds: float = Field(default=86_400.0, ge=0, description="How long a fetched page is kept.")
     cache_version_seconds: float = Field(
         default=604_800.0,

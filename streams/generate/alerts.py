@@ -265,8 +265,8 @@ def _in_doubt(settings: AlertSettings) -> Alert:
         ),
         summary="{{ $labels.handler }} does not know whether its transactions are committed",
         description='About {{ $value | printf "%.0f" }} transactions of {{ $labels.handler }} ended in doubt in 15'
-        " minutes. Their records are read again, so nothing is lost or duplicated, but work is done twice and lag"
-        " grows.",
+        " minutes. The worker reads the committed offset and writes the outputs again if the offset did not move."
+        " With exactly once nothing is lost or duplicated, but lag grows.",
     )
 
 

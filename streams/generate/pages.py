@@ -78,7 +78,7 @@ def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
 def _running(handler: Handler) -> Iterator[tuple[str, str]]:
     yield "reads", _topic(handler.consumes)
     yield "writes", ", ".join(_topic(topic) for topic in handler.emits)
-    yield "refuses to", f"`{dead_letter_topic(handler.consumes.name, handler.group)}`"
+    yield "dead letters go to", f"`{dead_letter_topic(handler.consumes.name, handler.group)}`"
     yield "consumer group", f"`{handler.group}`"
     yield "lane", f"{handler.lane}, {handler.concurrency} at once in a process"
     if handler.retry_topics:

@@ -45,7 +45,9 @@ class LlmSettings(Section):
     breaker_share: float = Field(
         default=0.5, gt=0, le=1, description="Share of failures among them that opens the circuit breaker of a model."
     )
-    breaker_first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles.")
+    breaker_first_seconds: float = Field(
+        default=5.0, gt=0, description="Pause before the first probe; each failed probe doubles it."
+    )
     breaker_max_seconds: float = Field(default=120.0, gt=0, description="Longest pause before a probe.")
     max_rest_seconds: float = Field(default=3600.0, gt=0, description="Longest pause that a Retry-After can cause.")
     window_margin: float = Field(

@@ -84,7 +84,10 @@ async def test_where_nothing_has_run_yet_no_letters_wait(
 ) -> None:
     """Not even the topics are there."""
     settings = Installation(install(kafka, topic_prefix)).settings
-    assert (await command(capfd, run_list, settings, ALL, as_json=True))["letters"] == []
+    told = await command(capfd, run_list, settings, ALL, as_json=True)
+    assert told == {"waiting": 0, "letters": [], "any_topic": False}
+    assert await asyncio.to_thread(run_list, settings, ALL) == 0
+    assert f"there is no dead letter topic at {kafka} with the prefix {topic_prefix!r}" in capfd.readouterr().out
     assert await asyncio.to_thread(run_show, settings, "score_page/0/0", as_json=True) == 1
 
 

@@ -2,7 +2,9 @@
 
 import pytest
 
+from streams.cli.dlq import none_waiting
 from streams.cli.main import _run
+from streams.kafka.settings import KafkaSettings
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,12 @@ def test_missing_broker_is_reported_in_one_line(
     told = capfd.readouterr().err
     assert "no Kafka at 127.0.0.1:9" in told
     assert told.count("\n") == 1
+
+
+def test_an_empty_list_names_the_cluster_and_the_prefix() -> None:
+    other = KafkaSettings(bootstrap_servers="broker-1:9092,broker-2:9092", topic_prefix="research.")
+    told = none_waiting(other, any_topic=True)
+    assert told == "no dead letters are waiting at broker-1:9092,broker-2:9092 with the prefix 'research.'"
+    told = none_waiting(KafkaSettings(bootstrap_servers="127.0.0.1:9092"), any_topic=False)
+    assert "there is no dead letter topic at 127.0.0.1:9092 without a prefix" in told
+    assert "ASSAY_KAFKA__TOPIC_PREFIX" in told

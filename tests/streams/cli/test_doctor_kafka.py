@@ -11,6 +11,7 @@ from streams.kafka.lag import DeadLettersStanding, GroupLag, PartitionLag
 from streams.kafka.last_records import Decision, LatestDecisions
 from streams.kafka.settings import KafkaSettings
 from streams.settings import load_settings
+from streams.topology import HANDLERS
 
 DAY = 86400.0
 
@@ -39,7 +40,7 @@ def test_a_kafka_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.Monk
 
 def test_stopped_and_late_groups_are_reported() -> None:
     [well] = judge_groups([lag(), lag("index_page", records=5, seconds=90), lag("fetch_page", members=0)])
-    assert (well.state, well.detail) == ("ok", "2 of 11 handlers run, no handler is behind")
+    assert (well.state, well.detail) == ("ok", f"2 of {len(HANDLERS)} handlers run, no handler is behind")
     [stopped] = judge_groups([lag(records=1, members=0), lag("index_page")])
     assert (stopped.state, stopped.todo) == ("warn", "`assay run score_page`")
     [late] = judge_groups([lag(records=7, seconds=90)])
