@@ -59,7 +59,7 @@ def generate(root: Path) -> dict[Path, str]:
     }
     for handler in HANDLERS:
         files |= handler_page(handler, document)
-    return {path: without_references(text) if path.suffix == ".md" else text for path, text in files.items()}
+    return {path: text if path.parts[0] == "schemas" else without_references(text) for path, text in files.items()}
 
 
 def drift(root: Path, wanted: Mapping[Path, str] | None = None) -> Drift:
