@@ -9,6 +9,7 @@ import asyncio
 import json
 import random
 import signal
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -50,9 +51,14 @@ class _Routes(AsgiFastStream):
     """The routes of an application; any other path is answered with a list of them."""
 
     async def run(self, *arguments: Any, **options: Any) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return await super().run(*arguments, **options)
         # For `faststream run`: uvicorn raises SIGTERM again after a clean stop, and the process would exit 143.
-        signal.signal(signal.SIGTERM, lambda *_: None)
-        await super().run(*arguments, **options)
+        before = signal.signal(signal.SIGTERM, lambda *_: None)
+        try:
+            await super().run(*arguments, **options)
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     async def not_found(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":

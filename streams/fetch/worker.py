@@ -28,7 +28,7 @@ from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target, parse_target
 from streams.files import KeyedLocks
 from streams.resilience.backoff import Chance, full_jitter, retry_after
-from streams.telemetry.metrics import Metrics
+from streams.telemetry.metrics import Metrics, unexposed_metrics
 from streams.telemetry.tracing import NoTracer, Tracer, Value
 
 _TOO_MANY_REQUESTS = 429
@@ -58,7 +58,7 @@ class FetchWorker:
         self._chance = chance
         self._system = SystemResolver(settings.parallel)
         self._resolver = resolver or self._system
-        self._metrics = metrics or Metrics()
+        self._metrics = metrics or unexposed_metrics()
         self._tracer = tracer or NoTracer()
         self._client = FetchClient(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)

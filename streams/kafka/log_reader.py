@@ -87,7 +87,7 @@ def assign_paused(reader: AIOKafkaConsumer, partitions: Collection[TopicPartitio
 async def read_log(
     kafka: KafkaSettings, topic: str, ranges: Sequence[OffsetRange]
 ) -> AsyncGenerator[ConsumerRecord, None]:
-    """The committed records of a topic in these ranges, at most one for each partition. Raises KafkaError.
+    """The committed records of a topic in these ranges, at most one range for each partition. Raises KafkaError.
 
     Skips records that retention has deleted. A range ends at the last stable offset at the latest. The topic must
     exist; its name is without the prefix.

@@ -27,6 +27,8 @@ RECORDS_OF_A_PRODUCER = 1_000_000_000
 """A producer is replaced after this number: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
 FENCED = (ProducerFenced, InvalidProducerEpoch)
 """A later producer has the transactional id."""
+IN_DOUBT = (KafkaError, TimeoutError, OSError, AssertionError, KeyError)
+"""Errors of a write that aiokafka raises. After any of them the group's committed offset decides what happened."""
 _ABORT_SECONDS = 1.0
 
 

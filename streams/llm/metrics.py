@@ -9,7 +9,7 @@ from schemas.llm import CallOutcome
 from schemas.needs import AskModel
 from streams.llm.replies import TokenUsage
 from streams.telemetry.labels import Cause
-from streams.telemetry.metrics import Metrics
+from streams.telemetry.metrics import Metrics, unexposed_metrics
 from streams.telemetry.tracing import CallSpan, NoTracer, Tracer
 
 
@@ -17,7 +17,7 @@ class LlmObserver:
     """Counts requests, answers and costs."""
 
     def __init__(self, metrics: Metrics | None = None, tracer: Tracer | None = None) -> None:
-        self._metrics = metrics or Metrics()
+        self._metrics = metrics or unexposed_metrics()
         self._tracer = tracer or NoTracer()
 
     def call(self, need: AskModel, model: str) -> AbstractContextManager[CallSpan]:

@@ -33,15 +33,13 @@ from aiokafka.structs import OffsetAndMetadata
 from streams.clock import Clock
 from streams.codec import OutputRecord
 from streams.kafka.clients import Grouped, group_of, make_producer
-from streams.kafka.transactions import RecordWriter, transactional_id
+from streams.kafka.transactions import IN_DOUBT, RecordWriter, transactional_id
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.metrics import PipelineMetrics
 from streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-_IN_DOUBT = (KafkaError, TimeoutError, OSError, AssertionError, KeyError)
-"""Errors of a commit that aiokafka raises. After any of them the group's committed offset decides what happened."""
 _PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Between attempts to open, and between commits that fail; the last one repeats."""
 
@@ -119,7 +117,7 @@ class Committer:
         began = self._clock.monotonic()
         try:
             await self._write(outputs, next_offset)
-        except _IN_DOUBT as error:
+        except IN_DOUBT as error:
             self._observer.committed("in_doubt", self._clock.monotonic() - began)
             cause = f"{type(error).__name__}: {error}"
             log.warning("commit in doubt", partition=str(self._partition), outputs=len(outputs), error=cause)

@@ -38,10 +38,6 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
         self._cursors: dict[TopicPartition, PartitionCursor] = {}
         """Of the partitions that take records in."""
 
-    def cursor(self, partition: TopicPartition) -> PartitionCursor:
-        """A cursor for a partition that was just assigned; it replaces an earlier one when it starts."""
-        return PartitionCursor(partition, self)
-
     async def getmany(self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None) -> Polled:
         """Polls as the parent does, after noting the positions. If the poll fails, the positions are as before."""
         for cursor in list(self._cursors.values()):
@@ -65,7 +61,7 @@ class PartitionCursor:
     """
 
     def __init__(self, partition: TopicPartition, consumer: CountingConsumer) -> None:
-        """The partition is paused on the consumer."""
+        """For a partition that was just assigned and is paused; replaces an earlier cursor when it starts."""
         self._partition = partition
         self._consumer = consumer
         self.next_offset = 0

@@ -26,7 +26,7 @@ from aiokafka.errors import KafkaError
 from streams.clock import Clock
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitterFactory
-from streams.pipeline.consumer import CountingConsumer
+from streams.pipeline.consumer import CountingConsumer, PartitionCursor
 from streams.pipeline.failures import due_at
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.partition import GapListener, Held, Partition
@@ -156,7 +156,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         consumer.pause(*mine)
         self._starving.clear()
         for key in mine:
-            cursor = consumer.cursor(key)
+            cursor = PartitionCursor(key, consumer)
             cursor.set_breaker(not self._breaker.closed)
             partition = self.partitions[key] = Partition(
                 key,

@@ -22,7 +22,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
 from streams.kafka.clients import make_admin, make_producer, opened
-from streams.kafka.transactions import FENCED, RecordWriter
+from streams.kafka.transactions import FENCED, IN_DOUBT, RecordWriter
 from streams.publish.walk import Position, position_of
 from streams.settings import PipelineSettings, Settings
 from streams.topology import Topic
@@ -125,7 +125,7 @@ class RunLog:
                 raise RunTakenError from error
             except MessageSizeTooLargeError:
                 raise
-            except (KafkaError, TimeoutError, OSError, AssertionError, KeyError) as error:
+            except IN_DOUBT as error:
                 if isinstance(self._writer.sender_error, FENCED):
                     raise RunTakenError from error
                 if waited >= patience:

@@ -174,39 +174,31 @@ def ends_of(kafka: KafkaSettings, topic: str, ranges: Sequence[OffsetRange]) -> 
     return {TopicPartition(kafka.topic_prefix + topic, its.partition): its.end for its in ranges}
 
 
-class WatchedGroup(ConsumerGroup):
-    """A consumer group that notes gaps in the offsets of its records."""
+async def deleted_ranges(
+    group: ConsumerGroup, gaps: list[Gap], ends: Mapping[TopicPartition, int]
+) -> list[OffsetRange]:
+    """The ranges up to ``ends`` that were deleted before the group read them here, since the last call.
 
-    def __init__(self, *arguments: Any) -> None:
-        """Prepares the membership as ``ConsumerGroup`` does."""
-        super().__init__(*arguments)
-        self._gaps: list[Gap] = []
-        self._on_gap = lambda place, start, end: self._gaps.append((place, start, end))
-
-    async def deleted(self, ends: Mapping[TopicPartition, int]) -> list[OffsetRange]:
-        """The ranges up to ``ends`` that were deleted before they were read here, since the last call.
-
-        Without an answer of the cluster the result is empty, and the next call reports the gaps.
-        """
-        consumer = self.consumer
-        if consumer is None:
-            return []
-        # If retention has deleted every record of a partition, no record shows the gap.
-        cursors = [(place, partition.cursor) for place, partition in self.partitions.items()]
-        gaps = self._gaps + [
-            (place, at.next_offset, at.position) for place, at in cursors if at.next_offset < at.position
-        ]
-        if not gaps:
-            return []
-        with contextlib.suppress(KafkaError, OSError):
-            begins = await consumer.beginning_offsets(list({place for place, _, _ in gaps}))
-            self._gaps = [gap for gap in self._gaps if gap not in gaps]
-            return merged(
-                OffsetRange(partition=place.partition, start=start, end=last)
-                for place, start, end in gaps
-                if start < (last := min(end, begins.get(place, 0), ends.get(place, 0)))
-            )
+    Removes the gaps that it has looked at from ``gaps``. Without an answer of the cluster the result is empty, and the
+    next call reports them.
+    """
+    consumer = group.consumer
+    if consumer is None:
         return []
+    # If retention has deleted every record of a partition, no record shows the gap.
+    cursors = [(place, partition.cursor) for place, partition in group.partitions.items()]
+    seen = gaps + [(place, at.next_offset, at.position) for place, at in cursors if at.next_offset < at.position]
+    if not seen:
+        return []
+    with contextlib.suppress(KafkaError, OSError):
+        begins = await consumer.beginning_offsets(list({place for place, _, _ in seen}))
+        gaps[:] = [gap for gap in gaps if gap not in seen]
+        return merged(
+            OffsetRange(partition=place.partition, start=start, end=last)
+            for place, start, end in seen
+            if start < (last := min(end, begins.get(place, 0), ends.get(place, 0)))
+        )
+    return []
 
 
 class StageReader:
@@ -238,7 +230,8 @@ class StageReader:
         exactly_once = settings.model_copy(update={"delivery": "exactly_once"})
         observer = PipelineMetrics(session.metrics, handler.name, "replay")
 
-        self._group = WatchedGroup(
+        self._gaps: list[Gap] = []
+        self._group = ConsumerGroup(
             subscription,
             work,
             committer_factory(exactly_once, subscription, session.clock, observer, session.is_ours),
@@ -249,6 +242,7 @@ class StageReader:
             on_held,
             group.ends,
             pace.seconds,
+            lambda place, start, end: self._gaps.append((place, start, end)),
         )
         self._health = Health((self._group,), settings, session.clock, session.metrics)
         self._broker = IntakeBroker(settings, (self._group,), session.metrics.registry)
@@ -294,7 +288,7 @@ class StageReader:
 
     async def deleted(self) -> list[OffsetRange]:
         """The ranges that were deleted before they were read here, since the last call."""
-        return await self._group.deleted(self._plan_group.ends)
+        return await deleted_ranges(self._group, self._gaps, self._plan_group.ends)
 
     @property
     def own_remaining(self) -> int:

@@ -30,6 +30,7 @@ from streams.kafka.clients import make_producer, make_reader, opened
 from streams.kafka.transactions import FENCED, RecordWriter
 from streams.replay.plan import ReplayTroubleError
 from streams.replay.ranges import has_topic
+from streams.resilience.backoff import Chance, full_jitter
 from streams.settings import Settings
 from streams.topology import REPLAYS
 
@@ -62,10 +63,11 @@ class StartOffsets:
 class PlanStore:
     """All plans, open for reading and writing: ``async with``."""
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
+    def __init__(self, settings: Settings, clock: Clock, chance: Chance = random.random) -> None:
         """Prepares the store; nothing is opened yet."""
         self._settings = settings
         self._clock = clock
+        self._chance = chance
         self._reader: Any = None
         self._uncommitted: Any = None
         self._open = AsyncExitStack()
@@ -144,7 +146,7 @@ class PlanStore:
                 if self._clock.monotonic() >= until:
                     raise KafkaTimeoutError(_not_written(name, error)) from error
                 log.info("the plan is not written yet", plan=name, error=repr(error))
-                await self._clock.sleep(random.uniform(0.0, _PAUSE_SECONDS))
+                await self._clock.sleep(full_jitter(1, _PAUSE_SECONDS, _PAUSE_SECONDS, self._chance))
 
     async def _write(self, name: str, transition: Transition, starts: StartOffsets | None) -> ReplayPlan | None:
         kafka = self._settings.kafka

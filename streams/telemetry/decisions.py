@@ -18,7 +18,7 @@ from schemas.relevance import RelevanceJudged, RelevanceOutcome, SnippetExtracte
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated, SearchScoreSource
 from streams.telemetry.labels import LANES, PAGE_FEATURES, Lane, RefusalReason, Via
-from streams.telemetry.metrics import Metrics
+from streams.telemetry.metrics import Metrics, unexposed_metrics
 
 log = structlog.get_logger(__name__)
 
@@ -36,7 +36,7 @@ class QueryMetrics:
 
     def __init__(self, metrics: Metrics | None, via: Via) -> None:
         """Without metrics queries are only logged."""
-        self._metrics = metrics or Metrics()
+        self._metrics = metrics or unexposed_metrics()
         self._via: Via = via
 
     def answered(self, completed: RankingCompleted, seconds: float) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -374,6 +375,12 @@ class Metrics:
         self.registry = registry or CollectorRegistry()
         for attribute, declared in _DECLARED.items():
             vars(self)[attribute] = declared.make(self.registry)
+
+
+@cache
+def unexposed_metrics() -> Metrics:
+    """One instance for all that is counted and not exposed: replayed queries, and commands without a registry."""
+    return Metrics()
 
 
 _DECLARED = {attribute: value for attribute, value in vars(Metrics).items() if isinstance(value, Declared)}

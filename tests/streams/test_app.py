@@ -1,3 +1,6 @@
+import asyncio
+import signal
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -5,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from aiokafka import TopicPartition
+from faststream.asgi import AsgiFastStream
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
@@ -194,3 +198,26 @@ async def test_ranking_from_an_empty_embedded_index_warns(
     assert len(told) == warned
     assert all("ASSAY_INDEX__URL" in line for line in told)
     await application._own_services.aclose()
+
+
+async def run_with_sigterm(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Runs the routes with a parent that raises SIGTERM at its end, as uvicorn does; the handlers before and after."""
+
+    async def stopped(*_: Any, **__: Any) -> None:
+        if threading.current_thread() is threading.main_thread():
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(AsgiFastStream, "run", stopped)
+    before = signal.getsignal(signal.SIGTERM)
+    await Application(settings).asgi.run()
+    return [before, signal.getsignal(signal.SIGTERM)]
+
+
+async def test_run_swallows_sigterm_only_while_it_runs(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = await run_with_sigterm(settings, monkeypatch)
+    assert after is before
+
+
+async def test_run_leaves_signals_alone_in_another_thread(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = await asyncio.to_thread(lambda: asyncio.run(run_with_sigterm(settings, monkeypatch)))
+    assert after is before

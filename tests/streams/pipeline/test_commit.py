@@ -14,6 +14,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.structs import OffsetAndMetadata
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from streams.codec import OutputRecord
 from streams.kafka import transactions
@@ -251,9 +252,12 @@ async def test_a_step_that_hangs_ends_in_doubt_at_the_deadline(exactly_once: boo
 
 @pytest.mark.parametrize(
     ("exactly_once", "step"),
-    [*((True, step) for step in ("start", "begin", "offsets", "abort", "committed")), (False, "start")],
+    [
+        *((True, step) for step in ("start", "begin", "offsets", "abort", "committed")),
+        *((False, step) for step in ("start", "committed")),
+    ],
 )
-async def test_hanging_open_ends_at_the_deadline_without_an_offset(
+async def test_open_that_hangs_is_tried_again_after_the_deadline(
     exactly_once: bool, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.kafka.clients._END_SECONDS", 0.01)
@@ -311,7 +315,9 @@ async def test_an_opening_is_tried_again_with_growing_pauses() -> None:
 async def test_a_doubt_is_resolved_by_the_offset_of_the_group() -> None:
     bench = await Bench(client := Client()).opened()
     client.fails["commit"], client.offset = BROKEN, 42
-    assert await bench.commit() == CommitResult(42), "it was committed"
+    with capture_logs() as logs:
+        assert await bench.commit() == CommitResult(42), "it was committed"
+    assert [line["error"] for line in logs if line["event"] == "commit in doubt"] == [f"KafkaError: {BROKEN}"]
     moments = [bench.committer.failing_since]
     client.fails["commit"] = BROKEN
     assert await bench.commit(to=50) == CommitResult(42)

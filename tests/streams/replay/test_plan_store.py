@@ -18,7 +18,7 @@ class Unwritable(PlanStore):
     """A store without a cluster, whose writes all fail."""
 
     def __init__(self, clock: VirtualClock, error: KafkaError) -> None:
-        super().__init__(load_settings(), clock)
+        super().__init__(load_settings(), clock, lambda: 0.5)
         self.error = error
         self.writes = 0
 
@@ -54,6 +54,7 @@ async def test_a_writer_that_always_fails_reports_the_error(error: KafkaError, s
     assert told.value.__cause__ is error
     assert store.writes > 1
     assert clock.seconds >= 60
+    assert set(clock.pauses) == {0.5}
 
 
 async def test_other_errors_are_not_retried() -> None:
