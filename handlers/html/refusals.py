@@ -58,7 +58,8 @@ class Refusals:
         Args:
             titles: Its titles and headings.
             text: Its main text or a snippet; "" if only the titles count.
-            url: Its address. A page at /dictionary/forbidden is about the word, so its title is no refusal.
+            url: Its address. A page at /dictionary/forbidden is about the word, so its title is no refusal, unless
+                there is nothing else on the page.
         """
         section, fold = self.section, self._index.fold
         if len(text) > section.page_characters:
@@ -67,9 +68,12 @@ class Refusals:
         parts = [part.strip() for title in titles for part in _BETWEEN_PARTS.split(title[: section.short_characters])]
         folder, _, last = unquote(url.partition("?")[0]).rstrip("/").rpartition("/")
         subject = set(fold(last).split()) if folder.count("/") > 2 else set()
-        heads = {part: folded for part in parts if not set((folded := fold(part)).split()) <= subject}
+        heads = {part: fold(part) for part in parts}
+        named = {part: folded for part, folded in heads.items() if set(folded.split()) <= subject}
         lines = {line: fold(line) for line in sentences(text, is_folded=True)} if is_short else {}
-        told = self._told(heads | lines)
+        told = self._told({part: folded for part, folded in heads.items() if part not in named} | lines)
+        if named and is_short:
+            told = self._told_by_named(named, lines, told) | told
         counted = [refusal for refusal in told.values() if is_short or refusal.is_whole]
         said = self._index.found(fold(" ".join((*titles, text)))) if counted else set()
         if not counted or not said.isdisjoint(self._mentions):
@@ -99,6 +103,22 @@ class Refusals:
             if all(known) and not all(map(self._prose_in, having)):
                 told = {line: Refusal(reason, line, _STATED, is_whole=False) for line in having} | told
         return told
+
+    def _told_by_named(
+        self, named: dict[str, str], lines: dict[str, str], told: dict[str, Refusal]
+    ) -> dict[str, Refusal]:
+        """The refusals in titles that the address names: there are some only if the page has no other content.
+
+        Any but the surest also needs a phrase for the reader, because a page about a word may have no text here.
+        """
+        has_sign = {line: not self._index.found(folded).isdisjoint(self._signs) for line, folded in lines.items()}
+        if (
+            sum(_words_in(line) for line in lines if line not in told and not has_sign[line])
+            >= self.section.other_words
+        ):
+            return {}
+        refusals = self._told(named).items()
+        return {line: refusal for line, refusal in refusals if refusal.sureness == _SURE or any(has_sign.values())}
 
     def _refusals_in(self, line: str, folded: str, found: set[str]) -> Iterator[Refusal]:
         """What a line says of a refusal, the surest first."""
