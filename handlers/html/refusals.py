@@ -112,10 +112,8 @@ class Refusals:
         Any but the surest also needs a phrase for the reader, because a page about a word may have no text here.
         """
         has_sign = {line: not self._index.found(folded).isdisjoint(self._signs) for line, folded in lines.items()}
-        if (
-            sum(_words_in(line) for line in lines if line not in told and not has_sign[line])
-            >= self.section.other_words
-        ):
+        others = [line for line in lines if line not in told and not has_sign[line]]
+        if sum(map(_words_in, others)) >= self.section.other_words:
             return {}
         refusals = self._told(named).items()
         return {line: refusal for line, refusal in refusals if refusal.sureness == _SURE or any(has_sign.values())}
