@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from handlers.fetch_page import FetchPageRules
-from handlers.html.reading import PageRefusalsSection
-from handlers.html.refusals import Refusals
+from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.text.patterns import compile_patterns
 from schemas.replies import FetchFailure
 from tests.rules import shipped_rules
