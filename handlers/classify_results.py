@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from handlers.html.links import canonical_url
-from handlers.html.reading import PageReadingSection, PageRefusalsSection
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection
 from handlers.results.batch import (
     ExtractionSection,
     RetrievalEvaluationSection,

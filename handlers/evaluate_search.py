@@ -14,8 +14,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from handlers.html.reading import PageReadingSection, PageRefusalsSection
-from handlers.html.refusals import Refusals
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_shape import with_page
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, object_schema, read_reply
 from handlers.prompts.template import AskingRules

@@ -14,7 +14,8 @@ from functools import cached_property
 from handlers.html.detail import Detail, DetailReader
 from handlers.html.encoding import page_bytes
 from handlers.html.links import canonical_url, host_of, registrable_domain
-from handlers.html.reading import PageReadingSection, PageRefusalsSection
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection
 from handlers.listings.listing import ItemLink, ListingSection, follow_listing
 from handlers.relevance.progress import to_be_judged, without_source
 from handlers.results.batch import ExtractionSection

@@ -15,8 +15,8 @@ from pydantic import model_validator
 from handlers.html.content import ExtractedReader, PageFacts, PageReader, clean
 from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
 from handlers.html.limits import admitted
-from handlers.html.reading import PageReadingSection, PageRefusalsSection
-from handlers.html.refusals import Refusals
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.indexing.config import (
     SourceRulesSection,
     SourcesSection,

@@ -18,7 +18,8 @@ from pydantic_settings import SettingsError as UnreadableVariableError
 
 from handlers.claims.wording import ClaimsSection
 from handlers.decontextualize_claim import ModelSection, ThresholdSection, ToolsSection
-from handlers.html.reading import PageReadingSection, PageRefusalsSection
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection
 from handlers.indexing.config import (
     IndexPointsSection,
     SourceRulesSection,

@@ -28,6 +28,8 @@ _ADVICE = {
     r"\bin vain\b|\bof its own accord\b|\bheld against\b|\bis no news\b": "say what happens",
 }
 _IDIOMS = [(re.compile(pattern), advice) for pattern, advice in _ADVICE.items()]
+_IN_NAMES = [*_IDIOMS, (re.compile(r"\bwho\b"), "name the actor")]
+"""A test's name is a statement, so a "who" in it is no question."""
 _LONGEST_NAME = 60
 _TEXTS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))
 _READ = ("*.py", "*.md", "config/*.yaml", "Makefile")
@@ -38,10 +40,12 @@ _NOT_READ = ("CHANGELOG.md", "tools/idioms.py", "tools/test_idioms.py")
 def idioms_in(name: str, text: str) -> Iterator[tuple[int, str, str]]:
     """The line number, the idiom and the advice for each idiom in a file's prose."""
     names = _test_names(text) if _is_test(name) else []
-    for number, line in [*_prose_of(name, text), *((number, test.replace("_", " ")) for number, test in names)]:
-        for idiom, advice in _IDIOMS:
-            if found := idiom.search(line):
-                yield number, found[0].strip(" .:;"), advice
+    statements = ((number, test.replace("_", " ")) for number, test in names)
+    for idioms, lines in ((_IDIOMS, _prose_of(name, text)), (_IN_NAMES, statements)):
+        for number, line in lines:
+            for idiom, advice in idioms:
+                if found := idiom.search(line):
+                    yield number, found[0].strip(" .:;"), advice
     for number, test in names:
         if len(test) > _LONGEST_NAME:
             yield number, test, f"a test's name has at most {_LONGEST_NAME} characters"

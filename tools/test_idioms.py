@@ -22,6 +22,13 @@ from tools.idioms import idioms_in
             [(2, "Nobody"), (3, "somebody")],
         ),
         ("tests/test_a.py", "def test_nobody_is_asked(): ...\ndef f_stands(): ...\n", [(1, "nobody")]),
+        ("tests/test_a.py", "def test_who_is_late_pays(): ...\ndef test_a_user_who(): ...\n", [(1, "who"), (2, "who")]),
+        (
+            "tests/test_a.py",
+            "def test_whoever_is_late(): ...\ndef test_by_somebody(): ...\n",
+            [(1, "whoever"), (2, "somebody")],
+        ),
+        ("tests/test_a.py", "def test_the_whole(): ...\ndef who(): ...  # users who pay\n", []),
         ("tests/test_a.py", f"def test_{'a' * 56}(): ...\n", [(1, f"test_{'a' * 56}")]),
         ("tests/test_a.py", f"def test_{'a' * 55}(): ...\n", []),
         ("a.md", "Run it. Who is late pays.\n", [(1, "Who")]),

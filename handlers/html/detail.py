@@ -15,8 +15,8 @@ from handlers.html.content import PageFacts, PageReader
 from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
 from handlers.html.limits import admitted
 from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
-from handlers.html.reading import PageReadingSection, PageRefusalsSection
-from handlers.html.refusals import Refusals
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.text.patterns import Patterns, compile_details
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 

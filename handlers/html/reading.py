@@ -1,16 +1,11 @@
-"""The ``page_reading`` and ``page_refusals`` sections: how pages are read, and which of them are no content."""
+"""The ``page_reading`` section: how pages are read."""
 
 from __future__ import annotations
 
-from typing import Self
-
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from handlers.text.patterns import WordList as Words
-from schemas.replies import FetchFailure
 from schemas.rules import Section
-
-Statements = tuple[tuple[str, ...], ...]
 
 
 class PageReadingSection(Section):
@@ -97,40 +92,3 @@ class PageReadingSection(Section):
     name_credentials: Words = Field(description="Titles that follow a name after a comma.")
     author_paths: Words = Field(description="Segments of addresses of authors' pages, before the author's own.")
     user_paths: Words = Field(description="Segments of addresses of members' pages in forums.")
-
-
-class RefusalWords(Section):
-    """The words of one kind of refusal. A statement is a list of groups: a sentence has a word of each of them."""
-
-    close: Statements = Field(description="Statements that decide in any short page if their words are close.")
-    statements: Statements = Field(description="Statements that decide if no content is left beside them.")
-    apart: Statements = Field(default=(), description="The same; their words may be in different lines.")
-    doubtful: Statements = Field(default=(), description="Statements that need a second sign.")
-    titles: Words = Field(description="Whole titles, parts of titles and lines, which need a second sign too.")
-
-
-class PageRefusalsSection(Section):
-    """The ``page_refusals`` section of the configuration."""
-
-    short_characters: int = Field(ge=0, description="Text above which no statement decides.")
-    page_characters: int = Field(ge=0, description="Text above which a page is content, whatever its title is.")
-    least_characters: int = Field(ge=0, description="Text below which a page holds nothing.")
-    sentence_words: int = Field(ge=1, description="Words from which on a sentence counts as prose.")
-    prose_words: int = Field(ge=1, description="Words of prose that are content beside a title or a statement.")
-    other_words: int = Field(ge=1, description="Words that are content beside what needs a second sign.")
-    close_bytes: int = Field(ge=0, description="Bytes of UTF-8 that may be between words that are close.")
-    whole_share: float = Field(gt=0, le=1, description="Share of a line from which on a statement is the whole line.")
-    refresh_seconds: int = Field(ge=0, description="A short page that redirects within so many seconds is no content.")
-    words: dict[str, Words] = Field(description="Groups of words.")
-    kinds: dict[FetchFailure, RefusalWords] = Field(description="The words of each reason, the strongest first.")
-    signs: Words = Field(description="Second signs: phrases for the reader of a refusal.")
-    mentions: Words = Field(description="Phrases of texts that are about refusals.")
-    walls: Words = Field(description="Labels of hosts and path segments that name a wall.")
-
-    @model_validator(mode="after")
-    def _groups_exist(self) -> Self:
-        kinds = ((*its.close, *its.statements, *its.apart, *its.doubtful) for its in self.kinds.values())
-        named = {word for statements in kinds for groups in statements for name in groups for word in name.split()}
-        if unknown := sorted(named - self.words.keys()):
-            raise ValueError(f"words has no group {unknown[0]!r}; there are {', '.join(sorted(self.words))}")
-        return self

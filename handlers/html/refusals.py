@@ -7,19 +7,62 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, product
+from typing import Self
 from urllib.parse import unquote
 
+from pydantic import Field, model_validator
+
 from handlers.html.main_text import count_words, has_cjk
-from handlers.html.reading import PageRefusalsSection
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import DetailPatterns
+from handlers.text.patterns import WordList as Words
 from handlers.text.sentences import sentences
 from handlers.text.tokens import PhraseIndex
 from schemas.replies import FetchFailure
+from schemas.rules import Section
+
+Statements = tuple[tuple[str, ...], ...]
 
 _BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
 _SHOWN = 100
 _DOUBTFUL, _STATED, _SURE = range(3)
+
+
+class RefusalWords(Section):
+    """The words of one kind of refusal. A statement is a list of groups: a sentence has a word of each of them."""
+
+    close: Statements = Field(description="Statements that decide in any short page if their words are close.")
+    statements: Statements = Field(description="Statements that decide if no content is left beside them.")
+    apart: Statements = Field(default=(), description="The same; their words may be in different lines.")
+    doubtful: Statements = Field(default=(), description="Statements that need a second sign.")
+    titles: Words = Field(description="Whole titles, parts of titles and lines, which need a second sign too.")
+
+
+class PageRefusalsSection(Section):
+    """The ``page_refusals`` section of the configuration."""
+
+    short_characters: int = Field(ge=0, description="Text above which no statement decides.")
+    page_characters: int = Field(ge=0, description="Text above which a page is content, whatever its title is.")
+    least_characters: int = Field(ge=0, description="Text below which a page holds nothing.")
+    sentence_words: int = Field(ge=1, description="Words from which on a sentence counts as prose.")
+    prose_words: int = Field(ge=1, description="Words of prose that are content beside a title or a statement.")
+    other_words: int = Field(ge=1, description="Words that are content beside what needs a second sign.")
+    close_bytes: int = Field(ge=0, description="Bytes of UTF-8 that may be between words that are close.")
+    whole_share: float = Field(gt=0, le=1, description="Share of a line from which on a statement is the whole line.")
+    refresh_seconds: int = Field(ge=0, description="A short page that redirects within so many seconds is no content.")
+    words: dict[str, Words] = Field(description="Groups of words.")
+    kinds: dict[FetchFailure, RefusalWords] = Field(description="The words of each reason, the strongest first.")
+    signs: Words = Field(description="Second signs: phrases for the reader of a refusal.")
+    mentions: Words = Field(description="Phrases of texts that are about refusals.")
+    walls: Words = Field(description="Labels of hosts and path segments that name a wall.")
+
+    @model_validator(mode="after")
+    def _groups_exist(self) -> Self:
+        kinds = ((*its.close, *its.statements, *its.apart, *its.doubtful) for its in self.kinds.values())
+        named = {word for statements in kinds for groups in statements for name in groups for word in name.split()}
+        if unknown := sorted(named - self.words.keys()):
+            raise ValueError(f"words has no group {unknown[0]!r}; there are {', '.join(sorted(self.words))}")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +101,8 @@ class Refusals:
         Args:
             titles: Its titles and headings.
             text: Its main text or a snippet; "" if only the titles count.
-            url: Its address. A page at /dictionary/forbidden is about the word, so its title is no refusal.
+            url: Its address. A page at /dictionary/forbidden is about the word, so its title is no refusal, unless
+                there is nothing else on the page.
         """
         section, fold = self.section, self._index.fold
         if len(text) > section.page_characters:
@@ -67,9 +111,12 @@ class Refusals:
         parts = [part.strip() for title in titles for part in _BETWEEN_PARTS.split(title[: section.short_characters])]
         folder, _, last = unquote(url.partition("?")[0]).rstrip("/").rpartition("/")
         subject = set(fold(last).split()) if folder.count("/") > 2 else set()
-        heads = {part: folded for part in parts if not set((folded := fold(part)).split()) <= subject}
+        heads = {part: fold(part) for part in parts}
+        named = {part: folded for part, folded in heads.items() if set(folded.split()) <= subject}
         lines = {line: fold(line) for line in sentences(text, is_folded=True)} if is_short else {}
-        told = self._told(heads | lines)
+        told = self._told({part: folded for part, folded in heads.items() if part not in named} | lines)
+        if named and is_short:
+            told = self._told_by_named(named, lines, told) | told
         counted = [refusal for refusal in told.values() if is_short or refusal.is_whole]
         said = self._index.found(fold(" ".join((*titles, text)))) if counted else set()
         if not counted or not said.isdisjoint(self._mentions):
@@ -99,6 +146,20 @@ class Refusals:
             if all(known) and not all(map(self._prose_in, having)):
                 told = {line: Refusal(reason, line, _STATED, is_whole=False) for line in having} | told
         return told
+
+    def _told_by_named(
+        self, named: dict[str, str], lines: dict[str, str], told: dict[str, Refusal]
+    ) -> dict[str, Refusal]:
+        """The refusals in titles that the address names: there are some only if the page has no other content.
+
+        Any but the surest also needs a phrase for the reader, because a page about a word may have no text here.
+        """
+        has_sign = {line: not self._index.found(folded).isdisjoint(self._signs) for line, folded in lines.items()}
+        others = [line for line in lines if line not in told and not has_sign[line]]
+        if sum(map(_words_in, others)) >= self.section.other_words:
+            return {}
+        refusals = self._told(named).items()
+        return {line: refusal for line, refusal in refusals if refusal.sureness == _SURE or any(has_sign.values())}
 
     def _refusals_in(self, line: str, folded: str, found: set[str]) -> Iterator[Refusal]:
         """What a line says of a refusal, the surest first."""

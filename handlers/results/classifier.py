@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from handlers.html.reading import PageReadingSection, PageRefusalsSection
-from handlers.html.refusals import Refusals
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_shape import PageShape, with_page
 from handlers.results.address import read_address
 from handlers.results.features import REASONS, ClassificationSection, Observed, measures_of, reasons_of

@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from pydantic import ValidationError
 
 from schemas.event import Event
+from schemas.needs import AskModel, Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
+from schemas.replies import ModelUnavailable, Reply
 from schemas.rules import Rules
 from streams.topology import HANDLERS, TOPICS, Handler, handler_named, topic_named, topic_of
 from tests.contract.worlds import World, barren, broken, decide, generous
@@ -44,6 +47,8 @@ CASES = [
     for path in sorted((EXAMPLES / handler.consumes.name).glob("*.json"))
 ]
 
+OUTAGE = ModelUnavailable("down", 30.0, busy=True, lasting=True, cause="the provider is down")
+
 
 def rules_of(handler: Handler) -> Rules:
     return shipped_rules(handler.rules)
@@ -71,6 +76,33 @@ def check_output(handler: Handler, event: Event, rules: Rules) -> None:
     assert isinstance(topic.key(event), str)
     if "config_version" in type(event).model_fields:
         assert event.model_dump()["config_version"] == rules.config_version
+
+
+def outcomes_in_an_outage(handler: Handler) -> list[Outcome]:
+    """The outcome of each example for which the handler asks a model, if no model can be asked."""
+    asked: list[Need] = []
+
+    def outage(need: Need) -> Reply:
+        if not isinstance(need, AskModel):
+            return generous(need)
+        asked.append(need)
+        return OUTAGE
+
+    outcomes = []
+    for path in sorted((EXAMPLES / handler.consumes.name).glob("*.json")):
+        asked.clear()
+        event = handler.consumes.event.model_validate_json(path.read_bytes())
+        outcome = decide(handler, event, rules_of(handler), outage)
+        if asked:
+            outcomes.append(outcome)
+    return outcomes
+
+
+def check_outage(handler: Handler) -> None:
+    """The handler returns ``reply.retry()``, from which the shell sees that the service is down, not the input."""
+    outcomes = outcomes_in_an_outage(handler)
+    assert outcomes, f"{handler.name} asks no model for any example"
+    assert outcomes == [OUTAGE.retry()] * len(outcomes)
 
 
 def mutations(value: Any, into: str) -> Iterator[Any]:
@@ -156,6 +188,24 @@ def test_each_example_has_a_deterministic_outcome(handler: Handler, path: Path, 
     again = handler.consumes.event.model_validate_json(path.read_bytes())
     assert decide(handler, again, rules, world) == outcome
     assert event.to_json() == before
+
+
+@pytest.mark.parametrize(
+    "handler", [handler for handler in HANDLERS if handler.asks_models], ids=lambda handler: handler.name
+)
+def test_an_outage_of_models_is_retried(handler: Handler) -> None:
+    """A handler that falls back to rules by design would be an exception; there is no such handler yet."""
+    check_outage(handler)
+
+
+def test_a_plain_retry_is_no_retry_of_an_outage() -> None:
+    handler = next(handler for handler in HANDLERS if handler.asks_models)
+
+    def plain(*_: object) -> Outcome:
+        return Retry(RetryReason.UNAVAILABLE, OUTAGE.detail, OUTAGE.after_seconds)
+
+    with pytest.raises(AssertionError, match="trouble=None"):
+        check_outage(replace(handler, read=plain))
 
 
 @pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)

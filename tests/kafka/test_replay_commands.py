@@ -99,7 +99,7 @@ async def test_ctrl_c_pauses_and_cancel_ends(assay: Installation, said: Said) ->
     assert len(await assay.read(SHADOW)) == 400
 
 
-async def test_missing_ledger_topic_means_no_plans(kafka: str, topic_prefix: str, said: Said) -> None:
+async def test_missing_topic_of_plans_means_no_plans(kafka: str, topic_prefix: str, said: Said) -> None:
     assay = Installation(install(kafka, topic_prefix))
     assert await said(assay, "list") == (0, {"plans": []})
     assert await said(assay, "show", "again") == (1, None)

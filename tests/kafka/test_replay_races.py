@@ -177,7 +177,7 @@ async def test_late_process_finds_the_plan_finished(assay: Installation, monkeyp
 
 
 @pytest.mark.parametrize("committed", [True, False])
-async def test_ledger_change_fenced_during_commit_reads_again(
+async def test_a_plan_change_whose_commit_fails_reads_again(
     assay: Installation, monkeypatch: pytest.MonkeyPatch, committed: bool
 ) -> None:
     """The broker answers with its error without a name, and aiokafka's sender ends of it."""
@@ -211,7 +211,7 @@ async def test_ledger_change_fenced_during_commit_reads_again(
     assert (after.state, commits) == (ReplayState.PAUSED, 1 if committed else 2)
 
 
-async def test_who_changes_nothing_in_a_plan_fences_no_writer(assay: Installation) -> None:
+async def test_a_change_of_nothing_in_a_plan_fences_no_writer(assay: Installation) -> None:
     await planned(assay.settings, "score_page")
     async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}assay.replays.again", "writer")) as producer:
         async with open_store(assay) as store:

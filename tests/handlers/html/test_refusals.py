@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from handlers.fetch_page import FetchPageRules
-from handlers.html.reading import PageRefusalsSection
-from handlers.html.refusals import Refusals
+from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.text.patterns import compile_patterns
 from schemas.replies import FetchFailure
 from tests.rules import shipped_rules
@@ -340,6 +339,28 @@ def test_a_title_that_the_address_names_is_the_subject(title: str) -> None:
     url = f"https://dictionary.example/words/{title.replace(' ', '_')}"
     assert reason_of(title, "", url) is None
     assert reason_of(title, "You don't have permission to access this.", url) is CHALLENGE
+
+
+@pytest.mark.parametrize(
+    ("path", "title", "text", "expected"),
+    [
+        ("en/page-not-found", "Page not found", "Go back to the home page.", SOFT_404),
+        ("en/page-not-found", "Page not found", "", SOFT_404),
+        ("en/404", "404", "Go back to the home page.", SOFT_404),
+        ("error/access-denied", "Access denied | Harbour News", "Go back to the home page.", CHALLENGE),
+        ("dictionary/forbidden", "Forbidden", "Not allowed by law or custom. Go back to the home page.", None),
+        ("rooms/404", "404", "A quiet double room. Go back to the home page.", None),
+        ("rooms/404", "404", "Sleeps two.", None),
+        ("cars/peugeot-404", "Peugeot 404", "Built from 1960 on. Go back to the home page.", None),
+        ("blog/page-not-found", "Page not found", "How a small firm drew the sign for its lost visitors.", None),
+        ("blog/page-not-found", "Page not found", ARTICLE, None),
+        ("blog/page-not-found", "Page not found", TEASERS, None),
+    ],
+)
+def test_a_title_in_the_address_refuses_a_page_without_text(
+    path: str, title: str, text: str, expected: FetchFailure | None
+) -> None:
+    assert reason_of(title, text, f"https://x.example/{path}") is expected
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ from streams.files import KeyedLocks
 from tests.streams.fetch.virtual import VirtualTime
 
 
-def polite(time: VirtualTime, **settings: float) -> HostPacing:
+def make_pacing(time: VirtualTime, **settings: float) -> HostPacing:
     return HostPacing(FetchSettings.model_validate({"min_delay_seconds": 1.0, **settings}), time)
 
 
 async def visit(
-    politeness: HostPacing, host: str = "a", latency: float | None = 0.1, *, served: bool = True, **turn: float
+    pacing: HostPacing, host: str = "a", latency: float | None = 0.1, *, served: bool = True, **turn: float
 ) -> None:
-    async with politeness.turn(host, **turn) as mine:
+    async with pacing.turn(host, **turn) as mine:
         assert mine is not None
         if latency is not None:
             mine.answered(latency, served=served)
@@ -25,66 +25,66 @@ async def visit(
 
 async def test_pause_applies_per_host() -> None:
     time = VirtualTime()
-    politeness = polite(time)
+    pacing = make_pacing(time)
     for host in ("a", "a", "b"):
-        await visit(politeness, host)
+        await visit(pacing, host)
     assert time.slept == [1.0]
 
 
 async def test_slow_host_gets_longer_pauses_up_to_a_bound() -> None:
     time = VirtualTime()
-    politeness = polite(time, max_delay_seconds=6.0)
+    pacing = make_pacing(time, max_delay_seconds=6.0)
     for latency in (9.0, 9.0, 9.0, 0.0, 0.0):
-        await visit(politeness, latency=latency)
+        await visit(pacing, latency=latency)
     assert time.slept == [5.0, 6.0, 6.0, 3.0]
 
 
 async def test_errors_never_speed_up() -> None:
     time = VirtualTime()
-    politeness = polite(time)
-    await visit(politeness, latency=9.0)
+    pacing = make_pacing(time)
+    await visit(pacing, latency=9.0)
     for _ in range(3):
-        await visit(politeness, latency=0.0, served=False)
-        assert politeness.wait("a") == 5.0
-    await visit(politeness, latency=7.0, served=False)
-    assert politeness.wait("a") == 6.0, "an error that takes long is a sign of trouble all the same"
-    async with politeness.turn("a") as turn:
+        await visit(pacing, latency=0.0, served=False)
+        assert pacing.wait("a") == 5.0
+    await visit(pacing, latency=7.0, served=False)
+    assert pacing.wait("a") == 6.0, "an error that takes long is a sign of trouble all the same"
+    async with pacing.turn("a") as turn:
         assert turn is not None
         turn.failure()
-    assert politeness.wait("a") == 12.0
+    assert pacing.wait("a") == 12.0
 
 
 async def test_crawl_delay_is_respected_up_to_the_longest_delay() -> None:
     time = VirtualTime()
-    politeness = polite(time, max_delay_seconds=20.0)
-    await visit(politeness, crawl_delay=7.0)
-    assert politeness.wait("a") == 7.0
-    await visit(politeness, "b", crawl_delay=500.0)
-    assert politeness.wait("b") == 20.0
+    pacing = make_pacing(time, max_delay_seconds=20.0)
+    await visit(pacing, crawl_delay=7.0)
+    assert pacing.wait("a") == 7.0
+    await visit(pacing, "b", crawl_delay=500.0)
+    assert pacing.wait("b") == 20.0
 
 
 async def test_turn_is_refused_beyond_the_longest_delay() -> None:
     time = VirtualTime()
-    politeness = polite(time, retry_after_seconds=10.0, max_delay_seconds=5.0)
-    async with politeness.turn("a") as turn:
+    pacing = make_pacing(time, retry_after_seconds=10.0, max_delay_seconds=5.0)
+    async with pacing.turn("a") as turn:
         assert turn is not None
         turn.failure(retry_after=86_400.0)
-    async with politeness.turn("a") as refused:
+    async with pacing.turn("a") as refused:
         assert refused is None
     assert time.slept == []
 
 
 async def test_a_turn_in_which_nothing_was_asked_costs_no_pause() -> None:
-    politeness = polite(VirtualTime())
-    await visit(politeness, latency=None)
-    assert politeness.wait("a") == 0.0
+    pacing = make_pacing(VirtualTime())
+    await visit(pacing, latency=None)
+    assert pacing.wait("a") == 0.0
 
 
 async def test_only_so_many_hosts_are_remembered() -> None:
-    politeness = polite(VirtualTime(), hosts=2)
+    pacing = make_pacing(VirtualTime(), hosts=2)
     for host in "abc":
-        await visit(politeness, host)
-    assert [politeness.wait(host) > 0 for host in "abc"] == [False, True, True]
+        await visit(pacing, host)
+    assert [pacing.wait(host) > 0 for host in "abc"] == [False, True, True]
 
 
 async def test_a_key_may_have_several_holders() -> None:
