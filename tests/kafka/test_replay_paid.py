@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 from pathlib import Path
 
@@ -137,7 +138,7 @@ class Conversing:
 
     async def __call__(self, wire: Wire) -> None:
         opening = next(m["content"] for m in wire.asked.messages if m["role"] == "user")
-        number = int(opening.rpartition(" (")[2].partition(")")[0]) if " (" in opening else 0
+        number = int((re.findall(r" \((\d+)\)", opening) or [0])[-1])
         if number % 3 == 0 and not any(message["role"] == "tool" for message in wire.asked.messages):
             await calls_tools(SEARCH)(wire)
         elif number % 10 == 7 and opening not in self.talked:
