@@ -35,6 +35,8 @@ _BETWEEN_TEXTS = re.compile(
     rb"<(?=[!tcsif])(?:!|t[rdh][\s/>]|tbody|thead|tfoot|template|col|s[ct]|in|form)", re.IGNORECASE
 )
 """Tags between pieces of text that the parser moves out of a table and joins."""
+_SCRIPT = re.compile(rb"<(?=[sS])(?:script|style)[\s/>]", re.IGNORECASE)
+_END_OF_SCRIPT = re.compile(rb"</(?=[sS])(?:script|style)[\s/>]", re.IGNORECASE)
 _VOID = frozenset(
     b"area base basefont bgsound body br col embed frame head hr html img input link meta param source track "
     b"wbr".split()
@@ -65,17 +67,11 @@ def admitted(body: bytes, limits: PageReadingSection) -> bytes | str:
     tags = len(body) - len(body.replace(b"<", b""))
     if tags > limits.max_tags:
         return f"it has more than {limits.max_tags} tags"
-    # Separators are counted faster than words, and most pages have few enough of them.
-    may_have_many = all(
-        _comparisons(body, limits.max_steps, count) > limits.max_steps for count in (_separators, _words)
-    )
-    # A name and a separator take two bytes.
-    if not may_have_many and len(body) > 2 * limits.max_names and _separators(body) > limits.max_names:
-        words = body.translate(_AS_WORDS).split()
-        is_long = len(words) > limits.max_names
-        may_have_many = is_long and (len(words) > _MOST_ATTRIBUTES or len(set(words)) > limits.max_names)
-    if may_have_many and (reason := _too_many_attributes(body, limits)):
-        return reason
+    if _may_have_many_attributes(body, limits):
+        # Nearly always it is data in a script.
+        body = _without_scripts(body)
+        if _may_have_many_attributes(body, limits) and (reason := _too_many_attributes(body, limits)):
+            return reason
     parsed = _without_repair(body, tags, limits.max_steps)
     if parsed is None:
         return f"a link has too many attributes, which the parser may repeat after each of {tags} tags"
@@ -83,6 +79,34 @@ def admitted(body: bytes, limits: PageReadingSection) -> bytes | str:
     if tags > deepest and tags - len(_NEVER_OPEN.findall(body)) > deepest and _is_deep(parsed, deepest):
         return f"more than {deepest} elements are nested, or not closed, among {tags} tags"
     return parsed
+
+
+def _may_have_many_attributes(body: bytes, limits: PageReadingSection) -> bool:
+    # Separators are counted faster than words, and most pages have few enough of them.
+    if all(_comparisons(body, limits.max_steps, count) > limits.max_steps for count in (_separators, _words)):
+        return True
+    # A name and a separator take two bytes.
+    if len(body) <= 2 * limits.max_names or _separators(body) <= limits.max_names:
+        return False
+    words = body.translate(_AS_WORDS).split()
+    return len(words) > limits.max_names and (len(words) > _MOST_ATTRIBUTES or len(set(words)) > limits.max_names)
+
+
+def _without_scripts(body: bytes) -> bytes:
+    """The page without the contents of scripts and styles; structured data is kept."""
+    kept = []
+    done = 0
+    for script in _SCRIPT.finditer(body):
+        if script.start() < done:
+            continue
+        begin = body.find(b">", script.end() - 1) + 1
+        end = _END_OF_SCRIPT.search(body, begin) if begin else None
+        if end is None:
+            break
+        if b"ld+json" not in body[script.start() : begin].lower():
+            kept.append(body[done:begin])
+            done = end.start()
+    return b"".join((*kept, body[done:]))
 
 
 def _comparisons(body: bytes, steps: int, count: Callable[[bytes], int]) -> int:

@@ -113,6 +113,16 @@ def test_an_ordinary_page_is_parsed_as_it_came() -> None:
     assert admitted(page, READING) is page
 
 
+def test_large_data_of_a_script_is_cut_and_structured_data_kept() -> None:
+    data = b" ".join(b"n%d=1" % number for number in range(SMALL.max_names + 1))
+    page = b"<p>One<script>%s</script><script type='application/ld+json'>%s</script><style>%s</style>Two" % (
+        data,
+        data,
+        data,
+    )
+    assert admitted(page, SMALL) == page.replace(b"<script>" + data, b"<script>").replace(b"<style>" + data, b"<style>")
+
+
 @given(
     st.lists(
         st.sampled_from([b"<div", b">", b"<!--", b"-->", b'"', b"'", b"=", b"</", b"<script>", b" a", b"x"]),
