@@ -130,7 +130,7 @@ class PromotionProcessor(RecordWork):
 
     @override
     async def complete(self, pending: Pending) -> Done:
-        raise NotImplementedError
+        raise AssertionError("begin finishes every record of a promotion, so none is pending")
 
     @override
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
