@@ -1,0 +1,1 @@
+"""Pure functions run in child processes, with deadlines."""

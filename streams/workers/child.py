@@ -1,0 +1,107 @@
+"""The child process: takes jobs from a socket, one after another, and writes their results.
+
+A message is its length in bytes, a big-endian ``uint32``, and a pickle. The kernel enforces the limits, so they also
+hold in C code: it ends the process with SIGPROF after the CPU seconds of a job, with SIGALRM after its wall-clock
+seconds, and refuses memory above the limit. The exit status tells the parent which limit a job exceeded. As no limit
+needs the parent, no child outlives a parent that was killed for longer than one job.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import resource
+import signal
+import socket
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+Work = Callable[[Any], Any]
+"""Takes a job and returns its result. Both can be pickled."""
+LENGTH = struct.Struct(">I")
+SOCKET_BYTES = 1 << 20
+"""Of a socket's buffer: most pages fit, so that neither side waits until the other one reads."""
+OUT_OF_MEMORY = 77
+"""Exit status of a child that got no memory."""
+_STATM = Path("/proc/self/statm")
+
+
+@dataclass(frozen=True, slots=True)
+class JobLimits:
+    """What one job may use.
+
+    Attributes:
+        cpu_seconds: CPU time of the child.
+        wall_seconds: Wall-clock time, for a job that waits and uses no CPU. It must allow for a busy machine.
+        memory_bytes: Address space beyond that of the started child. Systems without ``/proc`` ignore it.
+    """
+
+    cpu_seconds: float
+    wall_seconds: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The result of a job that raised."""
+
+    error: str
+
+
+def run_child(connection: socket.socket, make_work: Callable[[], Work], limits: JobLimits) -> None:
+    """Runs jobs until the parent closes the connection.
+
+    Args:
+        connection: The child's end.
+        make_work: Makes the function that runs jobs, and warms it up: no job pays for imports.
+        limits: What one job may use.
+    """
+    # Ctrl-C on a terminal reaches the whole process group; the parent ends its children by itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with connection, open(connection.fileno(), "rb", SOCKET_BYTES, closefd=False) as incoming:
+        work = make_work()
+        _limit_memory(limits.memory_bytes)
+        _send(connection, b"")
+        while job := _receive(incoming):
+            signal.setitimer(signal.ITIMER_PROF, limits.cpu_seconds)
+            signal.setitimer(signal.ITIMER_REAL, limits.wall_seconds)
+            result = _result(work, job)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            _send(connection, result)
+
+
+def _result(work: Work, job: bytes) -> bytes:
+    try:
+        return pickle.dumps(work(pickle.loads(job)), pickle.HIGHEST_PROTOCOL)  # noqa: S301  # from the parent
+    except MemoryError:
+        # What this process holds is unknown now, so it takes no other job.
+        os._exit(OUT_OF_MEMORY)
+    except Exception as error:
+        return pickle.dumps(Raised(f"{type(error).__name__}: {error}"), pickle.HIGHEST_PROTOCOL)
+
+
+def _receive(incoming: BufferedReader) -> bytes:
+    """The next job; empty once the parent has closed its end."""
+    try:
+        length = incoming.read(LENGTH.size)
+        return incoming.read(LENGTH.unpack(length)[0]) if length else b""
+    except ConnectionError:
+        return b""
+
+
+def _send(connection: socket.socket, message: bytes) -> None:
+    # A parent that was killed has closed its end; the next read ends this process.
+    with contextlib.suppress(ConnectionError):
+        connection.sendall(LENGTH.pack(len(message)) + message)
+
+
+def _limit_memory(more: int) -> None:
+    if _STATM.exists():
+        used = int(_STATM.read_text("ascii").split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + more, used + more))

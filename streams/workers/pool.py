@@ -1,0 +1,270 @@
+"""A pool of child processes that run pure functions under limits; the event loop only moves bytes.
+
+If a job exceeds a limit or ends its child, the pool replaces the child and runs the other jobs of that child again. It
+replaces a child at once, because it keeps one more child than it uses. A job that exceeds a deadline is not repeated:
+it would do so again. A job that ends its child in another way runs once more, alone, in a child that ran no other job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import multiprocessing
+import pickle
+import signal
+import socket
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from multiprocessing.context import ForkServerProcess
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+
+from streams.workers.child import LENGTH, OUT_OF_MEMORY, SOCKET_BYTES, JobLimits, Work, run_child
+
+log = structlog.get_logger(__name__)
+
+_AHEAD = 2
+"""Jobs that a child has at most: one in work, and one that it takes without waiting for the event loop."""
+_STOP_SECONDS = 2.0
+_LONGEST_PAUSE_SECONDS = 30.0
+
+
+class JobFailure(StrEnum):
+    """Why a job has no result."""
+
+    TOOK_TOO_LONG = "took_too_long"
+    OUT_OF_MEMORY = "out_of_memory"
+    CRASHED = "crashed"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The outcome of a job without a result."""
+
+    reason: JobFailure
+    detail: str
+
+
+class ChildStartError(Exception):
+    """A child ended before it was ready. Its standard error has the reason."""
+
+
+@dataclass(order=True, slots=True)
+class _Job:
+    number: int
+    """Jobs start in this order, also those that run again."""
+    body: bytes = field(compare=False)
+    result: asyncio.Future[Any] = field(compare=False)
+    has_ended_a_child: bool = field(default=False, compare=False)
+
+
+class _Child:
+    """One child process, and the jobs that it has."""
+
+    def __init__(self, process: ForkServerProcess, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.process = process
+        self.jobs: deque[_Job] = deque()
+        self.room = asyncio.Semaphore(_AHEAD)
+        self._reader = reader
+        self._writer = writer
+
+    def send(self, job: _Job) -> None:
+        self.jobs.append(job)
+        self._writer.write(LENGTH.pack(len(job.body)))
+        self._writer.write(job.body)
+
+    async def receive(self) -> bytes | None:
+        """The next message; None if the child ended."""
+        try:
+            length = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))[0]
+            return await self._reader.readexactly(length)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+
+    async def end(self) -> int | None:
+        """Ends the process if it runs, and returns its exit status; a signal is negative."""
+        self._writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self._writer.wait_closed()
+        await asyncio.to_thread(self.process.join, _STOP_SECONDS)
+        if self.process.exitcode is None:
+            self.process.kill()
+            await asyncio.to_thread(self.process.join, _STOP_SECONDS)
+        return self.process.exitcode
+
+
+class WorkerPool:
+    """Runs jobs in child processes. Use it as an async context manager."""
+
+    def __init__(
+        self, make_work: Callable[[], Work], processes: int, limits: JobLimits, preload: Sequence[str] = ()
+    ) -> None:
+        """Starts nothing yet.
+
+        Args:
+            make_work: Called once in each child; an importable function, or a ``functools.partial`` of one.
+            processes: Children that take jobs; at least 1.
+            limits: What one job may use.
+            preload: Modules that the fork server imports once for all children.
+        """
+        self._make_work = make_work
+        self._processes = processes
+        self._limits = limits
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(list(preload))
+        self._waiting: asyncio.PriorityQueue[_Job] = asyncio.PriorityQueue()
+        self._suspects: deque[_Job] = deque()
+        self._ready: asyncio.Queue[_Child] = asyncio.Queue()
+        self._children: set[_Child] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._numbers = itertools.count()
+
+    async def __aenter__(self) -> Self:
+        """Starts the children.
+
+        Raises:
+            ChildStartError: A child could not start.
+        """
+        try:
+            for child in await asyncio.gather(*(self._start() for _ in range(self._processes + 1))):
+                self._ready.put_nowait(child)
+        except BaseException:
+            await self._stop()
+            raise
+        for _ in range(self._processes):
+            self._spawn(self._use_children())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Ends all children; jobs without a result are cancelled."""
+        await self._stop()
+
+    async def run(self, job: Any) -> Any | Failed:
+        """The result of a job, or why it has none. The result of a job that raised is a ``child.Raised``."""
+        result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        body = pickle.dumps(job, pickle.HIGHEST_PROTOCOL)
+        self._waiting.put_nowait(_Job(next(self._numbers), body, result))
+        return await result
+
+    async def _use_children(self) -> None:
+        """Uses one child after another; each ends because of a job."""
+        while True:
+            child = await self._ready.get()
+            self._spawn(self._replace())
+            if self._suspects:
+                child.send(self._suspects.popleft())
+                if not await self._collect(child):
+                    continue
+            feeding = self._spawn(self._feed(child))
+            while await self._collect(child):
+                child.room.release()
+            feeding.cancel()
+
+    async def _feed(self, child: _Child) -> None:
+        while True:
+            await child.room.acquire()
+            child.send(await self._waiting.get())
+
+    async def _collect(self, child: _Child) -> bool:
+        """Takes the next result of a child; False if the child ended instead."""
+        message = await child.receive()
+        if message is None:
+            await self._bury(child)
+            return False
+        job = child.jobs.popleft()
+        if not job.result.done():
+            job.result.set_result(pickle.loads(message))  # noqa: S301  # from a child
+        return True
+
+    async def _bury(self, child: _Child) -> None:
+        """Decides on the jobs of a child that ended."""
+        status = await child.end()
+        self._children.discard(child)
+        reason = _reason(status)
+        log.warning("child process ended", reason=reason, status=status)
+        if child.jobs:
+            culprit = child.jobs.popleft()
+            if reason is JobFailure.TOOK_TOO_LONG or culprit.has_ended_a_child:
+                if not culprit.result.done():
+                    culprit.result.set_result(Failed(reason, self._detail(reason, status)))
+            else:
+                culprit.has_ended_a_child = True
+                self._suspects.append(culprit)
+        for job in child.jobs:
+            self._waiting.put_nowait(job)
+
+    def _detail(self, reason: JobFailure, status: int | None) -> str:
+        match reason:
+            case JobFailure.TOOK_TOO_LONG:
+                return f"more than {self._limits.cpu_seconds:g} s of CPU time or {self._limits.wall_seconds:g} s"
+            case JobFailure.OUT_OF_MEMORY:
+                return f"more than {self._limits.memory_bytes >> 20} MiB of memory"
+            case JobFailure.CRASHED:
+                return f"its process ended with status {status}"
+
+    async def _start(self) -> _Child:
+        parents, childs = socket.socketpair()
+        for end in (parents, childs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
+        try:
+            with childs:
+                arguments = (childs, self._make_work, self._limits)
+                process = self._context.Process(target=run_child, args=arguments, daemon=True)
+                await asyncio.to_thread(process.start)
+            child = _Child(process, *await asyncio.open_connection(sock=parents))
+        except BaseException:
+            # A child that starts all the same finds its connection closed, and ends.
+            parents.close()
+            raise
+        self._children.add(child)
+        if await child.receive() is None:
+            status = await child.end()
+            self._children.discard(child)
+            raise ChildStartError(f"a child process ended with status {status} before its first job")
+        return child
+
+    async def _replace(self) -> None:
+        """Keeps one child more than are used."""
+        pause = 0.5
+        while True:
+            try:
+                self._ready.put_nowait(await self._start())
+            except (ChildStartError, OSError) as error:
+                log.error("child process does not start", error=str(error), next_try_in_seconds=pause)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            else:
+                return
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _stop(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        unfinished = [job for child in self._children for job in child.jobs] + list(self._suspects)
+        while not self._waiting.empty():
+            unfinished.append(self._waiting.get_nowait())
+        for job in unfinished:
+            job.result.cancel()
+        await asyncio.gather(*(child.end() for child in self._children))
+        self._children.clear()
+
+
+def _reason(status: int | None) -> JobFailure:
+    if status in (-signal.SIGPROF, -signal.SIGALRM):
+        return JobFailure.TOOK_TOO_LONG
+    return JobFailure.OUT_OF_MEMORY if status == OUT_OF_MEMORY else JobFailure.CRASHED
