@@ -17,9 +17,8 @@ import socket
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 Work = Callable[[Any], Any]
 """Takes a job and returns its result. Both can be pickled."""
@@ -86,7 +85,7 @@ def _result(work: Work, job: bytes) -> bytes:
         return pickle.dumps(Raised(f"{type(error).__name__}: {error}"), pickle.HIGHEST_PROTOCOL)
 
 
-def _receive(incoming: BufferedReader) -> bytes:
+def _receive(incoming: BinaryIO) -> bytes:
     """The next job; empty once the parent has closed its end."""
     try:
         length = incoming.read(LENGTH.size)
