@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError
 from streams.index.settings import has_collection
-from streams.query.engine import Queries, QueryEngine
+from streams.query.engine import Queries, QueryEngine, query_handler
 from streams.query.gate import is_loopback
 from streams.query.remote import RemoteQueries
 from streams.services import LiveServices
 from streams.settings import HttpSettings, Settings
+from streams.workers.handler_jobs import forked_pool
 
 PATIENCE_SECONDS = 10.0
 """How long to wait for embedded files of a process that answers no queries."""
@@ -52,13 +53,20 @@ async def open_queries(
         yield RemoteQueries(app, token, settings.query.seconds)
         return
     own = services or LiveServices(settings, at_once=True)
+    ranker = query_handler()
+    pool = forked_pool(ranker, settings.rules(ranker.rules), settings.workers)
     try:
+        if pool is not None:
+            # Before the index is opened: a process with threads should not fork.
+            await pool.start()
         owner = "" if own_candidates else await _owner(settings, own)
         if owner:
             yield RemoteQueries(application_url(settings.http), token, settings.query.seconds, owner)
         else:
-            yield QueryEngine(settings, own)
+            yield QueryEngine(settings, own, pool=pool)
     finally:
+        if pool is not None:
+            await pool.stop()
         if services is None:
             await own.aclose()
         else:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 from schemas.event import Envelope, Event
 from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, SearchVectors
-from schemas.outcome import Dead, DeadReason, Emit, Outcome, Steps, finished
+from schemas.outcome import Dead, DeadReason, Emit, Outcome
 from schemas.replays import ReplaySelection, ReplayStage
 from schemas.replies import ModelFailed, ModelReply, Reply
 from schemas.rules import Rules
@@ -346,9 +346,9 @@ def _outcome(handler: Handler, event: Event | Dead, rules: Rules) -> Outcome:
     return answer
 
 
-def decided(decide: Callable[[], Outcome | Ask | Steps]) -> Outcome | Ask:
+def decided(decide: Callable[[], Outcome | Ask]) -> Outcome | Ask:
     """The answer of a handler; an exception becomes a dead letter."""
     try:
-        return finished(decide())
+        return decide()
     except Exception as error:
         return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:500])
