@@ -58,7 +58,7 @@ class HandlerTrial:
         if (model := getattr(self.rules, "ranking_model", None)) is not None:
             make_ready(model)
         breaker = ClosedBreaker(settings.processing.breaker, clock)
-        self._pool = forked_pool(handler, self.rules, settings.workers)
+        self._pool = forked_pool([(handler, self.rules)], settings.workers)
         self._runner = HandlerRunner(
             handler, self.rules, retry, self._services, clock, random.random, breaker, pool=self._pool
         )

@@ -180,9 +180,7 @@ class HandlerRunner:
         return answer
 
     async def _answer(self, source: Event | RawRecord, replies: tuple[Reply, ...] = (), state: Any = None) -> Answer:
-        if self._pool is not None:
-            return await answer_in(self._pool, self.handler, source, replies, state)
-        return answer_of(self.handler, self.rules, source, replies, state)
+        return await answer_in(self._pool, self.handler, self.rules, source, replies, state)
 
     def _busy_pause(self, retry: Retry) -> float:
         """Seconds until the next attempt on a busy service: jitter over the upper half of its Retry-After."""

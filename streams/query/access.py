@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from urllib.parse import urlsplit
 
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError
@@ -54,19 +54,15 @@ async def open_queries(
         return
     own = services or LiveServices(settings, at_once=True)
     ranker = query_handler()
-    pool = forked_pool(ranker, settings.rules(ranker.rules), settings.workers)
     try:
-        if pool is not None:
-            # Before the index is opened: a process with threads should not fork.
-            await pool.start()
-        owner = "" if own_candidates else await _owner(settings, own)
-        if owner:
-            yield RemoteQueries(application_url(settings.http), token, settings.query.seconds, owner)
-        else:
-            yield QueryEngine(settings, own, pool=pool)
+        # Children start before the index is opened, because a process with threads should not fork.
+        async with forked_pool([(ranker, settings.rules(ranker.rules))], settings.workers) or nullcontext() as pool:
+            owner = "" if own_candidates else await _owner(settings, own)
+            if owner:
+                yield RemoteQueries(application_url(settings.http), token, settings.query.seconds, owner)
+            else:
+                yield QueryEngine(settings, own, pool=pool)
     finally:
-        if pool is not None:
-            await pool.stop()
         if services is None:
             await own.aclose()
         else:

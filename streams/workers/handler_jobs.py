@@ -72,9 +72,16 @@ def answer_of(
 
 
 async def answer_in(
-    pool: WorkerPool, handler: Handler, source: Event | RawRecord, replies: tuple[Reply, ...] = (), state: Any = None
+    pool: WorkerPool | None,
+    handler: Handler,
+    rules: Rules,
+    source: Event | RawRecord,
+    replies: tuple[Reply, ...] = (),
+    state: Any = None,
 ) -> Answer:
-    """The handler's answer from a child process."""
+    """The answer from a child process, if there is a pool and the handler runs in one."""
+    if pool is None or handler.runs == "inline":
+        return answer_of(handler, rules, source, replies, state)
     result: Answer | Dead = await pool.run(HandlerJob(handler.name, source, replies, state))
     return Answer(result) if isinstance(result, Dead) else result
 
@@ -98,11 +105,12 @@ def handler_pool(
     )
 
 
-def forked_pool(handler: Handler, rules: Rules, settings: WorkersSettings) -> WorkerPool | None:
-    """A pool with one child for a command, forked when it starts; None if the handler runs in the command itself."""
-    if handler.runs != "process" or settings.processes == 0:
+def forked_pool(handlers: Iterable[tuple[Handler, Rules]], settings: WorkersSettings) -> WorkerPool | None:
+    """A pool with one child for a command, forked when it starts; None if the handlers run in the command itself."""
+    ready = {handler.name: (handler, rules) for handler, rules in handlers if handler.runs == "process"}
+    if not ready or settings.processes == 0:
         return None
-    return WorkerPool(lambda: partial(_answer, {handler.name: (handler, rules)}), 1, settings.limits, start="fork")
+    return WorkerPool(lambda: partial(_answer, ready), 1, settings.limits, start="fork")
 
 
 def _make_work(handlers: tuple[tuple[Handler, str], ...]) -> Work:

@@ -87,7 +87,7 @@ class _Child:
 
 
 class WorkerPool:
-    """Runs jobs in child processes. Use it as an async context manager."""
+    """Runs jobs in child processes, between ``start`` and ``stop``, or as an async context manager."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class WorkerPool:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Ends all children."""
+        """Ends the children."""
         await self.stop()
 
     @property
