@@ -65,11 +65,16 @@ def ran(capsys: pytest.CaptureFixture[str]) -> Ran:
 
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Journal, fetch cache and index of each test are new: neither those of the checkout nor those of another test."""
+    """Journal, fetch cache and index of each test are new: neither those of the checkout nor those of another test.
+
+    Handlers run in the test's own process, because a test of something else should not start children. The tests in
+    ``streams/workers`` and some in ``kafka`` start them.
+    """
     folder = tmp_path_factory.getbasetemp() / "state" / uuid.uuid4().hex
     monkeypatch.setenv("ASSAY_LLM__CACHE_PATH", str(folder / "llm.sqlite"))
     monkeypatch.setenv("ASSAY_FETCH__CACHE_PATH", str(folder / "fetch.sqlite"))
     monkeypatch.setenv("ASSAY_INDEX__PATH", str(folder / "index"))
+    monkeypatch.setenv("ASSAY_WORKERS__PROCESSES", "0")
 
 
 IN_CI = bool(os.environ.get("CI"))

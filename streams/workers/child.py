@@ -62,11 +62,9 @@ def run_child(
     """
     for descriptor in inherited:
         os.close(descriptor)
-    # Ctrl-C on a terminal reaches the whole process group; the parent ends its children by itself.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A forked child must not wake the event loop of its parent.
     signal.set_wakeup_fd(-1)
-    for number in (signal.SIGTERM, signal.SIGPROF, signal.SIGALRM):
+    for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     with connection, open(connection.fileno(), "rb", SOCKET_BYTES, closefd=False) as incoming:
         work = make_work()

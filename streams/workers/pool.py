@@ -9,6 +9,7 @@ child that ran no other job.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import itertools
 import multiprocessing
@@ -18,6 +19,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.context import ForkContext, ForkServerContext
 from multiprocessing.process import BaseProcess
 from types import TracebackType
@@ -60,6 +62,11 @@ class _Child:
         """The parent's end of the connection."""
         number: int = self._writer.get_extra_info("socket").fileno()
         return number
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its end of the connection is closed."""
+        return self._reader.at_eof()
 
     def send(self, job: _Job) -> None:
         self.jobs.append(job)
@@ -118,7 +125,8 @@ class WorkerPool:
         self._context: ForkServerContext | ForkContext
         if start == "forkserver":
             self._context = multiprocessing.get_context("forkserver")
-            self._context.set_forkserver_preload(list(preload))
+            # Every child imports the main module, which takes longer than the start of a child otherwise.
+            self._context.set_forkserver_preload(["__main__", *preload])
         else:
             self._context = multiprocessing.get_context("fork")
         self._waiting: asyncio.PriorityQueue[_Job] = asyncio.PriorityQueue()
@@ -136,6 +144,11 @@ class WorkerPool:
         """
         if self._tasks:
             return
+        if self._spares:
+            # The fork server starts the tracker otherwise, which unblocks the signals that children must not get.
+            resource_tracker.ensure_running()
+        # At exit, multiprocessing sends SIGTERM to processes that were not stopped, and waits for their end.
+        atexit.register(self._kill)
         try:
             for child in await asyncio.gather(*(self._start() for _ in range(self.processes + self._spares))):
                 self._ready.put_nowait(child)
@@ -174,13 +187,23 @@ class WorkerPool:
             child = await self._ready.get()
             if self._spares:
                 self._spawn(self._replace())
-            if self._suspects:
-                child.send(self._suspects.popleft())
-                if not await self._collect(child):
-                    continue
-            feeding = self._spawn(self._feed(child))
+            await self._use(child)
+            await self._bury(child)
+
+    async def _use(self, child: _Child) -> None:
+        """Gives jobs to a child until it ends."""
+        if child.has_ended:
+            # It was a spare then. No job may be blamed for it.
+            return
+        if self._suspects:
+            child.send(self._suspects.popleft())
+            if not await self._collect(child):
+                return
+        feeding = self._spawn(self._feed(child))
+        try:
             while await self._collect(child):
                 child.room.release()
+        finally:
             feeding.cancel()
 
     async def _feed(self, child: _Child) -> None:
@@ -192,7 +215,6 @@ class WorkerPool:
         """Takes the next result of a child; False if the child ended instead."""
         message = await child.receive()
         if message is None:
-            await self._bury(child)
             return False
         job = child.jobs.popleft()
         if not job.result.done():
@@ -242,9 +264,9 @@ class WorkerPool:
                 arguments = (childs, self._make_work, self._limits, others)
                 process = self._context.Process(target=run_child, args=arguments, daemon=True)
                 if forked:
-                    process.start()
+                    _start_shielded(process)
                 else:
-                    await asyncio.to_thread(process.start)
+                    await asyncio.to_thread(_start_shielded, process)
             child = _Child(process, *await asyncio.open_connection(sock=parents))
         except BaseException:
             # A child that starts all the same finds its connection closed, and ends.
@@ -289,6 +311,24 @@ class WorkerPool:
             job.result.cancel()
         await asyncio.gather(*(child.end() for child in self._children))
         self._children.clear()
+        atexit.unregister(self._kill)
+
+    def _kill(self) -> None:
+        for child in self._children:
+            child.process.kill()
+
+
+def _start_shielded(process: BaseProcess) -> None:
+    """Starts a process, and the fork server if it does not run, with SIGINT and SIGTERM blocked.
+
+    A terminal, a service manager and ``timeout`` send these signals to all processes of a worker. The worker drains
+    then, and needs its children until it ends them.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _reason(status: int | None) -> DeadReason:

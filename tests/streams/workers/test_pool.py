@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing.forkserver
 import os
+import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,19 +17,26 @@ import pytest
 from schemas.outcome import Dead, DeadReason
 from streams.workers.child import JobLimits
 from streams.workers.pool import ChildStartError, WorkerPool
+from tests.samples import instance
 from tests.streams.workers.jobs import make_no_work, make_work
+from tests.streams.workers.processes import end_of, wait_for_end
 
 LIMITS = JobLimits(cpu_seconds=0.3, wall_seconds=1.5, memory_bytes=200 << 20)
 
 
 @pytest.fixture
 async def pool() -> AsyncIterator[WorkerPool]:
-    async with WorkerPool(make_work, 2, LIMITS) as started:
+    async with WorkerPool(make_work, 2, LIMITS, preload=["tests.streams.workers.jobs"]) as started:
         yield started
 
 
 async def run(pool: WorkerPool, *jobs: tuple[str, Any]) -> list[Any]:
     return list(await asyncio.gather(*(pool.run(job) for job in jobs)))
+
+
+def fork_server() -> int:
+    """The process that forks the children of this one."""
+    return instance(int, vars(multiprocessing.forkserver._forkserver)["_forkserver_pid"])
 
 
 async def test_every_job_has_its_own_result(pool: WorkerPool) -> None:
@@ -86,6 +94,50 @@ async def test_many_failing_jobs_leave_as_many_children(pool: WorkerPool) -> Non
     assert len(pids) == 2
 
 
+async def test_a_dead_spare_child_is_not_the_fault_of_a_job(pool: WorkerPool, tmp_path: Path) -> None:
+    pids = {instance(int, child.process.pid) for child in pool._children}
+    used: set[int] = set()
+    while len(used) < 2:
+        used |= set(await run(pool, *(("pid", None) for _ in range(20))))
+    [spare] = pids - used
+    os.kill(spare, signal.SIGKILL)
+    assert not await end_of({spare}, 5)
+    # The event loop notices it.
+    await asyncio.sleep(0.05)
+    mark = str(tmp_path / "crashed")
+    assert await run(pool, ("crash once", mark), ("echo", 1)) == [mark, 1]
+
+
+async def test_killed_idle_children_are_replaced(pool: WorkerPool) -> None:
+    for _ in range(5):
+        pids = {instance(int, child.process.pid) for child in pool._children}
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        assert not await end_of(pids, 5)
+        await asyncio.sleep(0.05)
+        assert await run(pool, *(("echo", n) for n in range(50))) == list(range(50))
+
+
+async def test_the_pool_survives_the_death_of_its_fork_server(pool: WorkerPool) -> None:
+    server = fork_server()
+    os.kill(server, signal.SIGKILL)
+    results = await run(pool, *(("crash", None) if n % 10 == 0 else ("echo", n) for n in range(50)))
+    assert [type(result) for result in results] == [Dead if n % 10 == 0 else int for n in range(50)]
+    assert fork_server() != server
+
+
+async def test_a_signal_for_all_processes_ends_no_child(pool: WorkerPool) -> None:
+    server = fork_server()
+    jobs = asyncio.gather(*(pool.run(("sleep", 0.3)) for _ in range(4)))
+    await asyncio.sleep(0.1)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        for pid in (server, *(instance(int, child.process.pid) for child in pool._children)):
+            os.kill(pid, number)
+    before = {instance(int, child.process.pid) for child in pool._children}
+    assert await jobs == [0.3] * 4
+    assert {instance(int, child.process.pid) for child in pool._children} == before
+
+
 async def test_a_child_that_cannot_start_is_an_error() -> None:
     with pytest.raises(ChildStartError, match="before its first job"):
         async with WorkerPool(make_no_work, 1, LIMITS):
@@ -107,6 +159,7 @@ async def test_the_end_of_the_pool_ends_its_children_and_cancels_jobs() -> None:
 PARENT = """
 import asyncio, sys
 from streams.workers.pool import WorkerPool
+from tests.samples import instance
 from tests.streams.workers.jobs import make_work
 from tests.streams.workers.test_pool import LIMITS
 
@@ -131,14 +184,4 @@ def test_no_child_outlives_a_killed_parent(tmp_path: Path) -> None:
         children = [int(pid) for pid in parent.stdout.readline().split()]
         parent.kill()
     assert len(children) == 2
-    for pid in children:
-        while _is_running(pid):
-            time.sleep(0.05)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    assert not wait_for_end(set(children), 10)

@@ -1,0 +1,199 @@
+"""Handlers in child processes answer as they do inline, and a record over its limits becomes a dead letter."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from schemas.event import Event
+from schemas.needs import Ask
+from schemas.outcome import Dead, DeadReason, Emit, Outcome, Stage
+from schemas.pages import CrawledPage, ScoredPage
+from schemas.replies import PagesReply, Reply
+from schemas.rules import Rules
+from streams.telemetry.metrics import Metrics
+from streams.topology import HANDLERS, TOPICS, Handler
+from streams.workers.handler_jobs import Answer, RawRecord, answer_in, answer_of, handler_pool, warm_up
+from streams.workers.pool import WorkerPool
+from streams.workers.settings import WorkersSettings
+from tests.contract.worlds import World, broken, generous
+from tests.rules import shipped_rules
+from tests.samples import EXAMPLES, emitted, instance
+from tests.streams.workers.page_handlers import ASKING, PAGES, NoRules, SomeRules
+
+IN_CHILDREN = tuple(handler for handler in HANDLERS if handler.runs == "process")
+RULES: dict[str, Rules] = {
+    **{handler.name: shipped_rules(handler.rules) for handler in IN_CHILDREN},
+    PAGES.name: NoRules(),
+    ASKING.name: SomeRules(minimum=7),
+}
+SMALL = WorkersSettings(processes=1, cpu_seconds=0.3, wall_seconds=3, memory_mib=300)
+
+
+class Pooled:
+    """A pool, and the event loop on which its answers are awaited."""
+
+    def __init__(self, runner: asyncio.Runner, pool: WorkerPool, metrics: Metrics) -> None:
+        self._runner = runner
+        self._pool = pool
+        self.metrics = metrics
+
+    def answer(self, handler: Handler, source: Event | RawRecord, *rest: Any) -> Answer:
+        """The answer of a child."""
+        return self._runner.run(answer_in(self._pool, handler, RULES[handler.name], source, *rest))
+
+    def outcome(self, page: str) -> Outcome | Ask:
+        """What the handler of these tests makes of a page."""
+        return self.answer(PAGES, RawRecord(crawled(page).to_json(), (), None)).of
+
+    def ended(self, reason: DeadReason) -> float:
+        """Children that ended for this reason."""
+        return float(self.metrics.child_processes_ended_total.labels(reason)._value.get())
+
+
+def pooled(settings: WorkersSettings, *handlers: tuple[Handler, Rules]) -> Iterator[Pooled]:
+    metrics = Metrics(CollectorRegistry())
+    pool = instance(WorkerPool, handler_pool(handlers, settings, metrics))
+    with asyncio.Runner() as runner:
+        runner.run(pool.start())
+        yield Pooled(runner, pool, metrics)
+        runner.run(pool.stop())
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[Pooled]:
+    """A pool for the handlers of the topology."""
+    yield from pooled(WorkersSettings(processes=1), *((handler, RULES[handler.name]) for handler in IN_CHILDREN))
+
+
+@pytest.fixture(scope="module")
+def toys() -> Iterator[Pooled]:
+    """A pool with small limits for the handlers of these tests."""
+    yield from pooled(SMALL, (PAGES, RULES[PAGES.name]), (ASKING, RULES[ASKING.name]))
+
+
+def crawled(html: str) -> CrawledPage:
+    return CrawledPage(url="https://a.example/1", html=html)
+
+
+def examples(handler: Handler) -> list[bytes]:
+    return [path.read_bytes() for path in sorted((EXAMPLES / handler.consumes.name).glob("*.json"))]
+
+
+def unpickled(answer: Answer) -> Answer:
+    """The answer with the state that a handler gave to it: a child returns its bytes."""
+    if not isinstance(answer.of, Ask) or answer.of.state is None:
+        return answer
+    return Answer(replace(answer.of, state=pickle.loads(answer.of.state)), answer.stage)  # noqa: S301
+
+
+@pytest.mark.parametrize("world", [generous, broken], ids=["services reply", "services fail"])
+@pytest.mark.parametrize("handler", IN_CHILDREN, ids=lambda handler: handler.name)
+def test_a_child_answers_examples_as_the_worker_itself_does(handler: Handler, world: World, real: Pooled) -> None:
+    asked = 0
+    for value in examples(handler):
+        record = RawRecord(value, (), None)
+        replies: tuple[Reply, ...] = ()
+        inline = answer_of(handler, RULES[handler.name], record)
+        child = real.answer(handler, record)
+        while isinstance(inline.of, Ask):
+            asked += 1
+            assert unpickled(child) == inline
+            replies = (*replies, world(inline.of.need))
+            kept = instance(Ask, child.of).state
+            inline = answer_of(handler, RULES[handler.name], record, replies, inline.of.state)
+            child = real.answer(handler, record, replies, kept)
+        assert child == inline
+    assert (asked > 0) == bool(handler.asks)
+
+
+@pytest.mark.parametrize(
+    "value", [None, b"\xff{not json", b'{"url": 7}', b"[" * 20_000], ids=["empty", "no JSON", "invalid", "too deep"]
+)
+def test_an_undecodable_record_has_the_same_refusal_in_a_child(value: bytes | None, toys: Pooled) -> None:
+    record = RawRecord(value, (("content-type", b"application/json"),), None)
+    answer = toys.answer(PAGES, record)
+    assert answer == answer_of(PAGES, NoRules(), record)
+    assert answer.stage is Stage.DECODE
+    assert instance(Dead, answer.of).reason in (DeadReason.UNDECODABLE, DeadReason.INVALID)
+
+
+def test_a_handler_that_raises_in_a_child_has_a_bug(toys: Pooled) -> None:
+    assert toys.outcome("raise no") == Dead(DeadReason.HANDLER_BUG, "ValueError: no")
+
+
+@pytest.mark.parametrize(
+    ("page", "refusal", "children"),
+    [
+        ("hang", Dead(DeadReason.TOOK_TOO_LONG, "more than 0.3 s of CPU time, or 3 s in all"), 1),
+        ("crash", Dead(DeadReason.CRASHED, "its process ended with status -9"), 2),
+        ("memory 3000000000", Dead(DeadReason.OUT_OF_MEMORY, "more than 300 MiB of memory"), 2),
+    ],
+    ids=["hangs", "crashes", "takes 3 GB"],
+)
+def test_a_page_over_its_limits_is_dead_and_the_next_is_not(
+    page: str, refusal: Dead, children: int, toys: Pooled
+) -> None:
+    before = toys.ended(refusal.reason)
+    assert toys.answer(PAGES, crawled(page)) == Answer(refusal, Stage.HANDLE)
+    assert isinstance(toys.outcome("next"), Emit)
+    assert toys.ended(refusal.reason) - before == children
+
+
+def test_an_ask_carries_its_state_from_child_to_child(toys: Pooled) -> None:
+    ask = instance(Ask, toys.answer(ASKING, crawled("ask anything")).of)
+    first = unpickled(Answer(ask)).of
+    assert isinstance(first, Ask)
+    assert toys.outcome("crash") != first, "the child that asked has ended"
+    page = emitted(ScoredPage, toys.answer(ASKING, crawled("ask anything"), (PagesReply(()),), ask.state).of)
+    value, asked, read, replies = page.content.split()
+    assert (value, int(asked), replies) == ("anything", first.state["process"], "1")
+    assert len({asked, read, str(os.getpid())}) == 3
+
+
+def test_a_child_has_the_same_version_of_the_configuration(toys: Pooled) -> None:
+    page = emitted(ScoredPage, toys.answer(ASKING, crawled("any")).of)
+    assert page.config_version == RULES[ASKING.name].config_version != SomeRules().config_version
+
+
+def test_no_pool_is_made_without_processes_or_their_handlers() -> None:
+    metrics = Metrics(CollectorRegistry())
+    pages, inline = (PAGES, NoRules()), (replace(PAGES, runs="inline"), NoRules())
+    assert handler_pool([pages], WorkersSettings(processes=0), metrics) is None
+    assert handler_pool([inline], SMALL, metrics) is None
+    assert handler_pool([], SMALL, metrics) is None
+    assert handler_pool([inline, pages], SMALL, metrics) is not None
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_every_handler_can_be_sent_to_a_child(handler: Handler) -> None:
+    sent = pickle.loads(pickle.dumps(handler))  # noqa: S301
+    assert (sent.name, sent.fn, sent.read, sent.rules) == (handler.name, handler.fn, handler.read, handler.rules)
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_every_topic_can_be_sent_to_a_child(topic: Any) -> None:
+    sent = pickle.loads(pickle.dumps(topic))  # noqa: S301
+    path = next(iter(sorted((EXAMPLES / topic.name).glob("*.json"))))
+    event = topic.event.model_validate_json(path.read_bytes())
+    assert (sent.event, sent.key(event)) == (topic.event, topic.key(event))
+
+
+def test_warming_up_reads_every_example_of_the_topic() -> None:
+    read: list[Event] = []
+
+    def note(event: Event, rules: Rules) -> Outcome:
+        read.append(event)
+        raise ValueError("an example that fails ends no start")
+
+    warm_up(replace(PAGES, fn=note), NoRules())
+    assert [event.to_json() for event in read] == [
+        CrawledPage.model_validate_json(value).to_json() for value in examples(PAGES)
+    ]
