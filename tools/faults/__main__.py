@@ -89,6 +89,7 @@ async def do_rounds(made: Cluster, rounds: int, seed: int, only: str | None) -> 
             undone.append(f"round {number}: {kind}")
         complete = await made.comes_out(PATIENCE_SECONDS)
         await made.thin_out(2)
+        await made.expect_no_orphans()
         await made.read_on(0.3)
         findings = made.ledger.check()
         verdict = "ok" if findings.clean and complete else f"WRONG {findings.counts}"

@@ -3,6 +3,8 @@
     entered -> relay (asks a service: an effect outside Kafka) -> passed -> settle -> arrived
                                                                  -> audit (asks; fails at first) -> audited
 
+``relay`` runs in child processes, the others in the worker itself.
+
 A record's kind states its expected result: ``plain`` and ``later`` arrive, ``poison`` and ``big`` become dead letters
 of ``relay``, and ``later`` is audited only from a retry topic.
 """
@@ -12,6 +14,8 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
+import time
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,8 @@ SESSION_SECONDS = 4.0
 PARTITIONS = 4
 LARGEST_PASSED = 20_000
 """Bytes that the topic in the middle takes; a ``big`` record's output is larger."""
+_WORK_SECONDS = 0.01
+"""The longest time of ``relay`` in its child process, for each call."""
 
 
 class Numbered(Event):
@@ -68,7 +74,7 @@ def _topic(name: str, event: type[Numbered]) -> Topic:
     return Topic(
         name=name,
         event=event,
-        key=lambda record: str(record.key),
+        key=attrgetter("key"),
         key_means="key",
         meaning="Numbered records.",
         partitions=PARTITIONS,
@@ -84,44 +90,61 @@ def _ask(purpose: str, record: Numbered) -> Ask:
     return Ask(FetchPages((record.id,), f"{purpose} {record.kind}"))
 
 
-def handlers(arm: Arm) -> tuple[Handler, ...]:
-    """The chain's handlers; ``arm`` may end the process at the begin of a record's work."""
+def relay(record: Entered, rules: Rules) -> Outcome | Ask:
+    """Asks for an effect, after some time, so that a child that is killed has work."""
+    time.sleep(random.random() * _WORK_SECONDS)
+    if record.kind == "poison":
+        raise ValueError("poison")
+    return _ask("effect", record)
 
-    def relay(record: Entered, rules: Any) -> Outcome | Ask:
-        arm.passed("before_work")
-        if record.kind == "poison":
-            raise ValueError("poison")
-        return _ask("effect", record)
 
-    def relayed(record: Entered, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-        padding = random.Random(record.id).randbytes(60_000).hex() if record.kind == "big" else ""
-        return Emit((Passed(key=record.key, number=record.number, kind=record.kind, padding=padding),))
+def pass_on(record: Entered, replies: tuple[Reply, ...], rules: Rules) -> Outcome:
+    """Passes the record on, with a padding if it is ``big``."""
+    time.sleep(random.random() * _WORK_SECONDS)
+    padding = random.Random(record.id).randbytes(60_000).hex() if record.kind == "big" else ""
+    return Emit((Passed(key=record.key, number=record.number, kind=record.kind, padding=padding),))
 
-    def settle(record: Passed, rules: Any) -> Outcome:
-        return Emit((Arrived(key=record.key, number=record.number, kind=record.kind),))
 
-    def audit(record: Passed, rules: Any) -> Outcome | Ask:
-        return _ask("audit", record)
+def settle(record: Passed, rules: Rules) -> Outcome:
+    """Answers at once."""
+    return Emit((Arrived(key=record.key, number=record.number, kind=record.kind),))
 
-    def audited(record: Passed, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-        return Emit((Audited(key=record.key, number=record.number, kind=record.kind),))
 
-    shared: dict[str, Any] = {"rules": NoRules, "lane": "llm", "slo_seconds": 60}
-    asking = {**shared, "asks": frozenset({FetchPages}), "rounds": 1, "concurrency": 8}
-    return (
-        Handler(name="relay", fn=relay, read=relayed, consumes=ENTERED, emits=(PASSED,), **asking),
-        Handler(name="settle", fn=settle, consumes=PASSED, emits=(ARRIVED,), **shared),
-        Handler(
-            name="audit",
-            fn=audit,
-            read=audited,
-            consumes=PASSED,
-            emits=(AUDITED,),
-            ordered_by_key=False,
-            retry_later=(1,),
-            **asking,
-        ),
-    )
+def audit(record: Passed, rules: Rules) -> Outcome | Ask:
+    """Asks for an audit."""
+    return _ask("audit", record)
+
+
+def read_audit(record: Passed, replies: tuple[Reply, ...], rules: Rules) -> Outcome:
+    """Passes an audited record on."""
+    return Emit((Audited(key=record.key, number=record.number, kind=record.kind),))
+
+
+_SHARED: dict[str, Any] = {"rules": NoRules, "lane": "llm", "slo_seconds": 60}
+_ASKING = {**_SHARED, "asks": frozenset({FetchPages}), "rounds": 1, "concurrency": 8}
+HANDLERS = (
+    Handler(
+        name="relay",
+        fn=relay,
+        read=pass_on,
+        consumes=ENTERED,
+        emits=(PASSED,),
+        runs="process",
+        preload=(__name__,),
+        **_ASKING,
+    ),
+    Handler(name="settle", fn=settle, consumes=PASSED, emits=(ARRIVED,), **_SHARED),
+    Handler(
+        name="audit",
+        fn=audit,
+        read=read_audit,
+        consumes=PASSED,
+        emits=(AUDITED,),
+        ordered_by_key=False,
+        retry_later=(1,),
+        **_ASKING,
+    ),
+)
 
 
 class Journal:
@@ -176,6 +199,7 @@ def settings_of(bootstrap: str, prefix: str) -> Settings:
             "transaction_timeout_seconds": 8,
         },
         http={"enabled": False},
+        workers={"processes": 2},
         pipeline={"window_records": 40, "poll_records": 20, "commit_records": 10, "drain_seconds": 6},
         processing={"retries": {"max_attempts": 1}, "breaker": {"failures": 1_000_000}},
     )

@@ -19,11 +19,13 @@ from schemas.dead import dead_letter_topic
 from streams.kafka.clients import make_admin, make_producer, make_reader, opened, producer_options, start, stop
 from streams.kafka.topics import create_topics
 from streams.local_kafka.broker import LocalKafka
+from tests.processes import marked
 from tests.proxy import Proxy
 from tools.faults.chain import (
     ARRIVED,
     AUDITED,
     ENTERED,
+    HANDLERS,
     LARGEST_PASSED,
     PARTITIONS,
     PASSED,
@@ -31,7 +33,6 @@ from tools.faults.chain import (
     Entered,
     Journal,
     Numbered,
-    handlers,
     settings_of,
 )
 from tools.faults.ledger import Ledger
@@ -46,6 +47,12 @@ FEED_SECONDS = 120
 DEAD = dead_letter_topic(ENTERED.name, "assay.relay")
 _START_SECONDS = 120.0
 """For so long a worker may take to hold its partitions: on a starved machine its imports alone take many seconds."""
+_PROGRAM = "import sys; from tools.faults.worker import main; sys.exit(main())"
+"""No main module: each child would import it again."""
+_MARK = "FAULTS_WORKER"
+"""Names the worker in the environment of all processes below it, as they have another parent when it is dead."""
+_ORPHAN_SECONDS = 10.0
+"""For so long a process may outlive its worker: much longer than the work of a record takes in a child."""
 _LEAVE_SECONDS = 60.0
 _END_SECONDS = 30.0
 """For so long a process that was killed may take to end."""
@@ -97,8 +104,9 @@ class Cluster:
             arguments += ["--only-consumers"] if through_proxy == "consumers" else []
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "tools.faults.worker", *arguments, stdout=asyncio.subprocess.PIPE, stderr=errors
-            )
+                sys.executable, "-c", _PROGRAM, *arguments, stdout=asyncio.subprocess.PIPE, stderr=errors,
+                env=os.environ | {_MARK: f"{self._prefix}{self.started}"},
+            )  # fmt: skip
         worker = Worker(self.started, process, log, armed=bool(fail))
         self.workers.append(worker)
         for word in ("up", wait) if wait else ("up",):
@@ -140,6 +148,21 @@ class Cluster:
             if worker.ailment:
                 self.complaints.append(f"worker {worker.number} {worker.ailment}")
 
+    async def expect_no_orphans(self) -> None:
+        """Waits for the end of all processes below dead workers; those that stay are complained of."""
+        if not await hold(lambda: not self._orphans(), _ORPHAN_SECONDS):
+            self.complaints.append(f"these processes outlived their worker: {self._orphans()}")
+
+    def below(self, worker: Worker) -> list[int]:
+        """The processes below a worker: its children, the spare one, their fork server and the tracker."""
+        name = self._prefix + str(worker.number)
+        return [pid for pid, its in marked(_MARK, name).items() if its == name and pid != worker.process.pid]
+
+    def _orphans(self) -> dict[int, str]:
+        """The processes whose worker is dead, and its name."""
+        alive = {f"{self._prefix}{worker.number}" for worker in self.workers if worker.alive}
+        return {pid: name for pid, name in marked(_MARK, self._prefix).items() if name not in alive}
+
     async def dismiss(self, worker: Worker) -> None:
         """SIGTERM; a worker that doesn't end with status 0 in time is complained of."""
         if not worker.leaving:
@@ -158,6 +181,7 @@ class Cluster:
             worker.send(signal.SIGKILL)
         await asyncio.gather(*(worker.ends(_END_SECONDS) for worker in self.workers))
         self.workers.clear()
+        await self.expect_no_orphans()
 
     @asynccontextmanager
     async def beside(self, stage: str) -> AsyncIterator[Cluster]:
@@ -282,15 +306,14 @@ class Cluster:
 
     async def open(self) -> None:
         """Makes the topics, and opens the clients."""
-        chain = handlers(Arm())
-        await create_topics(self.settings.kafka, TOPICS, chain)
+        await create_topics(self.settings.kafka, TOPICS, HANDLERS)
         await self.limit(PASSED.name, LARGEST_PASSED)
         options = producer_options(self.settings.kafka, None, "feed") | {"request_timeout_ms": FEED_SECONDS * 1000}
         self._producer = AIOKafkaProducer(**options)
         await start(self._producer)
         self._reader = make_reader(self.settings.kafka)
         await start(self._reader)
-        dead = [dead_letter_topic(handler.consumes.name, handler.group) for handler in chain]
+        dead = [dead_letter_topic(handler.consumes.name, handler.group) for handler in HANDLERS]
         self._reader.assign(
             [
                 TopicPartition(self._prefix + t, n)

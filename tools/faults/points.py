@@ -15,6 +15,8 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.protocol.transaction import EndTxnRequest
 
 from streams.pipeline.consumer import CountingConsumer
+from streams.workers.handler_jobs import HandlerJob
+from streams.workers.pool import WorkerPool
 
 POINTS = (
     "before_work",
@@ -61,6 +63,19 @@ class Arm:
         elif self.due(point):
             print(f"at {point}", flush=True)
             await asyncio.sleep(float(self._action.removeprefix("pause=")))
+
+
+def arm_pool(arm: Arm, pool: WorkerPool | None) -> None:
+    """Adds the point before the work of a record. The worker ends there, not the child that would do the work."""
+    assert pool is not None
+    run = pool.run
+
+    async def armed(job: HandlerJob) -> Any:
+        if not job.replies:
+            arm.passed("before_work")
+        return await run(job)
+
+    pool.run = armed  # type: ignore[method-assign]
 
 
 class MortalConsumer:

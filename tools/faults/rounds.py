@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import random
 import signal
 from collections.abc import Awaitable, Callable
@@ -25,6 +27,21 @@ async def killed(cluster: Cluster, chance: random.Random) -> bool:
     victim.send(signal.SIGKILL)
     await feeding
     return await victim.ends(5) is not None
+
+
+async def child_killed(cluster: Cluster, chance: random.Random) -> bool:
+    """Processes below the workers are killed at random moments: the records in their work run again."""
+    workers = await cluster.keep(2)
+    feeding = asyncio.ensure_future(cluster.feed(chance, seconds=3))
+    killed = 0
+    for _ in range(chance.randint(4, 8)):
+        await asyncio.sleep(chance.uniform(0.1, 0.5))
+        if below := cluster.below(chance.choice(workers)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(chance.choice(below), signal.SIGKILL)
+                killed += 1
+    await feeding
+    return killed > 0 and all(worker.alive for worker in workers)
 
 
 def dies_at(point: str) -> Fault:
@@ -188,6 +205,7 @@ async def at_least_once(cluster: Cluster, chance: random.Random) -> bool:
 
 FAULTS: dict[str, Fault] = {
     "killed": killed,
+    "child killed": child_killed,
     **{f"dies {point}": dies_at(point) for point in POINTS},
     "zombie": zombie,
     "frozen": frozen,

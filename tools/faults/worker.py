@@ -26,8 +26,8 @@ from streams.pipeline.metrics import PipelineMetrics
 from streams.settings import Settings
 from streams.telemetry.setup import configure_logs
 from tools.faults.bugs import BUGS
-from tools.faults.chain import Journal, handlers, settings_of
-from tools.faults.points import Arm, MortalConsumer, MortalProducer
+from tools.faults.chain import HANDLERS, Journal, settings_of
+from tools.faults.points import Arm, MortalConsumer, MortalProducer, arm_pool
 
 MODES: dict[str, type[Committer]] = {"exactly_once": Committer, "at_least_once": Committer, **BUGS}
 """How the worker commits."""
@@ -58,7 +58,8 @@ async def work(options: argparse.Namespace) -> int:
     arm = Arm(options.fail)
     journal = Journal(options.journal, arm)
     settings = settings_of(options.bootstrap, options.prefix)
-    application = Application(settings, handlers(arm), services=journal, commits=_Commits(options.stage, arm))
+    application = Application(settings, HANDLERS, services=journal, commits=_Commits(options.stage, arm))
+    arm_pool(arm, application.pool)
     starting = asyncio.ensure_future(application.start())
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)

@@ -20,9 +20,9 @@ from streams.topology import Handler
 from streams.workers.handler_jobs import answer_in, forked_pool
 from streams.workers.pool import WorkerPool
 from streams.workers.settings import WorkersSettings
+from tests.processes import below, running, wait_for_end
 from tests.samples import environment, instance
 from tests.streams.workers.page_handlers import PAGES, NoRules
-from tests.streams.workers.processes import below, running, wait_for_end
 
 SMALL = WorkersSettings(processes=1, cpu_seconds=0.3, wall_seconds=3, memory_mib=300)
 TRY = [sys.executable, "-c", "from streams.cli.main import main; main()", "try", "score_page"]

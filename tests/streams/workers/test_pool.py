@@ -17,9 +17,9 @@ import pytest
 from schemas.outcome import Dead, DeadReason
 from streams.workers.child import JobLimits
 from streams.workers.pool import ChildStartError, WorkerPool
+from tests.processes import end_of, wait_for_end
 from tests.samples import instance
 from tests.streams.workers.jobs import make_no_work, make_work
-from tests.streams.workers.processes import end_of, wait_for_end
 
 LIMITS = JobLimits(cpu_seconds=0.3, wall_seconds=1.5, memory_bytes=200 << 20)
 

@@ -20,6 +20,20 @@ def below(pid: int) -> set[int]:
     return found
 
 
+def marked(variable: str, beginning: str) -> dict[int, str]:
+    """The running processes with such a value of a variable in their environment, and that value."""
+    found: dict[int, str] = {}
+    start = f"{variable}={beginning}".encode()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            values = [entry for entry in path.read_bytes().split(b"\0") if entry.startswith(start)]
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+        if values:
+            found[int(path.parent.name)] = values[0].decode().partition("=")[2]
+    return found
+
+
 def running(pids: set[int]) -> set[int]:
     """Those that have not ended. A zombie has ended."""
     return {pid for pid in pids if _state(pid) not in ("", "Z", "X")}
