@@ -89,7 +89,7 @@ async def answer_in(
 def handler_pool(
     handlers: Iterable[tuple[Handler, Rules]], settings: WorkersSettings, metrics: Metrics
 ) -> WorkerPool | None:
-    """A pool for those of the handlers that run in a process; None if there is none, or the settings disable it."""
+    """A pool for those of the handlers that run in a process; None if no handler does, or the settings disable them."""
     chosen = [(handler, rules) for handler, rules in handlers if handler.runs == "process"]
     if not chosen or settings.processes == 0:
         return None
