@@ -268,6 +268,9 @@ class WorkerPool:
                 else:
                     await asyncio.to_thread(_start_shielded, process)
             child = _Child(process, *await asyncio.open_connection(sock=parents))
+        except EOFError as error:
+            parents.close()
+            raise ChildStartError("the fork server ended while it started a child process") from error
         except BaseException:
             # A child that starts all the same finds its connection closed, and ends.
             parents.close()

@@ -126,6 +126,23 @@ async def test_the_pool_survives_the_death_of_its_fork_server(pool: WorkerPool) 
     assert fork_server() != server
 
 
+async def test_a_fork_server_that_dies_at_a_start_is_tried_again(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = 0
+
+    def dying(process: Any) -> None:
+        nonlocal tried
+        tried += 1
+        if tried == 1:
+            raise EOFError
+        process.start()
+
+    monkeypatch.setattr("streams.workers.pool._start_shielded", dying)
+    assert [type(result) for result in await run(pool, *[("crash", None)] * 4)] == [Dead] * 4
+    assert tried > 2
+
+
 async def test_a_signal_for_all_processes_ends_no_child(pool: WorkerPool) -> None:
     server = fork_server()
     jobs = asyncio.gather(*(pool.run(("sleep", 0.3)) for _ in range(4)))
