@@ -60,7 +60,13 @@ async def write(assay: Installation, topic: str, inputs: Iterable[Input]) -> dic
 async def run(assay: Installation, *handlers: str) -> tuple[int, list[int], str]:
     """``assay run HANDLER… --drain`` as a process: exit status, memory over time in KiB, and what it said."""
     started = await process(
-        assay.settings, "run", *handlers, "--drain", stderr=asyncio.subprocess.STDOUT, logs__level="error"
+        assay.settings,
+        "run",
+        *handlers,
+        "--drain",
+        stderr=asyncio.subprocess.STDOUT,
+        logs__level="error",
+        workers__processes=2,
     )
     memory: list[int] = []
 

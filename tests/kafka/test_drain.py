@@ -54,7 +54,7 @@ async def test_application_is_not_caught_up_during_an_open_transaction(assay: In
 
 async def test_drain_waits_for_a_slow_commit_and_reports_it(assay: Installation) -> None:
     async with open_transaction(assay) as slow:
-        process = await to_drain(assay)
+        process = await to_drain(assay, workers__processes=1)
         assert process.stderr is not None
         async for line in process.stderr:
             if b'"waiting"' in line:

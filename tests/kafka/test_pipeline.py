@@ -21,6 +21,7 @@ from streams.codec import OutputRecord
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.transactions import send_all, stop_producer
 from streams.pipeline.commit import Committer
+from streams.workers.settings import WorkersSettings
 from tests.kafka.installation import (
     CRAWLED,
     DEAD,
@@ -34,6 +35,7 @@ from tests.kafka.installation import (
     scorer,
     until,
 )
+from tests.streams.workers.page_handlers import SCORER
 
 
 def ids(records: list[ConsumerRecord]) -> list[str]:
@@ -49,10 +51,16 @@ def urls(records: list[ConsumerRecord]) -> list[str]:
     return [ScoredPage.model_validate_json(record.value).url for record in records]
 
 
+IN_BOTH_WAYS = pytest.mark.parametrize(
+    "workers", [WorkersSettings(processes=0), WorkersSettings(processes=2)], ids=["inline", "children"]
+)
+
+
 @pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
-async def test_every_record_is_handled_once(assay: Installation, delivery: str) -> None:
+@IN_BOTH_WAYS
+async def test_every_record_is_handled_once(assay: Installation, delivery: str, workers: WorkersSettings) -> None:
     await assay.feed([page(n) for n in range(500)], transactional=True)
-    await assay.drain(scorer(), delivery=delivery)
+    await assay.drain(SCORER, delivery=delivery, workers=workers)
     records = await assay.read(SCORED)
     assert sorted(urls(records)) == sorted(f"https://site.example/{n}" for n in range(500))
     assert len(set(ids(records))) == 500
@@ -66,12 +74,11 @@ async def test_drained_group_commits_past_the_markers(assay: Installation) -> No
     assert {number: end for number, end in ends.items() if end} == committed
 
 
-async def test_bad_records_become_dead_letters_and_block_no_others(assay: Installation) -> None:
-    def fussy(crawled: CrawledPage, rules: Rules) -> Outcome:
-        if crawled.url.endswith("/13"):
-            raise RuntimeError("a bug")
-        return scored(crawled, rules)
-
+@IN_BOTH_WAYS
+async def test_bad_records_become_dead_letters_and_block_no_others(
+    assay: Installation, workers: WorkersSettings
+) -> None:
+    bug_in_handler = CrawledPage(url="https://site.example/13", html="raise a bug")
     bad: list[tuple[bytes | None, bytes | None]] = [
         (b"k", b"\xff{not json"),
         (b"k", None),
@@ -79,8 +86,8 @@ async def test_bad_records_become_dead_letters_and_block_no_others(assay: Instal
         (None, b""),
         (b"k", b"[" * 20_000),
     ]
-    await assay.feed([*(page(n) for n in range(30)), *bad])
-    await assay.drain(scorer(fussy))
+    await assay.feed([*(page(n) for n in range(29)), (b"13", bug_in_handler.to_json()), *bad])
+    await assay.drain(SCORER, workers=workers)
     letters = await assay.read(DEAD)
     notes = [{name: (value or b"").decode() for name, value in letter.headers} for letter in letters]
     assert Counter(note["x-reason"] for note in notes) == {"undecodable": 4, "invalid": 1, "handler_bug": 1}
@@ -88,7 +95,7 @@ async def test_bad_records_become_dead_letters_and_block_no_others(assay: Instal
         value or b"" for key, value in bad if key == b"k"
     )
     bug = next(note for note in notes if note["x-reason"] == "handler_bug")
-    assert bug["x-error-message"] == "RuntimeError: a bug"
+    assert bug["x-error-message"] == "ValueError: a bug"
     assert bug["x-orig-topic"].endswith(CRAWLED)
     assert len(await assay.read(SCORED)) == 29
 
@@ -202,9 +209,10 @@ async def test_outputs_that_no_topic_takes_become_dead_letters(assay: Installati
     assert len(await assay.read(SCORED)) == 5
 
 
-async def test_stop_commits_finished_records_without_repeats(assay: Installation) -> None:
+@IN_BOTH_WAYS
+async def test_stop_commits_finished_records_without_repeats(assay: Installation, workers: WorkersSettings) -> None:
     await assay.feed([page(n) for n in range(2000)])
-    async with assay.running(scorer()) as running:
+    async with assay.running(SCORER, workers=workers) as running:
         await until(lambda: sum(p.committed or 0 for p in running.groups[0].partitions.values()) > 50)
     assert running.drained
     first = len(await assay.read(SCORED))

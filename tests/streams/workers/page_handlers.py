@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 
 from schemas.needs import Ask, FetchPages
-from schemas.outcome import Emit, Outcome
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage
 from schemas.replies import Reply
 from schemas.rules import Rules
@@ -26,7 +26,7 @@ class SomeRules(Rules):
 
 
 def do_as_the_page_says(page: CrawledPage, rules: Rules) -> Outcome | Ask:
-    """Hangs, ends its process, takes memory or raises if the text of the page says so; otherwise scores the page."""
+    """Hangs, ends its process, raises and so on if the text of the page says so; otherwise scores the page."""
     deed, _, value = page.html.partition(" ") if page.html else ("", "", "")
     match deed:
         case "hang":
@@ -40,6 +40,10 @@ def do_as_the_page_says(page: CrawledPage, rules: Rules) -> Outcome | Ask:
             bytearray(int(value))
         case "raise":
             raise ValueError(value)
+        case "retry":
+            if not os.path.exists(value):
+                open(value, "x").close()
+                return Retry(RetryReason.UNAVAILABLE, "the first time")
         case "ask":
             return Ask(FetchPages((page.url,), value), state={"process": os.getpid(), "value": value})
         case "process":
@@ -52,7 +56,7 @@ def read_reply(page: CrawledPage, replies: tuple[Reply, ...], rules: Rules, stat
     return Emit((scored(page.url, content=f"{state['value']} {state['process']} {os.getpid()} {len(replies)}"),))
 
 
-PAGES = replace(the_handler("score_page"), name="obeying", fn=do_as_the_page_says, rules=NoRules)
+PAGES = replace(the_handler("score_page"), name="obeying", fn=do_as_the_page_says, rules=NoRules, preload=(__name__,))
 ASKING = replace(PAGES, name="asking", read=read_reply, rules=SomeRules, asks=frozenset({FetchPages}), rounds=1)
 SCORER = replace(PAGES, name="score_page")
 """In the place of ``score_page``, for tests that know its topics and group."""
