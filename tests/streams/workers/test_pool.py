@@ -18,7 +18,7 @@ from schemas.outcome import Dead, DeadReason
 from streams.workers.child import JobLimits
 from streams.workers.pool import ChildStartError, WorkerPool
 from tests.processes import end_of, wait_for_end
-from tests.samples import instance
+from tests.samples import environment, instance
 from tests.streams.workers.jobs import make_no_work, make_work
 
 LIMITS = JobLimits(cpu_seconds=0.3, wall_seconds=1.5, memory_bytes=200 << 20)
@@ -174,29 +174,27 @@ async def test_the_end_of_the_pool_ends_its_children_and_cancels_jobs() -> None:
 
 
 PARENT = """
-import asyncio, sys
+import asyncio
+from streams.workers.child import JobLimits
 from streams.workers.pool import WorkerPool
-from tests.samples import instance
 from tests.streams.workers.jobs import make_work
-from tests.streams.workers.test_pool import LIMITS
 
 async def main():
-    async with WorkerPool(make_work, 2, LIMITS) as pool:
-        pids = set(await asyncio.gather(*(pool.run(("pid", None)) for _ in range(50))))
+    async with WorkerPool(make_work, 2, JobLimits(1, 2, 200 << 20), preload=["tests.streams.workers.jobs"]) as pool:
+        pids = set()
+        while len(pids) < 2:
+            pids |= set(await asyncio.gather(*(pool.run(("pid", None)) for _ in range(50))))
         asyncio.create_task(pool.run(("sleep", 30)))
         print(*pids, flush=True)
         await asyncio.sleep(60)
 
-if __name__ == "__main__":
-    asyncio.run(main())
+asyncio.run(main())
 """
 
 
-def test_no_child_outlives_a_killed_parent(tmp_path: Path) -> None:
-    script = tmp_path / "parent.py"
-    script.write_text(PARENT)
-    environment = {**os.environ, "PYTHONPATH": "."}
-    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment) as parent:
+def test_no_child_outlives_a_killed_parent() -> None:
+    command = [sys.executable, "-c", PARENT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as parent:
         assert parent.stdout is not None
         children = [int(pid) for pid in parent.stdout.readline().split()]
         parent.kill()
