@@ -200,3 +200,23 @@ def test_no_child_outlives_a_killed_parent() -> None:
         parent.kill()
     assert len(children) == 2
     assert not wait_for_end(set(children), 10)
+
+
+UNSTOPPED = """
+import asyncio
+from streams.workers.child import JobLimits
+from streams.workers.pool import WorkerPool
+from tests.streams.workers.jobs import make_work
+
+async def main():
+    pool = WorkerPool(make_work, 1, JobLimits(30, 60, 200 << 20), start="fork")
+    await pool.start()
+    asyncio.create_task(pool.run(("burn", 0)))
+    await asyncio.sleep(0.1)
+
+asyncio.run(main())
+"""
+
+
+def test_a_process_ends_at_once_without_a_stop_of_its_pool() -> None:
+    assert subprocess.run([sys.executable, "-c", UNSTOPPED], env=environment(), timeout=25).returncode == 0
