@@ -35,14 +35,12 @@ from handlers.text.tokens import fold
 from handlers.trust.labels import label_for
 from handlers.trust.sources import SourceRules
 from schemas.needs import Ask
-from schemas.outcome import Emit, Outcome, Retry, RetryReason, Steps
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, ReasoningMetadata, StageName, StageNote, StageOutcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, VectorsReply, VectorsUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from handlers.ranking.stages import Standing, Weighed
 
 
@@ -84,7 +82,7 @@ class Begun:
     weighed: Weighed
 
 
-def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome | Ask | Steps:
+def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome | Ask:
     """Searches the index; candidates of the request are filtered instead (R-230, R-232).
 
     Bad filters and a query without a word give no results and a note on the retrieval: the caller waits for an answer
@@ -99,7 +97,7 @@ def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome 
 
 def read_ranking(
     request: RankingRequested, replies: tuple[Reply, ...], rules: RankResultsRules, begun: Begun | None = None
-) -> Outcome | Ask | Steps:
+) -> Outcome | Ask:
     """Continues with the points of the index, and then with the judge's reply, which may have failed."""
     last = replies[-1]
     if isinstance(last, VectorsUnavailable):
@@ -146,7 +144,7 @@ def _candidates(
     return fitting, StageOutcome.SKIPPED, because
 
 
-def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResultsRules) -> Ask | Steps:
+def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResultsRules) -> Outcome | Ask:
     """The stages from the judge on."""
     from handlers.ranking import stages
 
@@ -178,13 +176,12 @@ def _note(stage: StageName, outcome: StageOutcome, because: str) -> StageNote:
     return StageNote(stage=stage, outcome=outcome, because=because)
 
 
-def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Steps:
-    """The event; yields to other work between the sources of its context."""
+def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Emit:
     from handlers.ranking import stages
 
     request, weighed = begun.request, begun.weighed
     results = tuple(_result(weighed, standing, rank, rules) for rank in range(1, len(standing.order) + 1))
-    context, reasoned = yield from _context(request.query, results, rules.reasoning)
+    context, reasoned = _context(request.query, results, rules.reasoning)
     notes = (begun.retrieved, *standing.notes, reasoned)
     completed = RankingCompleted(
         request_id=request.request_id,
@@ -204,19 +201,14 @@ def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Ste
     return Emit((completed,))
 
 
-def _context(
-    query: str, results: tuple[RankedResult, ...], section: ReasoningSection
-) -> Generator[None, None, tuple[str, StageNote]]:
+def _context(query: str, results: tuple[RankedResult, ...], section: ReasoningSection) -> tuple[str, StageNote]:
     """The passages for a model, under labels, the most trusted first (R-253, R-255)."""
     if not section.enabled:
         return "", _note(StageName.REASONING, StageOutcome.OFF, "reasoning.enabled is false")
     if not results:
         return "", _note(StageName.REASONING, StageOutcome.SKIPPED, "no candidates")
     sources = order_sources(results)
-    blocks = []
-    for block in source_blocks(sources, language_of(query, section), section):
-        blocks.append(block)
-        yield
+    blocks = list(source_blocks(sources, language_of(query, section), section))
     shown = sources[: len(blocks)]
     because = f"{_many(len(shown), 'source')}, {sum(source.label == 'HIGH' for source in shown)} of them HIGH"
     if len(shown) < len(sources):

@@ -1,16 +1,13 @@
 """What a handler decides: an outcome with a reason.
 
 An expected refusal is a value with an enum reason, never an exception; the reason is a metric label. A handler that
-can't decide yet returns an ``Ask`` (``schemas.needs``) in place of an outcome. A handler whose last part takes long
-returns ``Steps``.
+can't decide yet returns an ``Ask`` (``schemas.needs``) in place of an outcome.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
 
 from schemas.event import Event
 
@@ -36,6 +33,9 @@ class DeadReason(StrEnum):
     TOO_LARGE = "too_large"
     UNREADABLE_PAGE = "unreadable_page"
     HANDLER_BUG = "handler_bug"
+    TOOK_TOO_LONG = "took_too_long"
+    OUT_OF_MEMORY = "out_of_memory"
+    CRASHED = "crashed"
     ROUNDS_EXHAUSTED = "rounds_exhausted"
     RETRIES_EXHAUSTED = "retries_exhausted"
     OUTPUT_TOO_LARGE = "output_too_large"
@@ -105,20 +105,3 @@ class Dead:
 
 
 Outcome = Emit | Drop | Retry | Dead
-
-Steps = Generator[None, None, Outcome]
-"""The last part of a handler's work in steps: the shell runs other work at each ``yield``; the outcome is returned."""
-
-_Answer = TypeVar("_Answer")
-
-
-def finished(answer: _Answer | Steps) -> _Answer | Outcome:
-    """The outcome of steps, run without a pause; any other answer of a handler is returned unchanged."""
-    if not isinstance(answer, Generator):
-        return answer
-    try:
-        while True:
-            next(answer)
-    except StopIteration as end:
-        outcome: Outcome = end.value
-        return outcome

@@ -43,6 +43,7 @@ from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import make_tracer
 from streams.telemetry.tracing import Tracer
 from streams.topology import HANDLERS, Handler, only_searches
+from streams.workers.handler_jobs import handler_pool
 
 log = structlog.get_logger("assay")
 
@@ -93,6 +94,10 @@ class Application:
         self._own_services = LiveServices(settings, self.metrics, tracer=self._tracer)
         self.shares = self._own_services.shares
         services = services or self._own_services
+        rules = {handler.name: settings.rules(handler.rules) for handler in handlers}
+        self.pool = handler_pool(
+            [(handler, rules[handler.name]) for handler in handlers], settings.workers, self.metrics
+        )
         self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, services))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
         self.drain_detector = DrainDetector(self.groups, partial(high_watermarks, settings.kafka), self._clock)
@@ -108,10 +113,10 @@ class Application:
                 *((path, page(headers, body)) for path, headers, body in asyncapi_routes(settings.kafka.topic_prefix)),
             ],
             logger=None,
-            on_startup=[self._open_models, self._preload],
+            on_startup=[self._open_models, self._preload, self._start_children],
             after_startup=[self.health.start],
             on_shutdown=[self.drain],
-            after_shutdown=[self._own_services.aclose, self._tracer.aclose],
+            after_shutdown=[self._stop_children, self._own_services.aclose, self._tracer.aclose],
         )
         self.drained = False
 
@@ -164,8 +169,18 @@ class Application:
             self._own_services.open_models()
 
     def _preload(self) -> None:
-        for module in {module for group in self.groups for module in group.handler.preload}:
+        handlers = [group.handler for group in self.groups]
+        inline = [handler for handler in handlers if self.pool is None or handler.runs == "inline"]
+        for module in {module for handler in inline for module in handler.preload}:
             import_module(module)
+
+    async def _start_children(self) -> None:
+        if self.pool is not None:
+            await self.pool.start()
+
+    async def _stop_children(self) -> None:
+        if self.pool is not None:
+            await self.pool.stop()
 
     def _query_route(self, handlers: Sequence[Handler], services: Services, chance: Chance) -> QueryRoute:
         """Queries over HTTP, if this process runs the handler that answers them or owns an embedded index."""
@@ -174,7 +189,7 @@ class Application:
         engine = None
         if owner or any(handler.answers_queries for handler in handlers):
             engine = QueryEngine(
-                settings, services, self._clock, chance, self.metrics, "http", shares=self._own_services.shares
+                settings, services, self._clock, chance, self.metrics, "http", shares=self.shares, pool=self.pool
             )
         return QueryRoute(engine, settings.query, settings.http.token.get_secret_value())
 
@@ -196,6 +211,7 @@ class Application:
             chance,
             breaker,
             lambda again, replayed: observer.retried(again.reason, replayed),
+            self.pool,
         )
         return [
             ConsumerGroup(

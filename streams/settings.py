@@ -50,6 +50,7 @@ from streams.ranking_model import read_ranking_model
 from streams.settings_files import SettingsError as SettingsError
 from streams.settings_files import config_dir, merged, read_document, read_yaml
 from streams.telemetry.settings import AlertSettings, TelemetrySettings
+from streams.workers.settings import WorkersSettings
 
 
 class QuerySettings(Section):
@@ -211,6 +212,9 @@ class Settings(BaseSettings):
     )
     telemetry: TelemetrySettings = Field(default=TelemetrySettings(), description="Traces.")
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How much is held, when it commits.")
+    workers: WorkersSettings = Field(
+        default=WorkersSettings(), description="Child processes that read untrusted pages, and their limits."
+    )
     processing: ProcessingSettings = Field(default=ProcessingSettings(), description="How records are handled.")
     alerts: AlertSettings = Field(default=AlertSettings(), description="Thresholds of the alerts.")
     fetch: FetchSettings = Field(default=FetchSettings(), description="Fetching from the open web.")

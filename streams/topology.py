@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from operator import attrgetter
 from typing import Any, Literal
 
 from handlers.classify_results import ClassifyResultsRules, classify_results
@@ -28,7 +29,7 @@ from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, SearchVectors
-from schemas.outcome import Outcome, Steps
+from schemas.outcome import Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, RankingFeedback
@@ -137,6 +138,8 @@ class Handler:
             order of its key, so a handler that is ordered by key has none.
         ordered_by_key: Whether the records of a key must be handled in order.
         paced_by_key: Whether the records of a key are handled one after another although their order does not matter.
+        runs: ``process`` for a handler that reads untrusted pages or renders texts: it runs in a child process, which
+            limits its time and memory. ``inline`` for a handler whose work is bounded.
         replay: Whether a replay is safe, costs money, or is refused.
         rounds: The most requests for one event.
         slo_seconds: From produced to done, for 99 of 100 events.
@@ -144,18 +147,19 @@ class Handler:
     """
 
     name: str
-    fn: Callable[[Any, Any], Outcome | Ask | Steps]
+    fn: Callable[[Any, Any], Outcome | Ask]
     consumes: Topic
     emits: tuple[Topic, ...]
     rules: type[Rules]
     lane: Lane
     slo_seconds: float
-    read: Callable[..., Outcome | Ask | Steps] | None = None
+    read: Callable[..., Outcome | Ask] | None = None
     concurrency: int = 1
     retry: InPlaceRetry | None = None
     retry_later: tuple[int, ...] = ()
     ordered_by_key: bool = True
     paced_by_key: bool = False
+    runs: Literal["inline", "process"] = "inline"
     replay: ReplayPolicy = "safe"
     rounds: int = 0
     asks: frozenset[type[Need]] = frozenset()
@@ -175,7 +179,7 @@ class Handler:
         if self.asks_models and self.replay == "safe":
             raise ValueError(f"{self.name} asks models, so a replay is not free of charge")
 
-    def resume(self, event: Event, replies: tuple[Reply, ...], rules: Any, state: Any) -> Outcome | Ask | Steps:
+    def resume(self, event: Event, replies: tuple[Reply, ...], rules: Any, state: Any) -> Outcome | Ask:
         """The answer of ``read`` to the replies so far, with the state of the ask that the last one answers."""
         if self.read is None:
             raise TypeError(f"{self.name} may not ask")
@@ -214,10 +218,18 @@ class Handler:
         )
 
 
+def _target_domain(event: ExtractionNeeded) -> str:
+    return registrable_domain(host_of(event.target_url))
+
+
+def _requester(event: ExtractionCompleted) -> str:
+    return event.batch_id or event.request_id or event.extraction_id
+
+
 PAGES_CRAWLED = Topic(
     name="pages.crawled.v1",
     event=CrawledPage,
-    key=lambda page: str(page.url),
+    key=attrgetter("url"),
     key_means="url",
     meaning="Pages from a crawler or from `fetch_page`.",
     written_by=("your crawler",),
@@ -226,7 +238,7 @@ PAGES_CRAWLED = Topic(
 PAGES_SCORED = Topic(
     name="pages.scored.v1",
     event=ScoredPage,
-    key=lambda page: str(page.url),
+    key=attrgetter("url"),
     key_means="url",
     meaning="Pages with content trust score, tier and label.",
     readers_dedupe=True,  # the ids of points derive from the page, and the newest version wins
@@ -234,7 +246,7 @@ PAGES_SCORED = Topic(
 DOCUMENTS_INDEXED = Topic(
     name="documents.indexed.v1",
     event=DocumentIndexed,
-    key=lambda document: str(document.url),
+    key=attrgetter("url"),
     key_means="url",
     meaning="The points of each page in the index, and what changed.",
     read_by=("dashboards",),
@@ -243,7 +255,7 @@ DOCUMENTS_INDEXED = Topic(
 RETRIEVAL_BATCHES = Topic(
     name="retrieval.batches.v1",
     event=RetrievalBatch,
-    key=lambda batch: str(batch.batch_id),
+    key=attrgetter("batch_id"),
     key_means="batchId",
     meaning="Results of a search step for one query.",
     written_by=("your orchestrator",),
@@ -251,14 +263,14 @@ RETRIEVAL_BATCHES = Topic(
 RESULTS_CLASSIFIED = Topic(
     name="results.classified.v1",
     event=ResultsClassified,
-    key=lambda batch: str(batch.batch_id),
+    key=attrgetter("batch_id"),
     key_means="batchId",
     meaning="Batches with the type of every result: detail page, listing or navigation.",
 )
 RETRIEVAL_EVALUATED = Topic(
     name="retrieval.evaluated.v1",
     event=RetrievalEvaluated,
-    key=lambda batch: str(batch.batch_id),
+    key=attrgetter("batch_id"),
     key_means="batchId",
     meaning="The evaluation of a batch in four dimensions.",
     read_by=("your orchestrator",),
@@ -266,7 +278,7 @@ RETRIEVAL_EVALUATED = Topic(
 SEARCH_EVALUATED = Topic(
     name="search.evaluated.v1",
     event=SearchEvaluated,
-    key=lambda search: str(search.batch_id),
+    key=attrgetter("batch_id"),
     key_means="batch_id",
     meaning="Whether a search is complete or another query is needed.",
     read_by=("your orchestrator",),
@@ -274,7 +286,7 @@ SEARCH_EVALUATED = Topic(
 EXTRACTION_NEEDED = Topic(
     name="extraction.needed.v1",
     event=ExtractionNeeded,
-    key=lambda event: registrable_domain(host_of(event.target_url)),
+    key=_target_domain,
     key_means="registrable domain of the target",
     meaning="Listings whose detail pages should be fetched, and sources to be judged.",
     partitions=12,
@@ -282,7 +294,7 @@ EXTRACTION_NEEDED = Topic(
 EXTRACTION_COMPLETED = Topic(
     name="extraction.completed.v1",
     event=ExtractionCompleted,
-    key=lambda event: str(event.batch_id or event.request_id or event.extraction_id),
+    key=_requester,
     key_means="batch_id or request_id",
     meaning="The result of each extraction.",
     read_by=("your orchestrator",),
@@ -290,7 +302,7 @@ EXTRACTION_COMPLETED = Topic(
 SNIPPETS_REQUESTED = Topic(
     name="snippets.requested.v1",
     event=SnippetsRequested,
-    key=lambda request: str(request.request_id),
+    key=attrgetter("request_id"),
     key_means="request_id",
     meaning="Queries for snippets from approved sources.",
     written_by=("your application",),
@@ -298,7 +310,7 @@ SNIPPETS_REQUESTED = Topic(
 RELEVANCE_REQUESTED = Topic(
     name="relevance.requested.v1",
     event=RelevanceRequested,
-    key=lambda source: str(source.request_id),
+    key=attrgetter("request_id"),
     key_means="request_id",
     meaning="Fetched sources, to be judged for a query.",
     written_by=("your application",),
@@ -306,7 +318,7 @@ RELEVANCE_REQUESTED = Topic(
 RELEVANCE_JUDGED = Topic(
     name="relevance.judged.v1",
     event=RelevanceJudged,
-    key=lambda judged: str(judged.request_id),
+    key=attrgetter("request_id"),
     key_means="request_id",
     meaning="Whether each source is relevant to its query, and how that was judged.",
     read_by=("dashboards",),
@@ -314,7 +326,7 @@ RELEVANCE_JUDGED = Topic(
 SNIPPETS_EXTRACTED = Topic(
     name="snippets.extracted.v1",
     event=SnippetExtracted,
-    key=lambda snippet: str(snippet.request_id),
+    key=attrgetter("request_id"),
     key_means="request_id",
     meaning="The snippet of each relevant source, or why it has none.",
     read_by=("your application",),
@@ -322,7 +334,7 @@ SNIPPETS_EXTRACTED = Topic(
 SNIPPETS_COMPLETED = Topic(
     name="snippets.completed.v1",
     event=SnippetsCompleted,
-    key=lambda completed: str(completed.request_id),
+    key=attrgetter("request_id"),
     key_means="request_id",
     meaning="Completed requests, with the outcome of each source.",
     read_by=("your application",),
@@ -330,7 +342,7 @@ SNIPPETS_COMPLETED = Topic(
 CLAIMS_EXTRACTED = Topic(
     name="claims.extracted.v1",
     event=ExtractedClaim,
-    key=lambda claim: str(claim.claim_id),
+    key=attrgetter("claim_id"),
     key_means="claim_id",
     meaning="Factual statements, each with its source text.",
     written_by=("your claim extractor",),
@@ -338,7 +350,7 @@ CLAIMS_EXTRACTED = Topic(
 CLAIMS_EVALUATED = Topic(
     name="claims.evaluated.v1",
     event=ClaimEvaluated,
-    key=lambda claim: str(claim.claim_id),
+    key=attrgetter("claim_id"),
     key_means="claim_id",
     meaning="Whether each claim can be understood without its context, and may be promoted.",
     read_by=("promotion", "concept linking"),
@@ -346,7 +358,7 @@ CLAIMS_EVALUATED = Topic(
 UTTERANCES_RECORDED = Topic(
     name="utterances.recorded.v1",
     event=UtteranceRecorded,
-    key=lambda utterance: str(utterance.utterance_id),
+    key=attrgetter("utterance_id"),
     key_means="utterance_id",
     meaning="Sentences that claims are compared with.",
     written_by=("your application",),
@@ -354,7 +366,7 @@ UTTERANCES_RECORDED = Topic(
 UTTERANCES_INDEXED = Topic(
     name="utterances.indexed.v1",
     event=UtteranceIndexed,
-    key=lambda utterance: str(utterance.utterance_id),
+    key=attrgetter("utterance_id"),
     key_means="utterance_id",
     meaning="Utterances in the index.",
     read_by=("dashboards",),
@@ -363,7 +375,7 @@ UTTERANCES_INDEXED = Topic(
 RANKING_REQUESTED = Topic(
     name="ranking.requested.v1",
     event=RankingRequested,
-    key=lambda request: str(request.request_id),
+    key=attrgetter("request_id"),
     key_means="request_id",
     meaning="Queries to be answered from the index, or from candidates in the request.",
     written_by=("your application",),
@@ -371,7 +383,7 @@ RANKING_REQUESTED = Topic(
 RANKING_COMPLETED = Topic(
     name="ranking.completed.v1",
     event=RankingCompleted,
-    key=lambda completed: str(completed.request_id),
+    key=attrgetter("request_id"),
     key_means="request_id",
     meaning="Ranked results with trust labels, the reasons for each rank, and a context for a model.",
     read_by=("your application", "assay train"),
@@ -379,7 +391,7 @@ RANKING_COMPLETED = Topic(
 RANKING_FEEDBACK = Topic(
     name="ranking.feedback.v1",
     event=RankingFeedback,
-    key=lambda feedback: str(feedback.request_id),
+    key=attrgetter("request_id"),
     key_means="request_id",
     meaning="Feedback on results: clicks, dwell times, grades.",
     written_by=("your application",),
@@ -388,7 +400,7 @@ RANKING_FEEDBACK = Topic(
 REPLAYS = Topic(
     name="replays.v1",
     event=ReplayPlan,
-    key=lambda plan: str(plan.plan),
+    key=attrgetter("plan"),
     key_means="plan",
     meaning="The plans of replays and their progress.",
     written_by=("assay replay",),
@@ -431,6 +443,7 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(PAGES_SCORED,),
         rules=ScorePageRules,
         lane="cpu",
+        runs="process",
         slo_seconds=60,
     ),
     Handler(
@@ -441,6 +454,7 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(DOCUMENTS_INDEXED,),
         rules=IndexPageRules,
         lane="index",
+        runs="process",
         asks=frozenset({IndexDocument}),
         needs_index=True,
         concurrency=16,
@@ -457,6 +471,7 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(RESULTS_CLASSIFIED, EXTRACTION_NEEDED),
         rules=ClassifyResultsRules,
         lane="cpu",
+        runs="process",
         slo_seconds=10,
     ),
     Handler(
@@ -474,6 +489,7 @@ HANDLERS: tuple[Handler, ...] = (
         ),
         rules=FetchPageRules,
         lane="fetch",
+        runs="process",
         asks=frozenset({FetchPages}),
         concurrency=32,
         ordered_by_key=False,  # extractions of a host are independent
@@ -532,6 +548,7 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(RELEVANCE_JUDGED, SNIPPETS_EXTRACTED, EXTRACTION_NEEDED, SNIPPETS_COMPLETED),
         rules=JudgeRelevanceRules,
         lane="llm",
+        runs="process",
         asks=frozenset({AskModel}),
         concurrency=32,
         ordered_by_key=False,  # sources are independent
@@ -581,6 +598,7 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(RANKING_COMPLETED,),
         rules=RankResultsRules,
         lane="query",
+        runs="process",
         asks=frozenset({SearchVectors, AskModel}),
         needs_index=True,
         answers_queries=True,

@@ -1,6 +1,7 @@
 """Runs a handler or a pure step on lines of JSON, as the pipeline runs handlers on records, without a broker.
 
-One line is held at a time. Services are imported when a handler first asks for one, so other trials start at once.
+One line is held at a time. Whatever reads pages runs in a child process, which is forked at the first line. Services
+are imported when a handler first asks for one, so other trials start at once.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -17,7 +18,7 @@ from handlers.html.encoding import page_bytes
 from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.listings.listing import follow_listing
 from schemas.event import Event
-from schemas.needs import Ask, Need, SearchVectors
+from schemas.needs import Need, SearchVectors
 from schemas.outcome import Dead, DeadReason, Outcome, Retry
 from schemas.pages import Body
 from schemas.relevance import SnippetFailure
@@ -31,6 +32,8 @@ from streams.pipeline.handler_runner import HandlerRunner, exhausted, retry_of
 from streams.ranking_model import make_ready
 from streams.settings import Settings
 from streams.topology import HANDLERS, Handler, no_such, only_searches
+from streams.workers.handler_jobs import forked_pool
+from streams.workers.pool import WorkerPool
 
 Step = Callable[[bytes], dict[str, Any] | Dead]
 """Answers a line."""
@@ -55,7 +58,10 @@ class HandlerTrial:
         if (model := getattr(self.rules, "ranking_model", None)) is not None:
             make_ready(model)
         breaker = ClosedBreaker(settings.processing.breaker, clock)
-        self._runner = HandlerRunner(handler, self.rules, retry, self._services, clock, random.random, breaker)
+        self._pool = forked_pool([(handler, self.rules)], settings.workers)
+        self._runner = HandlerRunner(
+            handler, self.rules, retry, self._services, clock, random.random, breaker, pool=self._pool
+        )
 
     def decode(self, line: bytes) -> Event | Dead:
         """The event of a line."""
@@ -63,17 +69,42 @@ class HandlerTrial:
 
     def decide(self, event: Event) -> Outcome:
         """The handler's decision on an event, after all its requests are answered."""
-        outcome = self._runner.decide(event)
-        if isinstance(outcome, Ask | Retry | Generator):
-            tried = self._loop.run(self._runner.finish(event, outcome, record=None))
-            outcome = tried.outcome
-            if isinstance(outcome, Retry) and not self._handler.retry_topics:
-                outcome = exhausted(outcome, tried.attempts)
-        return outcome
+        if self._pool is not None:
+            self._loop.run(self._pool.start())
+        tried = self._loop.run(self._runner.finish(event, None, record=None))
+        if isinstance(tried.outcome, Retry) and not self._handler.retry_topics:
+            return exhausted(tried.outcome, tried.attempts)
+        return tried.outcome
 
     def close(self) -> None:
         """Closes the services that the handler has used."""
         self._loop.run(self._services.aclose())
+        if self._pool is not None:
+            self._loop.run(self._pool.stop())
+
+
+class StepTrial:
+    """A pure step under one configuration."""
+
+    def __init__(self, name: str, settings: Settings, runner: asyncio.Runner) -> None:
+        """Prepares the step of that name in ``STEPS``."""
+        self._step = STEPS[name](settings)
+        self._loop = runner
+        workers = settings.workers
+        self._pool = WorkerPool(lambda: self._step, 1, workers.limits, start="fork") if workers.processes else None
+
+    def answer(self, line: bytes) -> dict[str, Any] | Dead:
+        """The answer to a line."""
+        if self._pool is None:
+            return self._step(line)
+        self._loop.run(self._pool.start())
+        result: dict[str, Any] | Dead = self._loop.run(self._pool.run(line))
+        return result
+
+    def close(self) -> None:
+        """Ends the child process."""
+        if self._pool is not None:
+            self._loop.run(self._pool.stop())
 
 
 class _LazyServices:

@@ -23,7 +23,7 @@ import typer
 
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry
 from streams.cli.event_lines import open_lines, values_in
-from streams.cli.handler_trial import STEPS, HandlerTrial, Step, dumped, unknown_handler
+from streams.cli.handler_trial import STEPS, HandlerTrial, StepTrial, dumped, unknown_handler
 from streams.cli.options import AsJson, Config, load_settings
 from streams.settings import Settings
 from streams.topology import Topic, handler_named, topic_of
@@ -60,8 +60,8 @@ def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool) -
         return unknown_handler(name)
     with asyncio.Runner() as runner, open_lines("try", file, quiet=True) as lines:
         if handler is None:
-            step = STEPS[name](settings)
-            dead = _write_all(_answer_step(step, line) for line in lines)
+            with closing(StepTrial(name, settings, runner)) as step:
+                dead = _write_all(_answer_step(step, line) for line in lines)
         else:
             with closing(HandlerTrial(handler, settings, runner)) as trial:
                 dead = _write_all(answer for line in lines for answer in _answers(trial, handler.consumes, line))
@@ -105,8 +105,8 @@ def _without_events(outcome: Drop | Retry | Dead) -> tuple[str, bool]:
     return dumped({"outcome": "retry", "reason": outcome.reason, "detail": outcome.detail, "events": []}), False
 
 
-def _answer_step(step: Step, line: bytes | Dead) -> tuple[str, bool]:
-    answer = line if isinstance(line, Dead) else step(line)
+def _answer_step(step: StepTrial, line: bytes | Dead) -> tuple[str, bool]:
+    answer = line if isinstance(line, Dead) else step.answer(line)
     return (_dead_line(answer), True) if isinstance(answer, Dead) else (dumped(answer), False)
 
 

@@ -335,7 +335,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         slice_began = self._clock.monotonic()
         while True:
             next_due = self._move_due() if self._later else None
-            full = self._in_flight >= (self.handler.concurrency if self._breaker.closed else 1)
+            full = self._in_flight >= (self._work.concurrency if self._breaker.closed else 1)
             pause = self._pause() if self._pause is not None and self._ready and not full else 0.0
             if not self._ready or full or pause > 0:
                 self._wake.clear()

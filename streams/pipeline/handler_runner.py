@@ -1,19 +1,19 @@
 """Runs one input to its outcome: calls the handler, answers its requests, and retries in place.
 
-A handler that raises has a bug; its input becomes a dead letter. This module does not know Kafka, so ``assay try`` runs
-handlers exactly as the pipeline does.
+A handler that raises has a bug; its input becomes a dead letter. The handler is called in this process, or in a child
+process. This module does not know Kafka, so ``assay try`` runs handlers exactly as the pipeline does.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from schemas.event import Event
 from schemas.needs import Ask, Need
-from schemas.outcome import Dead, DeadReason, Outcome, Retry, RetryReason, Steps
+from schemas.outcome import Dead, DeadReason, Outcome, Retry, RetryReason, Stage
 from schemas.replies import Reply
 from schemas.rules import Rules
 from streams.clock import Clock
@@ -22,6 +22,8 @@ from streams.pipeline.breaker import Breaker
 from streams.resilience.backoff import Chance, full_jitter
 from streams.settings import RetrySettings
 from streams.topology import Handler
+from streams.workers.handler_jobs import Answer, RawRecord, answer_in, answer_of
+from streams.workers.pool import WorkerPool
 
 
 class Services(Protocol):
@@ -46,13 +48,15 @@ class AttemptResult:
 
     outcome: Outcome
     attempts: int
+    stage: Stage = Stage.HANDLE
 
 
 class HandlerRunner:
     """Runs one handler under one configuration.
 
-    ``decide`` returns the handler's first answer. If that is not final, ``finish`` continues with it. The split spares
-    the hot path an event loop round trip for each record.
+    ``decide`` returns the handler's first answer in this process. If that is not final, ``finish`` continues with it.
+    The split spares the hot path an event loop round trip for each record. A handler in a child process has ``finish``
+    only.
     """
 
     def __init__(
@@ -65,8 +69,21 @@ class HandlerRunner:
         chance: Chance,
         breaker: Breaker,
         on_retry: Callable[[Retry, bool], None] = lambda _, __: None,
+        pool: WorkerPool | None = None,
     ) -> None:
-        """``on_retry`` is called before a retry in place; its flag says whether a run wrote the input."""
+        """Runs nothing yet.
+
+        Args:
+            handler: The handler.
+            rules: The configuration of its decisions.
+            retry: Its retries in place.
+            services: Answers its requests.
+            clock: Time.
+            chance: Randomness of pauses.
+            breaker: Its circuit breaker.
+            on_retry: Called before a retry in place; its flag says whether a run wrote the input.
+            pool: Child processes for a handler that runs in one; None to run every handler in this process.
+        """
         self.handler = handler
         self.rules = rules
         self.retry = retry
@@ -75,15 +92,26 @@ class HandlerRunner:
         self._chance = chance
         self._breaker = breaker
         self._on_retry = on_retry
+        self._pool = pool if handler.runs == "process" else None
 
-    def decide(self, event: Event) -> Outcome | Ask | Steps:
+    @property
+    def in_child(self) -> bool:
+        """Whether the handler runs in a child process."""
+        return self._pool is not None
+
+    @property
+    def concurrency(self) -> int:
+        """Records in progress at the same time."""
+        return self.handler.concurrency if self._pool is None else max(self.handler.concurrency, self._pool.concurrency)
+
+    def decide(self, event: Event) -> Outcome | Ask:
         """The handler's first answer; an exception becomes ``Dead(handler_bug)``."""
-        return self._guarded(lambda: self.handler.fn(event, self.rules))
+        return answer_of(self.handler, self.rules, event).of
 
     async def finish(
         self,
-        event: Event,
-        first: Ask | Retry | Steps,
+        source: Event | RawRecord,
+        first: Ask | Retry | None,
         record: Hashable,
         at_most: int | None = None,
         run: str | None = None,
@@ -91,22 +119,20 @@ class HandlerRunner:
         """Continues from a first answer to a final outcome, or until the attempts in place are exhausted.
 
         Args:
-            event: The input.
-            first: The answer of ``decide``.
+            source: The input.
+            first: The answer of ``decide``; None if the handler was not called yet.
             record: Identifies the record for the circuit breaker, which counts different records.
             at_most: Attempts in place; None for the number in the settings.
             run: The replay or backfill that wrote the record; None for live traffic.
         """
-        answer: Outcome | Ask | Steps = first
-        if isinstance(answer, Generator):
-            answer = await self._run_steps(answer)
-            if not isinstance(answer, Retry):
-                return AttemptResult(answer, 1)
+        answer, stage = (first, Stage.HANDLE) if first is not None else await self._answer(source)
+        if not isinstance(answer, Ask | Retry):
+            return AttemptResult(answer, 1, stage)
         attempts = 0
-        probe = isinstance(first, Ask) and await self._breaker.turn()
+        probe = isinstance(answer, Ask) and await self._breaker.turn()
         while True:
             try:
-                outcome = await self._converse(event, answer, run)
+                outcome = await self._converse(source, answer, run)
                 trouble = outcome.trouble if isinstance(outcome, Retry) else None
                 if isinstance(outcome, Retry) and trouble is not None and not trouble.busy:
                     # Other records would use up attempts to find out the same.
@@ -133,9 +159,9 @@ class HandlerRunner:
                     self._on_retry(outcome, run is not None)
                     await self._clock.sleep(pause)
             probe = await self._breaker.turn()
-            answer = self.decide(event)
+            answer = (await self._answer(source)).of
 
-    async def _converse(self, event: Event, answer: Outcome | Ask | Steps, run: str | None) -> Outcome:
+    async def _converse(self, source: Event | RawRecord, answer: Outcome | Ask, run: str | None) -> Outcome:
         """Answers the handler's requests until it returns an outcome, or has made as many requests as it may."""
         replies: tuple[Reply, ...] = ()
         while isinstance(answer, Ask):
@@ -150,26 +176,11 @@ class HandlerRunner:
             except Exception as error:
                 # Expected trouble is part of a reply. Anything else (a full disk, a bug) must not block the partition.
                 return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
-            answer = self._guarded(lambda: self.handler.resume(event, replies, self.rules, state))  # noqa: B023
-        return await self._run_steps(answer) if isinstance(answer, Generator) else answer
+            answer = (await self._answer(source, replies, state)).of
+        return answer
 
-    async def _run_steps(self, steps: Steps) -> Outcome:
-        """The outcome of a handler that works in steps; other tasks run between two steps."""
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                outcome: Outcome = end.value
-                return outcome
-            except Exception as error:
-                return _bug(error)
-            await asyncio.sleep(0)
-
-    def _guarded(self, call: Callable[[], Outcome | Ask | Steps]) -> Outcome | Ask | Steps:
-        try:
-            return call()
-        except Exception as error:
-            return _bug(error)
+    async def _answer(self, source: Event | RawRecord, replies: tuple[Reply, ...] = (), state: Any = None) -> Answer:
+        return await answer_in(self._pool, self.handler, self.rules, source, replies, state)
 
     def _busy_pause(self, retry: Retry) -> float:
         """Seconds until the next attempt on a busy service: jitter over the upper half of its Retry-After."""
@@ -187,10 +198,6 @@ class HandlerRunner:
             return full_jitter(attempt, self.retry.first_seconds, self.retry.max_seconds, self._chance)
         longest = self.retry.max_seconds if self.handler.retry_topics else self.retry.in_place_wish_seconds
         return wish if wish <= longest else None
-
-
-def _bug(error: Exception) -> Dead:
-    return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
 
 
 def retry_of(handler: Handler, settings: RetrySettings) -> RetrySettings:

@@ -5,7 +5,7 @@ Each input gives its output records, one dead letter, one retry record, or nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, assert_never
 
@@ -14,7 +14,7 @@ from aiokafka import ConsumerRecord
 
 from schemas.event import Envelope, Event, OutputIds
 from schemas.needs import Ask
-from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage, Steps
+from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL, OutputRecord, decode, encode, timestamp
 from streams.pipeline.failures import Input, dead_letter, due_after, next_retry_topic, retry_record
@@ -22,6 +22,7 @@ from streams.pipeline.handler_runner import HandlerRunner, exhausted
 from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.tracing import RecordSpan, no_spans
 from streams.topology import TOPIC_BYTES, RetryTopic
+from streams.workers.handler_jobs import RawRecord
 
 log = structlog.get_logger(__name__)
 
@@ -49,15 +50,21 @@ class Started(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A record whose handler asked for something, works in steps, or has to be tried again."""
+    """A record whose handler asked for something, has to be tried again, or runs in a child process."""
 
-    event: Event
-    first: Ask | Retry | Steps
+    source: Event | RawRecord
+    first: Ask | Retry | None
+    """The handler's first answer; None if the handler was not called yet."""
     started: Started
 
 
 class RecordWork(Protocol):
     """What a consumer group does with each record."""
+
+    @property
+    def concurrency(self) -> int:
+        """Records that may be pending at the same time."""
+        ...
 
     def begin(self, record: ConsumerRecord) -> Done | Pending:
         """Processes a record as far as possible without waiting; never raises."""
@@ -94,16 +101,23 @@ class RecordProcessor:
         self._source = f"assay/{runner.handler.name}"
         self._ids = OutputIds(runner.handler.name, runner.handler.version, runner.rules.config_version)
 
+    @property
+    def concurrency(self) -> int:
+        """Records that may be pending at the same time."""
+        return self._runner.concurrency
+
     def begin(self, record: ConsumerRecord) -> Done | Pending:
         """Processes a record as far as possible without waiting."""
         started = self._start(record)
         try:
             produced = timestamp(started.input.origin.timestamp_ms)
+            if self._runner.in_child:
+                return Pending(RawRecord(record.value, tuple(record.headers), produced), None, started)
             event = decode(self._handler.consumes, record.value, record.headers, produced)
             if isinstance(event, Dead):
                 return self._result_of(started, event, Stage.DECODE)
             answer = self._runner.decide(event)
-            if isinstance(answer, Ask | Retry | Generator):
+            if isinstance(answer, Ask | Retry):
                 return Pending(event, answer, started)
             return self._result_of(started, answer, Stage.HANDLE)
         except Exception as error:
@@ -118,9 +132,9 @@ class RecordProcessor:
             at_most = 1 if self._retry_topic else None
             with started.span.active():
                 tried = await self._runner.finish(
-                    pending.event, pending.first, identity, at_most, started.input.provenance.run
+                    pending.source, pending.first, identity, at_most, started.input.provenance.run
                 )
-            return self._result_of(started, tried.outcome, Stage.HANDLE, tried.attempts)
+            return self._result_of(started, tried.outcome, tried.stage, tried.attempts)
         except Exception as error:
             return self._fail(started, error)
 

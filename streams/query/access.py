@@ -10,16 +10,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from urllib.parse import urlsplit
 
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError
 from streams.index.settings import has_collection
-from streams.query.engine import Queries, QueryEngine
+from streams.query.engine import Queries, QueryEngine, query_handler
 from streams.query.gate import is_loopback
 from streams.query.remote import RemoteQueries
 from streams.services import LiveServices
 from streams.settings import HttpSettings, Settings
+from streams.workers.handler_jobs import forked_pool
 
 PATIENCE_SECONDS = 10.0
 """How long to wait for embedded files of a process that answers no queries."""
@@ -52,12 +53,15 @@ async def open_queries(
         yield RemoteQueries(app, token, settings.query.seconds)
         return
     own = services or LiveServices(settings, at_once=True)
+    ranker = query_handler()
     try:
-        owner = "" if own_candidates else await _owner(settings, own)
-        if owner:
-            yield RemoteQueries(application_url(settings.http), token, settings.query.seconds, owner)
-        else:
-            yield QueryEngine(settings, own)
+        # Children start before the index is opened, because a process with threads should not fork.
+        async with forked_pool([(ranker, settings.rules(ranker.rules))], settings.workers) or nullcontext() as pool:
+            owner = "" if own_candidates else await _owner(settings, own)
+            if owner:
+                yield RemoteQueries(application_url(settings.http), token, settings.query.seconds, owner)
+            else:
+                yield QueryEngine(settings, own, pool=pool)
     finally:
         if services is None:
             await own.aclose()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -17,7 +17,6 @@ from typing import Protocol
 
 import structlog
 
-from schemas.needs import Ask
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
@@ -32,6 +31,7 @@ from streams.telemetry.decisions import QueryMetrics
 from streams.telemetry.labels import RefusalReason, Via
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
+from streams.workers.pool import WorkerPool
 
 log = structlog.get_logger("assay.query")
 
@@ -78,8 +78,9 @@ class QueryEngine:
         via: Via = "command",
         handler: Handler | None = None,
         shares: Shares | None = None,
+        pool: WorkerPool | None = None,
     ) -> None:
-        """Opens nothing; the caller closes the services.
+        """Opens nothing; the caller closes the services and the pool.
 
         Without ``shares`` this process has no limits by partition. ``via`` is the kind of client, for metrics and logs.
         The defaults are the system's clock and the handler of the topology that answers queries.
@@ -87,7 +88,7 @@ class QueryEngine:
         Raises:
             SettingsError: Sections of the configuration don't go together, or its trees can't be asked.
         """
-        handler = handler or next(handler for handler in HANDLERS if handler.answers_queries)
+        handler = handler or query_handler()
         if settings.ranking_model:
             make_ready(settings.ranking_model)
             if warning := settings.ranking_model.other_config(settings.ranking):
@@ -103,7 +104,7 @@ class QueryEngine:
         retry = retry_of(handler, settings.processing.retries)
         breaker = ClosedBreaker(settings.processing.breaker, self._clock)
         self._runner = HandlerRunner(
-            handler, settings.rules(handler.rules), retry, services, self._clock, chance, breaker
+            handler, settings.rules(handler.rules), retry, services, self._clock, chance, breaker, pool=pool
         )
 
     async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
@@ -135,12 +136,7 @@ class QueryEngine:
     async def _decide(self, request: RankingRequested) -> RankingCompleted | Refusal:
         if request.requested_at is None:
             request = request.model_copy(update={"requested_at": self._clock.now()})
-        # Work without waits blocks the event loop, so other tasks run between two queries.
-        await asyncio.sleep(0)
-        first = self._runner.decide(request)
-        if not isinstance(first, Ask | Retry | Generator):
-            return _answer(first)
-        tried = await self._runner.finish(request, first, next(self._numbers), _TRIES)
+        tried = await self._runner.finish(request, None, next(self._numbers), _TRIES)
         return _answer(tried.outcome)
 
     def _no_share(self) -> str:
@@ -158,6 +154,11 @@ class QueryEngine:
             yield
         finally:
             self._underway -= 1
+
+
+def query_handler() -> Handler:
+    """The handler of the topology that answers queries."""
+    return next(handler for handler in HANDLERS if handler.answers_queries)
 
 
 def _answer(outcome: Outcome) -> RankingCompleted | Refusal:

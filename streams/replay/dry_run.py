@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from schemas.event import Envelope, Event
 from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, SearchVectors
-from schemas.outcome import Dead, DeadReason, Emit, Outcome, Steps, finished
+from schemas.outcome import Dead, DeadReason, Emit, Outcome
 from schemas.replays import ReplaySelection, ReplayStage
 from schemas.replies import ModelFailed, ModelReply, Reply
 from schemas.rules import Rules
 from streams.clock import Clock, SystemClock
-from streams.codec import Headers, decode, encode, timestamp
+from streams.codec import Headers, encode, timestamp
 from streams.kafka.log_reader import read_log
 from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
 from streams.llm.request import cost_of, prompt_tokens_of
@@ -33,6 +33,8 @@ from streams.replay.plan import ReplayError, handler_of, is_paid
 from streams.replay.selection import make_selector
 from streams.settings import Settings
 from streams.topology import Handler, topic_of
+from streams.workers.handler_jobs import Answer, RawRecord, answer_in, forked_pool
+from streams.workers.pool import WorkerPool
 
 
 @dataclass(slots=True)
@@ -190,7 +192,9 @@ async def open_dry_run(
             HandlerDryRun(handler, settings.rules(handler.rules), forecast)
             for handler, forecast in zip(handlers, forecasts, strict=True)
         ]
-        yield DryRun(parts, roots, clock)
+        rules = [(part.handler, part.rules) for part in parts]
+        async with forked_pool(rules, settings.workers) or nullcontext() as pool:
+            yield DryRun(parts, roots, clock, pool)
 
 
 def _journal(settings: Settings) -> AnswerJournal:
@@ -211,10 +215,13 @@ async def _forecast(settings: Settings, handler: Handler, journal: AnswerJournal
 class DryRun:
     """Runs handlers on records, and the handlers that are no roots on the results."""
 
-    def __init__(self, parts: Sequence[HandlerDryRun], roots: Sequence[Handler], clock: Clock) -> None:
-        """Takes one part for each handler."""
+    def __init__(
+        self, parts: Sequence[HandlerDryRun], roots: Sequence[Handler], clock: Clock, pool: WorkerPool | None = None
+    ) -> None:
+        """Takes one part for each handler, and child processes for handlers that run in one."""
         self._below = [part for part in parts if part.handler not in roots]
         self._clock = clock
+        self._pool = pool
         self.parts = {part.handler.name: part for part in parts}
 
     async def add(
@@ -224,17 +231,12 @@ class DryRun:
         part = self.parts[handler.name]
         part.records += 1
         part.size += len(key or b"") + len(value or b"")
-        with self._timed(part):
-            event = decode(handler.consumes, value, headers, produced)
-        if isinstance(event, Dead):
-            part.outcomes["dead"] += 1
-        else:
-            await self._handle(part, event)
+        await self._handle(part, RawRecord(value, headers, produced))
 
-    async def _handle(self, part: HandlerDryRun, event: Event) -> None:
+    async def _handle(self, part: HandlerDryRun, source: Event | RawRecord) -> None:
         handler, rules = part.handler, part.rules
         with self._timed(part):
-            answer = decided(lambda: handler.fn(event, rules))
+            answer = (await answer_in(self._pool, handler, rules, source)).of
         replies: tuple[Reply, ...] = ()
         followed = -1
         while isinstance(answer, Ask) and handler.read is not None and len(replies) < handler.rounds:
@@ -245,7 +247,7 @@ class DryRun:
                 break
             replies = (*replies, reply)
             with self._timed(part):
-                answer = decided(lambda: handler.resume(event, replies, rules, state))  # noqa: B023
+                answer = (await answer_in(self._pool, handler, rules, source, replies, state)).of
         part.outcomes["open" if isinstance(answer, Ask) else type(answer).__name__.lower()] += 1
         if isinstance(answer, Emit):
             await self._pass_on(part, answer.events)
@@ -326,29 +328,27 @@ async def compare(
     now, then = settings.rules(handler.rules), other.rules(handler.rules)
     selects = await make_selector(settings, handler, selection, stage.decisions)
     records = dead = 0
-    async with aclosing(read_log(settings.kafka, stage.topic, stage.ranges)) as source:
+    async with (
+        forked_pool([(handler, now)], settings.workers) or nullcontext() as pool_now,
+        forked_pool([(handler, then)], settings.workers) or nullcontext() as pool_then,
+        aclosing(read_log(settings.kafka, stage.topic, stage.ranges)) as source,
+    ):
         async for record in source:
             advance(1)
             if not selects(record):
                 continue
-            event = decode(handler.consumes, record.value, record.headers, timestamp(record.timestamp))
-            outcomes = [_outcome(handler, event, rules) for rules in (now, then)]
+            raw = RawRecord(record.value, record.headers, timestamp(record.timestamp))
+            outcomes = [
+                _outcome(handler, await answer_in(pool, handler, rules, raw))
+                for pool, rules in ((pool_now, now), (pool_then, then))
+            ]
             comparison.add(*outcomes)
             records += 1
             dead += any(isinstance(outcome, Dead) for outcome in outcomes)
     return Compared(handler.name, records, dead, now.config_version, then.config_version)
 
 
-def _outcome(handler: Handler, event: Event | Dead, rules: Rules) -> Outcome:
-    answer = event if isinstance(event, Dead) else decided(lambda: handler.fn(event, rules))
-    if isinstance(answer, Ask):
+def _outcome(handler: Handler, answer: Answer) -> Outcome:
+    if isinstance(answer.of, Ask):
         return Dead(DeadReason.HANDLER_BUG, f"{handler.name} has no reader and asks")
-    return answer
-
-
-def decided(decide: Callable[[], Outcome | Ask | Steps]) -> Outcome | Ask:
-    """The answer of a handler; an exception becomes a dead letter."""
-    try:
-        return finished(decide())
-    except Exception as error:
-        return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:500])
+    return answer.of

@@ -121,6 +121,11 @@ class PromotionProcessor(RecordWork):
         self.copied = 0
         """Records copied in this process."""
 
+    @property
+    @override
+    def concurrency(self) -> int:
+        return 1
+
     @override
     def begin(self, record: ConsumerRecord) -> Done:
         if dict(record.headers).get("ce_source") != self._source:

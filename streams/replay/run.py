@@ -103,7 +103,7 @@ class ReplayRun:
 
     async def _run_stage(self, plan: ReplayPlan, services: LiveServices, bound: CostBound | None) -> ReplayPlan:
         """Runs the present stage to its end, or until it must stop. Returns the plan after it."""
-        session, progress, at = self._session, self._session.progress, plan.stage
+        session, at = self._session, plan.stage
         plan = await self._with_ranges(plan, at)
         if has_moved_on(plan, at):
             return plan
@@ -113,7 +113,15 @@ class ReplayRun:
         if has_moved_on(plan, at):
             return plan
         await context.group.await_start(session.clock)
-        await context.open()
+        try:
+            await context.open()
+            return await self._process_stage(plan, context)
+        finally:
+            await context.close()
+
+    async def _process_stage(self, plan: ReplayPlan, context: StageContext) -> ReplayPlan:
+        """Processes the records of an open stage. Returns the plan after it."""
+        session, progress, at = self._session, self._session.progress, context.at
         progress.handler, progress.stage, progress.stages = context.handler.name, at, len(plan.stages)
         progress.total = progress.remaining = count(context.stage.ranges)
         work = await self._prepared(plan, context)

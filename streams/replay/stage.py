@@ -32,6 +32,7 @@ from streams.replay.session import PlanSession
 from streams.replay.shadow import routes
 from streams.services import LiveServices
 from streams.telemetry.tracing import Tracer
+from streams.workers.handler_jobs import handler_pool
 
 log = structlog.get_logger(__name__)
 
@@ -83,14 +84,19 @@ class StageContext:
         self._breaker = Breaker(session.settings.processing.breaker, session.clock)
         self._limited = CostLimitedServices(services, bound)
         self._decisions = 0
+        self._rules = session.settings.rules(self.handler.rules)
+        self._pool = handler_pool([(self.handler, self._rules)], session.settings.workers, session.metrics)
 
     async def open(self) -> None:
         """Opens the handler's services, which takes longer than a first record should wait.
 
         Raises:
+            ChildStartError: A child process could not start.
             IndexSettingsError: The index can't be used as it is configured, or belongs to another process.
         """
         self._services.shares.expect(self.handler.name, [self.stage.topic])
+        if self._pool is not None:
+            await self._pool.start()
         if self.handler.needs_index:
             try:
                 await self._services.open_index()
@@ -98,6 +104,11 @@ class StageContext:
                 log.warning("the index can't be reached; records wait until it can", error=str(error))
         if self.handler.asks_models and not self._session.settings.llm.offline:
             self._services.open_models()
+
+    async def close(self) -> None:
+        """Ends the child processes."""
+        if self._pool is not None:
+            await self._pool.stop()
 
     async def work(self) -> ReplayProcessor:
         """The processing of each record.
@@ -112,13 +123,14 @@ class StageContext:
         breaker.listen(lambda: None if self._limited.is_spent else observer.breaker(breaker.closed, breaker.cause))
         runner = HandlerRunner(
             handler,
-            session.settings.rules(handler.rules),
+            self._rules,
             retry_of(handler, session.settings.processing.retries),
             self._limited,
             session.clock,
             random.random,
             breaker,
             lambda again, replayed: observer.retried(again.reason, replayed),
+            self._pool,
         )
         return ReplayProcessor(
             runner,

@@ -158,6 +158,9 @@ class Metrics:
     dead_events_total = counter(
         "records", "Inputs written to the dead letter topic.", ("handler", "reason", "stage", "lane")
     )
+    child_processes_ended_total = counter(
+        "processes", "Child processes that a record ended; a new one has taken their place.", ("reason",)
+    )
     consumer_lag_records = gauge(
         "records",
         "Records between the committed offset and the end of the topic, over the partitions this process holds.",

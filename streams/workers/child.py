@@ -15,13 +15,16 @@ import resource
 import signal
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from schemas.outcome import Dead, DeadReason
+from streams.codec import MAX_DETAIL
+
 Work = Callable[[Any], Any]
-"""Takes a job and returns its result. Both can be pickled."""
+"""Takes a job and returns its result. Both can be pickled. A job that raises has the result ``Dead(handler_bug)``."""
 LENGTH = struct.Struct(">I")
 SOCKET_BYTES = 1 << 20
 """Of a socket's buffer: most pages fit, so that neither side waits until the other one reads."""
@@ -45,23 +48,26 @@ class JobLimits:
     memory_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """The result of a job that raised."""
-
-    error: str
-
-
-def run_child(connection: socket.socket, make_work: Callable[[], Work], limits: JobLimits) -> None:
+def run_child(
+    connection: socket.socket, make_work: Callable[[], Work], limits: JobLimits, inherited: Sequence[int] = ()
+) -> None:
     """Runs jobs until the parent closes the connection.
 
     Args:
         connection: The child's end.
         make_work: Makes the function that runs jobs, and warms it up: no job pays for imports.
         limits: What one job may use.
+        inherited: File descriptors of the parent's ends of connections, which a forked child has too. A connection
+            ends only when all of them are closed.
     """
+    for descriptor in inherited:
+        os.close(descriptor)
     # Ctrl-C on a terminal reaches the whole process group; the parent ends its children by itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A forked child must not wake the event loop of its parent.
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGPROF, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
     with connection, open(connection.fileno(), "rb", SOCKET_BYTES, closefd=False) as incoming:
         work = make_work()
         _limit_memory(limits.memory_bytes)
@@ -82,7 +88,8 @@ def _result(work: Work, job: bytes) -> bytes:
         # What this process holds is unknown now, so it takes no other job.
         os._exit(OUT_OF_MEMORY)
     except Exception as error:
-        return pickle.dumps(Raised(f"{type(error).__name__}: {error}"), pickle.HIGHEST_PROTOCOL)
+        bug = Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
+        return pickle.dumps(bug, pickle.HIGHEST_PROTOCOL)
 
 
 def _receive(incoming: BinaryIO) -> bytes:

@@ -1,8 +1,9 @@
 """A pool of child processes that run pure functions under limits; the event loop only moves bytes.
 
-If a job exceeds a limit or ends its child, the pool replaces the child and runs the other jobs of that child again. It
-replaces a child at once, because it keeps one more child than it uses. A job that exceeds a deadline is not repeated:
-it would do so again. A job that ends its child in another way runs once more, alone, in a child that ran no other job.
+If a job exceeds a limit or ends its child, the pool replaces the child and runs the other jobs of that child again. A
+pool with a fork server replaces a child at once, because it keeps one more child than it uses. A job that exceeds a
+deadline is not repeated: it would do so again. A job that ends its child in another way runs once more, alone, in a
+child that ran no other job.
 """
 
 from __future__ import annotations
@@ -17,37 +18,18 @@ import socket
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from multiprocessing.context import ForkServerProcess
+from multiprocessing.context import ForkContext, ForkServerContext
+from multiprocessing.process import BaseProcess
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-import structlog
-
+from schemas.outcome import Dead, DeadReason
 from streams.workers.child import LENGTH, OUT_OF_MEMORY, SOCKET_BYTES, JobLimits, Work, run_child
-
-log = structlog.get_logger(__name__)
 
 _AHEAD = 2
 """Jobs that a child has at most: one in work, and one that it takes without waiting for the event loop."""
 _STOP_SECONDS = 2.0
 _LONGEST_PAUSE_SECONDS = 30.0
-
-
-class JobFailure(StrEnum):
-    """Why a job has no result."""
-
-    TOOK_TOO_LONG = "took_too_long"
-    OUT_OF_MEMORY = "out_of_memory"
-    CRASHED = "crashed"
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The outcome of a job without a result."""
-
-    reason: JobFailure
-    detail: str
 
 
 class ChildStartError(Exception):
@@ -66,12 +48,18 @@ class _Job:
 class _Child:
     """One child process, and the jobs that it has."""
 
-    def __init__(self, process: ForkServerProcess, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, process: BaseProcess, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.process = process
         self.jobs: deque[_Job] = deque()
         self.room = asyncio.Semaphore(_AHEAD)
         self._reader = reader
         self._writer = writer
+
+    @property
+    def fileno(self) -> int:
+        """The parent's end of the connection."""
+        number: int = self._writer.get_extra_info("socket").fileno()
+        return number
 
     def send(self, job: _Job) -> None:
         self.jobs.append(job)
@@ -99,10 +87,17 @@ class _Child:
 
 
 class WorkerPool:
-    """Runs jobs in child processes. Use it as an async context manager."""
+    """Runs jobs in child processes, between ``start`` and ``stop``, or as an async context manager."""
 
     def __init__(
-        self, make_work: Callable[[], Work], processes: int, limits: JobLimits, preload: Sequence[str] = ()
+        self,
+        make_work: Callable[[], Work],
+        processes: int,
+        limits: JobLimits,
+        *,
+        start: Literal["forkserver", "fork"] = "forkserver",
+        preload: Sequence[str] = (),
+        on_failure: Callable[[DeadReason], None] = lambda _: None,
     ) -> None:
         """Starts nothing yet.
 
@@ -110,13 +105,22 @@ class WorkerPool:
             make_work: Called once in each child; an importable function, or a ``functools.partial`` of one.
             processes: Children that take jobs; at least 1.
             limits: What one job may use.
+            start: ``forkserver`` is safe beside threads and keeps a spare child. ``fork`` starts within milliseconds,
+                for a command with one child that is used before threads start; ``make_work`` may be any function.
             preload: Modules that the fork server imports once for all children.
+            on_failure: Called whenever a child ended because of a job.
         """
         self._make_work = make_work
-        self._processes = processes
+        self.processes = processes
         self._limits = limits
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(list(preload))
+        self._on_failure = on_failure
+        self._spares = 1 if start == "forkserver" else 0
+        self._context: ForkServerContext | ForkContext
+        if start == "forkserver":
+            self._context = multiprocessing.get_context("forkserver")
+            self._context.set_forkserver_preload(list(preload))
+        else:
+            self._context = multiprocessing.get_context("fork")
         self._waiting: asyncio.PriorityQueue[_Job] = asyncio.PriorityQueue()
         self._suspects: deque[_Job] = deque()
         self._ready: asyncio.Queue[_Child] = asyncio.Queue()
@@ -124,30 +128,41 @@ class WorkerPool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._numbers = itertools.count()
 
-    async def __aenter__(self) -> Self:
-        """Starts the children.
+    async def start(self) -> None:
+        """Starts the children, if they are not started.
 
         Raises:
             ChildStartError: A child could not start.
         """
+        if self._tasks:
+            return
         try:
-            for child in await asyncio.gather(*(self._start() for _ in range(self._processes + 1))):
+            for child in await asyncio.gather(*(self._start() for _ in range(self.processes + self._spares))):
                 self._ready.put_nowait(child)
         except BaseException:
-            await self._stop()
+            await self.stop()
             raise
-        for _ in range(self._processes):
+        for _ in range(self.processes):
             self._spawn(self._use_children())
+
+    async def __aenter__(self) -> Self:
+        """Starts the children. Raises ChildStartError."""
+        await self.start()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Ends all children; jobs without a result are cancelled."""
-        await self._stop()
+        """Ends the children."""
+        await self.stop()
 
-    async def run(self, job: Any) -> Any | Failed:
-        """The result of a job, or why it has none. The result of a job that raised is a ``child.Raised``."""
+    @property
+    def concurrency(self) -> int:
+        """Jobs that keep every child busy: each has one in work and one waiting, and the event loop has one."""
+        return self.processes * (_AHEAD + 1)
+
+    async def run(self, job: Any) -> Any:
+        """The result of a job; a ``Dead`` if it has none."""
         result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         body = pickle.dumps(job, pickle.HIGHEST_PROTOCOL)
         self._waiting.put_nowait(_Job(next(self._numbers), body, result))
@@ -157,7 +172,8 @@ class WorkerPool:
         """Uses one child after another; each ends because of a job."""
         while True:
             child = await self._ready.get()
-            self._spawn(self._replace())
+            if self._spares:
+                self._spawn(self._replace())
             if self._suspects:
                 child.send(self._suspects.popleft())
                 if not await self._collect(child):
@@ -188,26 +204,31 @@ class WorkerPool:
         status = await child.end()
         self._children.discard(child)
         reason = _reason(status)
-        log.warning("child process ended", reason=reason, status=status)
+        _warn("a child process ended", reason=reason, status=status)
+        self._on_failure(reason)
+        if not self._spares:
+            self._spawn(self._replace())
         if child.jobs:
             culprit = child.jobs.popleft()
-            if reason is JobFailure.TOOK_TOO_LONG or culprit.has_ended_a_child:
+            if reason is DeadReason.TOOK_TOO_LONG or culprit.has_ended_a_child:
                 if not culprit.result.done():
-                    culprit.result.set_result(Failed(reason, self._detail(reason, status)))
+                    culprit.result.set_result(self._refusal(reason, status))
             else:
                 culprit.has_ended_a_child = True
                 self._suspects.append(culprit)
         for job in child.jobs:
             self._waiting.put_nowait(job)
 
-    def _detail(self, reason: JobFailure, status: int | None) -> str:
+    def _refusal(self, reason: DeadReason, status: int | None) -> Dead:
+        limits = self._limits
         match reason:
-            case JobFailure.TOOK_TOO_LONG:
-                return f"more than {self._limits.cpu_seconds:g} s of CPU time or {self._limits.wall_seconds:g} s"
-            case JobFailure.OUT_OF_MEMORY:
-                return f"more than {self._limits.memory_bytes >> 20} MiB of memory"
-            case JobFailure.CRASHED:
-                return f"its process ended with status {status}"
+            case DeadReason.TOOK_TOO_LONG:
+                detail = f"more than {limits.cpu_seconds:g} s of CPU time, or {limits.wall_seconds:g} s in all"
+            case DeadReason.OUT_OF_MEMORY:
+                detail = f"more than {limits.memory_bytes >> 20} MiB of memory"
+            case _:
+                detail = f"its process ended with status {status}"
+        return Dead(reason, detail)
 
     async def _start(self) -> _Child:
         parents, childs = socket.socketpair()
@@ -216,9 +237,14 @@ class WorkerPool:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
         try:
             with childs:
-                arguments = (childs, self._make_work, self._limits)
+                forked = not self._spares
+                others = (*(child.fileno for child in self._children), parents.fileno()) if forked else ()
+                arguments = (childs, self._make_work, self._limits, others)
                 process = self._context.Process(target=run_child, args=arguments, daemon=True)
-                await asyncio.to_thread(process.start)
+                if forked:
+                    process.start()
+                else:
+                    await asyncio.to_thread(process.start)
             child = _Child(process, *await asyncio.open_connection(sock=parents))
         except BaseException:
             # A child that starts all the same finds its connection closed, and ends.
@@ -238,7 +264,7 @@ class WorkerPool:
             try:
                 self._ready.put_nowait(await self._start())
             except (ChildStartError, OSError) as error:
-                log.error("child process does not start", error=str(error), next_try_in_seconds=pause)
+                _warn("a child process does not start", error=str(error), next_try_in_seconds=pause)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             else:
@@ -250,7 +276,8 @@ class WorkerPool:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _stop(self) -> None:
+    async def stop(self) -> None:
+        """Ends all children; jobs without a result are cancelled."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -264,7 +291,14 @@ class WorkerPool:
         self._children.clear()
 
 
-def _reason(status: int | None) -> JobFailure:
+def _reason(status: int | None) -> DeadReason:
     if status in (-signal.SIGPROF, -signal.SIGALRM):
-        return JobFailure.TOOK_TOO_LONG
-    return JobFailure.OUT_OF_MEMORY if status == OUT_OF_MEMORY else JobFailure.CRASHED
+        return DeadReason.TOOK_TOO_LONG
+    return DeadReason.OUT_OF_MEMORY if status == OUT_OF_MEMORY else DeadReason.CRASHED
+
+
+def _warn(event: str, **values: object) -> None:
+    # Imported on use: a command whose children all stay alive starts faster.
+    import structlog
+
+    structlog.get_logger(__name__).warning(event, **values)

@@ -13,7 +13,7 @@ from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.reasoning.answer import Answer, AnswerRules, answer_query
 from handlers.reasoning.context import order_sources
 from schemas.needs import Ask, AskModel
-from schemas.outcome import Emit, finished
+from schemas.outcome import Emit
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import ModelFailed, ModelReply
@@ -47,7 +47,7 @@ def ranked(request: RankingRequested, rules: RankResultsRules) -> RankingComplet
     step = rank_results(request, rules)
     while isinstance(step, Ask):
         step = read_ranking(request, (offline(step.need),), rules)
-    outcome = instance(Emit, finished(step))
+    outcome = instance(Emit, step)
     return instance(RankingCompleted, outcome.events[0])
 
 

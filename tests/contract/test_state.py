@@ -6,7 +6,7 @@ import pytest
 
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask
-from schemas.outcome import Emit, finished
+from schemas.outcome import Emit
 from schemas.replies import ModelFailed
 from streams.topology import handler_named
 from tests.rules import shipped_rules
@@ -43,5 +43,5 @@ def test_a_reply_does_not_repeat_the_work_before_the_question(
     done.clear()
     resumed = declared.resume(event, (FAILED,), rules, asked.state)
     assert not isinstance(resumed, Ask)
-    assert isinstance(finished(resumed), Emit)
+    assert isinstance(resumed, Emit)
     assert not done

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from schemas.event import Event
 from schemas.llm import CallOutcome
 from schemas.needs import Ask, AskModel, IndexDocument, Need, SearchVectors
-from schemas.outcome import Outcome, finished
+from schemas.outcome import Outcome
 from schemas.replies import (
     FetchedPage,
     FetchFailure,
@@ -85,7 +85,7 @@ def decide(handler: Handler, event: Event, rules: Rules, services: World) -> Out
         assert len(replies) < handler.rounds, f"{handler.name} asks more than {handler.rounds} times"
         replies.append(services(answer.need))
         answer = handler.read(event, tuple(replies), rules)
-    return finished(answer)
+    return answer
 
 
 def _utterances(need: SearchVectors) -> VectorsReply:

@@ -14,7 +14,7 @@ from handlers.ranking.config import RankingSection
 from handlers.text.tokens import fold
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, SearchVectors
-from schemas.outcome import Outcome, Retry, RetryReason, Steps, finished
+from schemas.outcome import Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from schemas.replies import (
@@ -111,11 +111,11 @@ def run(
             reply = replied(judge) if isinstance(judge, str) else judge
             replies.append(answer_offline(need) if reply is None else reply)
         answer = read_ranking(asked, tuple(replies), under)
-    return finished(answer)
+    return answer
 
 
-def completed(answer: Outcome | Ask | Steps) -> RankingCompleted:
-    return emitted(RankingCompleted, finished(answer))
+def completed(answer: Outcome | Ask) -> RankingCompleted:
+    return emitted(RankingCompleted, answer)
 
 
 def question(asked: RankingRequested, under: RankResultsRules = RULES) -> AskModel:

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 
 from schemas.event import Event
 from schemas.needs import Ask
-from schemas.outcome import Outcome, Retry, RetryReason, Steps
+from schemas.outcome import Outcome, Retry, RetryReason
 from schemas.replays import ReplayState
 from streams.app import Application
 from streams.cli.lag_server import LagExporter
@@ -181,12 +181,12 @@ def _fails_once(handler: Handler) -> Handler:
     seen: Counter[str] = Counter()
     fn = handler.fn
 
-    def decide(event: Event, rules: Any) -> Outcome | Ask | Steps:
+    def decide(event: Event, rules: Any) -> Outcome | Ask:
         key = event.to_json().decode()
         seen[key] += 1
         return Retry(RetryReason.UNAVAILABLE, "the first time") if seen[key] == 1 else fn(event, rules)
 
-    return replace(handler, fn=decide)
+    return replace(handler, fn=decide, runs="inline")
 
 
 async def _work(place: Installation, application: Application, model: ModelServer) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from aiokafka import ConsumerRecord
 
 from schemas.needs import Ask, FetchPages, IndexDocument, SearchVectors
-from schemas.outcome import Outcome, Steps
+from schemas.outcome import Outcome
 from schemas.pages import CrawledPage
 from schemas.rules import Rules
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, Handler, Topic
@@ -49,8 +49,8 @@ class NoRules(Rules):
 
 
 def handler_of(
-    fn: Callable[[Any, Any], Outcome | Ask | Steps],
-    read: Callable[..., Outcome | Ask | Steps] | None = None,
+    fn: Callable[[Any, Any], Outcome | Ask],
+    read: Callable[..., Outcome | Ask] | None = None,
     rounds: int = 0,
     emits: tuple[Topic, ...] = (PAGES_SCORED,),
     consumes: Topic = PAGES_CRAWLED,

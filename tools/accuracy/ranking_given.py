@@ -19,7 +19,7 @@ from statistics import fmean
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.training.grade import ndcg_at
 from schemas.needs import Ask, AskModel
-from schemas.outcome import Emit, finished
+from schemas.outcome import Emit
 from schemas.queries import MAX_CANDIDATES, RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
@@ -129,7 +129,7 @@ async def _shipped(case: Given, rules: RankResultsRules, judge: Judge) -> float:
         assert isinstance(step.need, AskModel)
         replies.append(await judge.ask(step.need))
         step = read_ranking(request, tuple(replies), rules)
-    outcome = finished(step)
+    outcome = step
     assert isinstance(outcome, Emit)
     completed = outcome.events[0]
     assert isinstance(completed, RankingCompleted)

@@ -19,7 +19,7 @@ from handlers.html.links import host_of, registrable_domain
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.training.grade import ndcg_at, reciprocal_rank
 from schemas.needs import Ask, AskModel, SearchVectors
-from schemas.outcome import Emit, finished
+from schemas.outcome import Emit
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName
 from schemas.replies import Reply
@@ -129,7 +129,7 @@ async def answer(
             assert isinstance(step.need, AskModel)
             replies.append(await judge.ask(step.need))
         step = read_ranking(request, tuple(replies), rules)
-    outcome = finished(step)
+    outcome = step
     assert isinstance(outcome, Emit), outcome
     completed = outcome.events[0]
     assert isinstance(completed, RankingCompleted)

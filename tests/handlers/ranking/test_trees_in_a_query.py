@@ -8,7 +8,6 @@ import pytest
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.model import Feature, Phase, RankingModel
 from schemas.needs import Ask, AskModel, SearchVectors
-from schemas.outcome import finished
 from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted
 from schemas.replies import Reply, VectorHit, VectorsReply
@@ -45,7 +44,7 @@ def ranked(request: RankingRequested, rules: RankResultsRules, hits: tuple[Vecto
         assert isinstance(need, SearchVectors | AskModel)
         replies.append(VectorsReply(hits) if isinstance(need, SearchVectors) else answer_offline(need))
         outcome = read_ranking(request, tuple(replies), rules)
-    return emitted(RankingCompleted, finished(outcome))
+    return emitted(RankingCompleted, outcome)
 
 
 def given(*trusts: dict[str, Any]) -> RankingRequested:

@@ -8,7 +8,7 @@ from handlers.classify_results import ClassifyResultsRules, classify_results
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.event import Event
 from schemas.needs import Ask, AskModel, SearchVectors
-from schemas.outcome import Emit, Outcome, Retry, RetryReason, finished
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName
 from schemas.relevance import RelevanceJudged, RelevanceRequested
@@ -93,7 +93,7 @@ async def judge(task: str, event: Event, answer: Callable[[AskModel], Awaitable[
         assert isinstance(need, AskModel | SearchVectors)
         replies = (*replies, await answer(need) if isinstance(need, AskModel) else VectorsReply(()))
         said = handler.read(event, replies, rules)
-    return finished(said)
+    return said
 
 
 def in_a_word(outcome: Outcome) -> str:

@@ -17,6 +17,13 @@ OUT, DEAD = "out", "dead"
 class ModelWork(RecordWork):
     """Work that takes as long as the record says, and writes one output for it, which names the offset."""
 
+    def __init__(self, concurrency: int) -> None:
+        self._concurrency = concurrency
+
+    @property
+    def concurrency(self) -> int:
+        return self._concurrency
+
     def begin(self, record: ConsumerRecord) -> Done | Pending:
         if any(name == UNREADABLE_HEADER for name, _ in record.headers):
             return _output(record, DEAD)

@@ -311,12 +311,10 @@ class Process:
         clock = LoopClock()
         observer = PipelineMetrics(Metrics(CollectorRegistry()), "toy")
         self.breaker = Breaker(BreakerSettings(failures=1), clock)
-        handler = replace(
-            handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO)), ordered_by_key=lanes, concurrency=concurrency
-        )
+        handler = replace(handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO)), ordered_by_key=lanes)
         self.group = ConsumerGroup(
             Subscription(handler, None if due is None else RetryTopic(topic="in", group="group", delay_seconds=60)),
-            ModelWork(),
+            ModelWork(concurrency),
             lambda partition, consumer: Committer(
                 partition,
                 consumer,

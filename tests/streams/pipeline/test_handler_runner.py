@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from schemas.event import Event
 from schemas.needs import Ask, FetchPages, IndexDocument, Need
-from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason, Steps
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.replies import ModelUnavailable, PagesReply, Reply
 from streams.codec import MAX_DETAIL
 from streams.pipeline.breaker import Breaker, ClosedBreaker
@@ -46,7 +46,7 @@ def ask(url: str = "https://a.example/") -> Ask:
     return Ask(FetchPages((url,), "query"))
 
 
-def answers(outcomes: Iterable[Outcome | Ask | Steps]) -> Callable[[Event, Any], Outcome | Ask | Steps]:
+def answers(outcomes: Iterable[Outcome | Ask]) -> Callable[[Event, Any], Outcome | Ask]:
     """A handler's function that gives these answers one after another."""
     rest = iter(outcomes)
     return lambda *_: next(rest)
@@ -71,7 +71,7 @@ async def come_to_an_end(
         lambda again, _: retries.append(again) if retries is not None else None,
     )
     answer = runner.decide(PAGE)
-    if not isinstance(answer, Ask | Retry | Generator):
+    if not isinstance(answer, Ask | Retry):
         return answer
     tried = await runner.finish(PAGE, answer, record=1)
     return exhausted(tried.outcome, tried.attempts) if isinstance(tried.outcome, Retry) else tried.outcome
@@ -130,55 +130,6 @@ async def test_a_recursion_without_end_is_a_bug_like_any_other() -> None:
 async def test_the_words_of_a_bug_are_bounded() -> None:
     outcome = instance(Dead, await come_to_an_end(handler_of(lambda *_: fail("x" * 10_000))))
     assert len(outcome.detail) == MAX_DETAIL
-
-
-# --- steps -----------------------------------------------------------------------------------------------------------
-
-
-def steps_to(outcome: Outcome, many: int = 3, trouble: Callable[[], object] = lambda: None) -> Steps:
-    """Work in so many steps, of which the last one makes the trouble."""
-    for _ in range(many):
-        yield
-    trouble()
-    return outcome
-
-
-async def turns_of_others(handler: Handler) -> tuple[Outcome, int]:
-    """What the handler decides, and how many turns another task gets until then."""
-    turns = 0
-
-    async def other() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.create_task(other())
-    outcome = await come_to_an_end(handler)
-    task.cancel()
-    return outcome, turns
-
-
-async def test_other_tasks_get_a_turn_between_the_steps_of_a_handler() -> None:
-    assert await turns_of_others(handler_of(lambda *_: steps_to(DROP, 20))) == (DROP, 20)
-
-
-async def test_other_tasks_get_a_turn_between_the_steps_of_a_reader() -> None:
-    outcome, turns = await turns_of_others(handler_of(lambda *_: ask(), lambda *_: steps_to(DROP, 20), rounds=1))
-    assert outcome == DROP
-    assert turns >= 20
-
-
-async def test_a_step_that_raises_is_a_bug_like_any_other() -> None:
-    bug = Dead(DeadReason.HANDLER_BUG, "KeyError: 'oops'")
-    assert await come_to_an_end(handler_of(lambda *_: steps_to(DROP, trouble=lambda: fail("oops")))) == bug
-    reader = handler_of(lambda *_: ask(), lambda *_: steps_to(DROP, trouble=lambda: fail("oops")), rounds=1)
-    assert await come_to_an_end(reader) == bug
-
-
-async def test_steps_that_end_in_a_retry_are_tried_again() -> None:
-    handler = handler_of(answers([steps_to(UNAVAILABLE), steps_to(UNAVAILABLE), steps_to(DROP)]))
-    assert await come_to_an_end(handler) == DROP
 
 
 # --- retries ---------------------------------------------------------------------------------------------------------

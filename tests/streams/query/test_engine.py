@@ -4,7 +4,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from schemas.needs import Ask, SearchVectors
-from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry, RetryReason, Steps
+from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from schemas.replies import ModelUnavailable
@@ -70,15 +70,6 @@ async def test_unavailable_model_is_refused_and_its_text_not_logged() -> None:
     assert answer == Refusal("unavailable", unavailable.detail, 3.0, no_model="status 500")
     [line] = [one for one in logs if one["event"] == "query refused"]
     assert line["detail"] == "status 500"
-
-
-async def test_an_answer_in_steps_that_takes_too_long_is_given_up() -> None:
-    def without_end(_: RankingRequested) -> Steps:
-        while True:
-            yield
-
-    answer = instance(Refusal, await engine(without_end, seconds=0.05).answer(REQUEST))
-    assert answer.reason == "timeout"
 
 
 async def test_query_log_line_has_scores_and_labels_without_the_text() -> None:

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from streams.workers.child import JobLimits, Raised
-from streams.workers.pool import ChildStartError, Failed, JobFailure, WorkerPool
+from schemas.outcome import Dead, DeadReason
+from streams.workers.child import JobLimits
+from streams.workers.pool import ChildStartError, WorkerPool
 from tests.streams.workers.jobs import make_no_work, make_work
 
 LIMITS = JobLimits(cpu_seconds=0.3, wall_seconds=1.5, memory_bytes=200 << 20)
@@ -46,27 +47,27 @@ async def test_a_large_job_and_result_arrive_whole(pool: WorkerPool) -> None:
 
 
 async def test_a_job_that_raises_returns_the_error(pool: WorkerPool) -> None:
-    assert await run(pool, ("raise", "no"), ("echo", 1)) == [Raised("ValueError: no"), 1]
+    assert await run(pool, ("raise", "no"), ("echo", 1)) == [Dead(DeadReason.HANDLER_BUG, "ValueError: no"), 1]
 
 
 @pytest.mark.parametrize("deed", [("burn", 0), ("sleep", 30)], ids=["uses CPU", "waits"])
 async def test_a_job_over_its_deadline_fails_and_no_other_job_is_lost(pool: WorkerPool, deed: tuple[str, Any]) -> None:
     results = await run(pool, *(("echo", n) for n in range(20)), deed, *(("echo", n) for n in range(20)))
     failed = results.pop(20)
-    assert isinstance(failed, Failed)
-    assert failed.reason is JobFailure.TOOK_TOO_LONG
+    assert isinstance(failed, Dead)
+    assert failed.reason is DeadReason.TOOK_TOO_LONG
     assert results == [*range(20), *range(20)]
 
 
 @pytest.mark.parametrize(
     ("deed", "reason"),
-    [(("crash", None), JobFailure.CRASHED), (("take memory", 3 << 30), JobFailure.OUT_OF_MEMORY)],
+    [(("crash", None), DeadReason.CRASHED), (("take memory", 3 << 30), DeadReason.OUT_OF_MEMORY)],
     ids=["crashes", "takes 3 GiB"],
 )
-async def test_a_job_that_ends_two_children_fails(pool: WorkerPool, deed: tuple[str, Any], reason: JobFailure) -> None:
+async def test_a_job_that_ends_two_children_fails(pool: WorkerPool, deed: tuple[str, Any], reason: DeadReason) -> None:
     results = await run(pool, *(("echo", n) for n in range(20)), deed, *(("echo", n) for n in range(20)))
     failed = results.pop(20)
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, Dead)
     assert failed.reason is reason
     assert results == [*range(20), *range(20)]
 
@@ -78,7 +79,7 @@ async def test_a_job_whose_child_was_killed_once_has_its_result(pool: WorkerPool
 
 async def test_many_failing_jobs_leave_as_many_children(pool: WorkerPool) -> None:
     results = await run(pool, *(("crash", None) if n % 5 == 0 else ("echo", n) for n in range(30)))
-    assert [type(result) for result in results] == [Failed if n % 5 == 0 else int for n in range(30)]
+    assert [type(result) for result in results] == [Dead if n % 5 == 0 else int for n in range(30)]
     pids: set[int] = set()
     while len(pids) < 2:
         pids.update(await run(pool, *(("pid", None) for _ in range(10))))

@@ -1,0 +1,139 @@
+"""Handlers in child processes: a job is a record, or an event, and the replies so far; its result is an answer.
+
+A child decodes the record, because the event loop should only move bytes. Any child can continue with the replies: the
+state of the ask is part of the job. The parent does not read that state, so it keeps the bytes.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import schemas
+from schemas.event import Event
+from schemas.needs import Ask
+from schemas.outcome import Dead, DeadReason, Outcome, Stage
+from schemas.replies import Reply
+from schemas.rules import Rules
+from streams.codec import MAX_DETAIL, Headers, decode
+from streams.topology import Handler
+from streams.workers.child import Work
+from streams.workers.pool import WorkerPool
+from streams.workers.settings import WorkersSettings
+
+if TYPE_CHECKING:
+    from streams.telemetry.metrics import Metrics
+
+_EXAMPLES = Path(schemas.__file__).parent / "examples"
+
+
+class RawRecord(NamedTuple):
+    """A record that is not decoded yet."""
+
+    value: bytes | None
+    headers: Headers
+    produced_at: datetime | None
+
+
+class HandlerJob(NamedTuple):
+    """What a handler answers: its input, the replies so far, and the pickled state of the ask that they answer."""
+
+    handler: str
+    source: Event | RawRecord
+    replies: tuple[Reply, ...] = ()
+    state: bytes | None = None
+
+
+class Answer(NamedTuple):
+    """A handler's answer, or why a record could not be decoded."""
+
+    of: Outcome | Ask
+    stage: Stage = Stage.HANDLE
+
+
+def answer_of(
+    handler: Handler, rules: Rules, source: Event | RawRecord, replies: tuple[Reply, ...] = (), state: Any = None
+) -> Answer:
+    """The handler's answer in this process; an exception becomes ``Dead(handler_bug)``."""
+    event = decode(handler.consumes, *source) if isinstance(source, RawRecord) else source
+    if isinstance(event, Dead):
+        return Answer(event, Stage.DECODE)
+    try:
+        return Answer(handler.resume(event, replies, rules, state) if replies else handler.fn(event, rules))
+    except MemoryError:
+        return Answer(Dead(DeadReason.OUT_OF_MEMORY, f"{handler.name} got no more memory"))
+    except Exception as error:
+        return Answer(Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL]))
+
+
+async def answer_in(
+    pool: WorkerPool | None,
+    handler: Handler,
+    rules: Rules,
+    source: Event | RawRecord,
+    replies: tuple[Reply, ...] = (),
+    state: Any = None,
+) -> Answer:
+    """The answer from a child process, if there is a pool and the handler runs in one."""
+    if pool is None or handler.runs == "inline":
+        return answer_of(handler, rules, source, replies, state)
+    result: Answer | Dead = await pool.run(HandlerJob(handler.name, source, replies, state))
+    return Answer(result) if isinstance(result, Dead) else result
+
+
+def handler_pool(
+    handlers: Iterable[tuple[Handler, Rules]], settings: WorkersSettings, metrics: Metrics
+) -> WorkerPool | None:
+    """A pool for those of the handlers that run in a process; None if there is none, or the settings disable it."""
+    chosen = [(handler, rules) for handler, rules in handlers if handler.runs == "process"]
+    if not chosen or settings.processes == 0:
+        return None
+    # Rules can't be pickled: some of their types are made at run time.
+    work = partial(_make_work, tuple((handler, rules.model_dump_json(by_alias=True)) for handler, rules in chosen))
+    preload = [__name__, *(module for handler, _ in chosen for module in handler.preload)]
+    ended = metrics.child_processes_ended_total
+    for reason in (DeadReason.TOOK_TOO_LONG, DeadReason.OUT_OF_MEMORY, DeadReason.CRASHED):
+        # At 0 from the start, so that the first one counts as an increase.
+        ended.labels(reason)
+    return WorkerPool(
+        work, settings.processes, settings.limits, preload=preload, on_failure=lambda reason: ended.labels(reason).inc()
+    )
+
+
+def forked_pool(handlers: Iterable[tuple[Handler, Rules]], settings: WorkersSettings) -> WorkerPool | None:
+    """A pool with one child for a command, forked when it starts; None if the handlers run in the command itself."""
+    ready = {handler.name: (handler, rules) for handler, rules in handlers if handler.runs == "process"}
+    if not ready or settings.processes == 0:
+        return None
+    return WorkerPool(lambda: partial(_answer, ready), 1, settings.limits, start="fork")
+
+
+def _make_work(handlers: tuple[tuple[Handler, str], ...]) -> Work:
+    ready = {handler.name: (handler, handler.rules.model_validate_json(rules)) for handler, rules in handlers}
+    for handler, rules in ready.values():
+        warm_up(handler, rules)
+    return partial(_answer, ready)
+
+
+def warm_up(handler: Handler, rules: Rules) -> None:
+    """Runs the handler on the examples of its topic: the first use of lists and patterns takes long."""
+    for path in sorted((_EXAMPLES / handler.consumes.name).glob("*.json")):
+        answer_of(handler, rules, RawRecord(path.read_bytes(), (), None))
+
+
+def _answer(handlers: Mapping[str, tuple[Handler, Rules]], job: HandlerJob) -> Answer:
+    handler, rules = handlers[job.handler]
+    state = None if job.state is None else pickle.loads(job.state)  # noqa: S301  # from another child
+    answer = answer_of(handler, rules, job.source, job.replies, state)
+    if isinstance(answer.of, Dead) and answer.of.reason is DeadReason.OUT_OF_MEMORY:
+        # What this process holds is unknown now. The child ends, and the record runs once more in a fresh one.
+        raise MemoryError
+    if isinstance(answer.of, Ask) and answer.of.state is not None:
+        kept = pickle.dumps(answer.of.state, pickle.HIGHEST_PROTOCOL)
+        return answer._replace(of=replace(answer.of, state=kept))
+    return answer

@@ -1,0 +1,38 @@
+"""The section ``workers`` of the configuration."""
+
+from __future__ import annotations
+
+import os
+
+from pydantic import Field
+
+from schemas.rules import Section
+from streams.workers.child import JobLimits
+
+_MIB = 1 << 20
+
+
+class WorkersSettings(Section):
+    """Child processes that read untrusted pages, and the limits of one record in them."""
+
+    processes: int = Field(
+        default_factory=lambda: max(1, (os.cpu_count() or 1) - 1),
+        ge=0,
+        le=256,
+        description="Child processes of a worker: one for each core but one by default. 0 runs every handler in the"
+        " worker itself, without the limits below.",
+    )
+    cpu_seconds: float = Field(
+        default=5.0, gt=0, description="CPU time of one record; beyond it, the record is a dead letter (took_too_long)."
+    )
+    wall_seconds: float = Field(
+        default=60.0, gt=0, description="The same in wall-clock time, for a child that waits; allow for a busy machine."
+    )
+    memory_mib: int = Field(
+        default=1024, ge=64, description="Memory of one record; beyond it, the record is a dead letter (out_of_memory)."
+    )
+
+    @property
+    def limits(self) -> JobLimits:
+        """What one record may use."""
+        return JobLimits(self.cpu_seconds, self.wall_seconds, self.memory_mib * _MIB)
