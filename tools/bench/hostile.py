@@ -10,7 +10,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +29,8 @@ REASONS = {"hang": "took_too_long", "crash": "crashed", "memory": "out_of_memory
 _MARK = "bench:"
 _ORDINARY = "page"
 _CHUNK, _TAKEN = 16 << 20, 3 << 30
+_SIGN_SECONDS = 0.01
+"""CPU time between two signs of life of a page that hangs."""
 _known = False
 """Whether this process is in the journal."""
 
@@ -39,6 +41,21 @@ class Entry(NamedTuple):
     at: float
     process: int
     what: str
+    cpu: float = 0.0
+    """CPU seconds of the process so far."""
+
+
+class Hang(NamedTuple):
+    """How long one page blocked its process.
+
+    Attributes:
+        seconds: Until the process ended. This is longer than the deadline where the process waited for a CPU.
+        beyond: CPU seconds beyond the deadline, and the seconds from the end of the process until another one had its
+            first page.
+    """
+
+    seconds: float
+    beyond: float
 
 
 def score_or_fail(page: CrawledPage, rules: ScorePageRules) -> Outcome:
@@ -68,26 +85,25 @@ def marked(records: Iterable[Record], one_in: int = ONE_IN) -> Iterator[tuple[st
 def read_journal(path: Path) -> list[Entry]:
     """The entries in the order of time."""
     rows = (line.split() for line in path.read_text("ascii").splitlines())
-    return sorted(Entry(float(at), int(process), what) for at, process, what in rows)
+    return sorted(Entry(float(at), int(process), what, float(cpu)) for at, process, what, cpu in rows)
 
 
-def costs_of_hangs(journal: Iterable[Entry], deadline: float) -> list[float]:
-    """For each hang, the seconds beyond its deadline until the process that replaces it has its first page.
+def hangs_of(journal: Sequence[Entry], deadline: float) -> list[Hang]:
+    """Every hang after which a process had its first page.
 
-    >>> told = [Entry(0.0, 1, "first"), Entry(2.0, 1, "hang"), Entry(7.1, 2, "first")]
-    >>> [round(cost, 3) for cost in costs_of_hangs(told, 5.0)]
-    [0.1]
+    >>> told = [Entry(2.0, 1, "hang", 1.0), Entry(9.0, 1, "hanging", 6.0), Entry(9.1, 2, "first")]
+    >>> [(seconds, round(beyond, 3)) for seconds, beyond in hangs_of(told, 5.0)]
+    [(7.0, 0.1)]
     """
-    journal = list(journal)
-    starts = [entry for entry in journal if entry.what == "first"]
-    costs = []
-    for hang in (entry for entry in journal if entry.what == "hang"):
-        # A process that replaces another one may start while this page hangs.
-        after = next((start for start in starts if start.at > hang.at + 0.9 * deadline), None)
+    firsts = [entry for entry in journal if entry.what == "first"]
+    hangs = []
+    for begin in (entry for entry in journal if entry.what == "hang"):
+        end = max(entry for entry in journal if entry.process == begin.process)
+        after = next((first for first in firsts if first.at > end.at), None)
         if after is not None:
-            starts.remove(after)
-            costs.append(after.at - hang.at - deadline)
-    return costs
+            firsts.remove(after)
+            hangs.append(Hang(end.at - begin.at, end.cpu - begin.cpu - deadline + after.at - end.at))
+    return hangs
 
 
 @dataclass(frozen=True)
@@ -145,8 +161,11 @@ def judge(kinds: Mapping[bytes, str], clean: Results, mixed: Results) -> Verdict
 
 
 def _hang() -> None:
+    noted = time.process_time()
     while True:
-        pass
+        if time.process_time() > noted + _SIGN_SECONDS:
+            noted = time.process_time()
+            _note("hanging")
 
 
 def _crash() -> None:
@@ -166,4 +185,4 @@ def _note(what: str) -> None:
     if path := os.environ.get(JOURNAL):
         # One write of a short line to a file opened for appending is not torn.
         with Path(path).open("a", buffering=1, encoding="ascii") as file:
-            file.write(f"{time.monotonic():.6f} {os.getpid()} {what}\n")
+            file.write(f"{time.monotonic():.6f} {os.getpid()} {what} {time.process_time():.6f}\n")

@@ -13,7 +13,7 @@ from typing import Any
 from streams.local_kafka.broker import LocalKafka
 from tools.bench import runs
 from tools.bench.feeds import feed_hostile, remove, results_of
-from tools.bench.hostile import REASONS, Verdicts, costs_of_hangs, judge, read_journal
+from tools.bench.hostile import REASONS, Hang, Verdicts, hangs_of, judge, read_journal
 from tools.bench.runs import Run
 
 _VERDICTS = ("processed", "lost", "twice", "wrong")
@@ -26,8 +26,7 @@ class Round:
     clean: Run
     mixed: Run
     verdicts: Verdicts
-    costs: list[float]
-    """Seconds of each hang beyond its deadline."""
+    hangs: list[Hang]
     faulty: int
     """Pages of each kind of fault."""
 
@@ -39,11 +38,11 @@ async def one_round(kafka: LocalKafka, count: int, one_in: int, workers: Mapping
         journal = Path(folder) / "hostile"
         clean_run = await runs.hostile(clean, workers, Path(folder) / "clean")
         mixed_run = await runs.hostile(mixed, workers, journal)
-        costs = costs_of_hangs(read_journal(journal), workers["cpu_seconds"])
+        hangs = hangs_of(read_journal(journal), workers["cpu_seconds"])
     verdicts = judge(kinds, await results_of(clean), await results_of(mixed))
     await remove(clean)
     await remove(mixed)
-    return Round(clean_run, mixed_run, verdicts, costs, sum(kind == "hang" for kind in kinds.values()))
+    return Round(clean_run, mixed_run, verdicts, hangs, sum(kind == "hang" for kind in kinds.values()))
 
 
 def figures(rounds: Sequence[Round], workers: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,7 +58,7 @@ def figures(rounds: Sequence[Round], workers: Mapping[str, Any]) -> dict[str, An
         **{name: sum(getattr(its.verdicts, name) for its in rounds) for name in _VERDICTS},
         "rebalances": sum(its.mixed.report.more["rebalances"] for its in rounds),
         "lag_ratio": round(mixed["lag_p99_ms"] / clean["lag_p99_ms"], 2),
-        "hang_cost": round(max((cost for its in rounds for cost in its.costs), default=math.inf), 3),
+        "hang_cost": round(max((hang.beyond for its in rounds for hang in its.hangs), default=math.inf), 3),
         "rate_ratio": round(median(_rate_ratio(its, workers) for its in rounds), 3),
         "workers": dict(workers),
     }
@@ -68,5 +67,5 @@ def figures(rounds: Sequence[Round], workers: Mapping[str, Any]) -> dict[str, An
 def _rate_ratio(its: Round, workers: Mapping[str, Any]) -> float:
     """The rate against the clean one, without the time that the hangs took of all children."""
     clean, mixed = its.clean.report, its.mixed.report
-    waited = its.faulty * workers["cpu_seconds"] / workers["processes"]
+    waited = sum(hang.seconds for hang in its.hangs) / workers["processes"]
     return float((mixed.records / (mixed.wall - waited)) / (clean.records / clean.wall))

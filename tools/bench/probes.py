@@ -40,12 +40,14 @@ class Probes:
 
     def __init__(self, on_first_record: Callable[[], None] = lambda: None) -> None:
         self._on_first_record = on_first_record
-        self._reset()
+        # The client fetches before the first record is delivered.
+        self._fetches = self._fetched_bytes = self._delivered = 0
+        self._begin()
 
-    def _reset(self) -> None:
+    def _begin(self) -> None:
         self._late: list[float] = []
         self._polls, self._heartbeats = Gaps(), Gaps()
-        self._fetches = self._fetched_bytes = self._delivered = self._collections = 0
+        self._collections = 0
         self._collecting = self._collected = 0.0
 
     def figures(self) -> dict[str, float]:
@@ -100,7 +102,7 @@ class Probes:
         polled = await real(consumer, *args, **options)
         count = sum(map(len, polled.values()))
         if count and not self._delivered:
-            self._reset()
+            self._begin()
             self._on_first_record()
         self._delivered += count
         return polled

@@ -55,7 +55,11 @@ def _pages(pages: Rows) -> str:
         ]
         for name, row in pages.items()
     )
-    absent = "" if promises.RESILIPARSE in pages else "resiliparse is not measured: no wheel for this machine.\n"
+    absent = (
+        ""
+        if promises.RESILIPARSE in pages
+        else "resiliparse is not measured: no wheel of it is installed (resiliparse-requirements.txt).\n"
+    )
     under_load = {name: row for name, row in pages.items() if "rebalances" in row}
     return "\n".join([_table(heads, rows), absent, _event_loop(under_load)])
 
