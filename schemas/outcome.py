@@ -42,6 +42,10 @@ class DeadReason(StrEnum):
     OUTPUT_INVALID = "output_invalid"
 
 
+CHILD_ENDS = (DeadReason.TOOK_TOO_LONG, DeadReason.OUT_OF_MEMORY, DeadReason.CRASHED)
+"""Reasons for which a record ends the child process that handles it."""
+
+
 class Stage(StrEnum):
     """Where in the pipeline a record was refused."""
 

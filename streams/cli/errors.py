@@ -26,6 +26,7 @@ from streams.kafka.clients import TlsFileError, connection
 from streams.kafka.settings import KafkaSettings, SecurityProtocol
 from streams.kafka.topics import TopicsError
 from streams.settings import Settings
+from streams.workers.pool import ChildStartError
 
 _REFUSAL_SECONDS = 5.0
 """The time that a server has to refuse a client."""
@@ -61,7 +62,7 @@ async def _work(command: str, settings: Settings, work: Coroutine[Any, Any, int]
 async def explain_trouble(error: Exception, settings: Settings) -> str:
     """What went wrong with Kafka, and what to do if that is known; takes a few seconds at most."""
     where = settings.kafka.bootstrap_servers
-    if isinstance(error, TopicsError | TlsFileError):
+    if isinstance(error, TopicsError | TlsFileError | ChildStartError):
         return str(error)
     if isinstance(error, KafkaConnectionError):
         # aiokafka does not say why it can't connect.

@@ -15,7 +15,7 @@ from schemas.claims import ClaimBand, ClaimStatus
 from schemas.documents import IndexChange
 from schemas.extraction import ExtractionTrigger
 from schemas.llm import CallOutcome
-from schemas.outcome import DeadReason, DropReason, RetryReason, Stage
+from schemas.outcome import CHILD_ENDS, DeadReason, DropReason, RetryReason, Stage
 from schemas.pages import LabelSource, Tier, TrustLabel
 from schemas.ranking import Intent, StageName, StageOutcome
 from schemas.relevance import RelevanceOutcome, SnippetFailure
@@ -172,6 +172,7 @@ _OWN: dict[str, dict[tuple[str, ...], Rows]] = {
     ),
     Metrics.retries_total.name: _each("reason", RetryReason),
     Metrics.dead_events_total.name: _each("reason", DeadReason),
+    Metrics.child_processes_ended_total.name: _each("reason", CHILD_ENDS),
     Metrics.extractions_triggered_total.name: _each("reason", ExtractionTrigger),
     Metrics.snippets_total.name: _each("reason", ("", *SnippetFailure)),
     Metrics.relevance_judgments_total.name: _each("outcome", RelevanceOutcome),

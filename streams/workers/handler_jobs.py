@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import schemas
 from schemas.event import Event
 from schemas.needs import Ask
-from schemas.outcome import Dead, DeadReason, Outcome, Stage
+from schemas.outcome import CHILD_ENDS, Dead, DeadReason, Outcome, Stage
 from schemas.replies import Reply
 from schemas.rules import Rules
 from streams.codec import MAX_DETAIL, Headers, decode
@@ -89,7 +89,7 @@ async def answer_in(
 def handler_pool(
     handlers: Iterable[tuple[Handler, Rules]], settings: WorkersSettings, metrics: Metrics
 ) -> WorkerPool | None:
-    """A pool for those of the handlers that run in a process; None if there is none, or the settings disable it."""
+    """A pool for those of the handlers that run in a process; None if no handler does, or the settings disable them."""
     chosen = [(handler, rules) for handler, rules in handlers if handler.runs == "process"]
     if not chosen or settings.processes == 0:
         return None
@@ -97,7 +97,7 @@ def handler_pool(
     work = partial(_make_work, tuple((handler, rules.model_dump_json(by_alias=True)) for handler, rules in chosen))
     preload = [__name__, *(module for handler, _ in chosen for module in handler.preload)]
     ended = metrics.child_processes_ended_total
-    for reason in (DeadReason.TOOK_TOO_LONG, DeadReason.OUT_OF_MEMORY, DeadReason.CRASHED):
+    for reason in CHILD_ENDS:
         # At 0 from the start, so that the first one counts as an increase.
         ended.labels(reason)
     return WorkerPool(

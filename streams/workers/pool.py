@@ -32,7 +32,7 @@ _STOP_SECONDS = 2.0
 _LONGEST_PAUSE_SECONDS = 30.0
 
 
-class ChildStartError(Exception):
+class ChildStartError(OSError):
     """A child ended before it was ready. Its standard error has the reason."""
 
 
@@ -254,7 +254,9 @@ class WorkerPool:
         if await child.receive() is None:
             status = await child.end()
             self._children.discard(child)
-            raise ChildStartError(f"a child process ended with status {status} before its first job")
+            raise ChildStartError(
+                f"a child process ended with status {status} before its first job; its output above has the reason"
+            )
         return child
 
     async def _replace(self) -> None:

@@ -29,7 +29,7 @@ class WorkersSettings(Section):
         default=60.0, gt=0, description="The same in wall-clock time, for a child that waits; allow for a busy machine."
     )
     memory_mib: int = Field(
-        default=1024, ge=64, description="Memory of one record; beyond it, the record is a dead letter (out_of_memory)."
+        default=512, ge=64, description="Memory of one record; beyond it, the record is a dead letter (out_of_memory)."
     )
 
     @property

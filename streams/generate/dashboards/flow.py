@@ -130,6 +130,12 @@ def _flow() -> tuple[Panel, ...]:
             "stage",
             "reason",
         ),
+        counted(
+            "Ended child processes",
+            "Children that a record ended, by the limit that it exceeded. 0 is normal.",
+            Metrics.child_processes_ended_total,
+            "reason",
+        ),
         counted("Retries", "Tries after the first, by what failed before.", Metrics.retries_total, "handler", "reason"),
         gauge(
             "Intake paused",
