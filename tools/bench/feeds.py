@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
@@ -14,7 +14,6 @@ from aiokafka.structs import OffsetAndMetadata
 from schemas.dead import dead_letter_topic
 from streams.kafka.clients import connection, make_admin, make_producer, opened
 from streams.kafka.topics import create_topics
-from streams.local_kafka.broker import LocalKafka
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED
 from tests.kafka.installation import Installation
@@ -23,6 +22,16 @@ from tools.bench.child import Task
 from tools.bench.events import NOTES, SEEN, note
 from tools.bench.hostile import HOSTILE, marked
 from tools.bench.pages import Record, load_pages, page_records
+
+
+class Broker(Protocol):
+    """A Kafka, as ``LocalKafka``."""
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+    @property
+    def pid(self) -> int | None: ...
 
 
 @dataclass(frozen=True)
@@ -48,13 +57,13 @@ class Feed:
         return settings_for(self.bootstrap, self.prefix)
 
 
-async def feed_pages(kafka: LocalKafka, times: int, prefix: str = "") -> Feed:
+async def feed_pages(kafka: Broker, times: int, prefix: str = "") -> Feed:
     """The pages, several times, in a separate topic."""
     prefix = prefix or f"pages{times}."
     return await feed_records(kafka, prefix, page_records(load_pages(), times))
 
 
-async def feed_hostile(kafka: LocalKafka, count: int, one_in: int, prefix: str) -> tuple[Feed, Feed, dict[bytes, str]]:
+async def feed_hostile(kafka: Broker, count: int, one_in: int, prefix: str) -> tuple[Feed, Feed, dict[bytes, str]]:
     """The same pages without and with faulty ones, and the kind of each page by its key."""
     pages = load_pages()
     records = list(islice(page_records(pages, -(-count // len(pages))), count))
@@ -64,7 +73,7 @@ async def feed_hostile(kafka: LocalKafka, count: int, one_in: int, prefix: str) 
     return clean, hostile, kinds
 
 
-async def feed_notes(kafka: LocalKafka, count: int) -> Feed:
+async def feed_notes(kafka: Broker, count: int) -> Feed:
     """Small messages in a separate topic."""
     prefix = f"notes{count}."
     settings = settings_for(kafka.bootstrap_servers, prefix)
@@ -73,7 +82,7 @@ async def feed_notes(kafka: LocalKafka, count: int) -> Feed:
     return Feed(kafka.bootstrap_servers, prefix, NOTES, SEEN, count, kafka.pid or 0)
 
 
-async def feed_records(kafka: LocalKafka, prefix: str, records: Iterable[Record]) -> Feed:
+async def feed_records(kafka: Broker, prefix: str, records: Iterable[Record]) -> Feed:
     """Raw pages in a separate topic."""
     settings = settings_for(kafka.bootstrap_servers, prefix)
     await create_topics(settings.kafka, topics=(PAGES_CRAWLED, PAGES_SCORED), handlers=(HOSTILE,))

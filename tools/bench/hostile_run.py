@@ -10,9 +10,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from streams.local_kafka.broker import LocalKafka
 from tools.bench import runs
-from tools.bench.feeds import feed_hostile, remove, results_of
+from tools.bench.feeds import Broker, feed_hostile, remove, results_of
 from tools.bench.hostile import REASONS, Hang, Verdicts, hangs_of, judge, read_journal
 from tools.bench.runs import Run
 
@@ -31,7 +30,7 @@ class Round:
     """Pages of each kind of fault."""
 
 
-async def one_round(kafka: LocalKafka, count: int, one_in: int, workers: Mapping[str, Any], prefix: str) -> Round:
+async def one_round(kafka: Broker, count: int, one_in: int, workers: Mapping[str, Any], prefix: str) -> Round:
     """Both streams; workers has ``cpu_seconds``."""
     clean, mixed, kinds = await feed_hostile(kafka, count, one_in, prefix)
     with tempfile.TemporaryDirectory() as folder:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from streams.kafka.clients import make_reader, opened
-from streams.local_kafka.broker import HOST, LocalKafka, free_port
+from streams.local_kafka.broker import HOST, free_port
 from tests.kafka.installation import process, until_killed
-from tools.bench.feeds import Feed, feed_records
+from tools.bench.feeds import Broker, Feed, feed_records
 from tools.bench.pages import load_pages, page_records
 from tools.bench.processes import children_cpu, own_cpu
 
@@ -42,7 +42,7 @@ class Start:
     children_cpu: float
 
 
-async def measure(kafka: LocalKafka, workers: Mapping[str, Any], prefix: str) -> Start:
+async def measure(kafka: Broker, workers: Mapping[str, Any], prefix: str) -> Start:
     """Starts a worker of ``score_page``, for which a page waits."""
     feed = await feed_records(kafka, prefix, page_records(load_pages()[:1], 1))
     port = free_port()
