@@ -48,7 +48,7 @@ def pair_of_meters(folder: Path) -> tuple[Meter, Meter]:
     return Meter(task), Meter(replace(task, place=1))
 
 
-def test_several_processes_measure_from_the_moment_when_each_has_a_record(tmp_path: Path) -> None:
+def test_processes_measure_once_each_has_a_record(tmp_path: Path) -> None:
     first, second = pair_of_meters(tmp_path)
     first.count(5)
     with pytest.raises(RuntimeError, match=r"\[5, 0\]"):
@@ -62,7 +62,7 @@ def test_several_processes_measure_from_the_moment_when_each_has_a_record(tmp_pa
     assert first.total.committed == 10
 
 
-def test_a_process_that_waits_for_others_has_ended_with_its_last_commit(tmp_path: Path) -> None:
+def test_a_waiting_process_ended_with_its_last_commit(tmp_path: Path) -> None:
     first, second = pair_of_meters(tmp_path)
     second.count()
     first.count()

@@ -75,7 +75,7 @@ async def test_each_fault_gets_its_reason_and_the_journal_has_the_hang(
     assert hang.beyond > -0.1
 
 
-def test_a_process_that_starts_while_a_page_hangs_does_not_replace_its_process() -> None:
+def test_only_a_later_process_replaces_the_hung_one() -> None:
     journal = [
         Entry(1.0, 1, "hang", 0.0),
         Entry(3.0, 2, "first", 0.0),
