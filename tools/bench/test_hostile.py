@@ -41,7 +41,8 @@ def score_one(mark: str) -> str:
 
 
 def make_work() -> Work:
-    """For a pool's child."""
+    """For a pool's child. The first look-ups of a process take long."""
+    score_one("")
     return score_one
 
 
@@ -62,7 +63,7 @@ async def test_each_fault_gets_its_reason_and_the_journal_has_the_hang(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(JOURNAL, str(tmp_path / "journal"))
-    async with WorkerPool(make_work, 1, JobLimits(0.3, 30.0, 256 << 20)) as pool:
+    async with WorkerPool(make_work, 1, JobLimits(0.5, 60.0, 256 << 20)) as pool:
         for kind, reason in REASONS.items():
             failed = await pool.run(f"bench:{kind}")
             assert failed.reason == reason
@@ -70,8 +71,8 @@ async def test_each_fault_gets_its_reason_and_the_journal_has_the_hang(
     journal = read_journal(tmp_path / "journal")
     # A page that ends its process in another way than by its deadline runs twice.
     assert Counter(entry.what for entry in journal if entry.what in REASONS) == {"hang": 1, "crash": 2, "memory": 2}
-    [hang] = hangs_of(journal, 0.3)
-    assert hang.seconds > 0.2
+    [hang] = hangs_of(journal, 0.5)
+    assert hang.seconds > 0.4
     assert hang.beyond > -0.1
 
 
