@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import structlog
-from prometheus_client import Counter
 
 from schemas.event import Event
 from schemas.outcome import DeadReason, RetryReason, Stage
@@ -31,23 +31,35 @@ class PipelineMetrics:
         self._duration = {its: metrics.handler_duration_seconds.labels(handler, its) for its in LANES}
         self._age = metrics.event_age_seconds.labels(handler)
         metrics.breaker_open.labels(handler, lane).set(0)
-        self._outcomes: dict[tuple[str, str, Lane], Counter] = {}
+        self._outcomes: Counter[tuple[str, str, Lane]] = Counter()
+        self._seconds: dict[Lane, list[float]] = {its: [] for its in LANES}
+        self._ages: list[float] = []
         # At 0 from the start, so that the first one counts as an increase.
         metrics.transactions_total.labels(handler, "in_doubt", lane)
         self._decisions = DecisionMetrics(metrics)
         self._held: dict[str, tuple[int, int, int, float]] = {}
 
     def handled(self, outcome: str, reason: str, seconds: float, age: float | None, replayed: bool) -> None:
-        """A record has its outcome, ``seconds`` after its work started and ``age`` seconds after it was produced."""
+        """A record has its outcome, ``seconds`` after its work started and ``age`` seconds after it was produced.
+
+        The metrics change with the next commit, or the next second (``flush``).
+        """
         lane = self._lane_of(replayed)
-        counter = self._outcomes.get((outcome, reason, lane))
-        if counter is None:
-            counter = self._metrics.handler_events_total.labels(self._handler, outcome, reason, lane)
-            self._outcomes[outcome, reason, lane] = counter
-        counter.inc()
-        self._duration[lane].observe(seconds)
+        self._outcomes[outcome, reason, lane] += 1
+        self._seconds[lane].append(seconds)
         if age is not None and lane == "live":
-            self._age.observe(max(age, 0.0))
+            self._ages.append(max(age, 0.0))
+
+    def flush(self) -> None:
+        """Counts what was handled since the last call. A metric changes once for each batch, because it has locks."""
+        for (outcome, reason, lane), number in self._outcomes.items():
+            self._metrics.handler_events_total.labels(self._handler, outcome, reason, lane).inc(number)
+        self._outcomes.clear()
+        for lane, seconds in self._seconds.items():
+            self._duration[lane].observe_many(seconds)
+            seconds.clear()
+        self._age.observe_many(self._ages)
+        self._ages.clear()
 
     def retried(self, reason: RetryReason, replayed: bool) -> None:
         """A record is retried, in place or from a retry topic."""
@@ -59,6 +71,7 @@ class PipelineMetrics:
 
     def committed(self, result: str, seconds: float) -> None:
         """A commit ended: ``committed`` or ``in_doubt``."""
+        self.flush()
         self._metrics.transactions_total.labels(self._handler, result, self._lane).inc()
         self._metrics.transaction_seconds.labels(self._handler).observe(seconds)
 
@@ -68,6 +81,7 @@ class PipelineMetrics:
 
     def holds(self, topic: str, records: int, size: int, in_flight: int, oldest_seconds: float) -> None:
         """What the handler holds of a topic; the gauges are sums over its own and its retry topics."""
+        self.flush()
         self._held[topic] = (records, size, in_flight, oldest_seconds)
         all_records, all_sizes, all_in_flight, ages = zip(*self._held.values(), strict=True)
         self._metrics.records_held.labels(self._handler).set(sum(all_records))

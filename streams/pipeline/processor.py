@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple, Protocol, assert_never
 
 import structlog
@@ -44,6 +45,8 @@ class Started(NamedTuple):
     """An input whose processing has started: when, in monotonic seconds, and its trace span."""
 
     input: Input
+    produced: datetime | None
+    """When the original record was written; None if it does not say."""
     at: float
     span: RecordSpan
 
@@ -110,10 +113,9 @@ class RecordProcessor:
         """Processes a record as far as possible without waiting."""
         started = self._start(record)
         try:
-            produced = timestamp(started.input.origin.timestamp_ms)
             if self._runner.in_child:
-                return Pending(RawRecord(record.value, tuple(record.headers), produced), None, started)
-            event = decode(self._handler.consumes, record.value, record.headers, produced)
+                return Pending(RawRecord(record.value, tuple(record.headers), started.produced), None, started)
+            event = decode(self._handler.consumes, record.value, record.headers, started.produced)
             if isinstance(event, Dead):
                 return self._result_of(started, event, Stage.DECODE)
             answer = self._runner.decide(event)
@@ -147,7 +149,7 @@ class RecordProcessor:
         input_ = Input.of(record, retried=self._retry_topic is not None)
         if span.traceparent is not None:
             input_ = input_._replace(provenance=input_.provenance._replace(traceparent=span.traceparent))
-        return Started(input_, at, span)
+        return Started(input_, timestamp(input_.origin.timestamp_ms), at, span)
 
     def _fail(self, started: Started, error: Exception) -> Done:
         """The dead letter of a record whose processing raised, so that it does not block its partition."""
@@ -223,7 +225,6 @@ class RecordProcessor:
         return Done(tuple(records), total)
 
     def _note(self, started: Started, outcome: str, reason: str) -> None:
-        produced = timestamp(started.input.origin.timestamp_ms)
-        age = (self._clock.now() - produced).total_seconds() if produced else None
+        age = None if started.produced is None else (self._clock.now() - started.produced).total_seconds()
         self._observer.handled(outcome, reason, self._clock.monotonic() - started.at, age, started.input.replayed)
         started.span.ended(outcome, reason)

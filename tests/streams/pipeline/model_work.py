@@ -28,7 +28,7 @@ class ModelWork(RecordWork):
         if any(name == UNREADABLE_HEADER for name, _ in record.headers):
             return _output(record, DEAD)
         delay = float(record.value.split()[0])
-        started = Started(Input.of(record), delay, no_spans(record))
+        started = Started(Input.of(record), None, delay, no_spans(record))
         return Pending(PAGE, Retry(RetryReason.UNAVAILABLE), started) if delay else _output(record, OUT)
 
     async def complete(self, pending: Pending) -> Done:

@@ -44,7 +44,7 @@ class Bench:
     def __init__(self, handler: Handler | Callable[..., Outcome | Ask], tier: RetryTopic | None = None) -> None:
         self.clock = VirtualClock()
         self.registry = CollectorRegistry()
-        observer = PipelineMetrics(Metrics(self.registry), "toy")
+        self.observer = observer = PipelineMetrics(Metrics(self.registry), "toy")
         self.runner = HandlerRunner(
             handler if isinstance(handler, Handler) else handler_of(handler),
             NoRules(),
@@ -66,6 +66,7 @@ class Bench:
         return output
 
     def count(self, name: str, **labels: str) -> float:
+        self.observer.flush()
         return self.registry.get_sample_value(f"assay_{name}", {"handler": "toy", **labels}) or 0.0
 
 

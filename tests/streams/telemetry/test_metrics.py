@@ -3,6 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
@@ -60,6 +62,24 @@ def test_only_histograms_have_buckets_in_ascending_order() -> None:
         assert list(metric.buckets) == sorted(set(metric.buckets))
     assert SCORE_BUCKETS[0] == 10
     assert SCORE_BUCKETS[-1] == 100
+
+
+@given(st.lists(st.sampled_from((0.0, 0.5, 0.0625, 1.0, 59.5, 60.0, 86400.0, 1e9)), min_size=1))
+def test_many_values_count_as_one_after_another(values: list[float]) -> None:
+    together, apart = Metrics(CollectorRegistry()), Metrics(CollectorRegistry())
+    together.event_age_seconds.labels("toy").observe_many(values)
+    for value in values:
+        apart.event_age_seconds.labels("toy").observe(value)
+    samples = [
+        [
+            (sample.name, sample.labels, sample.value)
+            for metric in metrics.event_age_seconds.collect()
+            for sample in metric.samples
+            if not sample.name.endswith("_created")
+        ]
+        for metrics in (together, apart)
+    ]
+    assert samples[0] == samples[1]
 
 
 def test_the_type_checker_refuses_a_metric_that_is_not_declared(tmp_path: Path) -> None:
