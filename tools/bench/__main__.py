@@ -94,16 +94,16 @@ def _options() -> argparse.Namespace:
 async def measure(options: argparse.Namespace) -> table.Results:
     """The requested parts, on a separate Kafka."""
     settings = load_settings()
-    default = _children_of(settings)
+    default = settings.workers.processes
     results: table.Results = {"machine": _machine(), "default_children": default}
     if "pages" in options.only:
         async with LocalKafka(properties=_JOIN_TOGETHER) as kafka:
             feed = await feed_pages(kafka, options.times)
-            results["pages"] = await in_turn(_page_contestants(feed, default, options.base), options.rounds)
+            results["pages"] = await in_turn(_page_contestants(feed, options.base), options.rounds)
     async with LocalKafka() as kafka:
         if "small" in options.only:
             feed = await feed_notes(kafka, options.notes)
-            results["small messages"] = await in_turn(_note_contestants(feed, default), options.rounds)
+            results["small messages"] = await in_turn(_note_contestants(feed), options.rounds)
             await remove(feed)
         if "growth" in options.only:
             results["growth"] = await _grown(kafka, options.scales, options.rounds, default)
@@ -111,7 +111,7 @@ async def measure(options: argparse.Namespace) -> table.Results:
             results["hostile"] = await _hostile(kafka, options, settings)
         if "start" in options.only:
             results["start"] = {
-                promises.assay_name(children): await _started(kafka, options.rounds, children, default)
+                promises.assay_name(children): await _started(kafka, options.rounds, children)
                 for children in sorted({0, default})
             }
         if "pace" in options.only:
@@ -121,23 +121,18 @@ async def measure(options: argparse.Namespace) -> table.Results:
             _say("profiles")
             pages, notes = await feed_pages(kafka, 2, "profile."), await feed_notes(kafka, 10_000)
             results["profile"] = {
-                "pages": (await runs.profile(pages, workers_of(0, default)))["shares"],
-                "small messages": (await runs.profile(notes, workers_of(0, default)))["shares"],
+                "pages": (await runs.profile(pages, workers_of(0)))["shares"],
+                "small messages": (await runs.profile(notes, workers_of(0)))["shares"],
             }
     return results
 
 
-def _children_of(settings: Settings) -> int:
-    """The default number of children; 0 for a version that has none."""
-    return int(getattr(getattr(settings, "workers", None), "processes", 0))
+def workers_of(children: int) -> dict[str, Any]:
+    """The section ``workers`` of the settings."""
+    return {"processes": children}
 
 
-def workers_of(children: int, default: int) -> dict[str, Any]:
-    """The section ``workers`` of the settings; empty for a version without children."""
-    return {"processes": children} if default else {}
-
-
-def _page_contestants(feed: Feed, default: int, base: str | None) -> dict[str, Contestant]:
+def _page_contestants(feed: Feed, base: str | None) -> dict[str, Contestant]:
     contestants: dict[str, Contestant] = {
         promises.PARSE: lambda: runs.alone("parse"),
         promises.SCORE_PAGE: lambda: runs.alone("score_page"),
@@ -147,8 +142,8 @@ def _page_contestants(feed: Feed, default: int, base: str | None) -> dict[str, C
     if base:
         before = runs.version_at(base)
         contestants[promises.BASE] = lambda: runs.assay(feed, "exactly_once", root=before)
-    for children in sorted({0, 1, 2, os.cpu_count() or 1} if default else {0}):
-        contestants[promises.assay_name(children)] = _assay(feed, "exactly_once", workers_of(children, default))
+    for children in sorted({0, 1, 2, os.cpu_count() or 1}):
+        contestants[promises.assay_name(children)] = _assay(feed, "exactly_once", workers_of(children))
     if runs.QUIX_PYTHON.exists():
         contestants[promises.QUIX] = lambda: runs.quix(feed)
         contestants[promises.QUIX_TWO] = lambda: runs.quix(feed, processes=2)
@@ -163,8 +158,8 @@ def _assay(feed: Feed, delivery: str, workers: Mapping[str, Any]) -> Contestant:
     return lambda: runs.assay(feed, delivery, workers)
 
 
-def _note_contestants(feed: Feed, default: int) -> dict[str, Contestant]:
-    inline = workers_of(0, default)
+def _note_contestants(feed: Feed) -> dict[str, Contestant]:
+    inline = workers_of(0)
     return {
         promises.BARE_NOTES: lambda: runs.bare(feed, "notes"),
         "Assay, at least once": _assay(feed, "at_least_once", inline),
@@ -196,7 +191,7 @@ async def _grown(kafka: LocalKafka, scales: list[int], rounds: int, default: int
     for feed in (small, large):
         contestants[f"{names[0]} {feed.records}"] = _bare(feed)
         for name, children in zip(names[1:], sorted({0, default}), strict=True):
-            contestants[f"{name} {feed.records}"] = _assay(feed, "exactly_once", workers_of(children, default))
+            contestants[f"{name} {feed.records}"] = _assay(feed, "exactly_once", workers_of(children))
     done = await repeated(contestants, rounds)
     slopes = {
         name: asdict(growth.slope_of(done[f"{name} {small.records}"], done[f"{name} {large.records}"]))
@@ -206,7 +201,7 @@ async def _grown(kafka: LocalKafka, scales: list[int], rounds: int, default: int
     await remove(large)
     _say(f"pages x {scales[-1]}")
     feed = await feed_pages(kafka, scales[-1], "longest.")
-    grown = growth.growth_of(await runs.assay(feed, "exactly_once", workers_of(default, default)))
+    grown = growth.growth_of(await runs.assay(feed, "exactly_once", workers_of(default)))
     await remove(feed)
     return {
         "scales": [small.records, large.records],
@@ -222,8 +217,7 @@ def _bare(feed: Feed) -> Contestant:
 
 async def _hostile(kafka: LocalKafka, options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
     """The hostile mix with the shipped number of children and limits."""
-    section: Any = getattr(settings, "workers", None)
-    workers = {"processes": section.processes, "cpu_seconds": section.cpu_seconds}
+    workers = {"processes": settings.workers.processes, "cpu_seconds": settings.workers.cpu_seconds}
     rounds = []
     for number in range(options.rounds):
         _say(f"the hostile mix, {number + 1} of {options.rounds}")
@@ -232,13 +226,13 @@ async def _hostile(kafka: LocalKafka, options: argparse.Namespace, settings: Set
     return hostile_run.figures(rounds, workers)
 
 
-async def _started(kafka: LocalKafka, rounds: int, children: int, default: int) -> dict[str, float]:
+async def _started(kafka: LocalKafka, rounds: int, children: int) -> dict[str, float]:
     """Medians of starts."""
     starts = []
     for number in range(rounds):
         _say(f"start with {children} children, {number + 1} of {rounds}")
         prefix = f"start{children}.{number}."
-        starts.append(asdict(await start_up.measure(kafka, workers_of(children, default), prefix)))
+        starts.append(asdict(await start_up.measure(kafka, workers_of(children), prefix)))
     return {name: statistics.median(start[name] for start in starts) for name in starts[0]}
 
 
