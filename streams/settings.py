@@ -118,7 +118,11 @@ class PipelineSettings(Section):
     """How much the pipeline holds and when it commits. Sizes are for each input partition."""
 
     window_records: int = Field(default=1000, ge=1, description="Records held and not yet committed.")
-    window_bytes: int = Field(default=16 * 1024 * 1024, ge=1024, description="Bytes held and not yet committed.")
+    window_bytes: int = Field(
+        default=16 * 1024 * 1024,
+        ge=1024,
+        description="Bytes held and not yet committed. Records of one poll that are larger than earlier ones exceed it.",
+    )
     poll_records: int = Field(default=100, ge=1, description="Records of one poll, at most.")
     fetch_max_bytes: int = Field(
         default=2 * 1024 * 1024, ge=1024, description="Bytes of one fetch from a broker, compressed."

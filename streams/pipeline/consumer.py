@@ -8,6 +8,9 @@ A poll that raises has moved positions past records that were not delivered: aio
 and discards what it has when the next one fails. Therefore every partition is set back to the next record that intake
 expects. Records of a producer never make a poll raise: see ``streams.kafka.decompression``.
 
+Under back pressure a partition is not polled. It is neither paused nor set back: both would discard what the consumer
+has fetched ahead, to fetch and decompress it again.
+
 The consumer fetches ahead, so a record may have been requested before the last seek. Invariant: a record is admitted
 only if it was requested after the last seek, and only in offset order from there.
 """
@@ -23,10 +26,12 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaError
 
 Polled = dict[TopicPartition, list[ConsumerRecord]]
+_POLL_RECORDS = 500
+"""Of a poll without a number: Kafka's own default."""
 
 
 class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not typed
-    """An ``AIOKafkaConsumer`` that counts polls, notes positions at their start, and loses nothing when one fails."""
+    """An ``AIOKafkaConsumer`` that polls partitions with room, counts polls, and loses nothing when one fails."""
 
     def __init__(self, *topics: str, **options: Any) -> None:
         """Takes the arguments of ``AIOKafkaConsumer``."""
@@ -37,15 +42,29 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
         """Start of the last poll."""
         self._cursors: dict[TopicPartition, PartitionCursor] = {}
         """Of the partitions that take records in."""
+        self._room_made = asyncio.Event()
 
     async def getmany(self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None) -> Polled:
-        """Polls as the parent does, after noting the positions. If the poll fails, the positions are as before."""
+        """Polls the partitions that have room, at most for so many records as each has room for.
+
+        If the poll fails, the positions are as before.
+        """
         for cursor in list(self._cursors.values()):
             await cursor.note_position()
         self.polls += 1
         self.polled_at = time.monotonic()
+        assigned = self.assignment()
+        rooms = {key: cursor.room for key, cursor in self._cursors.items() if cursor.room and key in assigned}
+        if self._cursors and not rooms:
+            # A poll without partitions would be a poll of all.
+            self._room_made.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_ms / 1000):
+                    await self._room_made.wait()
+            return {}
+        most = min((max_records or _POLL_RECORDS, *rooms.values()))
         try:
-            polled: Polled = await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
+            polled: Polled = await super().getmany(*(partitions or rooms), timeout_ms=timeout_ms, max_records=most)
         except BaseException:
             # Also those that were opened during the poll.
             for cursor in self._cursors.values():
@@ -55,9 +74,10 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
 
 
 class PartitionCursor:
-    """The intake of one partition for one assignment: its next offset, and why it is paused.
+    """The intake of one partition for one assignment: its next offset, and how many records it has room for.
 
-    It is paused until ``start_at``, while the window is full, and while the handler's circuit breaker is open.
+    It is paused until ``start_at``. It has no room while the window is full, and while the handler's circuit breaker is
+    open.
     """
 
     def __init__(self, partition: TopicPartition, consumer: CountingConsumer) -> None:
@@ -69,7 +89,7 @@ class PartitionCursor:
         self._delivered_to = 0
         """Every record below this offset has been through intake."""
         self._valid_from_poll = 0
-        self._full = True
+        self._room = 0
         self.breaker_open = False
         self.closed = False
 
@@ -80,18 +100,24 @@ class PartitionCursor:
         return self.next_offset if self.closed else max(self.next_offset, self._delivered_to)
 
     @property
-    def paused(self) -> bool:
-        """Whether no record may be taken in now."""
-        return self._full or self.breaker_open
+    def room(self) -> int:
+        """The number of records that may be taken in now."""
+        return 0 if self.breaker_open else self._room
 
-    def start_at(self, offset: int) -> None:
-        """Seeks to an offset and resumes; records that were requested before are discarded."""
+    def start_at(self, offset: int, room: int) -> None:
+        """Seeks to an offset and takes records in; records that were requested before are discarded."""
         self.next_offset, self._delivered_to = offset, 0
         if not self.closed:
             self._consumer._cursors[self._partition] = self
         self._seek(offset)
-        self._full = False
-        self._resume()
+        self.set_room(room)
+        self._consumer.resume(self._partition)
+
+    def set_room(self, records: int) -> None:
+        """So many records may be taken in from now on."""
+        self._room = records
+        if self.room:
+            self._consumer._room_made.set()
 
     def advance(self, offset: int) -> None:
         """The record at an offset is taken in; a poll that fails continues after it."""
@@ -104,28 +130,15 @@ class PartitionCursor:
         self._seek(self.next_offset)
         return True
 
-    def pause_for_backpressure(self, offset: int) -> None:
-        """The record at an offset is not taken in now; intake continues with it later."""
-        # While the breaker is open, no room is made that would resume the partition.
-        self._full = self._full or not self.breaker_open
+    def end_at(self, offset: int) -> None:
+        """Takes nothing in from an offset on."""
         self._consumer.pause(self._partition)
         self._consumer.seek(self._partition, offset)
 
-    def end_backpressure(self) -> None:
-        """The window has room again."""
-        if self._full:
-            self._full = False
-            self._resume()
-
     def set_breaker(self, is_open: bool) -> None:
-        """Pauses while the handler's circuit breaker is open. Records in flight stay."""
-        if is_open == self.breaker_open:
-            return
+        """Takes nothing in while the handler's circuit breaker is open. Records in flight stay."""
         self.breaker_open = is_open
-        if is_open and not self.closed:
-            self._consumer.pause(self._partition)
-        else:
-            self._resume()
+        self.set_room(self._room)
 
     def close(self) -> None:
         """Takes no further record in; the next owner of the partition does."""
@@ -148,7 +161,3 @@ class PartitionCursor:
     def _seek(self, offset: int) -> None:
         self._consumer.seek(self._partition, offset)
         self._valid_from_poll = self._consumer.polls + 1
-
-    def _resume(self) -> None:
-        if not self.paused and not self.closed:
-            self._consumer.resume(self._partition)

@@ -142,7 +142,7 @@ class Partition:
         return self.cursor.position
 
     def admit(self, records: Sequence[ConsumerRecord]) -> None:
-        """Takes in records of one poll until the window is full; the others are requested again later. Never raises."""
+        """Takes in the records of one poll. Never raises."""
         cursor = self.cursor
         if not self.takes_work or cursor.discards_poll():
             return
@@ -153,15 +153,15 @@ class Partition:
             if record.offset in self._refused:
                 self._dead_letter(record)
                 continue
-            size = len(record.value or b"") + len(record.key or b"")
-            beyond = self._end is not None and record.offset >= self._end
-            if beyond or cursor.paused or not self._window.has_room(size):
-                cursor.pause_for_backpressure(record.offset)
+            if self._end is not None and record.offset >= self._end:
+                cursor.end_at(record.offset)
                 return
+            size = len(record.value or b"") + len(record.key or b"")
             entry = self._window.admit(record.offset, record.key, size, record)
             cursor.advance(record.offset)
             if entry is not None:
                 self._start(self, entry)
+        cursor.set_room(self._window.room)
 
     def finish(self, entry: Held, done: Done) -> None:
         """Stores a record's result and lets the next record of its key start."""
@@ -212,7 +212,7 @@ class Partition:
         """Starts over at an offset: drops all records held, and discards those that were requested before."""
         self.committed = committed
         self._window = self._empty_window()
-        self.cursor.start_at(committed)
+        self.cursor.start_at(committed, self._window.room)
         self.state = State.RUNNING
 
     async def _commit_ready(self) -> None:
@@ -254,9 +254,9 @@ class Partition:
         self.committed = next_offset
         self._window.release(inputs)
         half_records, half_bytes = self._settings.window_records // 2, self._settings.window_bytes // 2
-        # Only at half, because each pause discards what was fetched ahead.
-        if len(self._window) <= half_records and self._window.bytes_held <= half_bytes and not self.cursor.closed:
-            self.cursor.end_backpressure()
+        # Only at half, because a poll of few records costs as much as one of many.
+        if len(self._window) <= half_records and self._window.bytes_held <= half_bytes:
+            self.cursor.set_room(self._window.room)
 
     def _dead_letter(self, record: ConsumerRecord) -> None:
         """Admits a record whose outputs the broker refuses, and finishes it as a dead letter."""

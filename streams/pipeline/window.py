@@ -7,7 +7,8 @@ Invariants, tested as properties:
    have no order.
 3. Only the contiguous finished prefix is offered for commit, so an offset is never committed while an earlier record is
    unfinished. Transaction markers leave gaps between offsets; the prefix is contiguous in the order of admission.
-4. Records and bytes held are bounded; a single record larger than the bound is admitted alone.
+4. Records held are bounded. ``room`` says how many more fit into the bytes, by the mean size of the records before;
+   larger ones exceed the bound, by one poll at most.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class Window(Generic[R, D]):
         self._waiting_by_key: dict[Hashable, deque[Entry[R, D]] | None] = {}
         """For each key with a started entry, the entries that wait; usually None."""
         self._bytes = 0
+        self._admitted = self._admitted_bytes = 0
         self.last_offset = -1
         """The highest offset admitted; -1 before the first."""
 
@@ -75,11 +77,13 @@ class Window(Generic[R, D]):
         """Whether the entry was admitted here; a late result of an earlier window was not."""
         return entry.home is self
 
-    def has_room(self, size: int) -> bool:
-        """Whether a record of this size in bytes may be admitted."""
-        if not self._entries:
-            return True
-        return len(self._entries) < self._max_records and self._bytes + size <= self._max_bytes
+    @property
+    def room(self) -> int:
+        """How many records may be admitted if they have the mean size of those before. An empty window has room."""
+        records = self._max_records - len(self._entries)
+        if self._admitted:
+            records = min(records, (self._max_bytes - self._bytes) * self._admitted // max(1, self._admitted_bytes))
+        return max(records, 0 if self._entries else 1)
 
     def admit(self, offset: int, key: Hashable, size: int, record: R) -> Entry[R, D] | None:
         """Admits a record. Returns its entry if it may start at once, None if it waits for another one of its key.
@@ -93,6 +97,8 @@ class Window(Generic[R, D]):
         self.last_offset = offset
         self._entries.append(entry)
         self._bytes += size
+        self._admitted += 1
+        self._admitted_bytes += size
         if not self._by_key or key is None:
             return entry
         if key not in self._waiting_by_key:

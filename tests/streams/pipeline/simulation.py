@@ -197,6 +197,9 @@ class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not 
     def begin_reassignment(self) -> None:
         self._assigned.clear()
 
+    def assignment(self) -> set[TopicPartition]:
+        return set(self._positions)
+
     @property
     def assigned(self) -> list[TopicPartition]:
         return list(self._positions)
@@ -209,6 +212,8 @@ class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not 
         self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         await self._cluster.pause()
+        for partition in partitions:
+            self._known(partition)
         await self._assigned.wait()
         drained: dict[TopicPartition, list[ConsumerRecord]] = {}
         room = max_records or 500

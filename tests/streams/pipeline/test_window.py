@@ -75,11 +75,23 @@ def test_a_prefix_is_bounded_in_bytes_but_never_empty_for_it() -> None:
     assert len(window.finished_prefix(10, 1)) == 1
 
 
-def test_oversized_record_is_admitted_without_others() -> None:
+def test_room_follows_from_the_mean_size_of_the_records_before() -> None:
+    window = make(max_records=8, max_bytes=100)
+    assert window.room == 8
+    window.admit(0, b"a", 10, "")
+    assert window.room == 7
+    window.admit(1, b"b", 30, "")
+    assert window.room == 3
+
+
+def test_empty_window_has_room_for_a_record_of_any_size() -> None:
     window = make(max_bytes=10)
-    assert window.has_room(50)
-    window.admit(0, b"a", 50, "")
-    assert not window.has_room(1)
+    entry = window.admit(0, b"a", 50, "")
+    assert window.room == 0
+    assert entry is not None
+    window.finish(entry, "done", 0)
+    window.release(1)
+    assert window.room == 1
 
 
 def test_misuse_is_refused() -> None:
@@ -101,6 +113,7 @@ class WindowMachine(RuleBasedStateMachine):
         self.started: list[Held] = []
         self.finished: set[int] = set()
         self.sizes: list[int] = []
+        self.admitted_sizes: list[int] = []
         self.committed = 0
         self.offset = 0
         self.now = 0.0
@@ -117,10 +130,11 @@ class WindowMachine(RuleBasedStateMachine):
 
     @rule(gap=st.integers(1, 3), key=st.sampled_from([None, b"a", b"b", b"c"]), size=st.integers(0, 60))
     def admit(self, gap: int, key: bytes | None, size: int) -> None:
-        has_room = not self.held or (len(self.held) < 8 and sum(self.held) + size <= 100)
-        assert self.window.has_room(size) is has_room
-        if not has_room:
+        if not self.window.room:
+            assert len(self.held) == 8 or sum(self.held) + sum(self.admitted_sizes) / len(self.admitted_sizes) > 100
             return
+        assert len(self.held) < 8
+        self.admitted_sizes.append(size)
         waits = self.ordered and key is not None and any(k == key for k in self.unfinished)
         self.offset += gap
         self.admitted.append((self.offset, key))
