@@ -125,7 +125,7 @@ class PipelineSettings(Section):
     )
     poll_records: int = Field(default=100, ge=1, description="Records of one poll, at most.")
     fetch_max_bytes: int = Field(
-        default=2 * 1024 * 1024, ge=1024, description="Bytes of one fetch from a broker, compressed."
+        default=8 * 1024 * 1024, ge=1024, description="Bytes of one fetch from a broker, compressed."
     )
     commit_records: int = Field(default=500, ge=1, description="Inputs of one transaction, at most.")
     commit_bytes: int = Field(default=16 * 1024 * 1024, ge=1024, description="Output bytes of one transaction, about.")
