@@ -22,14 +22,30 @@ from pathlib import Path
 from typing import Any
 
 from streams.local_kafka.broker import LocalKafka
+from streams.settings import Settings, load_settings
 from tools import labelled
-from tools.bench import pace, runs, table
-from tools.bench.child import Report
+from tools.bench import growth, hostile_run, pace, promises, runs, start_up, table
+from tools.bench.feeds import Feed, feed_notes, feed_pages, remove
 from tools.bench.pages import SET
+from tools.bench.runs import Run
 
-Run = Callable[[], Awaitable[Report]]
-PARTS = ("pages", "small", "scale", "pace", "profile")
+Contestant = Callable[[], Awaitable[Run]]
+PARTS = ("pages", "small", "growth", "hostile", "start", "pace")
 _VERSIONS = ("aiokafka", "faststream", "pydantic", "selectolax", "prometheus_client")
+_DEFAULTS: dict[str, tuple[Any, Any]] = {
+    "rounds": (3, 1),
+    "times": (3, 1),
+    "notes": (60_000, 20_000),
+    "scales": ([2, 10, 50], [1, 2]),
+    "hostile": (3000, 400),
+    "one_in": (1000, 400),
+    "asks": (3000, 600),
+}
+"""Options whose value ``--quick`` changes: in full, and quick."""
+
+
+_JOIN_TOGETHER = {"group.initial.rebalance.delay.ms": 3000}
+"""Kafka's own default. The processes of one contestant get their partitions at the same time."""
 
 
 def main() -> int:
@@ -40,7 +56,7 @@ def main() -> int:
         return 0
     try:
         results = asyncio.run(measure(options))
-    except runs.RunFailedError as error:
+    except (runs.RunFailedError, start_up.StartFailedError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
     print(table.tables(results))
@@ -53,98 +69,171 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench ARGS=", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="everything once and small, within two minutes")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts (profile only on request)")
+    parser.add_argument("--quick", action="store_true", help="everything once and small, within a few minutes")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts")
     parser.add_argument("--profile", action="store_true", help="CPU time by stage too")
+    parser.add_argument("--base", metavar="REVISION", help="compare the pages with an earlier version")
     parser.add_argument("--rounds", type=int, help="repetitions of each contestant (3, quick 1)")
     parser.add_argument("--times", type=int, help="how often each page goes through Kafka in a round (3, quick 1)")
     parser.add_argument("--notes", type=int, help="small messages (60000, quick 20000)")
-    parser.add_argument("--scales", type=int, nargs="+", help="inputs as multiples of the pages (1 10 50, quick 1 2)")
+    parser.add_argument(
+        "--scales", type=int, nargs="+", help="inputs as multiples of the pages: two for the slope, the last for memory"
+    )
+    parser.add_argument("--hostile", type=int, help="pages of the hostile mix (3000, quick 400)")
+    parser.add_argument("--one-in", type=int, help="pages among which each fault is once (1000, quick 400)")
     parser.add_argument("--asks", type=int, help="asks under the rate limit (3000, quick 600)")
     parser.add_argument("--json", type=Path, help="write the figures to a file")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
     options = parser.parse_args()
-    full, quick = (3, 3, 60_000, [1, 10, 50], 3000), (1, 1, 20_000, [1, 2], 600)
-    for name, value in zip(
-        ("rounds", "times", "notes", "scales", "asks"), quick if options.quick else full, strict=True
-    ):
+    for name, (full, quick) in _DEFAULTS.items():
         if getattr(options, name) is None:
-            setattr(options, name, value)
+            setattr(options, name, quick if options.quick else full)
     return options
 
 
 async def measure(options: argparse.Namespace) -> table.Results:
     """The requested parts, on a separate Kafka."""
-    results: table.Results = {"machine": _machine()}
+    settings = load_settings()
+    default = settings.workers.processes
+    results: table.Results = {"machine": _machine(), "default_children": default}
+    if "pages" in options.only:
+        async with LocalKafka(properties=_JOIN_TOGETHER) as kafka:
+            feed = await feed_pages(kafka, options.times)
+            results["pages"] = await in_turn(_page_contestants(feed, options.base), options.rounds)
     async with LocalKafka() as kafka:
-        servers = kafka.bootstrap_servers
-        if "pages" in options.only:
-            feed = await runs.feed_pages(servers, options.times)
-            results["pages"] = await in_turn(_page_runs(feed), options.rounds)
         if "small" in options.only:
-            feed = await runs.feed_notes(servers, options.notes)
-            results["small messages"] = await in_turn(_note_runs(feed), options.rounds)
-        if "scale" in options.only:
-            results["scale"] = [await _scaled(servers, scale) for scale in options.scales]
+            feed = await feed_notes(kafka, options.notes)
+            results["small messages"] = await in_turn(_note_contestants(feed), options.rounds)
+            await remove(feed)
+        if "growth" in options.only:
+            results["growth"] = await _grown(kafka, options.scales, options.rounds, default)
+        if "hostile" in options.only and default:
+            results["hostile"] = await _hostile(kafka, options, settings)
+        if "start" in options.only:
+            results["start"] = {
+                promises.assay_name(children): await _started(kafka, options.rounds, children)
+                for children in sorted({0, default})
+            }
         if "pace" in options.only:
             _say("asks under a rate limit")
-            results["pace"] = asdict(await pace.measure(servers, options.asks)) | {"rate": pace.RATE}
+            results["pace"] = asdict(await pace.measure(kafka.bootstrap_servers, options.asks)) | {"rate": pace.RATE}
         if options.profile:
             _say("profiles")
-            pages, notes = await runs.feed_pages(servers, 2), await runs.feed_notes(servers, 10_000)
+            pages, notes = await feed_pages(kafka, 2, "profile."), await feed_notes(kafka, 10_000)
             results["profile"] = {
-                "pages": (await runs.profile(pages))["shares"],
-                "small messages": (await runs.profile(notes))["shares"],
+                "pages": (await runs.profile(pages, workers_of(0)))["shares"],
+                "small messages": (await runs.profile(notes, workers_of(0)))["shares"],
             }
     return results
 
 
-def _page_runs(feed: runs.Feed) -> dict[str, Run]:
-    contestants: dict[str, Run] = {
-        "parse alone": lambda: runs.alone("parse"),
-        "`score_page` alone": lambda: runs.alone("score_page"),
+def workers_of(children: int) -> dict[str, Any]:
+    """The section ``workers`` of the settings."""
+    return {"processes": children}
+
+
+def _page_contestants(feed: Feed, base: str | None) -> dict[str, Contestant]:
+    contestants: dict[str, Contestant] = {
+        promises.PARSE: lambda: runs.alone("parse"),
+        promises.SCORE_PAGE: lambda: runs.alone("score_page"),
         "bare aiokafka loop, at least once": lambda: runs.bare(feed, "pages"),
-        "Assay, at least once": lambda: runs.assay(feed, "at_least_once"),
-        "Assay, exactly once": lambda: runs.assay(feed, "exactly_once"),
+        "bare aiokafka loop, two processes": lambda: runs.bare(feed, "pages", processes=2),
     }
+    if base:
+        before = runs.version_at(base)
+        contestants[promises.BASE] = lambda: runs.assay(feed, "exactly_once", root=before)
+    for children in sorted({0, 1, 2, os.cpu_count() or 1}):
+        contestants[promises.assay_name(children)] = _assay(feed, "exactly_once", workers_of(children))
     if runs.QUIX_PYTHON.exists():
-        contestants["Quix Streams, exactly once"] = lambda: runs.quix(feed)
+        contestants[promises.QUIX] = lambda: runs.quix(feed)
+        contestants[promises.QUIX_TWO] = lambda: runs.quix(feed, processes=2)
+    if runs.RESILIPARSE_PYTHON.exists():
+        contestants[promises.RESILIPARSE] = lambda: runs.alone("resiliparse", python=runs.RESILIPARSE_PYTHON)
     if find_spec("trafilatura"):
-        contestants["trafilatura, every 8th page"] = lambda: runs.alone("trafilatura", every=8)
+        contestants[promises.TRAFILATURA] = lambda: runs.alone("trafilatura", every=8)
     return contestants
 
 
-def _note_runs(feed: runs.Feed) -> dict[str, Run]:
+def _assay(feed: Feed, delivery: str, workers: Mapping[str, Any]) -> Contestant:
+    return lambda: runs.assay(feed, delivery, workers)
+
+
+def _note_contestants(feed: Feed) -> dict[str, Contestant]:
+    inline = workers_of(0)
     return {
-        "bare loop": lambda: runs.bare(feed, "notes"),
-        "Assay, at least once": lambda: runs.assay(feed, "at_least_once"),
-        "Assay, exactly once": lambda: runs.assay(feed, "exactly_once"),
+        promises.BARE_NOTES: lambda: runs.bare(feed, "notes"),
+        "Assay, at least once": _assay(feed, "at_least_once", inline),
+        promises.NOTES: _assay(feed, "exactly_once", inline),
         "bare loop that forwards bytes": lambda: runs.bare(feed, "forward"),
     }
 
 
-async def in_turn(contestants: Mapping[str, Run], rounds: int) -> dict[str, dict[str, float]]:
-    """The medians of every contestant after the given number of rounds."""
-    reports: dict[str, list[Report]] = {name: [] for name in contestants}
+async def repeated(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, list[Run]]:
+    """All runs of every contestant, which take turns."""
+    done: dict[str, list[Run]] = {name: [] for name in contestants}
     for number in range(rounds):
         for name, contestant in contestants.items():
             _say(f"{name}, {number + 1} of {rounds}")
-            reports[name].append(await contestant())
-    return {name: runs.median_of(some) for name, some in reports.items()}
+            done[name].append(await contestant())
+    return done
 
 
-async def _scaled(servers: str, scale: int) -> dict[str, float]:
-    """One run over a multiple of the pages, exactly once."""
-    _say(f"pages x {scale}")
-    feed = await runs.feed_pages(servers, scale, f"scale{scale}.")
-    report = await runs.assay(feed, "exactly_once")
-    await runs.remove(feed)
-    third = max(1, len(report.rss_mb) // 3)
-    return runs.median_of([report]) | {
-        "records": report.records,
-        "first_third_mb": round(statistics.mean(report.rss_mb[:third]), 1),
-        "last_third_mb": round(statistics.mean(report.rss_mb[-third:]), 1),
+async def in_turn(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, dict[str, float]]:
+    """The medians of every contestant after the given number of rounds."""
+    return {name: runs.median_of(some) for name, some in (await repeated(contestants, rounds)).items()}
+
+
+async def _grown(kafka: LocalKafka, scales: list[int], rounds: int, default: int) -> dict[str, Any]:
+    """The slope between the first two inputs, and memory over the last one, exactly once."""
+    small, large = [await feed_pages(kafka, scale, f"scale{scale}.") for scale in scales[:2]]
+    contestants: dict[str, Contestant] = {}
+    names = ["bare aiokafka loop", *(promises.assay_name(children) for children in sorted({0, default}))]
+    for feed in (small, large):
+        contestants[f"{names[0]} {feed.records}"] = _bare(feed)
+        for name, children in zip(names[1:], sorted({0, default}), strict=True):
+            contestants[f"{name} {feed.records}"] = _assay(feed, "exactly_once", workers_of(children))
+    done = await repeated(contestants, rounds)
+    slopes = {
+        name: asdict(growth.slope_of(done[f"{name} {small.records}"], done[f"{name} {large.records}"]))
+        for name in names
     }
+    await remove(small)
+    await remove(large)
+    _say(f"pages x {scales[-1]}")
+    feed = await feed_pages(kafka, scales[-1], "longest.")
+    grown = growth.growth_of(await runs.assay(feed, "exactly_once", workers_of(default)))
+    await remove(feed)
+    return {
+        "scales": [small.records, large.records],
+        "slopes": slopes,
+        "memory": asdict(grown),
+        "worst": round(grown.worst, 3),
+    }
+
+
+def _bare(feed: Feed) -> Contestant:
+    return lambda: runs.bare(feed, "pages")
+
+
+async def _hostile(kafka: LocalKafka, options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    """The hostile mix with the shipped number of children and limits."""
+    workers = {"processes": settings.workers.processes, "cpu_seconds": settings.workers.cpu_seconds}
+    rounds = []
+    for number in range(options.rounds):
+        _say(f"the hostile mix, {number + 1} of {options.rounds}")
+        prefix = f"mix{number}."
+        rounds.append(await hostile_run.one_round(kafka, options.hostile, options.one_in, workers, prefix))
+    return hostile_run.figures(rounds, workers)
+
+
+async def _started(kafka: LocalKafka, rounds: int, children: int) -> dict[str, float]:
+    """Medians of starts."""
+    starts = []
+    for number in range(rounds):
+        _say(f"start with {children} children, {number + 1} of {rounds}")
+        prefix = f"start{children}.{number}."
+        starts.append(asdict(await start_up.measure(kafka, workers_of(children), prefix)))
+    return {name: statistics.median(start[name] for start in starts) for name in starts[0]}
 
 
 def _machine() -> dict[str, Any]:

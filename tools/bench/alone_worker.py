@@ -1,4 +1,4 @@
-"""Functions on pages in memory, without Kafka. Modes: ``parse``, ``score_page``, ``trafilatura``."""
+"""Functions on pages in memory, without Kafka. Modes: ``parse``, ``score_page``, ``trafilatura``, ``resiliparse``."""
 
 from __future__ import annotations
 
@@ -32,6 +32,13 @@ def _work(mode: str) -> Callable[[Page], object]:
     if mode == "score_page":
         rules = shipped_rules(ScorePageRules)
         return lambda page: score_page(CrawledPage(url=page[0], html_base64=page[1], content_type="text/html"), rules)
+    if mode == "resiliparse":
+        from resiliparse.extract.html2text import extract_plain_text
+        from resiliparse.parse.html import HTMLTree
+
+        return lambda page: extract_plain_text(
+            HTMLTree.parse(page[1].decode("utf-8", "replace")), main_content=True, alt_texts=False
+        )
     from trafilatura import bare_extraction
 
     return lambda page: bare_extraction(page[1], url=page[0], with_metadata=True)

@@ -1,4 +1,4 @@
-"""The pipeline as shipped, in its own process. Mode: ``exactly_once`` or ``at_least_once``."""
+"""The pipeline as shipped, in its own process and its children. Mode: ``exactly_once`` or ``at_least_once``."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import asyncio
 import cProfile
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Iterator
+from typing import Any
+
+from prometheus_client import Counter
 
 from streams.app import Application
 from streams.process import freeze_gc
 from streams.settings import Settings, load_settings
 from streams.telemetry.setup import configure_logs
 from streams.topology import HANDLERS, Handler, Topic
-from tests.kafka.installation import until
 from tools.bench import stages
 from tools.bench.child import Meter, Task
 from tools.bench.events import NOTES, SEEN, NoRules, Note, Seen, see
+from tools.bench.hostile import HOSTILE
+from tools.bench.probes import Probes
 
 NOTES_TOPIC = Topic(
     name=NOTES, event=Note, key=lambda note: str(note.note_id), key_means="note_id", meaning="Small messages."
@@ -27,10 +31,17 @@ SEEN_TOPIC = Topic(
 SEES = Handler(name="see", fn=see, consumes=NOTES_TOPIC, emits=(SEEN_TOPIC,), rules=NoRules, lane="cpu", slo_seconds=60)
 
 
-def settings_for(bootstrap: str, prefix: str, delivery: str = "exactly_once") -> Settings:
+LOOK_SECONDS = 0.01
+RUN_SECONDS = 1800
+
+
+def settings_for(
+    bootstrap: str, prefix: str, delivery: str = "exactly_once", workers: dict[str, Any] | None = None
+) -> Settings:
     """The shipped settings on a given Kafka, without HTTP."""
     kafka = {"bootstrap_servers": bootstrap, "topic_prefix": prefix}
-    return load_settings(kafka=kafka, http={"enabled": False}, delivery=delivery)
+    sections: dict[str, Any] = {"workers": workers} if workers else {}
+    return load_settings(kafka=kafka, http={"enabled": False}, delivery=delivery, **sections)
 
 
 def handler_of(source: str) -> Handler:
@@ -40,31 +51,56 @@ def handler_of(source: str) -> Handler:
 
 async def drain(task: Task, meter: Meter) -> None:
     """Runs the handler until all records are committed."""
-    handler = handler_of(task.source)
-    metered = replace(handler, fn=meter.metered(handler.fn))
-    application = Application(settings_for(task.bootstrap, task.prefix, task.mode), [metered])
-    await application.start()
-    freeze_gc()  # as ``assay run`` does
-    await until(lambda: meter.seen >= task.records and all(group.settled for group in application.groups), seconds=1800)
-    meter.report(**_checked(application, task)).tell()
-    await application.stop()
+    handler = HOSTILE if task.hostile else handler_of(task.source)
+    settings = settings_for(task.bootstrap, task.prefix, task.mode, task.workers)
+    application = Application(settings, [handler])
+    probes = Probes(on_first_record=meter.begin)
+    async with probes.watching():
+        await application.start()
+        freeze_gc()  # as ``assay run`` does
+        rebalances = _rebalances(application)
+        async with asyncio.timeout(RUN_SECONDS):
+            while not _is_done(application, task.records):  # noqa: ASYNC110 - the metrics have no event
+                await asyncio.sleep(LOOK_SECONDS)
+        outcomes = _outcomes(application)
+        meter.seen = int(sum(outcomes.values()))
+        figures = probes.figures()
+        meter.report(
+            **outcomes,
+            **figures,
+            rebalances=_rebalances(application) - rebalances,
+            commits=_count(application.metrics.transactions_total),
+        ).tell()
+        await application.stop()
 
 
-def _checked(application: Application, task: Task) -> dict[str, float]:
-    """The outcomes of the records, from the metrics."""
+def _is_done(application: Application, records: int) -> bool:
+    """Whether all records are handled and committed."""
+    settled = all(group.settled for group in application.groups)
+    return settled and _count(application.metrics.handler_events_total) >= records
+
+
+def _rebalances(application: Application) -> float:
+    return _count(application.metrics.rebalances_total)
+
+
+def _outcomes(application: Application) -> dict[str, float]:
+    """How many records had which outcome, from the metrics."""
     found: dict[str, float] = {}
-    for metric in application.metrics.handler_events_total.collect():
+    for labels, value in _samples(application.metrics.handler_events_total):
+        found[labels["outcome"]] = found.get(labels["outcome"], 0) + value
+    return found
+
+
+def _count(counter: Counter) -> float:
+    return sum(value for _, value in _samples(counter))
+
+
+def _samples(counter: Counter) -> Iterator[tuple[dict[str, str], float]]:
+    for metric in counter.collect():
         for sample in metric.samples:
             if sample.name.endswith("_total"):
-                outcome = sample.labels["outcome"]
-                found[outcome] = found.get(outcome, 0) + sample.value
-    commits = sum(
-        sample.value
-        for metric in application.metrics.transactions_total.collect()
-        for sample in metric.samples
-        if sample.name.endswith("_total")
-    )
-    return found | {"commits": commits}
+                yield sample.labels, sample.value
 
 
 def main() -> int:
@@ -72,10 +108,10 @@ def main() -> int:
     task = Task.given()
     configure_logs("warning", "console")
     if sys.argv[1] != "--profile":
-        asyncio.run(drain(task, Meter()))
+        asyncio.run(drain(task, Meter(task)))
         return 0
     profile = cProfile.Profile(time.process_time)
-    profile.runcall(asyncio.run, drain(task, Meter()))
+    profile.runcall(asyncio.run, drain(task, Meter(task)))
     stages.tell(profile)
     return 0
 

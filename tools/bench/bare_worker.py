@@ -19,8 +19,10 @@ from schemas.pages import CrawledPage
 from tests.rules import shipped_rules
 from tools.bench.child import Meter, Task
 from tools.bench.events import NoRules, Note, see
+from tools.bench.probes import Probes
 
 MIB = 1024 * 1024
+WAIT_MS = 100
 
 
 async def drain(task: Task, meter: Meter) -> None:
@@ -46,15 +48,20 @@ async def drain(task: Task, meter: Meter) -> None:
     )
     await consumer.start()
     await producer.start()
-    while meter.seen < task.records:
-        sent = []
-        for records in (await consumer.getmany(timeout_ms=500, max_records=500)).values():
-            for record in records:
-                meter.count()
-                sent.append(await producer.send(task.prefix + task.target, work(record), key=record.key))
-        await asyncio.gather(*sent)
-        await consumer.commit()
-    meter.report().tell()
+    probes = Probes()
+    async with probes.watching():
+        while meter.total.committed < task.records:
+            sent = []
+            polled = await consumer.getmany(timeout_ms=WAIT_MS, max_records=500)
+            for records in polled.values():
+                for record in records:
+                    meter.count()
+                    sent.append(await producer.send(task.prefix + task.target, work(record), key=record.key))
+            if sent:
+                await asyncio.gather(*sent)
+                await consumer.commit()
+                meter.commit()
+        meter.report(**probes.figures()).tell()
     await consumer.stop()
     await producer.stop()
 
@@ -76,4 +83,5 @@ def _work(mode: str) -> Callable[[ConsumerRecord], bytes]:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(drain(Task.given(), Meter())))
+    given = Task.given()
+    sys.exit(asyncio.run(drain(given, Meter(given))))

@@ -1,25 +1,27 @@
-"""What every measured process reports: records, CPU time, wall time, and memory over time.
+"""What every measured process reports: records, CPU time of its parts, wall time, and memory.
 
 Standard library only, so that a contestant with an environment of its own can use it. CPU and wall time run from the
-first record's work to the last commit: what one more record costs, without imports and the joining of the group.
+first record's work to the last commit: what one more record costs, without imports and the joining of the group. Where
+a contestant has several processes, they run from the moment when each has its first record.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
+import os
+import struct
 import sys
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-A = TypeVar("A")
-B = TypeVar("B")
-R = TypeVar("R")
+from tools.bench.processes import children_cpu, own_cpu
 
-SAMPLE_SECONDS = 0.1
+_COUNT = struct.Struct("=q")
+TOTAL_BYTES = 2 * _COUNT.size
 
 
 @dataclass
@@ -34,6 +36,12 @@ class Task:
         records: How many there are to read.
         mode: Which variant of the contestant.
         every: Take each n-th page only, where pages are read from the disk.
+        broker: The broker's process, whose CPU time is reported too; 0 for none.
+        workers: Settings of the section ``workers``.
+        hostile: Whether some pages hang, crash or take memory (``hostile``).
+        place: Which of several processes of one contestant this is.
+        processes: How many those are.
+        shared: The file in which they count.
     """
 
     bootstrap: str = ""
@@ -43,16 +51,40 @@ class Task:
     records: int = 0
     mode: str = ""
     every: int = 1
+    broker: int = 0
+    workers: dict[str, Any] = field(default_factory=dict)
+    hostile: bool = False
+    place: int = 0
+    processes: int = 1
+    shared: str = ""
 
     @staticmethod
     def given() -> Task:
         """The task of this process."""
         return Task(**json.loads(sys.argv[-1]))
 
+    def to_json(self) -> str:
+        """What differs from the defaults, which an older version of a contestant can read too."""
+        blank = Task()
+        values = {its.name: getattr(self, its.name) for its in fields(self)}
+        return json.dumps({name: value for name, value in values.items() if value != getattr(blank, name)})
+
 
 @dataclass
 class Report:
-    """What a measured process did. Seconds; MB of 2**20 bytes."""
+    """What a measured process did. Seconds; MB of 2**20 bytes.
+
+    Attributes:
+        records: How many it handled.
+        cpu: Of the process, without its children.
+        wall: From the first record to the last commit.
+        peak_mb: Of the process, without its children.
+        children_cpu: Of all processes below it.
+        broker_cpu: Of the broker meanwhile.
+        began: When the first record came, by the monotonic clock of the machine.
+        rss_mb: Memory over time, in reports of older versions.
+        more: Figures of one kind of contestant.
+    """
 
     records: int
     cpu: float
@@ -60,51 +92,108 @@ class Report:
     peak_mb: float
     rss_mb: list[float] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
+    children_cpu: float = 0.0
+    broker_cpu: float = 0.0
+    began: float = 0.0
+
+    @property
+    def all_cpu(self) -> float:
+        """CPU seconds of the process and its children."""
+        return self.cpu + self.children_cpu
 
     def tell(self) -> None:
         """One line on standard output, the last."""
         print(json.dumps(asdict(self)), flush=True)
 
 
+class Total:
+    """How many records the processes of one contestant have handled and committed, in a file that they share."""
+
+    def __init__(self, task: Task) -> None:
+        """Opens the file, which has ``TOTAL_BYTES`` zero bytes for each process."""
+        self._place = task.place * TOTAL_BYTES
+        if task.shared:
+            with Path(task.shared).open("r+b") as file:
+                self._map: mmap.mmap = mmap.mmap(file.fileno(), 0)
+        else:
+            self._map = mmap.mmap(-1, task.processes * TOTAL_BYTES)
+
+    def handle(self, count: int) -> None:
+        """This process has begun the work on so many records."""
+        _COUNT.pack_into(self._map, self._place, count)
+
+    def commit(self, count: int) -> None:
+        """This process has committed so many records."""
+        _COUNT.pack_into(self._map, self._place + _COUNT.size, count)
+
+    @property
+    def handled(self) -> list[int]:
+        """Of each process."""
+        return [count for (count,) in _COUNT.iter_unpack(self._map[:])][::2]
+
+    @property
+    def committed(self) -> int:
+        """Of all processes."""
+        return sum(count for (count,) in list(_COUNT.iter_unpack(self._map[:]))[1::2])
+
+
 class Meter:
-    """Counts records, and samples memory in a thread from the first one on."""
+    """Counts records, and measures from the first one on."""
 
-    def __init__(self) -> None:
+    def __init__(self, task: Task | None = None) -> None:
+        """Without a task: one process, no broker."""
+        task = task or Task()
+        self.total = Total(task)
         self.seen = 0
-        self._cpu = self._wall = 0.0
-        self._rss: list[float] = []
-        self._over = threading.Event()
+        self._broker = task.broker
+        self._before = 0
+        self._begin: tuple[float, ...] = ()
+        self._end: tuple[float, ...] = ()
+        self._alone = task.processes == 1
 
-    def count(self) -> None:
-        """A record's work begins."""
-        if not self.seen:
-            self._cpu, self._wall = time.process_time(), time.monotonic()
-            threading.Thread(target=self._sample, daemon=True).start()
-        self.seen += 1
+    def count(self, records: int = 1) -> None:
+        """The work on records begins."""
+        self.seen += records
+        self.total.handle(self.seen)
+        if not self._begin and all(self.total.handled):
+            self.begin()
+            self._before = self.seen - records
 
-    def metered(self, work: Callable[[A, B], R]) -> Callable[[A, B], R]:
-        """``work``, counted."""
+    def begin(self) -> None:
+        """Starts to measure; ``count`` does it where each record passes through this process's own function."""
+        self._begin = self._clocks()
 
-        def counted(first: A, second: B) -> R:
-            self.count()
-            return work(first, second)
-
-        return counted
+    def commit(self) -> None:
+        """What was counted is committed. One of several processes may wait for the others after its last commit."""
+        self.total.commit(self.seen)
+        self._end = () if self._alone or not self._begin else self._clocks()
 
     def report(self, **more: Any) -> Report:
         """The figures at the end."""
-        self._over.set()
-        cpu, wall = time.process_time() - self._cpu, time.monotonic() - self._wall
-        return Report(self.seen, cpu, wall, memory("VmHWM"), self._rss, more)
+        if not self._begin:
+            raise RuntimeError(f"records by process: {self.total.handled}; each must have some")
+        ends = self._end or self._clocks()
+        wall, cpu, children, broker = (end - begin for begin, end in zip(self._begin, ends, strict=True))
+        records = self.seen - self._before
+        return Report(
+            records, cpu, wall, peak_mb(), [], more, children_cpu=children, broker_cpu=broker, began=self._begin[0]
+        )
 
-    def _sample(self) -> None:
-        while not self._over.wait(SAMPLE_SECONDS):
-            self._rss.append(round(memory("VmRSS"), 1))
+    def _clocks(self) -> tuple[float, ...]:
+        broker = own_cpu(self._broker) if self._broker else 0.0
+        return time.monotonic(), time.process_time(), children_cpu(os.getpid()), broker
 
 
-def memory(name: str) -> float:
-    """A figure of this process's memory in MB. Not ``ru_maxrss``: that is the parent's where the parent was larger."""
+def until_all(meter: Meter, records: int, then: Callable[[], None]) -> None:
+    """Waits, in a thread, until all processes of the contestant have handled the records together."""
+    while sum(meter.total.handled) < records:
+        time.sleep(0.02)
+    then()
+
+
+def peak_mb() -> float:
+    """This process's peak of memory. Not ``ru_maxrss``: that is the parent's where the parent was larger."""
     for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(name + ":"):
+        if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
     return 0.0

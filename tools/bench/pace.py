@@ -25,7 +25,8 @@ from streams.topology import EXTRACTION_COMPLETED, EXTRACTION_NEEDED, HANDLERS, 
 from tests.kafka.installation import until
 from tools.bench.assay_worker import settings_for
 from tools.bench.events import NoRules
-from tools.bench.pages import Record, fill
+from tools.bench.feeds import fill
+from tools.bench.pages import Record
 
 RATE = 50
 """Asks that may begin in any second."""

@@ -1,19 +1,21 @@
 """Quix Streams with the same function, exactly once. It runs in its own environment (``quix-requirements.txt``).
 
-Its pinned packages conflict with ours. It commits at its default interval.
+Its pinned packages conflict with ours. It commits at its default interval. Several processes share the partitions.
 """
 
 from __future__ import annotations
 
 import sys
+from threading import Thread
 
 from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Emit
 from schemas.pages import CrawledPage
 from tests.rules import shipped_rules
-from tools.bench.child import Meter, Task
+from tools.bench.child import Meter, Task, until_all
 
 MAX_BYTES = 14 * 1024 * 1024
+RUN_SECONDS = 600
 
 
 def main() -> int:
@@ -21,7 +23,8 @@ def main() -> int:
     # Here, because this package is in no environment but its own.
     from quixstreams import Application
 
-    task, meter = Task.given(), Meter()
+    task = Task.given()
+    meter = Meter(task)
     rules = shipped_rules(ScorePageRules)
     application = Application(
         broker_address=task.bootstrap,
@@ -45,7 +48,12 @@ def main() -> int:
     )
     target = application.topic(task.prefix + task.target, key_serializer="bytes", value_serializer="bytes")
     application.dataframe(source).apply(scored, metadata=True).to_topic(target)
-    application.run(count=task.records, timeout=600)
+    if task.processes == 1:
+        application.run(count=task.records, timeout=RUN_SECONDS)
+    else:
+        # Its own count would be that of this process.
+        Thread(target=until_all, args=(meter, task.records, application.stop), daemon=True).start()
+        application.run(timeout=RUN_SECONDS)
     meter.report().tell()
     return 0
 

@@ -37,7 +37,8 @@ from tests.kafka.installation import CRAWLED, SCORED, Installation, page, until
 from tests.kafka.replays import assay_replay
 from tools import labelled
 from tools.bench.assay_worker import settings_for
-from tools.bench.pages import SET, Record, fill, load_pages, page_records
+from tools.bench.feeds import fill
+from tools.bench.pages import SET, Record, load_pages, page_records
 
 PLAN = "bench"
 SHADOW = f"{SCORED}.replay.{PLAN}"

@@ -1,28 +1,36 @@
-"""Measured processes: the measuring process starts them one at a time, fills Kafka, and holds the pages itself."""
+"""Measured processes: the measuring process starts them, one contestant at a time, and samples their memory."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import json
 import os
+import shutil
 import statistics
+import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from streams.kafka.clients import make_admin, opened
-from streams.kafka.topics import create_topics
-from streams.topology import PAGES_CRAWLED, PAGES_SCORED
-from tools.bench.assay_worker import NOTES_TOPIC, SEEN_TOPIC, SEES, handler_of, settings_for
-from tools.bench.child import Report, Task
-from tools.bench.events import NOTES, SEEN, note
-from tools.bench.pages import fill, load_pages, page_records, rewind
+from tools.bench.assay_worker import handler_of
+from tools.bench.child import TOTAL_BYTES, Report, Task
+from tools.bench.feeds import Feed, rewind
+from tools.bench.hostile import JOURNAL
+from tools.bench.processes import Memory, descendants, memory_of
 
 ROOT = Path(__file__).parent.parent.parent
 RUN_SECONDS = 1800
+SAMPLE_SECONDS = 0.5
 QUIX_PYTHON = ROOT / ".assay" / "quix" / "bin" / "python"
+RESILIPARSE_PYTHON = ROOT / ".assay" / "resiliparse" / "bin" / "python"
+_BASE = ROOT / ".assay" / "base"
 
 
 class RunFailedError(Exception):
@@ -30,117 +38,170 @@ class RunFailedError(Exception):
 
 
 @dataclass(frozen=True)
-class Feed:
-    """Records in Kafka: where, and how many."""
+class Sample:
+    """Memory at one moment."""
 
-    bootstrap: str
-    prefix: str
-    source: str
-    target: str
-    records: int
-
-    def task(self, mode: str = "") -> Task:
-        """All of them, for a contestant."""
-        return Task(self.bootstrap, self.prefix, self.source, self.target, self.records, mode)
+    at: float
+    parent: Memory
+    children: Memory
 
 
-async def feed_pages(bootstrap: str, times: int, prefix: str = "") -> Feed:
-    """The pages, several times, in a separate topic."""
-    prefix = prefix or f"pages{times}."
-    settings = settings_for(bootstrap, prefix)
-    await create_topics(settings.kafka)
-    count = await fill(settings, PAGES_CRAWLED.name, page_records(load_pages(), times))
-    return Feed(bootstrap, prefix, PAGES_CRAWLED.name, PAGES_SCORED.name, count)
+@dataclass(frozen=True)
+class Run:
+    """One contestant's run: its report, and memory from the first record on."""
+
+    report: Report
+    memory: tuple[Sample, ...] = ()
 
 
-async def feed_notes(bootstrap: str, count: int) -> Feed:
-    """Small messages in a separate topic."""
-    prefix = f"notes{count}."
-    settings = settings_for(bootstrap, prefix)
-    await create_topics(settings.kafka, topics=(NOTES_TOPIC, SEEN_TOPIC), handlers=(SEES,))
-    await fill(settings, NOTES, ((*note(number), []) for number in range(count)))
-    return Feed(bootstrap, prefix, NOTES, SEEN, count)
+async def assay(feed: Feed, delivery: str, workers: Mapping[str, Any] | None = None, root: Path = ROOT) -> Run:
+    """The pipeline over a feed; ``root`` is another version of the repository."""
+    await _rewind_assay(feed)
+    run = await run_one("assay_worker", feed.task(delivery, workers=dict(workers or {})), root=root)
+    if run.report.records != feed.records or run.report.more.get("retry", 0):
+        raise RunFailedError(f"{feed.records} records went in, and this came of them: {run.report}")
+    return run
 
 
-async def remove(feed: Feed) -> None:
-    """Makes room on the disk."""
-    async with opened(make_admin(settings_for(feed.bootstrap, feed.prefix).kafka)) as admin:
-        await admin.delete_topics([feed.prefix + feed.source, feed.prefix + feed.target])
+async def hostile(feed: Feed, workers: Mapping[str, Any], journal: Path) -> Run:
+    """The pipeline over a feed with pages that hang, crash or take memory; or over the same without, to compare."""
+    await _rewind_assay(feed)
+    task = feed.task("exactly_once", workers=dict(workers), hostile=True)
+    return await run_one("assay_worker", task, environment={JOURNAL: str(journal)})
 
 
-async def assay(feed: Feed, delivery: str) -> Report:
-    """The pipeline over a feed."""
-    handler = handler_of(feed.source)
-    settings = settings_for(feed.bootstrap, feed.prefix, delivery)
-    await rewind(settings, feed.prefix + handler.group, feed.prefix + feed.source)
-    report = await run("assay_worker", feed.task(delivery))
-    if report.records != feed.records or report.more.get("retry", 0):
-        raise RunFailedError(f"{feed.records} records went in, and this came of them: {report}")
-    return report
-
-
-async def bare(feed: Feed, mode: str) -> Report:
+async def bare(feed: Feed, mode: str, processes: int = 1) -> Run:
     """The bare loop over a feed."""
-    await rewind(settings_for(feed.bootstrap, feed.prefix), f"{feed.prefix}bare", feed.prefix + feed.source)
-    return await run("bare_worker", feed.task(mode))
+    await rewind(feed.settings, f"{feed.prefix}bare", feed.prefix + feed.source)
+    return await _run_together("bare_worker", feed.task(mode), processes)
 
 
-async def quix(feed: Feed) -> Report:
+async def quix(feed: Feed, processes: int = 1) -> Run:
     """Quix Streams over a feed."""
-    await rewind(settings_for(feed.bootstrap, feed.prefix), f"{feed.prefix}quix", feed.prefix + feed.source)
-    return await run("quix_worker", feed.task(""), python=QUIX_PYTHON)
+    await rewind(feed.settings, f"{feed.prefix}quix", feed.prefix + feed.source)
+    return await _run_together("quix_worker", feed.task(), processes, python=QUIX_PYTHON)
 
 
-async def alone(mode: str, every: int = 1) -> Report:
+async def alone(mode: str, every: int = 1, python: Path | None = None) -> Run:
     """A function on pages in memory."""
-    return await run("alone_worker", Task(mode=mode, every=every))
+    return await run_one("alone_worker", Task(mode=mode, every=every), python=python)
 
 
-async def profile(feed: Feed) -> dict[str, Any]:
-    """CPU shares of the pipeline's stages over a feed."""
-    handler = handler_of(feed.source)
-    settings = settings_for(feed.bootstrap, feed.prefix)
-    await rewind(settings, feed.prefix + handler.group, feed.prefix + feed.source)
-    shares: dict[str, Any] = json.loads(await _last_line("assay_worker", feed.task("exactly_once"), ("--profile",)))
+async def profile(feed: Feed, workers: Mapping[str, Any]) -> dict[str, Any]:
+    """CPU shares of the pipeline's stages over a feed, in the worker itself."""
+    await _rewind_assay(feed)
+    task = feed.task("exactly_once", workers=dict(workers))
+    shares: dict[str, Any] = json.loads((await _ended("assay_worker", task, flag="--profile"))[0])
     return shares
 
 
-async def run(module: str, task: Task, python: Path | None = None) -> Report:
+def version_at(revision: str) -> Path:
+    """A folder with another version of the repository."""
+    shutil.rmtree(_BASE, ignore_errors=True)
+    packed = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(_BASE, filter="data")
+    return _BASE
+
+
+async def run_one(module: str, task: Task, **options: Any) -> Run:
     """One measured process to its end."""
-    return Report(**json.loads(await _last_line(module, task, ("--run",), python)))
+    line, samples = await _ended(module, task, **options)
+    report = Report(**json.loads(line))
+    return Run(report, tuple(sample for sample in samples if sample.at >= report.began))
 
 
-async def _last_line(module: str, task: Task, flags: Sequence[str], python: Path | None = None) -> str:
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+async def _run_together(module: str, task: Task, processes: int, **options: Any) -> Run:
+    """Several processes that share the records, as one contestant."""
+    if processes == 1:
+        return await run_one(module, task, **options)
+    with tempfile.NamedTemporaryFile() as shared:
+        shared.write(bytes(TOTAL_BYTES * processes))
+        shared.flush()
+        tasks = [replace(task, place=place, processes=processes, shared=shared.name) for place in range(processes)]
+        runs = await asyncio.gather(*(run_one(module, its, **options) for its in tasks))
+    return Run(together([run.report for run in runs]))
+
+
+def together(reports: Sequence[Report]) -> Report:
+    """The report of several processes at once; the second and later ones count as children."""
+    began = min(report.began for report in reports)
+    return Report(
+        records=sum(report.records for report in reports),
+        cpu=reports[0].cpu,
+        wall=max(report.began + report.wall for report in reports) - began,
+        peak_mb=sum(report.peak_mb for report in reports),
+        children_cpu=sum(report.all_cpu for report in reports[1:]),
+        broker_cpu=max(report.broker_cpu for report in reports),
+        began=began,
+    )
+
+
+async def _rewind_assay(feed: Feed) -> None:
+    await rewind(feed.settings, feed.prefix + handler_of(feed.source).group, feed.prefix + feed.source)
+
+
+async def _ended(
+    module: str,
+    task: Task,
+    flag: str = "--run",
+    python: Path | None = None,
+    root: Path = ROOT,
+    environment: Mapping[str, str] | None = None,
+) -> tuple[str, list[Sample]]:
+    """Runs a module; its last line on standard output, and its memory."""
     process = await asyncio.create_subprocess_exec(
         str(python or sys.executable),
         "-m",
         f"tools.bench.{module}",
-        *flags,
-        json.dumps(asdict(task)),
+        flag,
+        task.to_json(),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=environment,
-        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(root)} | dict(environment or {}),
+        cwd=root,
     )
+    samples: list[Sample] = []
+    sampling = asyncio.create_task(_sample(process.pid, samples))
     try:
         async with asyncio.timeout(RUN_SECONDS):
             out, err = await process.communicate()
     finally:
+        sampling.cancel()
         if process.returncode is None:
             process.kill()
             await process.wait()
     lines = [line for line in out.decode().splitlines() if line.startswith("{")]
     if process.returncode or not lines:
         raise RunFailedError(f"{module} {task.mode}: exit {process.returncode}\n{err.decode()[-3000:]}")
-    return lines[-1]
+    return lines[-1], samples
 
 
-def median_of(reports: Sequence[Report]) -> dict[str, float]:
-    """The median figures of repetitions: records a second of CPU and of wall time, and the highest peak."""
-    return {
-        "per_cpu_second": round(statistics.median(r.records / r.cpu for r in reports), 1),
+async def _sample(pid: int, samples: list[Sample]) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        while True:
+            children = sum((memory_of(child) for child in descendants(pid)), Memory())
+            samples.append(Sample(time.monotonic(), memory_of(pid), children))
+            await asyncio.sleep(SAMPLE_SECONDS)
+
+
+def median_of(runs: Iterable[Run]) -> dict[str, float]:
+    """The median figures of repetitions, and the highest peaks of memory.
+
+    CPU is that of the process and its children; ``parent``, ``children`` and ``broker`` list it apart.
+    """
+    runs = list(runs)
+    reports = [run.report for run in runs]
+    figures = {
+        "per_cpu_second": round(statistics.median(r.records / r.all_cpu for r in reports), 1),
         "per_wall_second": round(statistics.median(r.records / r.wall for r in reports), 1),
-        "cpu_ms": round(statistics.median(1000 * r.cpu / r.records for r in reports), 4),
+        "cpu_ms": round(statistics.median(1000 * r.all_cpu / r.records for r in reports), 4),
+        "parent_ms": round(statistics.median(1000 * r.cpu / r.records for r in reports), 4),
+        "children_ms": round(statistics.median(1000 * r.children_cpu / r.records for r in reports), 4),
+        "broker_ms": round(statistics.median(1000 * r.broker_cpu / r.records for r in reports), 4),
         "peak_mb": round(max(r.peak_mb for r in reports), 1),
+        "children_peak_mb": round(max((s.children.pss for run in runs for s in run.memory), default=0.0), 1),
     }
+    for name in reports[0].more:
+        figures[name] = round(statistics.median(report.more.get(name, 0) for report in reports), 4)
+    return figures
