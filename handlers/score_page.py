@@ -13,8 +13,8 @@ from typing import Self
 from pydantic import model_validator
 
 from handlers.html.content import ExtractedReader, PageFacts, PageReader, clean
-from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
-from handlers.html.limits import admitted
+from handlers.html.encoding import not_a_page, page_bytes
+from handlers.html.limits import parse_within
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.indexing.config import (
@@ -112,11 +112,9 @@ def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
         return compiled.extracted.read(page)
     if looks_like := not_a_page(page.body, page.content_type):
         return Dead(DeadReason.UNREADABLE_PAGE, looks_like)
-    body = page_bytes(page.body, page.content_type)
-    utf8 = admitted(body.utf8, rules.page_reading)
-    if isinstance(utf8, str):
-        return Dead(DeadReason.UNREADABLE_PAGE, utf8)
-    tree = parse_bytes(replace(body, utf8=utf8)).tree
+    tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)
+    if isinstance(tree, str):
+        return Dead(DeadReason.UNREADABLE_PAGE, tree)
     facts = compiled.reader.read(tree, page.final_url or page.url, page.fetched_at)
     return replace(facts, has_headings=(facts.headings_count or 0) >= compiled.points.min_headings)
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Annotated
 
 from pydantic import Field
 
-from handlers.html.encoding import PageBytes, page_bytes, parse_bytes
+from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
-from handlers.html.limits import admitted
+from handlers.html.limits import parse_within
 from handlers.html.main_text import count_words, has_cjk, leading_sentences, main_text
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.reading import PageReadingSection
@@ -71,16 +71,16 @@ class SourcePage:
     @property
     def unreadable(self) -> str | None:
         """Why its page can't be read, such as its size or depth; None if it can."""
-        return self._body if isinstance(self._body, str) else None
+        return self._read if isinstance(self._read, str) else None
 
     @cached_property
     def outline(self) -> Outline | None:
         """The page's outline; None if there is no page, or it can't be read."""
-        return None if self._body is None or isinstance(self._body, str) else _outline(self._body, self.reading)
+        return None if isinstance(self._read, str) else self._read
 
     @cached_property
-    def _body(self) -> PageBytes | str | None:
-        return _body(self.html, self.reading) if self.html else None
+    def _read(self) -> Outline | str | None:
+        return _outline(self.html, self.reading) if self.html else None
 
 
 def begin(source: SourcePage, limits: SnippetLimits) -> Beginning:
@@ -155,17 +155,13 @@ def _is_boilerplate(line: str, limits: SnippetLimits) -> bool:
     return any(phrase in folded for phrase in limits.boilerplate)
 
 
-def _outline(body: PageBytes, reading: PageReadingSection) -> Outline:
-    return walk_page(parse_bytes(body).tree, Hints(reading), reading.max_nodes)
-
-
-def _body(html: str, reading: PageReadingSection) -> PageBytes | str:
-    """The page as it is parsed, or why it is not parsed."""
-    body = page_bytes(html)
-    if len(body.utf8) > MAX_PAGE_BYTES:
+def _outline(html: str, reading: PageReadingSection) -> Outline | str:
+    """The outline of a page, or why the page is refused."""
+    utf8 = page_bytes(html).utf8
+    if len(utf8) > MAX_PAGE_BYTES:
         return "the page is too large"
-    utf8 = admitted(body.utf8, reading)
-    return utf8 if isinstance(utf8, str) else replace(body, utf8=utf8)
+    tree = parse_within(utf8, reading)
+    return tree if isinstance(tree, str) else walk_page(tree, Hints(reading), reading.max_nodes)
 
 
 def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[tuple[str, str]]:
