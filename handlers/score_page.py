@@ -80,6 +80,7 @@ class CompiledRules:
         self.points = rules.trust_points.points
         self.tiers = rules.tiered_indexing.thresholds
         self.labels = rules.trust_labels.thresholds
+        self.labels_of_all = replace(self.labels, best=(0, 0, 0))
         self.reader = PageReader(rules.page_reading, details)
         self.extracted = ExtractedReader(rules.page_reading, details)
         self.refusals = Refusals(rules.page_refusals, details)
@@ -115,8 +116,7 @@ def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
     tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)
     if isinstance(tree, str):
         return Dead(DeadReason.UNREADABLE_PAGE, tree)
-    facts = compiled.reader.read(tree, page.final_url or page.url, page.fetched_at)
-    return replace(facts, has_headings=(facts.headings_count or 0) >= compiled.points.min_headings)
+    return compiled.reader.read(tree, page.final_url or page.url, page.fetched_at)
 
 
 def _judged(
@@ -132,7 +132,7 @@ def _judged(
     observations = Observations(**{field.name: getattr(facts, field.name) for field in fields(Observations)})
     trust = score_trust(source.base_score, source.because, observations, rules.points)
     label = label_of(trust.total, source.tier, rules.labels)
-    if label == label_of(trust.total, None, replace(rules.labels, best=(0, 0, 0))):
+    if label == label_of(trust.total, None, rules.labels_of_all):
         return trust.total, trust.components
     because = f"the label of a tier {source.tier} source is at most {label}"
     return trust.total, (*trust.components, Component("max_label", 0, because))
@@ -151,6 +151,8 @@ def _scored(
         tier = tier_of(score, source.tier, rules.compiled.tiers)
         label = label_of(score, source.tier, rules.compiled.labels)
     observed = {name: getattr(facts, name) for name in _OBSERVED}
+    if facts.headings_count is not None:
+        observed["has_headings"] = facts.headings_count >= rules.compiled.points.min_headings
     publisher = _clean(page.site_name) or None
     return ScoredPage(
         url=page.url,

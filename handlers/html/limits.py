@@ -8,35 +8,31 @@ from __future__ import annotations
 
 from itertools import islice
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.encoding import parse_bytes
 from handlers.html.reading import PageReadingSection
 
-_TAG_BYTES = 3
-
 
 def parse_within(utf8: bytes, limits: PageReadingSection) -> LexborHTMLParser | str:
     """The parse of a page in UTF-8, or why the page is refused."""
-    if len(utf8) > limits.max_tags * _TAG_BYTES and utf8.count(b"<") > limits.max_tags:
-        return f"it has more than {limits.max_tags} tags"
     tree = parse_bytes(utf8)
-    return f"more than {limits.max_depth} elements are nested" if _is_deep(tree, limits.max_depth) else tree
+    return _why_refused(tree.root, limits) or tree
 
 
-def _is_deep(tree: LexborHTMLParser, most: int) -> bool:
-    """Whether clearly more elements are nested.
-
-    The depth grows by one at most from an element to the next, so it is looked at once in a quarter of ``most``.
-    """
-    if tree.root is None:
-        return False
-    for node in islice(tree.root.traverse(), None, None, most // 4):
-        above = node.parent
+def _why_refused(root: LexborNode | None, limits: PageReadingSection) -> str | None:
+    """Looks at one element in some only: from an element to the next, the depth grows by one at most."""
+    if root is None:
+        return None
+    step = limits.max_depth // 4
+    for number, node in enumerate(islice(root.traverse(), 0, None, step)):
+        if number * step > limits.max_elements:
+            return f"it has more than {limits.max_elements} elements"
         depth = 0
+        above = node.parent
         while above is not None:
             depth += 1
             above = above.parent
-        if depth > most:
-            return True
-    return False
+        if depth > limits.max_depth:
+            return f"more than {limits.max_depth} elements are nested"
+    return None

@@ -11,7 +11,7 @@ from schemas.rules import Section
 class PageReadingSection(Section):
     """The ``page_reading`` section. Words are compared without case; the first entries of a list have precedence."""
 
-    max_tags: int = Field(ge=1000, description="Tags of a page; one with more is refused.")
+    max_elements: int = Field(ge=1000, description="Elements of a page; one with more is refused.")
     max_depth: int = Field(ge=10, description="Elements inside each other; a deeper page is refused.")
     max_nodes: int = Field(ge=1000, description="Nodes that are read; what comes after them is not seen.")
     max_structured_characters: int = Field(ge=1000, description="Characters of JSON-LD that are read on one page.")

@@ -124,7 +124,7 @@ def test_a_page_with_nothing_has_its_base_score(html: str) -> None:
         ({"html_base64": b""}, "no bytes"),
         ({"html": "<p>text</p>", "content_type": "application/pdf"}, "application/pdf"),
         ({"html": "<div>" * 2_000}, "nested"),
-        ({"html": "<br>" * 200_001}, "tags"),
+        ({"html": "<br>" * 201_000}, "elements"),
     ],
 )
 def test_binary_page_becomes_a_dead_letter(fields: dict[str, Any], says: str) -> None:
