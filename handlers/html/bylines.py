@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import regex
 
-from handlers.html.marks import Story, stated_marks
+from handlers.html.marks import Story
 from handlers.html.outline import A, Mark
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
@@ -256,7 +256,7 @@ def find_credit(story: Story, data: StructuredData, words: BylineWords, site: st
     )
     stated = _best(_stated(meta, data, words, reader))
     stated_agencies = len(reader.agencies)
-    marks = [mark for mark in stated_marks(story) if not mark.boilerplate]
+    marks = [mark for mark in story.stated if not mark.boilerplate]
     shown = _best(_shown(story, marks, words, reader))
     best = stated if stated.rank >= shown.rank else shown
     return Credit(

@@ -280,7 +280,13 @@ class Story:
         # An element around the heading is the page's own, whatever its name is.
         self._own = frozenset(outline.around(outline.element_of(begin))) if begin < len(outline.texts) else frozenset()
         self._known: dict[int, bool] = {-1: False}
+        self._said: dict[int, int] = {}
         self._sections = _sections(outline, begin, words)
+
+    @cached_property
+    def stated(self) -> list[Mark]:
+        """Microdata and rel=author, except in parts that others wrote."""
+        return stated_marks(self)
 
     @property
     def heading(self) -> str:
@@ -340,10 +346,13 @@ class Story:
 
     def _said_by_line(self, index: int) -> int:
         """The hints of the elements that hold only the line of a text."""
-        outline = self.outline
-        found = 0
-        for node in _line_elements(outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None):
-            found |= outline.hints.of_node(node)
+        found = self._said.get(index)
+        if found is None:
+            outline = self.outline
+            found = 0
+            for node in _line_elements(outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None):
+                found |= outline.hints.of_node(node)
+            self._said[index] = found
         return found
 
     def _is_inside(self, element: int) -> bool:

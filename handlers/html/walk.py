@@ -82,9 +82,9 @@ def short_text(node: LexborNode) -> str:
 
 
 def _select(found: Outline, root: LexborNode) -> None:
-    """Links, headings and microdata, wherever on the page."""
+    """Links with a host, headings and microdata, wherever on the page."""
     last = 0
-    for node in root.css("a[href],h1,h2,h3,[itemprop],[itemtype],[typeof],a[rel~=author]")[:_MAX_SELECTED]:
+    for node in root.css("a[href*='//'],h1,h2,h3,[itemprop],[itemtype],[typeof],a[rel~=author]")[:_MAX_SELECTED]:
         # A node that two selectors match comes twice.
         if last == (last := node.mem_id):
             continue
