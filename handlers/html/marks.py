@@ -281,6 +281,7 @@ class Story:
         self._own = frozenset(outline.around(outline.element_of(begin))) if begin < len(outline.texts) else frozenset()
         self._known: dict[int, bool] = {-1: False}
         self._said: dict[int, int] = {}
+        self._held: dict[tuple[int, int], bool] = {}
         self._sections = _sections(outline, begin, words)
 
     @cached_property
@@ -296,11 +297,15 @@ class Story:
 
     def holds(self, element: int, index: int = -1) -> bool:
         """Whether a block element, or the text ``index`` in it, is in a part of others."""
-        return (
-            self._is_inside(element)
-            or (index > self.begin and bool(self._said_by_line(index) & OTHERS))
-            or (bool(self._sections) and any(index in section for section in self._sections))
-        )
+        place = element, index
+        found = self._held.get(place)
+        if found is None:
+            found = self._held[place] = (
+                self._is_inside(element)
+                or (index > self.begin and bool(self._said_by_line(index) & OTHERS))
+                or any(index in section for section in self._sections)
+            )
+        return found
 
     def is_teased(self, index: int) -> bool:
         """Whether a text is below a further heading, such as "More from the web", without running text between."""

@@ -89,13 +89,16 @@ def _select(found: Outline, root: LexborNode) -> None:
         if last == (last := node.mem_id):
             continue
         attributes, tag = node.attributes, node.tag_id
+        is_stated = not _ITEM.isdisjoint(attributes)
         if tag == A:
-            if href := attributes.get("href"):
+            if (href := attributes.get("href")) and "//" in href:
                 found.hrefs.append(href)
+            if rel := attributes.get("rel"):
+                is_stated = is_stated or "author" in rel.lower().split()
         elif (level := _LEVELS.get(tag)) and (text := short_text(node)):
             found.headings.append((level, text))
             found.headings_count += level > 1
-        if not _ITEM.isdisjoint(attributes) or (tag == A and "author" in (attributes.get("rel") or "").lower().split()):
+        if is_stated:
             found.stated.append(node)
             if kind := attributes.get("itemtype"):
                 (found.part_types if _is_part(attributes.get("itemprop")) else found.item_types).append(kind)
