@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Annotated
 
 from pydantic import Field
+from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
@@ -71,16 +72,21 @@ class SourcePage:
     @property
     def unreadable(self) -> str | None:
         """Why its page can't be read, such as its size or depth; None if it can."""
-        return self._read if isinstance(self._read, str) else None
+        return self._tree if isinstance(self._tree, str) else None
 
     @cached_property
     def outline(self) -> Outline | None:
         """The page's outline; None if there is no page, or it can't be read."""
-        return None if isinstance(self._read, str) else self._read
+        if self._tree is None or isinstance(self._tree, str):
+            return None
+        return walk_page(self._tree, Hints(self.reading), self.reading.max_nodes)
 
     @cached_property
-    def _read(self) -> Outline | str | None:
-        return _outline(self.html, self.reading) if self.html else None
+    def _tree(self) -> LexborHTMLParser | str | None:
+        if not self.html:
+            return None
+        utf8 = page_bytes(self.html).utf8
+        return "the page is too large" if len(utf8) > MAX_PAGE_BYTES else parse_within(utf8, self.reading)
 
 
 def begin(source: SourcePage, limits: SnippetLimits) -> Beginning:
@@ -153,15 +159,6 @@ def _is_boilerplate(line: str, limits: SnippetLimits) -> bool:
         return False
     folded = line.casefold()
     return any(phrase in folded for phrase in limits.boilerplate)
-
-
-def _outline(html: str, reading: PageReadingSection) -> Outline | str:
-    """The outline of a page, or why the page is refused."""
-    utf8 = page_bytes(html).utf8
-    if len(utf8) > MAX_PAGE_BYTES:
-        return "the page is too large"
-    tree = parse_within(utf8, reading)
-    return tree if isinstance(tree, str) else walk_page(tree, Hints(reading), reading.max_nodes)
 
 
 def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[tuple[str, str]]:

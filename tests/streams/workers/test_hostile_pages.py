@@ -59,7 +59,7 @@ async def check(limits: JobLimits, size: int, names: Iterable[str]) -> None:
     assert any(not isinstance(end, Emit) and end.reason in EXCEEDED for end in ends.values())
 
 
-async def test_hostile_pages_end_and_ordinary_pages_have_their_verdicts() -> None:
+async def test_hostile_pages_end_and_others_are_scored() -> None:
     await check(JobLimits(cpu_seconds=0.5, wall_seconds=60, memory_bytes=512 << 20), 150_000, SOME)
 
 
@@ -76,7 +76,7 @@ async def test_a_page_above_the_largest_size_is_refused_at_once() -> None:
     assert isinstance(ordinary, Emit)
 
 
-async def test_a_page_for_which_the_parser_gets_no_memory_is_out_of_memory() -> None:
+async def test_a_parser_without_memory_is_out_of_memory() -> None:
     """The parser has an error of its own for it, which must not count as an error of the handler."""
     limits = JobLimits(cpu_seconds=10, wall_seconds=60, memory_bytes=100 << 20)
     [found] = await outcomes(limits, SHAPES["long link"](400_000))
