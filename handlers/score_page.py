@@ -13,8 +13,8 @@ from typing import Self
 from pydantic import model_validator
 
 from handlers.html.content import ExtractedReader, PageFacts, PageReader, clean
-from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
-from handlers.html.limits import admitted
+from handlers.html.encoding import not_a_page, page_bytes
+from handlers.html.limits import parse_within
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.indexing.config import (
@@ -80,6 +80,7 @@ class CompiledRules:
         self.points = rules.trust_points.points
         self.tiers = rules.tiered_indexing.thresholds
         self.labels = rules.trust_labels.thresholds
+        self.labels_of_all = replace(self.labels, best=(0, 0, 0))
         self.reader = PageReader(rules.page_reading, details)
         self.extracted = ExtractedReader(rules.page_reading, details)
         self.refusals = Refusals(rules.page_refusals, details)
@@ -112,13 +113,10 @@ def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
         return compiled.extracted.read(page)
     if looks_like := not_a_page(page.body, page.content_type):
         return Dead(DeadReason.UNREADABLE_PAGE, looks_like)
-    body = page_bytes(page.body, page.content_type)
-    utf8 = admitted(body.utf8, rules.page_reading)
-    if isinstance(utf8, str):
-        return Dead(DeadReason.UNREADABLE_PAGE, utf8)
-    tree = parse_bytes(replace(body, utf8=utf8)).tree
-    facts = compiled.reader.read(tree, page.final_url or page.url, page.fetched_at)
-    return replace(facts, has_headings=(facts.headings_count or 0) >= compiled.points.min_headings)
+    tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)
+    if isinstance(tree, str):
+        return Dead(DeadReason.UNREADABLE_PAGE, tree)
+    return compiled.reader.read(tree, page.final_url or page.url, page.fetched_at)
 
 
 def _judged(
@@ -134,7 +132,7 @@ def _judged(
     observations = Observations(**{field.name: getattr(facts, field.name) for field in fields(Observations)})
     trust = score_trust(source.base_score, source.because, observations, rules.points)
     label = label_of(trust.total, source.tier, rules.labels)
-    if label == label_of(trust.total, None, replace(rules.labels, best=(0, 0, 0))):
+    if label == label_of(trust.total, None, rules.labels_of_all):
         return trust.total, trust.components
     because = f"the label of a tier {source.tier} source is at most {label}"
     return trust.total, (*trust.components, Component("max_label", 0, because))
@@ -153,6 +151,8 @@ def _scored(
         tier = tier_of(score, source.tier, rules.compiled.tiers)
         label = label_of(score, source.tier, rules.compiled.labels)
     observed = {name: getattr(facts, name) for name in _OBSERVED}
+    if facts.headings_count is not None:
+        observed["has_headings"] = facts.headings_count >= rules.compiled.points.min_headings
     publisher = _clean(page.site_name) or None
     return ScoredPage(
         url=page.url,

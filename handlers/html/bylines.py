@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import regex
 
-from handlers.html.marks import Story, stated_marks
+from handlers.html.marks import Story
 from handlers.html.outline import A, Mark
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
@@ -256,7 +256,7 @@ def find_credit(story: Story, data: StructuredData, words: BylineWords, site: st
     )
     stated = _best(_stated(meta, data, words, reader))
     stated_agencies = len(reader.agencies)
-    marks = [mark for mark in stated_marks(story) if not mark.boilerplate]
+    marks = [mark for mark in story.stated if not mark.boilerplate]
     shown = _best(_shown(story, marks, words, reader))
     best = stated if stated.rank >= shown.rank else shown
     return Credit(
@@ -346,9 +346,9 @@ def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditR
     for place in near.places:
         for block in story.outline.blocks(place.start, place.stop)[:_MAX_LINES]:
             # A heading such as "Interview: Ada Lovelace" is not a credit.
-            is_credit = block.start != near.heading and not story.is_teased(block.start)
-            if is_credit and story.is_own(block.element, block.start):
-                yield reader.ranked(words.names.line_names(block.text), "text")
+            names = words.names.line_names(block.text) if block.start != near.heading else ()
+            if names and story.is_own(block.element, block.start) and not story.is_teased(block.start):
+                yield reader.ranked(names, "text")
     for text in _linked(story, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
         yield reader.credited((text,), "member's link")
 

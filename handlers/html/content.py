@@ -37,7 +37,8 @@ from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
 from schemas.pages import CrawledPage, CrawlerMetadata
 
-_HOST = re.compile(r"(?:https?:)?//(?:[^/?#@\\]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
+_HOST = re.compile(r"\x00(?:https?:)?//(?:[^/?#@\\\x00]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
+"""The host of an address in a list of addresses, each after a NUL character."""
 _TEXTS_AFTER = 12
 """Texts after the main text in which a line, and not only a heading, can open the references."""
 _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
@@ -234,9 +235,9 @@ def count_external_links(hrefs: list[str], url: str) -> int:
     1
     """
     own = registrable_domain(host_of(url))
-    matches = map(_HOST.match, {href.strip() for href in hrefs if "//" in href})
-    hosts = Counter(match[1].lower().strip(".") for match in matches if match)
-    return sum(count for host, count in hosts.items() if registrable_domain(host) != own)
+    # One search in all addresses is faster than one in each.
+    hosts = Counter(_HOST.findall("\0".join(("", *{href.strip() for href in hrefs}))))
+    return sum(count for host, count in hosts.items() if registrable_domain(host.lower().strip(".")) != own)
 
 
 def _first(page: Outline, names: tuple[str, ...]) -> str:

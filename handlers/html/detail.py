@@ -6,14 +6,14 @@ Detects files that are no page, "not found" with status 200, walls, redirects in
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.content import PageFacts, PageReader
-from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
-from handlers.html.limits import admitted
+from handlers.html.encoding import not_a_page, page_bytes
+from handlers.html.limits import parse_within
 from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
@@ -99,14 +99,13 @@ class DetailReader:
     def _read(self, page: FetchedPage, *, without_scripts: bool = False) -> Detail | FetchRefused:
         if (looks_like := not_a_page(page.body, page.content_type)) is not None:
             return FetchRefused(page.url, FetchFailure.NOT_HTML, looks_like)
-        body = page_bytes(page.body, page.content_type)
+        utf8 = page_bytes(page.body, page.content_type).utf8
         if without_scripts:
             # A page that scripts make may have its text in "noscript" too.
-            body = replace(body, utf8=_NOSCRIPT.sub(rb"\1div", body.utf8))
-        utf8 = admitted(body.utf8, self._reading)
-        if isinstance(utf8, str):
-            return FetchRefused(page.url, FetchFailure.NO_CONTENT, utf8)
-        tree = parse_bytes(replace(body, utf8=utf8)).tree
+            utf8 = _NOSCRIPT.sub(rb"\1div", utf8)
+        tree = parse_within(utf8, self._reading)
+        if isinstance(tree, str):
+            return FetchRefused(page.url, FetchFailure.NO_CONTENT, tree)
         onward = refreshed_to(tree, page.final_url, self._refusals.section.refresh_seconds)
         trail = trail_of(tree)
         content = self._reader.read(tree, page.final_url, page.fetched_at)

@@ -9,7 +9,7 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
 _SAMPLE_BYTES = 64 * 1024
@@ -65,7 +65,8 @@ def parse_page(body: str | bytes, content_type: str | None = None) -> Page:
     >>> parse_page(b"<title>caf\xe9</title>", "text/html; charset=latin-1").tree.css_first("title").text()
     'café'
     """
-    return parse_bytes(page_bytes(body, content_type))
+    page = page_bytes(body, content_type)
+    return Page(parse_bytes(page.utf8), page.encoding)
 
 
 def page_bytes(body: str | bytes, content_type: str | None = None) -> PageBytes:
@@ -82,9 +83,12 @@ def page_bytes(body: str | bytes, content_type: str | None = None) -> PageBytes:
     return PageBytes(_utf8(body.decode(encoding, "replace").removeprefix("\ufeff")), encoding)
 
 
-def parse_bytes(page: PageBytes) -> Page:
-    """The parse of a page's UTF-8 bytes."""
-    return Page(LexborHTMLParser(page.utf8, options=_OPTIONS), page.encoding)
+def parse_bytes(utf8: bytes) -> LexborHTMLParser:
+    """The parse of a page's UTF-8 bytes. The parser fails only if it gets no memory."""
+    try:
+        return LexborHTMLParser(utf8, options=_OPTIONS)
+    except SelectolaxError as error:
+        raise MemoryError("the parser has no memory for the page") from error
 
 
 def not_a_page(body: str | bytes, content_type: str | None) -> str | None:

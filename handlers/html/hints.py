@@ -36,17 +36,14 @@ class Hints:
             (EVENT, reading.event_hints, ()),
         )
         self._lists = [(bit, frozenset(words), frozenset(no_words)) for bit, words, no_words in lists]
-        self._telling_ascii = frozenset(word.encode() for _, words, _ in lists for word in words)
+        self._telling = frozenset(word for _, words, _ in lists for word in words)
         self.known: dict[str, int] = {}
 
     def of_node(self, node: LexborNode) -> int:
         """What an element's class names and its id say together."""
-        found = 0
-        if names := node.attrs.get("class"):
-            found = self.of(names)
-        if identity := node.id:
-            found |= self.of(identity)
-        return found
+        names, identity = node.attrs.get("class"), node.id
+        found = self.of(names) if names else 0
+        return found | self.of(identity) if identity else found
 
     def of(self, names: str) -> int:
         """The bits of this module that apply to a class attribute or id, joined."""
@@ -60,12 +57,11 @@ class Hints:
     def _look_up(self, names: str) -> int:
         if names.isascii() and names.islower():
             # The usual case, and several times as fast: no words run together.
-            parts = names.encode().translate(_ONLY_LETTERS).split()
-            if self._telling_ascii.isdisjoint(parts):
-                return 0
-            words = [part.decode() for part in parts]
+            words = names.encode().translate(_ONLY_LETTERS).decode().split()
         else:
             words = [word.lower() for word in _WORD.findall(names)]
+        if self._telling.isdisjoint(words):
+            return 0
         return sum(
             bit for bit, telling, others in self._lists if not telling.isdisjoint(words) and others.isdisjoint(words)
         )
@@ -81,7 +77,7 @@ class Regions:
         self._elements = elements
         self._hints = hints
         self._said: dict[int, int] = {}
-        self._region_of: dict[int, int] = {-1: -1}
+        self._region_of: list[int] = []
         self._held: dict[int, int] = {}
         self._total = 0
         self._hidden: dict[int, bool] = {}
@@ -130,17 +126,18 @@ class Regions:
 
     def hides(self, element: int) -> bool:
         """Whether an element is inside of what is hidden."""
-        return self._is_in(element, BOILERPLATE, self._hidden)
+        found = self._hidden.get(element)
+        return self._is_in(element, BOILERPLATE, self._hidden) if found is None else found
 
     def is_beside(self, element: int) -> bool:
         """Whether an element is not in the text: hidden, or in a credit, a caption or the like."""
-        return self._is_in(element, BOILERPLATE | BESIDE, self._beside)
+        found = self._beside.get(element)
+        return self._is_in(element, BOILERPLATE | BESIDE, self._beside) if found is None else found
 
     def _is_in(self, element: int, kinds: int, known: dict[int, bool]) -> bool:
         """Whether an element is in a region of one of the kinds, of those that ``believe`` hides."""
-        found = known.get(element)
-        if found is not None or not known:
-            return bool(found)
+        if not known:
+            return False
         passed = [element]
         region = self.region(element)
         while (found := known.get(region)) is None:
@@ -149,7 +146,8 @@ class Regions:
                 found = True
                 break
             region = self.region(self._outer[region])
-        known.update(dict.fromkeys(passed, found))
+        for region in passed:
+            known[region] = found
         return found
 
     def _kind(self, region: int) -> int:
@@ -157,19 +155,15 @@ class Regions:
 
     def region(self, element: int) -> int:
         """The innermost element around an element, or itself, that calls itself boilerplate; -1 for none."""
+        if element < 0:
+            return -1
         known = self._region_of
-        found = known.get(element)
-        if found is not None:
-            return found
-        tags, outer = self._tags, self._outer
-        passed = []
-        while (found := known.get(element)) is None:
-            passed.append(element)
-            tag = tags[element]
-            if tag == "form" or (tag in _NAMED and self.hint(element) & (BOILERPLATE | BESIDE)):
-                found = element
-                break
-            element = outer[element]
-        for element in passed:
-            known[element] = found
-        return found
+        # An element comes after those around it.
+        for inner in range(len(known), element + 1):
+            tag = self._tags[inner]
+            if tag == "form" or (tag in _NAMED and self.hint(inner) & (BOILERPLATE | BESIDE)):
+                known.append(inner)
+            else:
+                around = self._outer[inner]
+                known.append(known[around] if around >= 0 else -1)
+        return known[element]

@@ -73,13 +73,9 @@ def count_words(text: str) -> int:
     9
     """
     if not has_cjk(text):
-        # If all blanks are single ones between words, as in main text, counting them is faster than splitting.
-        line = text.replace("\n", " ")
-        if line.isprintable() and "  " not in line and line.strip(" ") == line:
-            return line.count(" ") + 1 if line else 0
         return len(text.split())
-    cjk = len(CJK_SIGN.findall(text))
-    return cjk + len(_CJK_SIGNS.sub(" ", CJK_SIGN.sub(" ", text)).split())
+    others, cjk = CJK_SIGN.subn(" ", text)
+    return int(cjk) + len(_CJK_SIGNS.sub(" ", others).split())
 
 
 def leading_sentences(text: str, max_characters: int) -> str:

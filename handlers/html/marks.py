@@ -280,7 +280,14 @@ class Story:
         # An element around the heading is the page's own, whatever its name is.
         self._own = frozenset(outline.around(outline.element_of(begin))) if begin < len(outline.texts) else frozenset()
         self._known: dict[int, bool] = {-1: False}
+        self._said: dict[int, int] = {}
+        self._held: dict[tuple[int, int], bool] = {}
         self._sections = _sections(outline, begin, words)
+
+    @cached_property
+    def stated(self) -> list[Mark]:
+        """Microdata and rel=author, except in parts that others wrote."""
+        return stated_marks(self)
 
     @property
     def heading(self) -> str:
@@ -290,11 +297,15 @@ class Story:
 
     def holds(self, element: int, index: int = -1) -> bool:
         """Whether a block element, or the text ``index`` in it, is in a part of others."""
-        return (
-            self._is_inside(element)
-            or (index > self.begin and bool(self._said_by_line(index) & OTHERS))
-            or (bool(self._sections) and any(index in section for section in self._sections))
-        )
+        place = element, index
+        found = self._held.get(place)
+        if found is None:
+            found = self._held[place] = (
+                self._is_inside(element)
+                or (index > self.begin and bool(self._said_by_line(index) & OTHERS))
+                or any(index in section for section in self._sections)
+            )
+        return found
 
     def is_teased(self, index: int) -> bool:
         """Whether a text is below a further heading, such as "More from the web", without running text between."""
@@ -340,10 +351,13 @@ class Story:
 
     def _said_by_line(self, index: int) -> int:
         """The hints of the elements that hold only the line of a text."""
-        outline = self.outline
-        found = 0
-        for node in _line_elements(outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None):
-            found |= outline.hints.of_node(node)
+        found = self._said.get(index)
+        if found is None:
+            outline = self.outline
+            found = 0
+            for node in _line_elements(outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None):
+                found |= outline.hints.of_node(node)
+            self._said[index] = found
         return found
 
     def _is_inside(self, element: int) -> bool:

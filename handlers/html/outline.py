@@ -110,7 +110,7 @@ class Outline:
         links: Whether a link begins there.
         headings: Level and text of h1 to h3.
         headings_count: Headings h2 and h3 with text (R-194).
-        hrefs: Addresses of links.
+        hrefs: Addresses of links that name a host.
         stated: Elements with microdata or ``rel=author``.
         rows: Rows of tables.
         times: Elements ``time``, each with the index of the text after it.

@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 import regex
 
 from handlers.html.bylines import NameWords
-from handlers.html.marks import Story, stated_marks, times
+from handlers.html.marks import Story, times
 from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
@@ -127,9 +127,10 @@ def _stated(page: DatedPage, words: DateWords) -> _Found:
     yield read(page.data.published), "json-ld datePublished"
     for name in words.published_names:
         yield from ((read(content), f"meta {name}") for content in page.story.outline.meta.get(name, ()))
-    marks = stated_marks(page.story)
     for name in _PROPERTIES:
-        yield from ((read(text), name) for mark in marks if mark.name == name for text in (mark.value, mark.text))
+        yield from (
+            (read(text), name) for mark in page.story.stated if mark.name == name for text in (mark.value, mark.text)
+        )
     yield read(page.data.created), "json-ld dateCreated"
 
 
@@ -275,8 +276,7 @@ class DateWords:
         """Whether a line has a number and a label. This check is fast."""
         if len(line) > _MAX_CHARACTERS or _DIGIT.search(line) is None:
             return False
-        lower = line.lower()
-        return any(word in lower for word in self._label_words)
+        return any(map(line.lower().__contains__, self._label_words))
 
     def is_sentence(self, text: str) -> bool:
         """Whether a text has too many words for a line of dates."""

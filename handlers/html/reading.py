@@ -11,14 +11,8 @@ from schemas.rules import Section
 class PageReadingSection(Section):
     """The ``page_reading`` section. Words are compared without case; the first entries of a list have precedence."""
 
-    max_tags: int = Field(ge=1000, description="Tags of a page; one with more is refused.")
+    max_elements: int = Field(ge=1000, description="Elements of a page; one with more is refused.")
     max_depth: int = Field(ge=10, description="Elements inside each other; a deeper page is refused.")
-    max_steps: int = Field(
-        ge=100_000, description="Steps of the parser to compare attributes and to look through open elements."
-    )
-    max_names: int = Field(
-        ge=1000, description="Different names of elements and attributes; a page with more is refused."
-    )
     max_nodes: int = Field(ge=1000, description="Nodes that are read; what comes after them is not seen.")
     max_structured_characters: int = Field(ge=1000, description="Characters of JSON-LD that are read on one page.")
     max_content_characters: int = Field(ge=1000, description="Characters of main text that are kept.")

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Annotated
 
 from pydantic import Field
+from selectolax.lexbor import LexborHTMLParser
 
-from handlers.html.encoding import PageBytes, page_bytes, parse_bytes
+from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
-from handlers.html.limits import admitted
+from handlers.html.limits import parse_within
 from handlers.html.main_text import count_words, has_cjk, leading_sentences, main_text
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.reading import PageReadingSection
@@ -71,16 +72,21 @@ class SourcePage:
     @property
     def unreadable(self) -> str | None:
         """Why its page can't be read, such as its size or depth; None if it can."""
-        return self._body if isinstance(self._body, str) else None
+        return self._tree if isinstance(self._tree, str) else None
 
     @cached_property
     def outline(self) -> Outline | None:
         """The page's outline; None if there is no page, or it can't be read."""
-        return None if self._body is None or isinstance(self._body, str) else _outline(self._body, self.reading)
+        if self._tree is None or isinstance(self._tree, str):
+            return None
+        return walk_page(self._tree, Hints(self.reading), self.reading.max_nodes)
 
     @cached_property
-    def _body(self) -> PageBytes | str | None:
-        return _body(self.html, self.reading) if self.html else None
+    def _tree(self) -> LexborHTMLParser | str | None:
+        if not self.html:
+            return None
+        utf8 = page_bytes(self.html).utf8
+        return "the page is too large" if len(utf8) > MAX_PAGE_BYTES else parse_within(utf8, self.reading)
 
 
 def begin(source: SourcePage, limits: SnippetLimits) -> Beginning:
@@ -153,19 +159,6 @@ def _is_boilerplate(line: str, limits: SnippetLimits) -> bool:
         return False
     folded = line.casefold()
     return any(phrase in folded for phrase in limits.boilerplate)
-
-
-def _outline(body: PageBytes, reading: PageReadingSection) -> Outline:
-    return walk_page(parse_bytes(body).tree, Hints(reading), reading.max_nodes)
-
-
-def _body(html: str, reading: PageReadingSection) -> PageBytes | str:
-    """The page as it is parsed, or why it is not parsed."""
-    body = page_bytes(html)
-    if len(body.utf8) > MAX_PAGE_BYTES:
-        return "the page is too large"
-    utf8 = admitted(body.utf8, reading)
-    return utf8 if isinstance(utf8, str) else replace(body, utf8=utf8)
 
 
 def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[tuple[str, str]]:

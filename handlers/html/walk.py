@@ -21,6 +21,7 @@ from handlers.html.outline import (
     TEXT,
     TIME,
     TITLE,
+    A,
     Outline,
 )
 from handlers.html.reading import PageReadingSection
@@ -32,6 +33,8 @@ _MAX_NO_SCRIPT = 50
 _MAX_NO_SCRIPT_NODES = 200
 _NO_SCRIPT_TEXT = 500
 _MAX_SELECTED = 20_000
+_ITEM = frozenset(("itemprop", "itemtype", "typeof"))
+_LEVELS = {number: int(name[1]) for number, name in NAME_OF.items() if name in ("h1", "h2", "h3")}
 _MAX_RDFA = 400
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
 _MAX_NAMES = 4
@@ -79,19 +82,24 @@ def short_text(node: LexborNode) -> str:
 
 
 def _select(found: Outline, root: LexborNode) -> None:
-    """Links, headings and microdata, wherever on the page."""
-    found.hrefs = [href for link in root.css("a[href]")[:_MAX_SELECTED] if (href := link.attrs.get("href"))]
-    for node in root.css("h1,h2,h3")[:_MAX_SELECTED]:
-        if text := short_text(node):
-            level = int(NAME_OF[node.tag_id][1])
+    """Links with a host, headings and microdata, wherever on the page."""
+    last = 0
+    for node in root.css("a[href*='//'],h1,h2,h3,[itemprop],[itemtype],[typeof],a[rel~=author]")[:_MAX_SELECTED]:
+        # A node that two selectors match comes twice.
+        if last == (last := node.mem_id):
+            continue
+        attributes, tag = node.attributes, node.tag_id
+        is_stated = not _ITEM.isdisjoint(attributes)
+        if tag == A:
+            if (href := attributes.get("href")) and "//" in href:
+                found.hrefs.append(href)
+            if rel := attributes.get("rel"):
+                is_stated = is_stated or "author" in rel.lower().split()
+        elif (level := _LEVELS.get(tag)) and (text := short_text(node)):
             found.headings.append((level, text))
             found.headings_count += level > 1
-    last = 0
-    for node in root.css("[itemprop],[itemtype],[typeof],a[rel~=author]")[:_MAX_SELECTED]:
-        # A node that two selectors match comes twice.
-        if last != (last := node.mem_id):
+        if is_stated:
             found.stated.append(node)
-            attributes = node.attrs
             if kind := attributes.get("itemtype"):
                 (found.part_types if _is_part(attributes.get("itemprop")) else found.item_types).append(kind)
             elif (kind := attributes.get("typeof")) and len(found.item_types) + len(found.part_types) < _MAX_RDFA:

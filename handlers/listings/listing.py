@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import Field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from handlers.html.encoding import page_bytes, parse_bytes
-from handlers.html.limits import admitted
+from handlers.html.encoding import page_bytes
+from handlers.html.limits import parse_within
 from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
 from handlers.html.reading import PageReadingSection
 from handlers.listings.blocks import Link, NamedElements, blocks_of, by_make, name_words
@@ -88,11 +88,9 @@ def follow_listing(
 
     Where there are more than ``max_details`` items, those whose text shares most words with the query are kept.
     """
-    body = page_bytes(html)
-    utf8 = admitted(body.utf8, reading)
-    if isinstance(utf8, str):
+    tree = parse_within(page_bytes(html).utf8, reading)
+    if isinstance(tree, str):
         return Listing((), None)
-    tree = parse_bytes(replace(body, utf8=utf8)).tree
     base = _href(tree, "base[href]", url) or url
     links = _links(tree, base, section)
     own = canonical_url(url) or ""

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from handlers.html.encoding import PageBytes, parse_bytes
-from handlers.html.limits import admitted
+from handlers.html.limits import parse_within
 from handlers.html.links import absolute_url
 from handlers.html.reading import PageReadingSection
 from handlers.listings.blocks import Elements, Link, blocks_of, by_make
@@ -92,10 +91,11 @@ def with_page(
     ``max_text`` of its text are kept.
     """
     read = result.model_copy(update={"html": None}) if result.html is not None else result
-    utf8 = admitted((result.html or "")[:max_html].encode("utf-8", "replace"), reading)
-    if not utf8 or isinstance(utf8, str):
+    utf8 = (result.html or "")[:max_html].encode("utf-8", "replace")
+    tree = parse_within(utf8, reading)
+    if not utf8 or isinstance(tree, str):
         return read, None
-    page = measure_page(utf8, patterns, max_text)
+    page = measure_page(tree, len(utf8), patterns, max_text)
     if not read.title and page.title:
         read = read.model_copy(update={"title": page.title})
     text = result.content[:max_text]
@@ -106,9 +106,10 @@ def with_page(
     return read, page
 
 
-def measure_page(utf8: bytes, patterns: CompiledPatterns, max_text: int = 20_000) -> PageShape:
-    """Measures a page and keeps ``max_text`` characters of its text. Any bytes are a page: it never raises."""
-    tree = parse_bytes(PageBytes(utf8, "utf-8")).tree
+def measure_page(
+    tree: LexborHTMLParser, page_bytes: int, patterns: CompiledPatterns, max_text: int = 20_000
+) -> PageShape:
+    """Measures a page of a number of bytes and keeps ``max_text`` characters of its text. Never raises."""
     body = tree.body
     if body is None:
         return PageShape()
@@ -154,7 +155,7 @@ def measure_page(utf8: bytes, patterns: CompiledPatterns, max_text: int = 20_000
         "page_plain_headings": len(headings) - linked_headings,
         "page_articles": len(body.css("article")),
         "page_code": len(body.css("pre")),
-        "page_bytes": len(utf8),
+        "page_bytes": page_bytes,
         "page_heading_words": len(split_words(first_heading.text()[:_MAX_HEADINGS])) if first_heading else 0,
         "page_published": any(name == "date" or "published" in name or "pubdate" in name for name, _ in metadata),
         "page_authored": any("author" in name for name, _ in metadata),

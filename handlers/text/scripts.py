@@ -115,12 +115,10 @@ def find_language(declared: str, text: str, small_words: Mapping[str, Set[str]])
     stated = match.group().lower() if match else None
     if written is not None and (stated is None or stated in small_words):
         return written
+    if stated is not None and not _is_contradicted(small_words.get(stated), sample):
+        return stated
     words = sample.lower().split()
-    least = _FEW
-    if stated is not None:
-        if not _is_contradicted(small_words.get(stated), sample):
-            return stated
-        least = len(words) // _MANY_ONE_IN
+    least = _FEW if stated is None else len(words) // _MANY_ONE_IN
     counts = counts_by_language(words, small_words)
     best = max(counts, key=lambda language: counts[language], default="")
     return best if best and counts[best] >= least else stated

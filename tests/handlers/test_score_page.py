@@ -123,9 +123,8 @@ def test_a_page_with_nothing_has_its_base_score(html: str) -> None:
         ({"html": "\x00" * 50}, "binary"),
         ({"html_base64": b""}, "no bytes"),
         ({"html": "<p>text</p>", "content_type": "application/pdf"}, "application/pdf"),
-        ({"html": "<div>" * 20_000}, "nested"),
-        ({"html": "<div " + " ".join(f"a{n}" for n in range(30_000)) + ">"}, "attributes"),
-        ({"html": "<a " + " ".join(f"a{n}" for n in range(500)) + ">" + "<div>x</div>" * 5_000}, "a link has"),
+        ({"html": "<div>" * 2_000}, "nested"),
+        ({"html": "<br>" * 201_000}, "elements"),
     ],
 )
 def test_binary_page_becomes_a_dead_letter(fields: dict[str, Any], says: str) -> None:

@@ -11,14 +11,16 @@ PARAGRAPH = "<p>Three days of heavy rain have ended the longest drought in forty
 
 
 def test_blocks_know_their_tag_links_and_place() -> None:
-    page = outline_of("<h1>Rain</h1><div>a <a href=/x>link</a><p>b</p>c</div><nav>d <a href=/y>e</a></nav>")
+    page = outline_of(
+        "<h1>Rain</h1><div>a <a href=//a.example/x>link</a><p>b</p>c</div><nav>d <a href=http://b.example>e</a></nav>"
+    )
     assert [(block.text, block.tag, block.linked) for block in page.blocks()] == [
         ("Rain", "h1", 0),
         ("a link", "div", 4),
         ("b", "p", 0),
         ("c", "div", 0),
     ]
-    assert page.hrefs == ["/x", "/y"]
+    assert page.hrefs == ["//a.example/x", "http://b.example"]
 
 
 def test_a_paragraph_is_one_line_with_its_links() -> None:
@@ -105,7 +107,7 @@ def test_noscript_text_counts_only_if_it_is_a_page() -> None:
 
 
 def test_a_picture_may_hold_links() -> None:
-    assert outline_of("<svg><a xlink:href=/x>y</a></svg><a href=/z>z</a>").hrefs == ["/z"]
+    assert outline_of("<svg><a xlink:href=//x>y</a></svg><a href=//z>z</a>").hrefs == ["//z"]
 
 
 @given(

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.classify_results import ClassifyResultsRules
+from handlers.html.encoding import parse_bytes
 from handlers.listings.page_shape import PageShape, measure_page
 from handlers.text.patterns import compile_patterns
 from tests.rules import shipped_rules
@@ -27,7 +28,7 @@ ARTICLE = (
 
 
 def measure(html: str) -> PageShape:
-    return measure_page(html.encode(), PATTERNS)
+    return measure_page(parse_bytes(html.encode()), len(html.encode()), PATTERNS)
 
 
 def test_a_listing_repeats_a_block_with_a_link() -> None:
