@@ -253,27 +253,27 @@ class WorkerPool:
         return Dead(reason, detail)
 
     async def _start(self) -> _Child:
-        parents, childs = socket.socketpair()
-        for end in (parents, childs):
+        own_end, child_end = socket.socketpair()
+        for end in (own_end, child_end):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
         try:
-            with childs:
+            with child_end:
                 forked = not self._spares
-                others = (*(child.fileno for child in self._children), parents.fileno()) if forked else ()
-                arguments = (childs, self._make_work, self._limits, others)
+                others = (*(child.fileno for child in self._children), own_end.fileno()) if forked else ()
+                arguments = (child_end, self._make_work, self._limits, others)
                 process = self._context.Process(target=run_child, args=arguments, daemon=True)
                 if forked:
                     _start_shielded(process)
                 else:
                     await asyncio.to_thread(_start_shielded, process)
-            child = _Child(process, *await asyncio.open_connection(sock=parents))
+            child = _Child(process, *await asyncio.open_connection(sock=own_end))
         except EOFError as error:
-            parents.close()
+            own_end.close()
             raise ChildStartError("the fork server ended while it started a child process") from error
         except BaseException:
             # A child that starts all the same finds its connection closed, and ends.
-            parents.close()
+            own_end.close()
             raise
         self._children.add(child)
         if await child.receive() is None:
