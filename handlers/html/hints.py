@@ -77,7 +77,7 @@ class Regions:
         self._elements = elements
         self._hints = hints
         self._said: dict[int, int] = {}
-        self._region_of = [-1]  # by the index of an element plus one, -1 is none
+        self._region_of = [-1]  # by the index of an element plus one, with -1 for elements in no region
         self._held: dict[int, int] = {}
         self._total = 0
         self._hidden: dict[int, bool] = {}
