@@ -77,7 +77,7 @@ class Regions:
         self._elements = elements
         self._hints = hints
         self._said: dict[int, int] = {}
-        self._region_of: list[int] = []
+        self._region_of = [-1]  # by the index of an element plus one, with -1 for elements in no region
         self._held: dict[int, int] = {}
         self._total = 0
         self._hidden: dict[int, bool] = {}
@@ -155,15 +155,10 @@ class Regions:
 
     def region(self, element: int) -> int:
         """The innermost element around an element, or itself, that calls itself boilerplate; -1 for none."""
-        if element < 0:
-            return -1
         known = self._region_of
         # An element comes after those around it.
-        for inner in range(len(known), element + 1):
+        for inner in range(len(known) - 1, element + 1):
             tag = self._tags[inner]
-            if tag == "form" or (tag in _NAMED and self.hint(inner) & (BOILERPLATE | BESIDE)):
-                known.append(inner)
-            else:
-                around = self._outer[inner]
-                known.append(known[around] if around >= 0 else -1)
-        return known[element]
+            is_region = tag == "form" or (tag in _NAMED and self.hint(inner) & (BOILERPLATE | BESIDE))
+            known.append(inner if is_region else known[self._outer[inner] + 1])
+        return known[element + 1]

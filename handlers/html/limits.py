@@ -21,11 +21,13 @@ def parse_within(utf8: bytes, limits: PageReadingSection) -> LexborHTMLParser | 
 
 
 def _why_refused(root: LexborNode | None, limits: PageReadingSection) -> str | None:
-    """Looks at one element in some only: from an element to the next, the depth grows by one at most."""
-    if root is None:
-        return None
+    """Why a page is refused; only some of its elements are looked at.
+
+    The depth grows by one at most from an element to the next, so a page can exceed a limit by a part of ``max_depth``.
+    """
     step = limits.max_depth // 4
-    for number, node in enumerate(islice(root.traverse(), 0, None, step)):
+    elements = root.traverse() if root is not None else ()
+    for number, node in enumerate(islice(elements, 0, None, step)):
         if number * step > limits.max_elements:
             return f"it has more than {limits.max_elements} elements"
         depth = 0

@@ -1,6 +1,9 @@
+from unittest.mock import Mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from selectolax.lexbor import SelectolaxError
 
 from handlers.html.encoding import not_a_page, page_bytes, parse_page
 from tests.cpu import cpu_seconds
@@ -91,3 +94,9 @@ def test_utf16_page_is_not_binary() -> None:
     assert not_a_page("<p>words".encode("utf-16"), None) is None
     assert not_a_page("<p>words".encode("utf-16-le"), "text/html; charset=utf-16le") is None
     assert not_a_page("<p>words".encode("utf-16-le"), None) is not None
+
+
+def test_a_parser_without_memory_is_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("handlers.html.encoding.LexborHTMLParser", Mock(side_effect=SelectolaxError("can't parse")))
+    with pytest.raises(MemoryError):
+        parse_page("<p>")
