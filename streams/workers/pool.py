@@ -226,7 +226,9 @@ class WorkerPool:
         status = await child.end()
         self._children.discard(child)
         reason = _reason(status)
-        _warn("a child process ended", reason=reason, status=status)
+        if self._spares:
+            # A command reports the outcome of each input itself.
+            _warn("a child process ended", reason=reason, status=status)
         self._on_failure(reason)
         if not self._spares:
             self._spawn(self._replace())
@@ -266,11 +268,8 @@ class WorkerPool:
                 if forked:
                     _start_shielded(process)
                 else:
-                    await asyncio.to_thread(_start_shielded, process)
+                    await asyncio.to_thread(_start_with_server, process)
             child = _Child(process, *await asyncio.open_connection(sock=own_end))
-        except EOFError as error:
-            own_end.close()
-            raise ChildStartError("the fork server ended while it started a child process") from error
         except BaseException:
             # A child that starts all the same finds its connection closed, and ends.
             own_end.close()
@@ -334,6 +333,17 @@ def _start_shielded(process: BaseProcess) -> None:
         process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_with_server(process: BaseProcess) -> None:
+    try:
+        _start_shielded(process)
+    except (EOFError, ConnectionError):
+        # The fork server has just ended. This attempt starts another one.
+        try:
+            _start_shielded(process)
+        except (EOFError, ConnectionError) as error:
+            raise ChildStartError("the fork server ended while it started a child process") from error
 
 
 def _reason(status: int | None) -> DeadReason:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -495,13 +494,6 @@ def test_the_state_of_an_ask_saves_work_and_changes_nothing() -> None:
     assert completed(read_ranking(asked, (reply,), under, answer.state)) == completed(
         read_ranking(asked, (reply,), under)
     )
-
-
-def test_a_context_is_made_one_source_after_another() -> None:
-    under = rules(model_ranking={"enabled": False})
-    steps = rank_results(request(), under)
-    assert isinstance(steps, Generator)
-    assert len([*steps]) == 4
 
 
 def test_the_sources_of_a_context_have_a_limit_together() -> None:
