@@ -34,7 +34,7 @@ from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordProcessor
 from streams.process import installed_version
-from streams.query.engine import QueryEngine
+from streams.query.engine import QueryEngine, query_handler
 from streams.query.route import QueryRoute
 from streams.resilience.backoff import Chance
 from streams.services import LiveServices
@@ -94,9 +94,9 @@ class Application:
         self._own_services = LiveServices(settings, self.metrics, tracer=self._tracer)
         self.shares = self._own_services.shares
         services = services or self._own_services
-        rules = {handler.name: settings.rules(handler.rules) for handler in handlers}
+        in_pool = (*handlers, *([query_handler()] if self._answers_queries(handlers) else []))
         self.pool = handler_pool(
-            [(handler, rules[handler.name]) for handler in handlers], settings.workers, self.metrics
+            ((handler, settings.rules(handler.rules)) for handler in in_pool), settings.workers, self.metrics
         )
         self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, services))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
@@ -182,12 +182,15 @@ class Application:
         if self.pool is not None:
             await self.pool.stop()
 
+    def _answers_queries(self, handlers: Sequence[Handler]) -> bool:
+        """Whether this process runs the handler that answers queries, or owns an embedded index."""
+        owner = not self.settings.index.url and any(handler.needs_index for handler in handlers)
+        return owner or any(handler.answers_queries for handler in handlers)
+
     def _query_route(self, handlers: Sequence[Handler], services: Services, chance: Chance) -> QueryRoute:
-        """Queries over HTTP, if this process runs the handler that answers them or owns an embedded index."""
         settings = self.settings
-        owner = not settings.index.url and any(handler.needs_index for handler in handlers)
         engine = None
-        if owner or any(handler.answers_queries for handler in handlers):
+        if self._answers_queries(handlers):
             engine = QueryEngine(
                 settings, services, self._clock, chance, self.metrics, "http", shares=self.shares, pool=self.pool
             )

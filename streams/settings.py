@@ -121,7 +121,7 @@ class PipelineSettings(Section):
     window_bytes: int = Field(
         default=16 * 1024 * 1024,
         ge=1024,
-        description="Bytes held and not yet committed; a poll of larger records than before exceeds it.",
+        description="Bytes held and not yet committed; twice as many if records become larger.",
     )
     poll_records: int = Field(default=100, ge=1, description="Records of one poll, at most.")
     fetch_max_bytes: int = Field(

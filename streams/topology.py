@@ -523,6 +523,7 @@ HANDLERS: tuple[Handler, ...] = (
         emits=(SEARCH_EVALUATED,),
         rules=EvaluateSearchRules,
         lane="llm",
+        runs="process",
         asks=frozenset({AskModel}),
         concurrency=32,
         ordered_by_key=False,  # batches are independent

@@ -77,6 +77,12 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("ASSAY_WORKERS__PROCESSES", "0")
 
 
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Handlers that read pages run in a child process, as by default for users."""
+    monkeypatch.setenv("ASSAY_WORKERS__PROCESSES", "1")
+
+
 IN_CI = bool(os.environ.get("CI"))
 MOST_RERUNS = 2
 """More tests that pass only at their second try are a fault of the product or of the tests, not of the machine."""

@@ -92,8 +92,8 @@ def with_page(
     """
     read = result.model_copy(update={"html": None}) if result.html is not None else result
     utf8 = (result.html or "")[:max_html].encode("utf-8", "replace")
-    tree = parse_within(utf8, reading)
-    if not utf8 or isinstance(tree, str):
+    tree = parse_within(utf8, reading) if utf8 else ""
+    if isinstance(tree, str):
         return read, None
     page = measure_page(tree, len(utf8), patterns, max_text)
     if not read.title and page.title:

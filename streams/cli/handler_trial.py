@@ -78,9 +78,11 @@ class HandlerTrial:
 
     def close(self) -> None:
         """Closes the services that the handler has used."""
-        self._loop.run(self._services.aclose())
-        if self._pool is not None:
-            self._loop.run(self._pool.stop())
+        try:
+            self._loop.run(self._services.aclose())
+        finally:
+            if self._pool is not None:
+                self._loop.run(self._pool.stop())
 
 
 class StepTrial:

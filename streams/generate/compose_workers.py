@@ -41,6 +41,8 @@ def _service(handler: Handler) -> dict[str, Any]:
         "ASSAY_HTTP__HOST": "0.0.0.0",  # noqa: S104 - inside the container; no port is published
         "ASSAY_HTTP__PORT": str(HTTP_PORT),
         "ASSAY_LOGS__FORMAT": "json",
+        # One child for each worker, whatever the host has: MEMORY is for that. More workers use more cores.
+        "ASSAY_WORKERS__PROCESSES": "${WORKER_PROCESSES:-1}",
         # Embedded, the index would belong to one worker; all that write to it or search in it share the server.
         # An empty QDRANT_URL means embedded all the same.
         "ASSAY_INDEX__URL": "${QDRANT_URL-http://qdrant:6333}",

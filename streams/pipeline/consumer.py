@@ -130,6 +130,11 @@ class PartitionCursor:
         self._seek(self.next_offset)
         return True
 
+    def take_again(self, offset: int) -> None:
+        """The record at an offset is not taken in now: it is fetched again when there is room."""
+        self._seek(offset)
+        self._room = 0
+
     def end_at(self, offset: int) -> None:
         """Takes nothing in from an offset on."""
         self._consumer.pause(self._partition)

@@ -32,6 +32,8 @@ from streams.settings import PipelineSettings
 
 log = structlog.get_logger(__name__)
 
+_LITTLE_ROOM = 8
+"""A window with less than this part of its records as room is full."""
 Held = Entry[ConsumerRecord, Done]
 GapListener = Callable[[TopicPartition, int, int], None]
 
@@ -157,11 +159,16 @@ class Partition:
                 cursor.end_at(record.offset)
                 return
             size = len(record.value or b"") + len(record.key or b"")
+            if self._window.exceeds(size):
+                cursor.take_again(record.offset)
+                return
             entry = self._window.admit(record.offset, record.key, size, record)
             cursor.advance(record.offset)
             if entry is not None:
                 self._start(self, entry)
-        cursor.set_room(self._window.room)
+        # A partition with little room would make the polls of all partitions small.
+        room = self._window.room
+        cursor.set_room(room if _LITTLE_ROOM * room >= len(self._window) else 0)
 
     def finish(self, entry: Held, done: Done) -> None:
         """Stores a record's result and lets the next record of its key start."""

@@ -7,8 +7,8 @@ Invariants, tested as properties:
    have no order.
 3. Only the contiguous finished prefix is offered for commit, so an offset is never committed while an earlier record is
    unfinished. Transaction markers leave gaps between offsets; the prefix is contiguous in the order of admission.
-4. Records held are bounded. ``room`` says how many more fit into the bytes, by the mean size of the records before;
-   larger ones exceed the bound, by one poll at most.
+4. Records held are bounded. ``room`` says how many more fit into the bytes, by the mean size of the records before.
+   Larger ones exceed the bound; ``exceeds`` says when they take twice as much. A larger record is admitted alone.
 """
 
 from __future__ import annotations
@@ -84,6 +84,10 @@ class Window(Generic[R, D]):
         if self._admitted:
             records = min(records, (self._max_bytes - self._bytes) * self._admitted // max(1, self._admitted_bytes))
         return max(records, 0 if self._entries else 1)
+
+    def exceeds(self, size: int) -> bool:
+        """Whether a record of this size is one too many: larger records than before may take twice the bytes."""
+        return bool(self._entries) and self._bytes + size > 2 * self._max_bytes
 
     def admit(self, offset: int, key: Hashable, size: int, record: R) -> Entry[R, D] | None:
         """Admits a record. Returns its entry if it may start at once, None if it waits for another one of its key.

@@ -66,6 +66,7 @@ def run_child(
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF, signal.SIGALRM})
     with connection, open(connection.fileno(), "rb", SOCKET_BYTES, closefd=False) as incoming:
         work = make_work()
         _limit_memory(limits.memory_bytes)
@@ -108,4 +109,7 @@ def _send(connection: socket.socket, message: bytes) -> None:
 def _limit_memory(more: int) -> None:
     if _STATM.exists():
         used = int(_STATM.read_text("ascii").split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + more, used + more))
+        most = used + more
+        for own in resource.getrlimit(resource.RLIMIT_AS):
+            most = most if own == resource.RLIM_INFINITY else min(most, own)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))

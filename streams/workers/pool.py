@@ -1,16 +1,15 @@
 """A pool of child processes that run pure functions under limits; the event loop only moves bytes.
 
 If a job exceeds a limit or ends its child, the pool replaces the child and runs the other jobs of that child again. A
-pool with a fork server replaces a child at once, because it keeps one more child than it uses. A job that exceeds a
-deadline is not repeated: it would do so again. A job that ends its child in another way runs once more, alone, in a
-child that ran no other job.
+pool with a fork server replaces a child at once, because it keeps one more child than it uses. A job that exceeds its
+CPU time is not repeated: it would do so again. A job that ends its child in another way runs once more, alone, in a
+child that ran no other job; a pause of the machine is one such way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
-import contextlib
 import itertools
 import multiprocessing
 import pickle
@@ -28,6 +27,8 @@ from typing import Any, Literal, Self
 from schemas.outcome import Dead, DeadReason
 from streams.workers.child import LENGTH, OUT_OF_MEMORY, SOCKET_BYTES, JobLimits, Work, run_child
 
+_LARGEST_RESULT = 256 << 20
+"""Bytes; a child that announces more is out of order, and ends."""
 _AHEAD = 2
 """Jobs that a child has at most: one in work, and one that it takes without waiting for the event loop."""
 _STOP_SECONDS = 2.0
@@ -42,7 +43,7 @@ class ChildStartError(OSError):
 class _Job:
     number: int
     """Jobs start in this order, also those that run again."""
-    body: bytes = field(compare=False)
+    of: Any = field(compare=False)
     result: asyncio.Future[Any] = field(compare=False)
     has_ended_a_child: bool = field(default=False, compare=False)
 
@@ -69,23 +70,23 @@ class _Child:
         return self._reader.at_eof()
 
     def send(self, job: _Job) -> None:
+        body = pickle.dumps(job.of, pickle.HIGHEST_PROTOCOL)
         self.jobs.append(job)
-        self._writer.write(LENGTH.pack(len(job.body)))
-        self._writer.write(job.body)
+        self._writer.write(LENGTH.pack(len(body)))
+        self._writer.write(body)
 
     async def receive(self) -> bytes | None:
         """The next message; None if the child ended."""
         try:
             length = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))[0]
-            return await self._reader.readexactly(length)
+            return await self._reader.readexactly(length) if length <= _LARGEST_RESULT else None
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
 
     async def end(self) -> int | None:
         """Ends the process if it runs, and returns its exit status; a signal is negative."""
-        self._writer.close()
-        with contextlib.suppress(ConnectionError):
-            await self._writer.wait_closed()
+        # Not ``close``, which waits until a child that is at work has taken all bytes.
+        self._writer.transport.abort()
         await asyncio.to_thread(self.process.join, _STOP_SECONDS)
         if self.process.exitcode is None:
             self.process.kill()
@@ -145,13 +146,16 @@ class WorkerPool:
         if self._tasks:
             return
         if self._spares:
-            # The fork server starts the tracker otherwise, which unblocks the signals that children must not get.
+            # The start of the tracker unblocks SIGINT and SIGTERM, so it must come first.
             resource_tracker.ensure_running()
         # At exit, multiprocessing sends SIGTERM to processes that were not stopped, and waits for their end.
         atexit.register(self._kill)
         try:
-            for child in await asyncio.gather(*(self._start() for _ in range(self.processes + self._spares))):
-                self._ready.put_nowait(child)
+            starts = [asyncio.create_task(self._start()) for _ in range(self.processes + self._spares)]
+            # All of them, also if one fails: a child that starts later would not be ended.
+            await asyncio.wait(starts)
+            for started in starts:
+                self._ready.put_nowait(started.result())
         except BaseException:
             await self.stop()
             raise
@@ -177,8 +181,7 @@ class WorkerPool:
     async def run(self, job: Any) -> Any:
         """The result of a job; a ``Dead`` if it has none."""
         result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        body = pickle.dumps(job, pickle.HIGHEST_PROTOCOL)
-        self._waiting.put_nowait(_Job(next(self._numbers), body, result))
+        self._waiting.put_nowait(_Job(next(self._numbers), job, result))
         return await result
 
     async def _use_children(self) -> None:
@@ -209,16 +212,26 @@ class WorkerPool:
     async def _feed(self, child: _Child) -> None:
         while True:
             await child.room.acquire()
-            child.send(await self._waiting.get())
+            job = await self._waiting.get()
+            while job.result.done():
+                # Its caller has gone, for example because a query took too long.
+                job = await self._waiting.get()
+            child.send(job)
 
     async def _collect(self, child: _Child) -> bool:
         """Takes the next result of a child; False if the child ended instead."""
         message = await child.receive()
         if message is None:
             return False
+        try:
+            result = pickle.loads(message)  # noqa: S301  # from a child
+        except Exception as error:
+            # The memory of the child is damaged. It ends, and the job runs once more.
+            _warn("a child process sent a result that can't be read", error=repr(error))
+            return False
         job = child.jobs.popleft()
         if not job.result.done():
-            job.result.set_result(pickle.loads(message))  # noqa: S301  # from a child
+            job.result.set_result(result)
         return True
 
     async def _bury(self, child: _Child) -> None:
@@ -229,12 +242,12 @@ class WorkerPool:
         if self._spares:
             # A command reports the outcome of each input itself.
             _warn("a child process ended", reason=reason, status=status)
-        self._on_failure(reason)
         if not self._spares:
             self._spawn(self._replace())
         if child.jobs:
+            self._on_failure(reason)
             culprit = child.jobs.popleft()
-            if reason is DeadReason.TOOK_TOO_LONG or culprit.has_ended_a_child:
+            if status == -signal.SIGPROF or culprit.has_ended_a_child:
                 if not culprit.result.done():
                     culprit.result.set_result(self._refusal(reason, status))
             else:
@@ -289,7 +302,8 @@ class WorkerPool:
         while True:
             try:
                 self._ready.put_nowait(await self._start())
-            except (ChildStartError, OSError) as error:
+            except Exception as error:
+                # Also RuntimeError: no more threads. Without another attempt the pool would have a child less.
                 _warn("a child process does not start", error=str(error), next_try_in_seconds=pause)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

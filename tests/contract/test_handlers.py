@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from handlers.html import limits
+from handlers.html.encoding import parse_bytes
 from schemas.event import Event
 from schemas.needs import AskModel, Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
+from schemas.pages import CrawledPage
 from schemas.replies import ModelUnavailable, Reply
 from schemas.rules import Rules
 from streams.topology import HANDLERS, TOPICS, Handler, handler_named, topic_named, topic_of
@@ -220,3 +223,32 @@ def test_no_text_makes_a_handler_raise(handler: Handler) -> None:
             except ValidationError:
                 continue
             check(handler, decide(handler, event, rules, generous), rules)
+
+
+def with_pages(value: Any) -> Any:
+    """The JSON with a page in each object that has an address."""
+    if isinstance(value, list):
+        return [with_pages(item) for item in value]
+    if isinstance(value, dict):
+        page = {"html": "<title>A page</title><p>Some text.</p>"} if "url" in value else {}
+        return page | {name: with_pages(item) for name, item in value.items()}
+    return value
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_handlers_that_parse_pages_run_in_a_process(handler: Handler, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+
+    def noted(utf8: bytes) -> Any:
+        parsed.append(utf8)
+        return parse_bytes(utf8)
+
+    monkeypatch.setattr(limits, "parse_bytes", noted)
+    for path in sorted((EXAMPLES / handler.consumes.name).glob("*.json")):
+        value, kind = json.loads(path.read_bytes()), handler.consumes.event
+        # A crawled page has one body.
+        event = kind.model_validate(value if kind is CrawledPage else with_pages(value))
+        decide(handler, event, rules_of(handler), generous)
+    assert not parsed or handler.runs == "process"
+    if handler.name in ("score_page", "classify_results", "evaluate_search"):
+        assert parsed, "this test finds what is parsed"

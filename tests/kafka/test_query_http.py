@@ -19,6 +19,8 @@ from streams.topology import HANDLERS, RANKING_COMPLETED, RANKING_REQUESTED
 from tests.kafka.installation import SCORED, Installation, Installing, until
 from tests.streams.query.indexes import GOV, pages
 
+pytestmark = pytest.mark.usefixtures("children")
+
 BY_NAME = {handler.name: handler for handler in HANDLERS}
 TEXT = "when does the river bridge open"
 STAGES = [StageName.RETRIEVAL, StageName.BM25, StageName.RANKING, StageName.MMR, StageName.REASONING]

@@ -23,6 +23,8 @@ from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, 
 from tests.kafka.replays import Watched, carried_out, planned, replayed
 from tests.samples import the_handler
 
+pytestmark = pytest.mark.usefixtures("children")
+
 SHADOW = f"{SCORED}.replay.again"
 INDEXED = "documents.indexed.v1"
 LETTERS = f"{CRAWLED}.assay.score_page.replay.again.dlq"

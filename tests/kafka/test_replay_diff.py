@@ -21,6 +21,8 @@ from tests.kafka.installation import SCORED, Installation, Installing, install
 from tests.samples import instance
 from tests.streams.llm.judges import input_of
 
+pytestmark = pytest.mark.usefixtures("children")
+
 PAGES = 240
 HOSTS = ("site.example", "udn.com", "health.gov.tw")
 PARTS = (

@@ -84,6 +84,14 @@ def test_room_follows_from_the_mean_size_of_the_records_before() -> None:
     assert window.room == 3
 
 
+def test_larger_records_than_before_may_take_twice_the_bytes() -> None:
+    window = make(max_bytes=100)
+    assert not window.exceeds(1000)
+    window.admit(0, b"a", 50, "")
+    assert not window.exceeds(150)
+    assert window.exceeds(151)
+
+
 def test_empty_window_has_room_for_a_record_of_any_size() -> None:
     window = make(max_bytes=10)
     entry = window.admit(0, b"a", 50, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing.forkserver
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -153,6 +154,32 @@ async def test_a_signal_for_all_processes_ends_no_child(pool: WorkerPool) -> Non
     before = {instance(int, child.process.pid) for child in pool._children}
     assert await jobs == [0.3] * 4
     assert {instance(int, child.process.pid) for child in pool._children} == before
+
+
+async def test_a_job_whose_caller_has_gone_does_not_run(tmp_path: Path) -> None:
+    async with WorkerPool(make_work, 1, LIMITS) as pool:
+        first = asyncio.create_task(pool.run(("sleep", 0.3)))
+        abandoned = [asyncio.create_task(pool.run(("mark", str(tmp_path / str(n))))) for n in range(5)]
+        await asyncio.sleep(0)
+        for task in abandoned:
+            task.cancel()
+        assert await run(pool, ("echo", 1)) == [1]
+        await first
+    assert len(os.listdir(tmp_path)) <= 1, "one may have been sent before"
+
+
+async def test_an_unreadable_result_ends_the_child_and_the_job_runs_again(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, broken = pickle.loads, iter((True,))
+
+    def damaged(message: bytes) -> Any:
+        if next(broken, False):
+            raise pickle.UnpicklingError("not a pickle")
+        return real(message)
+
+    monkeypatch.setattr("streams.workers.pool.pickle.loads", damaged)
+    assert await run(pool, *(("echo", n) for n in range(20))) == list(range(20))
 
 
 async def test_a_child_that_cannot_start_is_an_error() -> None:
