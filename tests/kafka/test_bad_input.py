@@ -66,7 +66,7 @@ async def run(assay: Installation, *handlers: str) -> tuple[int, list[int], str]
         "--drain",
         stderr=asyncio.subprocess.STDOUT,
         logs__level="error",
-        workers__processes=2,
+        workers__processes=1,
     )
     memory: list[int] = []
 

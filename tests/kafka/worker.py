@@ -34,7 +34,7 @@ class Worker:
     def __init__(self, settings: Settings, *handlers: str, program: str = PROGRAM, **flags: str) -> None:
         """Takes where Kafka is, the handlers, and settings for the environment: ``index__path="…"``."""
         given = {"kafka__create_topics": False, "http__enabled": True, "http__port": 0, "logs__format": "json"}
-        given["workers__processes"] = 2
+        given["workers__processes"] = 1
         self._environment = os.environ | environment_of(settings, **given | flags)
         self._command = [sys.executable, "-c", program, "run", *handlers]
         self._running = asyncio.Event()
