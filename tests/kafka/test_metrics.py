@@ -106,6 +106,7 @@ def models(application: Application) -> dict[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("children")
 async def test_demo_shows_every_metric_except_models_and_faults(kafka: str, topic_prefix: str) -> None:
     settings = load_settings(kafka={"bootstrap_servers": kafka, "topic_prefix": topic_prefix}, http={"enabled": False})
     done: list[Demo] = []
