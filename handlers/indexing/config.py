@@ -43,6 +43,19 @@ class BySourceTier(Section, Generic[T]):
         return self.tier_1, self.tier_2, self.tier_3
 
 
+# Classes with names, because an instance of ``BySourceTier[…]`` can't be pickled.
+class ScoreBySourceTier(BySourceTier[Score]):
+    """A score for each source tier."""
+
+
+class TierBySourceTier(BySourceTier[Tier]):
+    """An index tier for each source tier."""
+
+
+class LabelBySourceTier(BySourceTier[Label]):
+    """A trust label for each source tier."""
+
+
 class SourceTiersSection(BySourceTier[tuple[str, ...]]):
     """The ``source_tiers`` section: the user's domains (with a dot) and publishers' names (without) by tier."""
 
@@ -50,7 +63,7 @@ class SourceTiersSection(BySourceTier[tuple[str, ...]]):
 class SourceRulesSection(Section):
     """The ``source_rules`` section: base points of the tiers, and suffixes that identify a kind of host (C-42)."""
 
-    base_scores: BySourceTier[Score] = Field(description="Base points by tier.")
+    base_scores: ScoreBySourceTier = Field(description="Base points by tier.")
     government_suffixes: tuple[str, ...] = Field(
         description="Suffixes of kind government; .* is any country domain where it is a public suffix."
     )
@@ -201,8 +214,8 @@ class TieredIndexingSection(Section):
     tier_a: TierA = Field(description="Deep reports, academic work, government documents.")
     tier_b: TierB = Field(description="Ordinary news.")
     tier_c: IndexTier = Field(description="The rest.")
-    max_tier: BySourceTier[Tier] = Field(
-        default=BySourceTier(tier_1="A", tier_2="A", tier_3="A"),
+    max_tier: TierBySourceTier = Field(
+        default=TierBySourceTier(tier_1="A", tier_2="A", tier_3="A"),
         description="The deepest index tier that a source tier can reach; A for all is no limit.",
     )
 
@@ -232,8 +245,8 @@ class TrustLabelsSection(Section):
     high: Score = Field(description="HIGH begins at this score.")
     medium: Score = Field(description="MEDIUM begins at this score.")
     low: Score = Field(description="Always 0: every page has a label.")
-    max_label: BySourceTier[Label] = Field(
-        default=BySourceTier(tier_1="HIGH", tier_2="HIGH", tier_3="MEDIUM"),
+    max_label: LabelBySourceTier = Field(
+        default=LabelBySourceTier(tier_1="HIGH", tier_2="HIGH", tier_3="MEDIUM"),
         description="The best label that a source tier can reach, whatever the score.",
     )
 
