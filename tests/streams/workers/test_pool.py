@@ -168,7 +168,7 @@ async def test_a_job_whose_caller_has_gone_does_not_run(tmp_path: Path) -> None:
     assert len(os.listdir(tmp_path)) <= 1, "one may have been sent before"
 
 
-async def test_unreadable_result_ends_the_child_and_the_job_is_repeated(
+async def test_unreadable_result_ends_the_child_and_its_job_repeats(
     pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, broken = pickle.loads, iter((True,))
