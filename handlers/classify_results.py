@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from handlers.html.links import canonical_url
+from handlers.html.links import canonical_url, page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
 from handlers.results.batch import (
@@ -72,10 +72,10 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
             reason=ExtractionTrigger.AGGREGATOR_DETECTED,
             extraction_reason=verdict.extraction_reason or "",
             target_url=target.url,
+            page_id=target.page_id,
             follow=True,
             attempt=batch.attempt,
             actionable_information=verdict.actionable_information,
-            hop=batch.attempt,
             max_details=details,
         )
         for target, details in targets
@@ -117,5 +117,6 @@ def _targets(
     for (url, canonical), details in zip(found, share_details(len(found), limits), strict=True):
         extraction_id = derive_id("extraction", batch.batch_id, canonical)
         skipped = None if details else FetchFailure.OVER_BUDGET
-        targets.append((ExtractionTarget(url=url, extraction_id=extraction_id, skipped=skipped), details))
+        target = ExtractionTarget(url=url, page_id=page_id_of(url), extraction_id=extraction_id, skipped=skipped)
+        targets.append((target, details))
     return targets

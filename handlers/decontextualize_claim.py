@@ -211,7 +211,7 @@ class _Conversation:
             band=band_of(score, self.rules.claims.bands),
             quality=quality,
             promotable=excluded is None,
-            excluded_because=excluded,
+            exclusion=excluded,
             tries=tries,
             tool_calls=tuple(self.uses),
             llm=_together(self.calls),

@@ -33,7 +33,7 @@ from handlers.text.patterns import Patterns
 from handlers.trust.labels import label_mark, label_of
 from handlers.trust.sources import SourceRules
 from schemas.event import MAX_ITEMS, Score
-from schemas.llm import LlmCall
+from schemas.llm import CamelLlmCall, LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit, Outcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
@@ -187,7 +187,7 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules, fallback:
     section = rules.retrievalEvaluation
     shown = batch.retrieved_content[: section.maxSources]
     sources = [_shown(number, content, rules) for number, content in enumerate(shown, 1)]
-    facts = {**fallback.to_wire(), "sourcesShown": len(shown)}
+    facts = {**fallback.model_dump(by_alias=True, exclude_none=True), "sourcesShown": len(shown)}
     query = batch.query[: section.maxSourceCharacters]
     return rules.ask(TASK, {}, {"sources": sources, "query": query}, facts, REPLY_SCHEMA)
 
@@ -235,6 +235,7 @@ def _verdict(
         query=batch.query,
         attempt=batch.attempt,
         parent_batch_id=batch.parent_batch_id,
+        request_id=batch.request_id,
         passed=passed,
         scores=scores,
         overall_score=overall,
@@ -246,7 +247,7 @@ def _verdict(
         extraction_reason=batch.extraction_reason,
         extraction_targets=batch.extraction_targets,
         improvement=batch.improvement,
-        llm=call,
+        llm=CamelLlmCall(**dict(call)) if call else None,
         config_version=rules.config_version,
     )
     return Emit((evaluated,))
@@ -277,6 +278,7 @@ def _details(batch: ResultsClassified, scores: RetrievalScores, judged: _Judged)
     return tuple(
         SourceDetail(
             url=result.url,
+            page_id=result.page_id,
             relevance_score=_either(said.relevance, relevance),
             quality_score=_either(said.quality, scores.source_quality),
             result_type=result.result_type,

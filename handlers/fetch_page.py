@@ -13,7 +13,7 @@ from functools import cached_property
 
 from handlers.html.detail import Detail, DetailReader
 from handlers.html.encoding import page_bytes
-from handlers.html.links import canonical_url, host_of, registrable_domain
+from handlers.html.links import canonical_url, host_of, page_id_of, registrable_domain
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
 from handlers.listings.listing import ItemLink, ListingSection, follow_listing
@@ -27,6 +27,7 @@ from schemas.extraction import (
     ExtractionStatus,
     ExtractionTrigger,
     FetchedSource,
+    ForwardedTarget,
     SkippedSource,
 )
 from schemas.needs import Ask, FetchPages
@@ -58,12 +59,9 @@ def fetch_page(event: ExtractionNeeded, rules: FetchPageRules) -> Outcome | Ask:
     The fetch worker refuses invalid addresses (R-273). A source of a snippet request is fetched without a query, so
     that all queries share one fetch.
     """
-    if event.hop > rules.extraction.hop_limit:
+    if not _is_source(event) and event.attempt > rules.extraction.hop_limit:
         return _failed(event, rules, FetchFailure.HOP_LIMIT)
-    if event.over_budget:
-        return _failed(event, rules, FetchFailure.OVER_BUDGET)
-    is_source = event.reason is ExtractionTrigger.SNIPPET_REQUESTED
-    return Ask(FetchPages((event.target_url,), "" if is_source else event.query))
+    return Ask(FetchPages((event.target_url,), "" if _is_source(event) else event.query))
 
 
 def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: FetchPageRules) -> Outcome | Ask:
@@ -72,7 +70,7 @@ def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: 
     Status is ``ok`` if all wanted pages came or were passed on to other domains, ``partial`` if some did. Output ids
     derive from the extraction's, so a redelivery writes the same.
     """
-    if not event.follow or event.reason is ExtractionTrigger.SNIPPET_REQUESTED:
+    if not event.follow or _is_source(event):
         return _answer(event, replies[0].pages, (), rules)
     first = replies[0].pages[0]
     if isinstance(first, FetchRefused):
@@ -170,14 +168,15 @@ def _answer(
     details = [page for page in read if isinstance(page, Detail)]
     skipped = [page for page in read if isinstance(page, FetchRefused)]
     events: list[Event] = [_crawled(detail, event) for detail in details]
-    if event.reason is ExtractionTrigger.SNIPPET_REQUESTED:
+    if _is_source(event):
         events += [to_be_judged(event, detail, rules.extraction.max_html_characters) for detail in details]
     elif details:
         events.append(_batch(event, details, rules))
-    events += [_elsewhere(event, url) for url in far]
+    forwarded = [_elsewhere(event, url) for url in far]
+    events += forwarded
     if not (details or far):
         return _failed(event, rules, skipped[0].reason if skipped else FetchFailure.NO_CONTENT, skipped)
-    events.append(_completed(event, rules, details=details, skipped=skipped))
+    events.append(_completed(event, rules, details=details, skipped=skipped, forwarded=forwarded))
     return Emit(tuple(events))
 
 
@@ -206,7 +205,7 @@ def _batch(event: ExtractionNeeded, details: Iterable[Detail], rules: FetchPageR
     """The next attempt of the batch, with the details' text and the parent's score."""
     limit = rules.extraction.max_text_characters
     return RetrievalBatch(
-        batch_id=derive_id("batch", event.extraction_id),
+        batch_id=_next_batch_of(event),
         query=event.query,
         attempt=event.attempt + 1,
         parent_batch_id=event.batch_id,
@@ -225,12 +224,22 @@ def _batch(event: ExtractionNeeded, details: Iterable[Detail], rules: FetchPageR
     )
 
 
+def _next_batch_of(event: ExtractionNeeded) -> str:
+    return derive_id("batch", event.extraction_id)
+
+
+def _is_source(event: ExtractionNeeded) -> bool:
+    """Whether the target is a source of a snippet request."""
+    return event.reason is ExtractionTrigger.SNIPPET_REQUESTED
+
+
 def _elsewhere(event: ExtractionNeeded, url: str) -> ExtractionNeeded:
     """The request for an item on another domain, which another worker fetches."""
     return event.model_copy(
         update={
             "extraction_id": derive_id("extraction", event.extraction_id, _canonical(url)),
             "target_url": url,
+            "page_id": page_id_of(url),
             "follow": False,
             "max_details": 1,
         }
@@ -243,6 +252,7 @@ def _completed(
     failure: FetchFailure | None = None,
     details: Sequence[Detail] = (),
     skipped: Sequence[FetchRefused] = (),
+    forwarded: Sequence[ExtractionNeeded] = (),
 ) -> ExtractionCompleted:
     status = ExtractionStatus.FAILED if failure else ExtractionStatus.PARTIAL if skipped else ExtractionStatus.OK
     return ExtractionCompleted(
@@ -250,9 +260,18 @@ def _completed(
         batch_id=event.batch_id,
         request_id=event.request_id,
         target_url=event.target_url,
+        page_id=page_id_of(event.target_url),
+        next_batch_id=_next_batch_of(event) if details and not _is_source(event) else None,
+        forwarded=tuple(
+            ForwardedTarget(url=item.target_url, page_id=item.page_id, extraction_id=item.extraction_id)
+            for item in forwarded
+        ),
         status=status,
         failure=failure,
-        fetched=tuple(FetchedSource(url=detail.page.url, title=detail.content.title) for detail in details),
+        fetched=tuple(
+            FetchedSource(url=detail.page.url, page_id=page_id_of(detail.page.url), title=detail.content.title)
+            for detail in details
+        ),
         skipped=tuple(SkippedSource(url=page.url, reason=page.reason) for page in skipped),
         config_version=rules.config_version,
     )

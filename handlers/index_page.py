@@ -42,6 +42,7 @@ def read_index(page: ScoredPage, replies: tuple[IndexReply | IndexUnavailable, .
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
     event = DocumentIndexed(
         url=page.url,
+        page_id=page.page_id,
         document_id=document_id_of(page.url),
         tier=_in_tier(page, rules).tier,
         cts_score=page.cts_score,

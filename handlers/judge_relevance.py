@@ -11,6 +11,7 @@ import hashlib
 from dataclasses import replace
 from functools import cached_property
 
+from handlers.html.links import page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.offline.judges import UNDECIDED
@@ -135,6 +136,7 @@ def _verdict(
     judged = RelevanceJudged(
         request_id=source.request_id,
         url=source.url,
+        page_id=page_id_of(source.url),
         relevant=outcome is RelevanceOutcome.RELEVANT,
         outcome=outcome,
         raw=call.raw if call else None,
@@ -161,6 +163,7 @@ def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRul
     return SnippetExtracted(
         request_id=source.request_id,
         url=source.url,
+        page_id=page_id_of(source.url),
         title=cleaned(begin(page, gate.snippet).title, gate.max_title_characters),
         snippet=text or None,
         failure=None if text else SnippetFailure.NO_MEANINGFUL_CONTENT,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from handlers.html.links import page_id_of
 from handlers.indexing.config import (
     SourceRulesSection,
     SourcesSection,
@@ -173,7 +174,7 @@ def _many(number: int, what: str) -> str:
 
 
 def _note(stage: StageName, outcome: StageOutcome, because: str) -> StageNote:
-    return StageNote(stage=stage, outcome=outcome, because=because)
+    return StageNote(stage=stage, outcome=outcome, reason=because)
 
 
 def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Emit:
@@ -231,10 +232,11 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
     return RankedResult(
         rank=rank,
         url=candidate.url,
+        page_id=page_id_of(candidate.url),
         title=candidate.title,
         score=round(standing.relevance[place], 6),
         stage_scores={stage: None if score is None else round(score, 6) for stage, score in scores.items()},
-        because=explain(weighed, standing, place),
+        reasons=explain(weighed, standing, place),
         passage=candidate.passage,
         date=candidate.date,
         site_name=candidate.site_name,

@@ -15,6 +15,7 @@ from pydantic import model_validator
 from handlers.html.content import ExtractedReader, PageFacts, PageReader, clean
 from handlers.html.encoding import not_a_page, page_bytes
 from handlers.html.limits import parse_within
+from handlers.html.links import page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.indexing.config import (
@@ -156,13 +157,14 @@ def _scored(
     publisher = _clean(page.site_name) or None
     return ScoredPage(
         url=page.url,
+        page_id=page_id_of(page.url),
         final_url=_clean(page.final_url) if page.final_url != page.url else None,
         title=facts.title,
         content=facts.text,
         summary=facts.summary,
         date=facts.date,
-        author=facts.authors,
-        agency=facts.agencies,
+        authors=facts.authors,
+        agencies=facts.agencies,
         site_name=publisher or facts.site_name or None,
         publisher=publisher,
         language=facts.language,
@@ -182,7 +184,7 @@ def _scored(
         ),
         cts_score=score,
         cts_breakdown=tuple(
-            ScoreComponent(component=line.name, points=line.points, because=clean(line.because)) for line in components
+            ScoreComponent(component=line.name, points=line.points, reason=clean(line.because)) for line in components
         ),
         tier=tier,
         trust_label=label,

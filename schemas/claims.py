@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.documents import IndexChange
-from schemas.event import Event, Many, Score, Text
+from schemas.event import Event, Many, Part, Score, Text
 from schemas.llm import LlmCall
 
 Id = Annotated[Text, Field(min_length=1, max_length=1000)]
@@ -78,12 +78,12 @@ class ToolOutcome(StrEnum):
     OVER_LIMIT = "over_limit"
 
 
-class ToolUse(Event):
+class ToolUse(Part):
     """One call of a tool; ``name`` is as the judge wrote it, cut to 100 characters."""
 
     name: str
     outcome: ToolOutcome
-    hits: int = Field(default=0, ge=0)
+    hits: int = Field(ge=0)
 
 
 class ClaimEvaluated(Event):
@@ -96,7 +96,7 @@ class ClaimEvaluated(Event):
         band: Derived from the score.
         quality: Geometric mean of the three scores; null unless all are there (C-28).
         promotable: Whether the claim may go on to promotion and concept linking.
-        excluded_because: Why not; null where it may.
+        exclusion: Why not; null where it may.
         tries: How often the judge was asked for a score.
         tool_calls: Tools that it called, in order.
         llm: The last call, with the cost of all; null where none was made.
@@ -106,13 +106,13 @@ class ClaimEvaluated(Event):
     source_id: Text | None = None
     decontextualization_score: Score | None = None
     status: ClaimStatus
-    detail: str = ""
+    detail: str
     band: ClaimBand
     quality: Score | None = None
     promotable: bool
-    excluded_because: ClaimExclusion | None = None
-    tries: int = Field(default=1, ge=0)
-    tool_calls: Many[ToolUse] = ()
+    exclusion: ClaimExclusion | None = None
+    tries: int = Field(ge=0)
+    tool_calls: Many[ToolUse]
     llm: LlmCall | None = None
     config_version: str
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from schemas.event import Event
+from schemas.event import Part
 
 KEPT_BYTES = 64 * 1024
 """How much is kept of a value that no topic takes."""
@@ -17,7 +17,7 @@ REDRIVEN_OF = "x-redriven-of"
 """The header of a marker on a dead letter topic: the letter at that offset of its partition was sent again."""
 
 
-class DeadLetter(Event):
+class DeadLetter(Part):
     """Why a record died, and its original position.
 
     Attributes:

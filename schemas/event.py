@@ -1,8 +1,9 @@
 """The form every event shares: a frozen model, its envelope headers, and ids that a replay reproduces.
 
 An event's value is the JSON of a frozen pydantic model. Its envelope travels in Kafka headers, in the binary mode of
-CloudEvents 1.0, as UTF-8 text. Readers ignore fields they don't know. An output's id is derived from its input, so the
-same input under the same rules always gives the same id.
+CloudEvents 1.0, as UTF-8 text; the value has the event's id too, for readers that drop headers. Readers ignore fields
+they don't know. An output's id is derived from its input, so the same input under the same rules always gives the same
+id.
 """
 
 from __future__ import annotations
@@ -13,8 +14,20 @@ from hashlib import sha1
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AliasGenerator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticUseDefault
 
 RUN_HEADER = "assay_run"
 """Names the replay or backfill that wrote a record; live records do not have it."""
@@ -28,11 +41,18 @@ def _no_nul(value: str) -> str:
     return value
 
 
+TYPE_PREFIX = "org.assay."
+"""Begins the CloudEvents type of each event; the logical topic with its version follows."""
+SCHEMA_URI_PREFIX = "urn:assay:"
+"""Begins the ``$id`` of each JSON Schema; the logical topic follows."""
 _SPECVERSION = ("ce_specversion", b"1.0")
 _MAX_NOTE = 1024
 """Bytes of an envelope header; a longer one is ignored, because every output carries the ids on."""
 _READ = frozenset(("x-root-id", "ce_id", "ce_correlationid", "traceparent", RUN_HEADER))
 """The headers that ``Provenance`` reads."""
+
+MAX_URL = 8192
+"""Characters of an address; a longer one is malformed."""
 
 T = TypeVar("T")
 MAX_ITEMS = 10_000
@@ -47,16 +67,79 @@ Text = Annotated[str, AfterValidator(_no_nul)]
 """Text without NUL characters, which Kafka tools and stores treat differently."""
 
 
-class Event(BaseModel):
-    """A frozen message. Unknown fields are ignored on input, required ones are enforced (R-010)."""
+Url = Annotated[Text, Field(min_length=1, max_length=MAX_URL)]
+"""An address as it was given: not every one of a crawler is valid."""
+
+
+def _both_styles(written: str, other: str) -> AliasChoices | str:
+    return written if written == other else AliasChoices(written, other)
+
+
+class Part(BaseModel):
+    """A frozen object of an event. Unknown fields are ignored on input, required ones are enforced (R-010).
+
+    Each field is read in snake_case and in camelCase, and written in the style of its event. Null means the same as an
+    absent field, and is what an unknown value is written as.
+    """
 
     # Built when it is first read or written: a process imports all event types and uses about two.
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="ignore",
+        allow_inf_nan=False,
+        defer_build=True,
+        alias_generator=AliasGenerator(validation_alias=lambda name: _both_styles(name, to_camel(name))),
+        populate_by_name=True,
+    )
 
-    omit_none: ClassVar[bool] = False
-    """Whether an absent optional field is left out on the wire (camelCase events) or written as null."""
+    @field_validator("*", mode="before")
+    @classmethod
+    def _null_is_absent(cls, value: Any, info: ValidationInfo) -> Any:
+        if value is None and info.field_name and not cls.model_fields[info.field_name].is_required():
+            raise PydanticUseDefault
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The schema; a reader accepts null for each field that may be absent."""
+        schema = handler(core_schema)
+        if handler.mode == "validation":
+            own = handler.resolve_ref_schema(schema)
+            for name, field in own.get("properties", {}).items():
+                if name not in own.get("required", ()):
+                    own["properties"][name] = _or_null(field)
+        return schema
+
+    def to_json(self) -> bytes:
+        """The value as it travels: UTF-8 JSON under the wire names."""
+        return self.model_dump_json(by_alias=True).encode()
+
+    def to_wire(self) -> dict[str, Any]:
+        """The value as plain JSON types under the wire names."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+class CamelPart(Part):
+    """An object of an event whose wire names are camelCase, as its source document gives them (C-01)."""
+
+    model_config = ConfigDict(
+        alias_generator=AliasGenerator(
+            validation_alias=lambda name: _both_styles(to_camel(name), name), serialization_alias=to_camel
+        )
+    )
+
+
+class Event(Part):
+    """The value of a topic's records.
+
+    Attributes:
+        event_id: The ``ce_id`` of its record, which Assay writes into each of its events; null in events of others.
+    """
+
     time_field: ClassVar[str] = ""
     """The optional field that gets the timestamp of the record if it is missing."""
+
+    event_id: str | None = None
 
     def arrived(self, produced_at: datetime | None) -> Self:
         """The event as read from a record of that time (UTC): an absent time is filled in, and has a zone."""
@@ -66,21 +149,18 @@ class Event(BaseModel):
         at = in_utc(own) or produced_at
         return self if at is own else self.model_copy(update={self.time_field: at})
 
-    def to_json(self) -> bytes:
-        """The value as it travels: UTF-8 JSON under the wire names."""
-        return self.model_dump_json(by_alias=True, exclude_none=self.omit_none).encode()
 
-    def to_wire(self) -> dict[str, Any]:
-        """The value as plain JSON types under the wire names."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=self.omit_none)
+class CamelEvent(Event, CamelPart):
+    """The value of a topic's records, with wire names in camelCase."""
 
 
-class CamelEvent(Event):
-    """An event whose wire names are camelCase, as its source document gives them (C-01)."""
-
-    model_config = ConfigDict(alias_generator=to_camel)
-
-    omit_none: ClassVar[bool] = True
+def _or_null(schema: JsonSchemaValue) -> JsonSchemaValue:
+    choices = schema.get("anyOf", [schema])
+    if {"type": "null"} in choices:
+        return schema
+    beside = {key: value for key, value in schema.items() if key in ("default", "title")}
+    rest = {key: value for key, value in schema.items() if key not in beside}
+    return {"anyOf": [*(choices if "anyOf" in schema else [rest]), {"type": "null"}], **beside}
 
 
 def in_utc(instant: datetime | None) -> datetime | None:
@@ -147,7 +227,6 @@ class Envelope(NamedTuple):
 
     Attributes:
         id: Identity of the event; a consumer may dedupe by (source, id).
-        type: The logical topic, such as ``pages.scored.v1``.
         source: The component that wrote it, such as ``assay/score_page``.
         time: When it was written, UTC.
         correlation_id: Identity of the first event of the chain.
@@ -157,7 +236,6 @@ class Envelope(NamedTuple):
     """
 
     id: str
-    type: str
     source: str
     time: datetime
     correlation_id: str
@@ -165,14 +243,22 @@ class Envelope(NamedTuple):
     traceparent: str | None = None
     run: str | None = None
 
-    def headers(self, content_type: str = "application/json") -> list[tuple[str, bytes]]:
-        """The envelope as Kafka headers, UTF-8 text each; absent attributes are left out."""
+    def headers(self, topic: str, subject: str, content_type: str = "application/json") -> list[tuple[str, bytes]]:
+        """The envelope as Kafka headers, UTF-8 text each; absent attributes are left out.
+
+        Args:
+            topic: The logical topic, such as ``pages.scored.v1``; type and schema derive from it.
+            subject: The key of the record, cut to 1,024 characters.
+            content_type: Media type of the value.
+        """
         time = self.time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         headers = [
             _SPECVERSION,
             ("ce_id", self.id.encode()),
-            ("ce_type", self.type.encode()),
+            ("ce_type", (TYPE_PREFIX + topic).encode()),
             ("ce_source", self.source.encode()),
+            ("ce_subject", subject[:_MAX_NOTE].encode("utf-8", "replace")),
+            ("ce_dataschema", (SCHEMA_URI_PREFIX + topic).encode()),
             ("ce_time", time.encode()),
             ("ce_correlationid", self.correlation_id.encode()),
         ]

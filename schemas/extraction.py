@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from schemas.event import Event, Score, Text
+from schemas.event import Event, Part, Score, Text, Url
 from schemas.relevance import MAX_SOURCES, Sources
 from schemas.replies import FetchFailure
 
@@ -34,12 +34,9 @@ class ExtractionNeeded(Event):
         batch_id: The batch with this listing; the fetched details come back as a new batch.
         extraction_reason: The verdict in words (R-057).
         follow: True if the target is a listing whose detail pages are requested; false if it is itself the answer.
-        attempt: The attempt number of the triggering batch.
+        attempt: The attempt number of the triggering batch, which is limited (C-11); 1 for a snippet request.
         actionable_information: That batch's score, with which the next attempt is compared.
-        hop: Number of extractions before this one; at its limit, classification triggers no more (C-11).
         max_details: Largest number of detail pages.
-        over_budget: True in events of earlier versions only: the batch's budget had no page left for this target, so
-            it was answered and not fetched. Now such a target is listed in the verdict, and no event is sent.
         sources: All sources of the snippet request that the target belongs to, with the outcome of the earlier ones.
     """
 
@@ -49,34 +46,44 @@ class ExtractionNeeded(Event):
     query: Text
     reason: ExtractionTrigger
     extraction_reason: str = ""
-    target_url: Text = Field(min_length=1, max_length=8192)
+    target_url: Url
+    page_id: str | None = None
     follow: bool = True
     attempt: int = Field(default=1, ge=1)
     actionable_information: Score | None = None
-    hop: int = Field(default=1, ge=0)
     max_details: int = Field(default=5, ge=1, le=100)
-    over_budget: bool = False
     sources: Sources = Field(default=(), max_length=MAX_SOURCES)
 
 
-class FetchedSource(Event):
+class FetchedSource(Part):
     """A page that was fetched."""
 
     url: str
-    title: str = ""
+    page_id: str | None
+    title: str
 
 
-class SkippedSource(Event):
+class SkippedSource(Part):
     """A page that was not fetched or had no content, and why."""
 
     url: str
     reason: FetchFailure
 
 
+class ForwardedTarget(Part):
+    """A detail page on another domain, and the id of its own extraction."""
+
+    url: str
+    page_id: str | None
+    extraction_id: str
+
+
 class ExtractionCompleted(Event):
     """The result of an extraction: one for each ``ExtractionNeeded``.
 
     Attributes:
+        next_batch_id: The batch with the fetched details, which has its own verdict; null if there is none.
+        forwarded: Details on other domains, for each of which another worker sends an ``ExtractionCompleted``.
         failure: Why no page was fetched; null unless ``status`` is failed.
         fetched: Pages that were published as ``CrawledPage``.
         skipped: Requested pages that were not fetched.
@@ -86,8 +93,11 @@ class ExtractionCompleted(Event):
     batch_id: str | None = None
     request_id: str | None = None
     target_url: str
+    page_id: str | None
+    next_batch_id: str | None = None
+    forwarded: tuple[ForwardedTarget, ...]
     status: ExtractionStatus
     failure: FetchFailure | None = None
-    fetched: tuple[FetchedSource, ...] = ()
-    skipped: tuple[SkippedSource, ...] = ()
-    config_version: str = ""
+    fetched: tuple[FetchedSource, ...]
+    skipped: tuple[SkippedSource, ...]
+    config_version: str

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.event import Event
+from schemas.event import CamelPart, Part
 
 
 class CallOutcome(StrEnum):
@@ -22,7 +22,7 @@ class CallOutcome(StrEnum):
     EMPTY = "empty"
 
 
-class LlmCall(Event):
+class LlmCall(Part):
     """One question to a judge and what it cost.
 
     Attributes:
@@ -45,7 +45,11 @@ class LlmCall(Event):
     latency_ms: int = Field(default=0, ge=0)
     prompt_tokens: int = Field(default=0, ge=0)
     completion_tokens: int = Field(default=0, ge=0)
-    cost_usd: float | None = Field(default=0.0, ge=0)
+    cost_usd: float | None = Field(ge=0)
     cached: bool = False
     outcome: CallOutcome
     raw: str | None = Field(default=None, max_length=2000)
+
+
+class CamelLlmCall(LlmCall, CamelPart):
+    """A call of a judge, with wire names in camelCase."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BeforeValidator,
     Field,
     PlainSerializer,
@@ -20,7 +21,7 @@ from pydantic import (
 )
 from pydantic.json_schema import JsonSchemaValue
 
-from schemas.event import Event, Many, Text
+from schemas.event import Event, Many, Part, Text, Url
 
 MAX_PAGE_BYTES = 8 * 1024 * 1024
 """The largest page that is read; a larger one is kept as a dead letter."""
@@ -62,7 +63,7 @@ def _unless_html(value: Any, validate: ValidatorFunctionWrapHandler, info: Valid
     """Ignores a field beside HTML: there it is not part of the contract and may have any value (R-010)."""
     if info.data.get("html") is None and info.data.get("html_base64") is None:
         return validate(value)
-    return () if info.field_name == "author" else None
+    return () if info.field_name == "authors" else None
 
 
 BesideContent = WrapValidator(_unless_html)
@@ -79,7 +80,7 @@ Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """How often something was seen."""
 
 
-class QualityMetadata(Event):
+class QualityMetadata(Part):
     """Features that only the HTML shows (R-197). An absent or null feature was not observed, unlike a false one."""
 
     has_byline: bool | None = None
@@ -119,7 +120,7 @@ class CrawledPage(Event):
         content: The main text, one block per line, if the HTML is no longer available.
         title: The title of the extracted page.
         date: Its publication date, ISO 8601 at best: a day or an instant.
-        author: Its authors.
+        authors: Its authors; also under the name ``author``.
         summary: Its description; the leading sentences are used without one.
         quality_metadata: What the crawler saw in the HTML; without it the score is null, and the source decides.
         content_type: The Content-Type header as received, cut to 1,000 characters; its charset is trusted before the
@@ -133,13 +134,13 @@ class CrawledPage(Event):
 
     time_field: ClassVar[str] = "fetched_at"
 
-    url: Text = Field(min_length=1, max_length=8192)
+    url: Url
     html: str | None = None
     html_base64: Body | None = None
     content: Text | None = None
     title: Annotated[Text | None, BesideContent] = None
     date: Annotated[Text | None, BesideContent] = None
-    author: Annotated[Authors, BesideContent] = ()
+    authors: Annotated[Authors, BesideContent] = Field(default=(), validation_alias=AliasChoices("authors", "author"))
     summary: Annotated[Text | None, BesideContent] = None
     quality_metadata: Annotated[CrawlerMetadata | None, BesideContent] = None
     content_type: Annotated[str, AfterValidator(lambda text: text[:MAX_CONTENT_TYPE])] | None = None
@@ -163,13 +164,15 @@ class CrawledPage(Event):
         return self.html if self.html is not None else self.content or ""
 
 
+Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
+"""BCP 47: the primary subtag, such as ``en`` or ``zh``."""
 SourceTier = Literal[1, 2, 3]
 Tier = Literal["A", "B", "C"]
 TrustLabel = Literal["HIGH", "MEDIUM", "LOW"]
 LabelSource = Literal["score", "fallback"]
 
 
-class TrustFeatures(Event):
+class TrustFeatures(Part):
     """The 18 observations behind a trust score (R-175), at most 1 KB as JSON. Null means "not observed".
 
     Attributes:
@@ -198,12 +201,12 @@ class TrustFeatures(Event):
     cts_score: int | None = Field(default=None, ge=0, le=100)
 
 
-class ScoreComponent(Event):
+class ScoreComponent(Part):
     """One line of the score's breakdown: the points, and the observation that earned them."""
 
     component: str
     points: int
-    because: str
+    reason: str
 
 
 def _day_or_instant(value: Any) -> Any:
@@ -220,13 +223,11 @@ _DAY = len("2024-05-03")
 Published = Annotated[
     date | datetime | None,
     BeforeValidator(_day_or_instant),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}, {"type": "null"}]}
+    ),
 ]
 """A day (``2024-05-03``) or an instant (``2024-05-03T08:00:00+08:00``): ISO 8601 in JSON."""
-
-
-def _label_source(page: dict[str, Any]) -> LabelSource:
-    return "fallback" if page.get("cts_score") is None else "score"
 
 
 class ScoredPage(Event):
@@ -235,13 +236,14 @@ class ScoredPage(Event):
     Attributes:
         final_url: The address after redirects, if there were any; its host is the source that was judged.
         date: Publication date, ISO 8601, a day or an instant; null if no date was found.
-        author: Persons, else the organisation that the page names as its author.
-        agency: News agencies that the page credits; they are not authors.
+        page_id: The same for all addresses of the page in one canonical form; null if the address is not http(s).
+        authors: Persons, else the organisation that the page names as its author.
+        agencies: News agencies that the page credits; they are not authors.
         content: Main text without boilerplate.
         summary: The page's own description, else leading sentences.
         site_name: The publisher as the crawler named it, else the page's own claim.
         publisher: The publisher as the crawler named it, else null; it may raise the source tier (C-42).
-        language: BCP 47 primary subtag, such as ``en`` or ``zh``; null if unknown.
+        language: Null if unknown.
         cts_score: 0 to 100; null if the crawler extracted the text without quality metadata.
         cts_breakdown: Every component of the score, also those without points.
         label_source: What decided tier and label: the score, or without one the tier of the source (C-41).
@@ -250,24 +252,25 @@ class ScoredPage(Event):
 
     time_field: ClassVar[str] = "fetched_at"
 
-    url: Text = Field(min_length=1, max_length=8192)
+    url: Url
+    page_id: str | None
     final_url: str | None = None
-    title: str = ""
-    content: str = Field(default="", max_length=MAX_PAGE_BYTES)
-    summary: str = ""
+    title: str
+    content: str = Field(max_length=MAX_PAGE_BYTES)
+    summary: str
     date: Published = None
-    author: Many[str] = ()
-    agency: Many[str] = ()
+    authors: Many[str] = ()
+    agencies: Many[str] = ()
     site_name: str | None = None
     publisher: str | None = None
-    language: str | None = None
-    quality_metadata: QualityMetadata = QualityMetadata()
+    language: Language | None = None
+    quality_metadata: QualityMetadata
     trust_features: TrustFeatures
     cts_score: int | None = Field(default=None, ge=0, le=100)
-    cts_breakdown: Many[ScoreComponent] = ()
+    cts_breakdown: Many[ScoreComponent]
     tier: Tier
     trust_label: TrustLabel
-    label_source: LabelSource = Field(default_factory=_label_source)
+    label_source: LabelSource
     config_version: str
     fetched_at: datetime | None = None
     context: str | None = None

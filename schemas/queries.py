@@ -19,10 +19,9 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     WithJsonSchema,
     WrapValidator,
-    model_validator,
 )
 
-from schemas.event import Event, Many, Text
+from schemas.event import Event, Many, Part, Text
 from schemas.pages import ONE_OR_MANY, SourceTier, Tier
 
 MAX_QUERY_CHARACTERS = 4_000
@@ -70,7 +69,7 @@ CtsScore = Annotated[int | None, Field(ge=0, le=100), BeforeValidator(cts_score_
 """A content trust score from another producer; None for an invalid value."""
 
 
-class RankingFilters(Event):
+class RankingFilters(Part):
     """Conditions on a result: it must match one value of each list that is not empty.
 
     Unknown fields are kept, unlike elsewhere (R-010): an ignored filter would admit results that it should exclude, so
@@ -93,7 +92,7 @@ class RankingFilters(Event):
     date_to: Text | None = Field(default=None, max_length=40)
 
 
-class CandidateTrust(Event):
+class CandidateTrust(Part):
     """The known trust features of a candidate: ``TrustFeatures``, each of which may be missing."""
 
     source_tier: SourceTier | None = None
@@ -116,12 +115,12 @@ class CandidateTrust(Event):
     cts_score: CtsScore = None
 
 
-class RankingCandidate(Event):
+class RankingCandidate(Part):
     """A result from another retriever.
 
     Attributes:
         content: The text to rank: the whole text, a part of it, or a snippet.
-        author: One or many.
+        authors: One or many; also under the name ``author``.
         score: The retriever's own score, higher is better; without scores the order of the candidates counts. A value
             that is not a finite number becomes null.
         cts_score: If null or absent, ``trust_features.cts_score`` is used. A value that is not a number from 0 to 100
@@ -134,18 +133,11 @@ class RankingCandidate(Event):
     content: Text = Field(default="", max_length=MAX_CONTENT_CHARACTERS)
     summary: Text = Field(default="", max_length=10_000)
     date: Text | None = Field(default=None, max_length=100)
-    author: Annotated[Many[str], BeforeValidator(_names), WithJsonSchema(ONE_OR_MANY)] = ()
+    authors: Annotated[Many[str], BeforeValidator(_names), WithJsonSchema(ONE_OR_MANY)] = _many("author")
     site_name: Text | None = Field(default=None, max_length=1000)
     score: Annotated[float | None, WrapValidator(_if_readable)] = None
     cts_score: CtsScore = None
     trust_features: Annotated[CandidateTrust | None, WrapValidator(_if_readable)] = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_absent(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        return {key: item for key, item in value.items() if item is not None}
 
 
 class RankingRequested(Event):
@@ -164,10 +156,3 @@ class RankingRequested(Event):
     filters: RankingFilters = RankingFilters()
     candidates: Annotated[tuple[RankingCandidate, ...], Field(max_length=MAX_CANDIDATES, fail_fast=True)] | None = None
     requested_at: datetime | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _null_filters_are_none(cls, value: Any) -> Any:
-        if isinstance(value, dict) and value.get("filters", ...) is None:
-            return {key: item for key, item in value.items() if key != "filters"}
-        return value

@@ -6,9 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AliasChoices, Field, model_validator
 
-from schemas.event import Event, Many, Text
+from schemas.event import Event, Many, Part, Text
 from schemas.llm import LlmCall
 from schemas.pages import LabelSource, TrustLabel
 from schemas.queries import MAX_ID_CHARACTERS, CandidateTrust
@@ -45,22 +45,22 @@ class StageOutcome(StrEnum):
     FAILED = "failed"
 
 
-class StageNote(Event):
+class StageNote(Part):
     """What one stage did, and why."""
 
     stage: StageName
     outcome: StageOutcome
-    because: str = ""
+    reason: str
 
 
-class IntentNote(Event):
+class IntentNote(Part):
     """The detected intent of the query, and the words that show it."""
 
     intent: Intent
-    because: str
+    reason: str
 
 
-class TreesNote(Event):
+class TreesNote(Part):
     """The model that re-ranked, or in shadow would have.
 
     Attributes:
@@ -76,14 +76,14 @@ class TreesNote(Event):
     agreement: float | None = None
 
 
-class ReasoningMetadata(Event):
+class ReasoningMetadata(Part):
     """What the reasoning layer may know about a result's trust (R-251): a label, never a number."""
 
     trust_label: TrustLabel
     label_source: LabelSource
 
 
-class RankedResult(Event):
+class RankedResult(Part):
     """One result, and the reasons for its rank.
 
     Attributes:
@@ -92,7 +92,7 @@ class RankedResult(Event):
             queries. Trust, trees and diversity change the order and not this score.
         stage_scores: The score of each stage that scored it, in the order of the stages; ``fused`` combines BM25 and
             the retriever's scores, ``trust`` is the relevance less the share that missing trust costs.
-        because: The reasons for its rank, for people.
+        reasons: The reasons for its rank, for people.
         passage: Its best passage for the query.
         features: The features for the trees in the manifest's order; null is a missing value. They are stored, so that
             training uses the values of the time of serving.
@@ -100,18 +100,22 @@ class RankedResult(Event):
 
     rank: int = Field(ge=1)
     url: str
+    page_id: str | None
     title: str
     score: float
-    stage_scores: dict[str, float | None] = Field(default_factory=dict)
-    because: Many[str] = ()
-    passage: str = ""
+    stage_scores: dict[str, float | None]
+    reasons: Many[str]
+    passage: str
     date: str | None = None
     site_name: str | None = None
     cts_score: int | None = Field(default=None, ge=0, le=100)
     trust_features: CandidateTrust | None = None
     trust_label: TrustLabel
     features: Many[float | None] | None = None
-    reasoning_metadata: ReasoningMetadata = Field(alias="_reasoning_metadata")
+    reasoning_metadata: ReasoningMetadata = Field(
+        validation_alias=AliasChoices("_reasoning_metadata", "reasoning_metadata"),
+        serialization_alias="_reasoning_metadata",
+    )
 
 
 class RankingCompleted(Event):
@@ -134,7 +138,7 @@ class RankingCompleted(Event):
     stages: tuple[StageName, ...]
     notes: tuple[StageNote, ...]
     results: tuple[RankedResult, ...]
-    nothing_relevant: bool = False
+    nothing_relevant: bool
     context: str
     trees: TreesNote | None = None
     features_version: str | None = None

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from schemas.event import Event, Many, Text
+from schemas.event import Event, Many, Part, Text, Url
 from schemas.llm import LlmCall
 from schemas.pages import MAX_PAGE_BYTES
 from schemas.replies import FetchFailure
@@ -64,7 +64,7 @@ class RequestFailure(StrEnum):
     TOO_LARGE = "too_large"
 
 
-class SnippetSource(Event):
+class SnippetSource(Part):
     """A source of a request, and its state.
 
     Attributes:
@@ -74,7 +74,7 @@ class SnippetSource(Event):
         failure: Why it was not fetched, or why a relevant source has no snippet.
     """
 
-    url: Text = Field(min_length=1, max_length=8192)
+    url: Url
     outcome: SourceOutcome = SourceOutcome.PENDING
     title: Text = Field(default="", max_length=MAX_QUERY_CHARACTERS)
     snippet: Text | None = Field(default=None, max_length=MAX_SNIPPET_CHARACTERS)
@@ -118,7 +118,8 @@ class RelevanceRequested(Event):
 
     request_id: Text = Field(min_length=1, max_length=MAX_ID_CHARACTERS)
     query: Text = Field(max_length=MAX_QUERY_CHARACTERS)
-    url: Text = Field(min_length=1, max_length=8192)
+    url: Url
+    page_id: str | None = None
     title: Text = Field(default="", max_length=MAX_QUERY_CHARACTERS)
     html: str | None = Field(default=None, max_length=MAX_PAGE_BYTES)
     content: str | None = Field(default=None, max_length=MAX_PAGE_BYTES)
@@ -136,13 +137,14 @@ class RelevanceJudged(Event):
 
     request_id: str
     url: str
+    page_id: str | None
     relevant: bool
     outcome: RelevanceOutcome
     raw: str | None = Field(default=None, max_length=2000)
     detail: str | None = None
     summary_failure: str | None = None
     llm: LlmCall | None = None
-    config_version: str = ""
+    config_version: str
 
 
 class SnippetExtracted(Event):
@@ -154,11 +156,12 @@ class SnippetExtracted(Event):
 
     request_id: str
     url: str
+    page_id: str | None
     title: str
     snippet: str | None = None
     failure: SnippetFailure | None = None
-    content_hash: str = ""
-    config_version: str = ""
+    content_hash: str
+    config_version: str
 
 
 class SnippetsCompleted(Event):
@@ -168,7 +171,7 @@ class SnippetsCompleted(Event):
     """
 
     request_id: str
-    query: str = ""
+    query: str
     sources: Sources
     failure: RequestFailure | None = None
-    config_version: str = ""
+    config_version: str

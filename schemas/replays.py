@@ -13,7 +13,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from schemas.event import Event, Many, Text
+from schemas.event import Event, Many, Part, Text
 
 PLAN_NAME = r"^[a-z0-9][a-z0-9_-]{0,47}$"
 """Valid plan names: the name becomes a part of topics, consumer groups and collections."""
@@ -39,7 +39,7 @@ class ReplayTarget(StrEnum):
     LIVE = "live"
 
 
-class OffsetRange(Event):
+class OffsetRange(Part):
     """Records of one partition.
 
     Attributes:
@@ -59,7 +59,7 @@ class OffsetRange(Event):
         return self
 
 
-class TopicRanges(Event):
+class TopicRanges(Part):
     """Records of one topic.
 
     Attributes:
@@ -71,7 +71,7 @@ class TopicRanges(Event):
     ranges: Many[OffsetRange]
 
 
-class ReplaySelection(Event):
+class ReplaySelection(Part):
     """Which records in the ranges are selected; an empty or null field selects all.
 
     Attributes:
@@ -90,7 +90,7 @@ class ReplaySelection(Event):
     judged_by: Text | None = None
 
 
-class ReplayStage(Event):
+class ReplayStage(Part):
     """One handler of a replay, and what it reads.
 
     Attributes:

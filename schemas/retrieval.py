@@ -7,12 +7,12 @@ Wire names are camelCase, as the source document gives them: ``retrieval.batches
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, field_serializer
+from pydantic import Field
 
-from schemas.event import MAX_ITEMS, CamelEvent, Many, Score, Text
-from schemas.llm import LlmCall
+from schemas.event import MAX_ITEMS, CamelEvent, CamelPart, Many, Score, Text
+from schemas.llm import CamelLlmCall
 from schemas.replies import FetchFailure
 
 ContentKind = Literal["snippet", "full"]
@@ -26,7 +26,7 @@ class ResultType(StrEnum):
     NAVIGATION = "NAVIGATION"
 
 
-class RetrievedContent(CamelEvent):
+class RetrievedContent(CamelPart):
     """One result of a search step.
 
     Attributes:
@@ -45,7 +45,7 @@ class RetrievedContent(CamelEvent):
     cts_score: float | None = Field(default=None, ge=0, le=100)
 
 
-class SourceScores(CamelEvent):
+class SourceScores(CamelPart):
     """A judge's scores of one source. A missing score is derived from the batch's dimensions (R-061, C-08).
 
     Attributes:
@@ -59,7 +59,7 @@ class SourceScores(CamelEvent):
     quality_score: Score | None = None
 
 
-class JudgeScores(CamelEvent):
+class JudgeScores(CamelPart):
     """The three dimensions that a judge gives; each in [0, 1].
 
     Attributes:
@@ -94,7 +94,7 @@ class RetrievalBatch(CamelEvent):
     request_id: str | None = None
 
 
-class Evidence(CamelEvent):
+class Evidence(CamelPart):
     """A concrete detail found in a result's text; ``start`` and ``end`` are character offsets into it."""
 
     kind: Literal["date", "time", "place", "price"]
@@ -104,36 +104,38 @@ class Evidence(CamelEvent):
     value: str | None = None
 
 
-class ClassifiedResult(CamelEvent):
+class ClassifiedResult(CamelPart):
     """One result with its type, its actionable score inside the type's band (R-030), and why."""
 
     url: str
+    page_id: str | None
     result_type: ResultType
     actionable_score: Score
     confidence: Score
-    content_kind: ContentKind = "snippet"
-    because: Many[str] = ()
-    evidence: Many[Evidence] = ()
+    content_kind: ContentKind
+    reasons: Many[str]
+    evidence: Many[Evidence]
 
 
-class ResultCounts(CamelEvent):
+class ResultCounts(CamelPart):
     """How many results of the batch are of each type (R-039)."""
 
-    specific_content: int = 0
-    aggregator: int = 0
-    navigation: int = 0
+    specific_content: int
+    aggregator: int
+    navigation: int
 
 
-class ExtractionTarget(CamelEvent):
+class ExtractionTarget(CamelPart):
     """A listing whose detail pages are requested (R-067).
 
     Attributes:
         url: The listing's address, as the result has it.
         extraction_id: Id of its ``ExtractionNeeded`` and of the ``ExtractionCompleted`` that answers it.
-        skipped: Why no ``ExtractionNeeded`` was sent for it: ``over_budget``. Absent if one was sent.
+        skipped: Why no ``ExtractionNeeded`` was sent for it: ``over_budget``; null if one was sent.
     """
 
     url: str
+    page_id: str | None
     extraction_id: str
     skipped: FetchFailure | None = None
 
@@ -148,34 +150,34 @@ class ResultsClassified(CamelEvent):
         confidence: Mean confidence of the results, 0 for an empty batch.
         needs_extraction: Below the threshold, strictly more than half are listings (R-055, C-07), and at least one of
             them is fetched: its address can be visited, and attempt and budget allow it.
-        extraction_reason: The verdict in words (R-057); absent where no extraction is needed.
+        extraction_reason: The verdict in words (R-057); null where no extraction is needed.
         extraction_targets: The listings, in the order of the results; empty where no extraction is needed. An
             orchestrator waits for one ``ExtractionCompleted`` for each that is not skipped.
-        improvement: Change against the parent's score; absent on a first attempt.
+        improvement: Change against the parent's score; null on a first attempt.
         retrieved_content: The distinct results, in the order of ``results``, without HTML and with capped text. The
             text of the HTML is in ``content`` if ``content`` was empty or the page says more.
     """
 
     batch_id: str
     query: str
-    attempt: int = Field(default=1, ge=1)
+    attempt: int = Field(ge=1)
     parent_batch_id: str | None = None
     request_id: str | None = None
     results: Many[ClassifiedResult]
-    duplicates: int = Field(default=0, ge=0)
+    duplicates: int = Field(ge=0)
     counts: ResultCounts
     actionable_information: Score
-    confidence: Score = 0.0
+    confidence: Score
     needs_extraction: bool
     extraction_reason: str | None = None
-    extraction_targets: Many[ExtractionTarget] = ()
+    extraction_targets: Many[ExtractionTarget]
     improvement: float | None = None
-    retrieved_content: Many[RetrievedContent] = ()
+    retrieved_content: Many[RetrievedContent]
     judge_scores: JudgeScores | None = None
-    config_version: str = ""
+    config_version: str
 
 
-class RetrievalScores(CamelEvent):
+class RetrievalScores(CamelPart):
     """The four dimensions of a batch, each in [0, 1] (R-050)."""
 
     context_recall: Score
@@ -192,19 +194,20 @@ class ScoreSource(StrEnum):
     FALLBACK = "fallback"
 
 
-class SourceDetail(CamelEvent):
+class SourceDetail(CamelPart):
     """The evaluation of one source; ``relevance_score`` and ``quality_score`` follow R-061.
 
     Attributes:
-        score_source: The origin of this source's own scores; absent if they come from the batch's dimensions (C-08).
-        quality_source: ``cts`` if the quality is the page's content trust score over 100 (C-54); else absent.
+        score_source: The origin of this source's own scores; null if they come from the batch's dimensions (C-08).
+        quality_source: ``cts`` if the quality is the page's content trust score over 100 (C-54); else null.
     """
 
     url: str
+    page_id: str | None
     relevance_score: Score
     quality_score: Score
-    result_type: ResultType | None = None
-    actionable_score: Score | None = None
+    result_type: ResultType
+    actionable_score: Score
     score_source: ScoreSource | None = None
     quality_source: Literal["cts"] | None = None
 
@@ -225,31 +228,27 @@ class RetrievalEvaluated(CamelEvent):
         next_step: ``answer`` if the batch passed; ``await_extraction`` while listings are being fetched, until each
             target that is not skipped has its ``ExtractionCompleted``; ``answer_from_items`` if the batch would pass
             without its listings and navigation, so its ``SPECIFIC_CONTENT`` is enough; otherwise ``search_again`` with
-            another query. Absent in events of earlier versions.
+            another query.
         extraction_targets: As in ``ResultsClassified``.
         score_source: The origin of recall, precision and quality; the fallback if a judge failed or is missing.
-        llm: The call of a judge, the offline one included; absent if no judge was asked.
+        llm: The call of a judge, the offline one included; null if no judge was asked.
     """
 
     batch_id: str
     query: str
-    attempt: int = Field(default=1, ge=1)
+    attempt: int = Field(ge=1)
     parent_batch_id: str | None = None
+    request_id: str | None = None
     passed: bool
     scores: RetrievalScores
     overall_score: Score
     severe_failure: bool
     score_source: ScoreSource
-    source_details: tuple[SourceDetail, ...] = ()
-    next_step: NextStep | None = None
-    needs_extraction: bool = False
+    source_details: tuple[SourceDetail, ...]
+    next_step: NextStep
+    needs_extraction: bool
     extraction_reason: str | None = None
-    extraction_targets: Many[ExtractionTarget] = ()
+    extraction_targets: Many[ExtractionTarget]
     improvement: float | None = None
-    llm: LlmCall | None = None
-    config_version: str = ""
-
-    @field_serializer("llm")
-    def _with_nulls(self, call: LlmCall | None) -> dict[str, Any] | None:
-        """The call with its null fields: an unknown cost is null, and a reader would take an omitted one for 0."""
-        return None if call is None else call.to_wire()
+    llm: CamelLlmCall | None = None
+    config_version: str

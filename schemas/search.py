@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from schemas.event import MAX_ITEMS, Event, Score
+from schemas.event import Event, Many, Part, Score
 from schemas.llm import LlmCall
 
 
@@ -33,7 +33,7 @@ class SearchOutcome(StrEnum):
     MALFORMED = "malformed"
 
 
-class Rubric(Event):
+class Rubric(Part):
     """The score that a program counts: four signed parts, and their sum limited to [0, 1].
 
     If too few results are about the goal, the total is at most a configured value in a band that continues.
@@ -71,19 +71,19 @@ class SearchEvaluated(Event):
     """
 
     batch_id: str
-    query: str = ""
-    attempt: int = Field(default=1, ge=1)
+    query: str
+    attempt: int = Field(ge=1)
     parent_batch_id: str | None = None
     request_id: str | None = None
     satisfied: bool
     quality_score: Score
     gaps: str
     recommendation: Recommendation
-    suggested_refinements: tuple[str, ...] = ()
+    suggested_refinements: tuple[str, ...]
     rubric: Rubric
-    missing_fields: tuple[str, ...] = Field(default=(), max_length=MAX_ITEMS)
-    unchecked_fields: tuple[str, ...] = Field(default=(), max_length=MAX_ITEMS)
+    missing_fields: Many[str]
+    unchecked_fields: Many[str]
     score_source: SearchScoreSource
     outcome: SearchOutcome
     llm: LlmCall | None = None
-    config_version: str = ""
+    config_version: str

@@ -16,6 +16,7 @@ from schemas.event import Envelope, Event, in_utc
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
+from streams.upgrades import upgraded
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -67,18 +68,28 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
     try:
         return topic.event.model_validate_json(value).arrived(produced_at)
     except ValidationError as error:
-        return refusal(error)
+        return _earlier_event(topic, value, produced_at) or refusal(error)
     except (ValueError, RecursionError) as error:
         return Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL])
 
 
+def _earlier_event(topic: Topic, value: bytes, produced_at: datetime | None) -> Event | None:
+    """The event of a record from before version 1.0; None if it is none."""
+    earlier = upgraded(topic.name, value)
+    try:
+        return None if earlier is None else topic.event.model_validate(earlier).arrived(produced_at)
+    except ValidationError:
+        return None
+
+
 def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:
     """The record of an event. A page with its bytes is written raw, without the cost of JSON escapes."""
-    key = topic.key(event).encode()
+    key = topic.key(event)
     if topic.raw_pages and isinstance(event, CrawledPage) and event.html_base64 is not None:
-        headers = [*envelope.headers(event.content_type or "text/html"), *_page_headers(event)]
-        return OutputRecord(topic.name, key, event.html_base64, tuple(headers))
-    return OutputRecord(topic.name, key, event.to_json(), tuple(envelope.headers()))
+        headers = [*envelope.headers(topic.name, key, event.content_type or "text/html"), *_page_headers(event)]
+        return OutputRecord(topic.name, key.encode(), event.html_base64, tuple(headers))
+    identified = event.model_copy(update={"event_id": envelope.id})
+    return OutputRecord(topic.name, key.encode(), identified.to_json(), tuple(envelope.headers(topic.name, key)))
 
 
 def timestamp(milliseconds: int | None) -> datetime | None:

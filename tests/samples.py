@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 import pytest
 
+from handlers.html.links import page_id_of
 from schemas.outcome import Emit
-from schemas.pages import ScoredPage, Tier, TrustFeatures
+from schemas.pages import QualityMetadata, ScoredPage, Tier, TrustFeatures
 from streams.cli.main import main
 from streams.topology import TOPICS, Handler, handler_named
 
@@ -59,6 +60,7 @@ def the_handler(name: str) -> Handler:
 
 def scored(url: str = "https://a.example/1", content: str = "", tier: Tier = "C", **fields: Any) -> ScoredPage:
     """A scored page, of which mostly the address, the text and the tier matter."""
-    values: dict[str, Any] = {"cts_score": 10, "trust_label": "LOW", "config_version": "x"} | fields
+    values: dict[str, Any] = {"cts_score": 10, "trust_label": "LOW", "label_source": "score", "config_version": "x"}
+    values |= {"title": "", "summary": "", "quality_metadata": QualityMetadata(), "cts_breakdown": ()} | fields
     features = TrustFeatures(source_tier=3, base_score=10, cts_score=10)
-    return ScoredPage(url=url, content=content, tier=tier, trust_features=features, **values)
+    return ScoredPage(url=url, page_id=page_id_of(url), content=content, tier=tier, trust_features=features, **values)

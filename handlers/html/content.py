@@ -297,7 +297,7 @@ class ExtractedReader:
         citations = find_citations(text, _entries(references, lines), (), ())
         language = find_language("", text, self._moments.patterns.small_words)
         date = self._date(page, language)
-        credited = [name for author in page.author if (name := _one_line(author, _MAX_NAME_CHARACTERS))]
+        credited = [name for author in page.authors if (name := _one_line(author, _MAX_NAME_CHARACTERS))]
         agencies = tuple(name for name in credited if name.casefold() in self._agencies)
         described = clean((page.summary or "")[: 2 * limits.max_summary_characters])
         schema_type = short_type(stated.schema_type)

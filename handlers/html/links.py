@@ -8,14 +8,13 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from publicsuffixlist import PublicSuffixList
 from w3lib.url import canonicalize_url, url_query_cleaner
 
+from schemas.event import MAX_URL, derive_id
+
 TRACKING_PARAMETERS = (
     "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "utm_id", "gclid", "dclid", "fbclid",
     "msclkid", "mc_cid", "mc_eid", "igshid", "yclid", "_ga", "_gl", "ref_src", "phpsessid", "jsessionid", "sid",
 )  # fmt: skip
 """Query parameters that do not change the page."""
-
-MAX_URL = 8192
-"""Characters of an address. A longer one is malformed: no event holds it, and no server is asked for it."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -44,6 +43,16 @@ def canonical_url(url: str) -> str | None:
         return str(canonicalize_url(cleaned))
     except ValueError:
         return None
+
+
+def page_id_of(url: str) -> str | None:
+    """The id of the page at an address, the same for each spelling of it; None if it is no http(s) address.
+
+    >>> page_id_of("https://example.com/a#top") == page_id_of("HTTPS://example.com/a?utm_source=x")
+    True
+    """
+    canonical = canonical_url(url)
+    return None if canonical is None else derive_id("page", canonical)
 
 
 def absolute_url(base: str, href: str) -> str | None:

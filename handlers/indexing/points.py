@@ -169,7 +169,7 @@ def _payload(page: ScoredPage, document_id: str) -> dict[str, Any]:
         "domain": registrable_domain(host_of(page.url)),
         "title": page.title[:_LINE_CHARACTERS].strip(),
         "date": iso_text(page.date) if page.date else None,
-        "author": [author[:_NAME_CHARACTERS] for author in page.author[:_MAX_AUTHORS]],
+        "author": [author[:_NAME_CHARACTERS] for author in page.authors[:_MAX_AUTHORS]],
         "site_name": page.site_name and page.site_name[:_NAME_CHARACTERS],
         "language": page.language,
         "tier": page.tier,

@@ -21,7 +21,7 @@ _MOST_WORDS_NAMED = 3
 _MOST_PAIRS = 32
 _LONG_ENOUGH = 4
 _WORDS_OF_A_TITLE = 3
-_NO_SIGN = IntentNote(intent=Intent.BALANCED, because="no sign of either")
+_NO_SIGN = IntentNote(intent=Intent.BALANCED, reason="no sign of either")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +85,11 @@ def _intent(query: ReadQuery, section: IntentSection) -> IntentNote:
     specific = [sign for sign, holds in signs.items() if holds]
     if wide := _found(query.folded, section.exploratory_words):
         intent = Intent.EXPLORATORY if len(specific) <= section.outweighs else Intent.SPECIFIC
-        return IntentNote(intent=intent, because=", ".join([*specific, f"asks for an overview ({wide[0]})"]))
+        return IntentNote(intent=intent, reason=", ".join([*specific, f"asks for an overview ({wide[0]})"]))
     if specific:
-        return IntentNote(intent=Intent.SPECIFIC, because=", ".join(specific))
+        return IntentNote(intent=Intent.SPECIFIC, reason=", ".join(specific))
     if 0 < count <= section.short_words:
-        return IntentNote(intent=Intent.EXPLORATORY, because="few words" if count > 1 else "one word")
+        return IntentNote(intent=Intent.EXPLORATORY, reason="few words" if count > 1 else "one word")
     return _NO_SIGN
 
 

@@ -79,7 +79,7 @@ class Standing:
 
     def noted(self, stage: StageName, outcome: StageOutcome, because: str) -> Standing:
         """The same with a note more."""
-        return replace(self, notes=(*self.notes, StageNote(stage=stage, outcome=outcome, because=because)))
+        return replace(self, notes=(*self.notes, StageNote(stage=stage, outcome=outcome, reason=because)))
 
 
 def weigh(
@@ -130,7 +130,7 @@ def sure_without_judge(weighed: Weighed, section: RankingSection, model: Ranking
 def nothing_to_rank(standing: Standing) -> Standing:
     """All stages skipped."""
     stages = (StageName.BM25, StageName.RANKING, StageName.TREES, StageName.MMR)
-    skipped = [StageNote(stage=stage, outcome=StageOutcome.SKIPPED, because="no candidates") for stage in stages]
+    skipped = [StageNote(stage=stage, outcome=StageOutcome.SKIPPED, reason="no candidates") for stage in stages]
     return replace(standing, notes=tuple(skipped))
 
 

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from handlers.html.detail import Detail
 from handlers.html.encoding import page_bytes
-from handlers.html.links import canonical_url
+from handlers.html.links import canonical_url, page_id_of
 from handlers.html.snippet import SnippetLimits
 from handlers.prompts.untrusted import cleaned
 from schemas.event import derive_id
@@ -146,8 +146,8 @@ def go_on(request_id: str, query: str, sources: Sources, config_version: str) ->
         query=query,
         reason=ExtractionTrigger.SNIPPET_REQUESTED,
         target_url=pending.url,
+        page_id=page_id_of(pending.url),
         follow=False,
-        hop=0,
         max_details=1,
         sources=sources,
     )
@@ -170,6 +170,7 @@ def to_be_judged(event: ExtractionNeeded, detail: Detail, max_html_characters: i
         request_id=_request_of(event),
         query=event.query[:MAX_QUERY_CHARACTERS],
         url=event.target_url,
+        page_id=page_id_of(event.target_url),
         title=cleaned(detail.content.title, MAX_QUERY_CHARACTERS),
         html=html if fits else None,
         content=None if fits else detail.content.text[:max_html_characters],

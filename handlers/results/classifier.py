@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from handlers.html.links import page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_shape import PageShape, with_page
@@ -63,20 +64,23 @@ class ResultClassifier:
         if (refusal := observed.refusal) is not None:
             return read, ClassifiedResult(
                 url=result.url,
+                page_id=page_id_of(result.url),
                 result_type=ResultType.NAVIGATION,
                 actionable_score=0.0,
                 confidence=1.0,
                 content_kind=read.content_kind,
-                because=(f"no content, {refusal.reason}: {refusal.words!r}",),
+                reasons=(f"no content, {refusal.reason}: {refusal.words!r}",),
+                evidence=(),
             )
-        result_type, confidence, because = self._decide(observed)
+        result_type, confidence, reasons = self._decide(observed)
         return read, ClassifiedResult(
             url=result.url,
+            page_id=page_id_of(result.url),
             result_type=result_type,
             actionable_score=actionable_score(result_type, observed, self._section),
             confidence=confidence,
             content_kind=read.content_kind,
-            because=because,
+            reasons=reasons,
             evidence=observed.evidence,
         )
 

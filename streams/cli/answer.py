@@ -213,7 +213,7 @@ def _why(ranked: RankingCompleted) -> str:
         note for note in ranked.notes if note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.FAILED
     )
     note = next(failed, None)
-    return f" ({printable(note.because, keep=_LINES)})" if note is not None and note.because else ""
+    return f" ({printable(note.reason, keep=_LINES)})" if note is not None and note.reason else ""
 
 
 _WEIGHT = 1.0

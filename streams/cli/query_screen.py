@@ -57,7 +57,7 @@ def _result(result: RankedResult) -> Text:
     lines = [
         (_cut(result.title) or "(no title)", "bold"),
         (", ".join(_cut(fact) for fact in facts if fact), "dim"),
-        ("; ".join(_cut(reason) for reason in result.because), ""),
+        ("; ".join(_cut(reason) for reason in result.reasons), ""),
         (_cut(result.url), "dim"),
     ]
     return Text("\n").join([Text(text, style=style) for text, style in lines if text])
@@ -69,13 +69,13 @@ def _head(answer: RankingCompleted) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(ratio=1)
     intent, ran = answer.intent, " > ".join(answer.stages) or "none"
-    table.add_row("intent", Text.assemble((str(intent.intent), "bold"), f": {_cut(intent.because)}"))
+    table.add_row("intent", Text.assemble((str(intent.intent), "bold"), f": {_cut(intent.reason)}"))
     table.add_row("stages", Text(ran, style="bold"))
     for note in answer.notes:
-        if note.outcome is StageOutcome.RAN and not note.because:
+        if note.outcome is StageOutcome.RAN and not note.reason:
             continue
         did = "" if note.outcome is StageOutcome.RAN else f" {note.outcome}"
-        because = f": {_cut(note.because)}" if note.because else ""
+        because = f": {_cut(note.reason)}" if note.reason else ""
         style = "red" if note.outcome is StageOutcome.FAILED else "dim"
         table.add_row("", Text(f"{note.stage}{did}{because}", style=style))
     return table

@@ -91,7 +91,7 @@ def _tell_page(console: Console, page: ScoredPage) -> None:
     _address(console, 2, "", page.url)
     for component in page.cts_breakdown:
         if component.points:
-            _line(console, 2, f"{component.points:+4}  {component.component}: {component.because}")
+            _line(console, 2, f"{component.points:+4}  {component.component}: {component.reason}")
     missing = [component.component for component in page.cts_breakdown if not component.points]
     if missing:
         _line(console, 2, f"   0  {', '.join(missing)}", "dim")
@@ -104,7 +104,7 @@ def _tell_batch(console: Console, tally: Tally, least: Dimensions, batch: Result
     for result in batch.results:
         kind = Text(result.result_type.value.lower().replace("_", " "), style=TYPE_STYLE[result.result_type])
         _address(console, 2, Text.assemble(kind, f" {result.actionable_score:.2f}  "), result.url, "")
-        _line(console, 4, f"because {'; '.join(result.because[:_REASONS])}", "dim")
+        _line(console, 4, f"because {'; '.join(result.reasons[:_REASONS])}", "dim")
     if batch.extraction_reason:
         _line(console, 2, batch.extraction_reason, "yellow")
     for done in tally.completed:
@@ -160,7 +160,7 @@ def _tell_sources(console: Console, done: SnippetsCompleted) -> None:
 def _tell_claim(console: Console, tally: Tally, claim_id: str) -> None:
     verdict = tally.claims_evaluated[claim_id]
     score = "none" if verdict.decontextualization_score is None else f"{verdict.decontextualization_score:.2f}"
-    why = verdict.excluded_because.value.replace("_", " ") if verdict.excluded_because else "may be promoted"
+    why = verdict.exclusion.value.replace("_", " ") if verdict.exclusion else "may be promoted"
     claim = tally.claims.get(claim_id)
     style = "bold green" if verdict.promotable else "bold yellow"
     _line(console, 0, Text.assemble((f"{score} ", style), f"{verdict.band.value:9}{why}"))
@@ -174,7 +174,7 @@ def _tell_query(console: Console, answer: RankingCompleted) -> None:
     for result in answer.results:
         head = Text.assemble((f"{result.trust_label:6} ", LABEL_STYLE[result.trust_label]), f"{result.score:.2f}  ")
         _address(console, 2, head, result.title or result.url, "")
-        _line(console, 4, f"because {'; '.join(result.because[:_REASONS])}", "dim")
+        _line(console, 4, f"because {'; '.join(result.reasons[:_REASONS])}", "dim")
 
 
 def _tell_dead(console: Console, letter: DeadLetter) -> None:

@@ -255,9 +255,7 @@ async def _feed(settings: Settings, events: Sequence[Event], pages: Path | None,
 def _record(event: Event) -> OutputRecord:
     topic = topic_of(event)
     identity = derive_id("demo", topic.name, topic.key(event))
-    envelope = Envelope(
-        id=identity, type=topic.name, source="assay/demo", time=datetime.now(UTC), correlation_id=identity
-    )
+    envelope = Envelope(id=identity, source="assay/demo", time=datetime.now(UTC), correlation_id=identity)
     return encode(topic, event, envelope)
 
 

@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 import httpx
 
-from handlers.html.links import MAX_URL
+from schemas.event import MAX_URL
 from schemas.replies import FetchFailure, FetchRefused
 
 PORTS = {"http": 80, "https": 443}

@@ -126,7 +126,9 @@ def _envelope() -> dict[str, Any]:
         "properties": {
             "ce_specversion": _text("Always 1.0.", const="1.0"),
             "ce_id": _text("Identity of the event; derived from its input, so a replay writes the same."),
-            "ce_type": _text("The topic's name without any prefix."),
+            "ce_type": _text("org.assay. and the topic's name without any prefix, such as org.assay.pages.scored.v1."),
+            "ce_subject": _text("The record's key, such as the page's address or the id of the batch."),
+            "ce_dataschema": _text("The $id of the JSON Schema."),
             "ce_source": _text("The producer, such as assay/score_page."),
             "ce_time": _text("When it was written, UTC.", format="date-time"),
             "ce_correlationid": _text("Identity of the first event of the chain."),

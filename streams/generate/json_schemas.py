@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from schemas.event import SCHEMA_URI_PREFIX
 from streams.generate.compatibility import breaks
 from streams.generate.text import attributes, paragraphs, to_json
 from streams.topology import TOPICS, Topic
@@ -32,8 +33,8 @@ def json_schemas() -> dict[Path, str]:
 
 def schema_of(topic: Topic) -> dict[str, Any]:
     """The schema of one topic's event, self-contained."""
-    schema = topic.event.model_json_schema(by_alias=True)
-    described = {"$schema": DIALECT, "$id": f"urn:assay:{topic.name}", **_described(schema)}
+    schema = topic.event.model_json_schema(by_alias=True, mode=_mode(topic))
+    described = {"$schema": DIALECT, "$id": SCHEMA_URI_PREFIX + topic.name, **_described(schema)}
     if definitions := schema.get("$defs"):
         described["$defs"] = {name: _described(definition) for name, definition in definitions.items()}
     return described
@@ -41,9 +42,14 @@ def schema_of(topic: Topic) -> dict[str, Any]:
 
 def component_schemas(ref_template: str) -> dict[str, Any]:
     """The schemas of all events and their parts by name; ``ref_template`` is a reference with ``{model}`` in it."""
-    events: list[tuple[type[BaseModel], JsonSchemaMode]] = [(topic.event, "validation") for topic in TOPICS]
+    events: list[tuple[type[BaseModel], JsonSchemaMode]] = [(topic.event, _mode(topic)) for topic in TOPICS]
     _, merged = models_json_schema(events, by_alias=True, ref_template=ref_template)
     return {name: _described(definition) for name, definition in sorted(merged["$defs"].items())}
+
+
+def _mode(topic: Topic) -> JsonSchemaMode:
+    """What others may write, or what Assay writes: then each field is there."""
+    return "validation" if topic.written_by else "serialization"
 
 
 def _described(schema: dict[str, Any]) -> dict[str, Any]:

@@ -205,7 +205,6 @@ class RecordProcessor:
                 return Dead(DeadReason.OUTPUT_INVALID, f"{self._handler.name} does not emit {type(event).__name__}")
             envelope = Envelope(
                 id=self._ids.of(provenance.identity, ordinal),
-                type=topic.name,
                 source=self._source,
                 time=now,
                 correlation_id=provenance.correlation_id,

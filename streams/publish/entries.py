@@ -72,7 +72,6 @@ def record_of(
     identity = derive_id("publish", topic.name, run or "", sha256(event.to_json()).hexdigest())
     envelope = Envelope(
         id=identity,
-        type=topic.name,
         source="assay/publish",
         time=datetime.now(UTC),
         correlation_id=identity,

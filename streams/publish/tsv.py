@@ -57,7 +57,7 @@ def row_of(page: ScoredPage) -> bytes:
     beside: dict[str, Any] = {
         "final_url": page.final_url,
         "site_name": page.publisher,
-        "author": list(page.author),
+        "author": list(page.authors),
         "summary": page.summary,
         "fetched_at": page.fetched_at.isoformat() if page.fetched_at else None,
     }

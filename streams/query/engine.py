@@ -171,7 +171,7 @@ def _answer(outcome: Outcome) -> RankingCompleted | Refusal:
             # On Kafka the event states this. A waiting client gets a refusal, because the request is invalid.
             for note in completed.notes:
                 if note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.FAILED:
-                    return Refusal("invalid", note.because)
+                    return Refusal("invalid", note.reason)
             return completed
         case Retry(_, detail, after_seconds, trouble):
             no_model = "" if trouble is None else trouble.cause

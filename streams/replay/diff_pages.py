@@ -79,7 +79,7 @@ def component_changes(now: ScoredPage, then: ScoredPage) -> tuple[ComponentChang
         old, new = before.get(name), after.get(name)
         points_now, points_then = (line.points if line else 0 for line in (old, new))
         if points_now != points_then:
-            because_now, because_then = (line.because if line else "" for line in (old, new))
+            because_now, because_then = (line.reason if line else "" for line in (old, new))
             changes.append(ComponentChange(name, points_now, points_then, because_now, because_then))
     return tuple(changes)
 

@@ -99,8 +99,8 @@ class ResultsDifferences:
                 type_then=type_then,
                 score_now=now.actionable_score if now else None,
                 score_then=then.actionable_score if then else None,
-                because_now=now.because if now else (),
-                because_then=then.because if then else (),
+                because_now=now.reasons if now else (),
+                because_then=then.reasons if then else (),
             )
         )
 

@@ -153,7 +153,7 @@ class Forecast:
         return sum(its.milliseconds for its in self.experience) / calls / 1000 if calls else None
 
 
-_ENVELOPE = Envelope("", "", "", datetime(1970, 1, 1, tzinfo=UTC), "")
+_ENVELOPE = Envelope("", "", datetime(1970, 1, 1, tzinfo=UTC), "")
 """The headers of a result, which is not written."""
 
 

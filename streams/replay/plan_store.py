@@ -214,7 +214,6 @@ def _no_topic(topic: str) -> NoPlanTopicError:
 def _envelope(plan: ReplayPlan, now: datetime) -> Envelope:
     return Envelope(
         id=derive_id("replay", plan.run, plan.state, plan.stage, now.isoformat()),
-        type=REPLAYS.name,
         source="assay/replay",
         time=now,
         correlation_id=plan.run,

@@ -36,7 +36,7 @@ def test_a_batch_is_classified_as_printed(stem: str) -> None:
         assert (result.url, result.result_type) == (expected.url, expected.result_type)
         assert result.actionable_score == expected.actionable_score
         assert result.evidence == expected.evidence
-        assert result.because
+        assert result.reasons
     targets = [
         (request.target_url, request.extraction_id) for request in requests if isinstance(request, ExtractionNeeded)
     ]

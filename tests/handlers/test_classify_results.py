@@ -65,7 +65,7 @@ def test_event_listing_is_an_aggregator_with_a_low_score() -> None:
     result = classify(LISTING)
     assert result.result_type is ResultType.AGGREGATOR
     assert result.actionable_score == 0.2
-    assert result.because
+    assert result.reasons
 
 
 def test_classifies_a_specific_event_with_a_high_score() -> None:
@@ -128,7 +128,7 @@ def test_suggests_extraction_when_all_results_are_aggregators() -> None:
     assert extraction.target_url == LISTING.url
     assert extraction.reason is ExtractionTrigger.AGGREGATOR_DETECTED
     assert extraction.extraction_reason == classified.extraction_reason
-    assert (extraction.follow, extraction.attempt, extraction.hop, extraction.max_details) == (True, 1, 1, 5)
+    assert (extraction.follow, extraction.attempt, extraction.max_details) == (True, 1, 5)
     assert (extraction.batch_id, extraction.request_id, extraction.actionable_information) == ("b1", "r1", 0.2)
 
 
@@ -352,6 +352,6 @@ def test_any_result_has_a_type_and_a_score_in_its_band(
     assert in_band(result)
     # The likeliest of three types, or the next one where a listing is not sure enough.
     assert 0.0 < result.confidence <= 1.0
-    assert result.because
+    assert result.reasons
     assert all(read.content[detail.start : detail.end] == detail.text for detail in result.evidence)
     assert result == RULES.classifier.classify(given_result)

@@ -112,7 +112,7 @@ def test_a_number_is_the_score() -> None:
     assert (event.decontextualization_score, event.status, event.band) == (0.95, ClaimStatus.SUCCESS, ClaimBand.GOOD)
     assert event.quality == pytest.approx((0.9 * 0.8 * 0.95) ** (1 / 3), abs=1e-6)
     assert event.promotable
-    assert event.excluded_because is None
+    assert event.exclusion is None
     assert (event.claim_id, event.source_id, event.tries) == ("c-1", "doc-1", 1)
     assert event.llm is not None
     assert event.llm.cost_usd == 0.001
@@ -131,7 +131,7 @@ def test_reply_other_than_one_number_is_retried_then_null(reply: str) -> None:
     assert isinstance(event, ClaimEvaluated)
     assert (event.decontextualization_score, event.quality) == (None, None)
     assert (event.status, event.band) == (ClaimStatus.MALFORMED, ClaimBand.FAILED)
-    assert (event.promotable, event.excluded_because) == (False, ClaimExclusion.NO_SCORE)
+    assert (event.promotable, event.exclusion) == (False, ClaimExclusion.NO_SCORE)
     assert event.detail
     assert [need.try_number for need in needs if isinstance(need, AskModel)] == [1, 2, 3]
 
@@ -146,7 +146,7 @@ def test_empty_claim_is_not_sent_to_the_judge(text: str) -> None:
     assert isinstance(event, ClaimEvaluated)
     assert (event.decontextualization_score, event.quality, event.llm) == (None, None, None)
     assert (event.status, event.band, event.tries) == (ClaimStatus.NO_CLAIM, ClaimBand.FAILED, 0)
-    assert (event.promotable, event.excluded_because) == (False, ClaimExclusion.NO_SCORE)
+    assert (event.promotable, event.exclusion) == (False, ClaimExclusion.NO_SCORE)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_the_offline_judge_abstains_where_it_cannot_know(text: str, status: Clai
     claim = CLAIM.model_copy(update={"claim_text": text, "source_text": ""})
     event = evaluated(answer_offline, claim=claim)
     assert (event.decontextualization_score, event.status, event.band) == (None, status, ClaimBand.FAILED)
-    assert (event.promotable, event.excluded_because, event.tries) == (False, ClaimExclusion.NO_SCORE, 1)
+    assert (event.promotable, event.exclusion, event.tries) == (False, ClaimExclusion.NO_SCORE, 1)
     assert event.detail
     assert event.llm is not None
     assert event.llm.judged_by == "offline"
@@ -369,7 +369,7 @@ def test_a_claim_is_promotable_or_it_is_said_why_not(
 ) -> None:
     claim = CLAIM.model_copy(update={"entailed_score": entailed, "coverage_score": coverage})
     event = evaluated([says(score)], claim=claim)
-    assert (event.promotable, event.excluded_because) == (why is None, why)
+    assert (event.promotable, event.exclusion) == (why is None, why)
 
 
 def test_config_version_depends_on_prompt_and_attempts_only() -> None:

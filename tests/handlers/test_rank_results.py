@@ -135,7 +135,7 @@ def test_candidates_that_came_along_are_ranked_without_the_index() -> None:
     assert titles(event)[0] == "Boat race on the river this Sunday"
     assert [stage.value for stage in event.stages] == ["bm25", "ranking", "mmr", "reasoning"]
     assert note(event, StageName.RETRIEVAL) == StageNote(
-        stage=StageName.RETRIEVAL, outcome=StageOutcome.SKIPPED, because="4 candidates came along"
+        stage=StageName.RETRIEVAL, outcome=StageOutcome.SKIPPED, reason="4 candidates came along"
     )
     assert [note.stage.value for note in event.notes] == ALL
     assert event.llm is not None
@@ -247,7 +247,7 @@ def test_the_judges_scores_decide_together_with_the_fused_ones() -> None:
     fused = top.stage_scores["fused"]
     assert fused is not None
     assert top.score == top.stage_scores["ranking"] == pytest.approx(weight + (1 - weight) * fused)
-    assert "the model gives it 1" in top.because
+    assert "the model gives it 1" in top.reasons
 
 
 def test_result_without_judge_score_keeps_its_fused_score() -> None:
@@ -255,7 +255,7 @@ def test_result_without_judge_score_keeps_its_fused_score() -> None:
     event = completed(run(request(), under, '{"scores": [{"number": 2, "score": 0.0}]}'))
     first, second, *rest = event.results
     assert first.stage_scores["ranking"] == first.stage_scores["fused"]
-    assert "the model said nothing of it" in first.because
+    assert "the model said nothing of it" in first.reasons
     assert second.score >= rest[0].score >= rest[1].score
 
 
@@ -294,7 +294,7 @@ def test_malformed_reply_keeps_the_previous_order(text: str) -> None:
 def test_failed_judge_is_noted_and_the_previous_order_kept() -> None:
     event = completed(run(request(), judge=ModelFailed(call(outcome=CallOutcome.TIMEOUT), "no answer in time")))
     assert note(event, StageName.RANKING) == StageNote(
-        stage=StageName.RANKING, outcome=StageOutcome.FAILED, because="no answer in time"
+        stage=StageName.RANKING, outcome=StageOutcome.FAILED, reason="no answer in time"
     )
     assert event.llm is not None
     assert event.llm.outcome is CallOutcome.TIMEOUT
@@ -357,7 +357,7 @@ def test_trees_that_are_sure_spare_the_judge() -> None:
     under = with_model(rules(trees={"mode": "on", "confidence": 0.0, "cascade": True}))
     event = completed(rank_results(request(), under))
     assert note(event, StageName.RANKING).outcome is StageOutcome.SKIPPED
-    assert "sure without it" in note(event, StageName.RANKING).because
+    assert "sure without it" in note(event, StageName.RANKING).reason
     assert StageName.TREES in event.stages
     assert event.llm is None
     assert event.trees is not None
@@ -369,7 +369,7 @@ def test_unsure_trees_ask_the_judge_and_change_nothing() -> None:
     under = with_model(rules(trees={"mode": "on", "confidence": 1.0, "cascade": True}))
     event = completed(run(request(), under))
     assert note(event, StageName.TREES).outcome is StageOutcome.SHADOW
-    assert "is wanted" in note(event, StageName.TREES).because
+    assert "is wanted" in note(event, StageName.TREES).reason
     assert StageName.TREES not in event.stages
     assert [result.url for result in event.results] == [result.url for result in plain.results]
     assert all(result.stage_scores["trees"] is not None for result in event.results)
@@ -419,7 +419,7 @@ def test_served_features_are_kept_in_the_event() -> None:
 def test_filters_hold_for_candidates_that_came_along() -> None:
     event = completed(run(request(filters={"domain": "news.example"})))
     assert [result.url for result in event.results] == ["https://news.example/race"]
-    assert note(event, StageName.RETRIEVAL).because == "4 candidates came along, 1 of them fit the filters"
+    assert note(event, StageName.RETRIEVAL).reason == "4 candidates came along, 1 of them fit the filters"
 
 
 @pytest.mark.parametrize("candidates", [CANDIDATES, None])
@@ -427,7 +427,7 @@ def test_filters_hold_for_candidates_that_came_along() -> None:
 def test_query_without_words_fails_with_a_reason(query: str, candidates: list[dict[str, Any]] | None) -> None:
     event = completed(rank_results(request(query=query, candidates=candidates), RULES))
     assert note(event, StageName.RETRIEVAL).outcome is StageOutcome.FAILED
-    assert note(event, StageName.RETRIEVAL).because == "the query has no words"
+    assert note(event, StageName.RETRIEVAL).reason == "the query has no words"
     assert (event.results, event.context) == ((), "")
 
 
@@ -439,7 +439,7 @@ def test_a_word_of_any_script_is_a_word(query: str) -> None:
 def test_two_spellings_of_a_url_count_as_one_document() -> None:
     twice = [CANDIDATES[0], {**CANDIDATES[0], "url": f"{CANDIDATES[0]['url']}#top"}]
     event = completed(run(request(candidates=twice)))
-    assert note(event, StageName.RETRIEVAL).because == "2 candidates came along, of 1 document"
+    assert note(event, StageName.RETRIEVAL).reason == "2 candidates came along, of 1 document"
     assert len(event.results) == 1
 
 
@@ -452,14 +452,14 @@ def test_a_long_page_is_read_where_it_answers() -> None:
 
 def test_counts_of_one_are_singular() -> None:
     event = completed(run(request(candidates=CANDIDATES[:1])))
-    assert note(event, StageName.RETRIEVAL).because == "1 candidate came along"
-    assert note(event, StageName.REASONING).because == "1 source, 1 of them HIGH"
+    assert note(event, StageName.RETRIEVAL).reason == "1 candidate came along"
+    assert note(event, StageName.REASONING).reason == "1 source, 1 of them HIGH"
 
 
 @pytest.mark.parametrize("candidates", [CANDIDATES, None])
 def test_misspelt_filter_is_rejected_with_reason(candidates: list[dict[str, Any]] | None) -> None:
     event = completed(rank_results(request(candidates=candidates, filters={"source_tier": "A"}), RULES))
-    assert note(event, StageName.RETRIEVAL).because.startswith("filters: there is no 'source_tier'; there are tiers,")
+    assert note(event, StageName.RETRIEVAL).reason.startswith("filters: there is no 'source_tier'; there are tiers,")
     assert event.results == ()
 
 
@@ -467,7 +467,7 @@ def test_misspelt_filter_is_rejected_with_reason(candidates: list[dict[str, Any]
 def test_invalid_filter_value_is_rejected_with_reason(candidates: list[dict[str, Any]] | None) -> None:
     event = completed(rank_results(request(candidates=candidates, filters={"date_from": "last week"}), RULES))
     assert note(event, StageName.RETRIEVAL).outcome is StageOutcome.FAILED
-    assert "date_from" in note(event, StageName.RETRIEVAL).because
+    assert "date_from" in note(event, StageName.RETRIEVAL).reason
     assert (event.results, event.context, event.stages) == ((), "", ())
 
 
@@ -501,7 +501,7 @@ def test_the_sources_of_a_context_have_a_limit_together() -> None:
     event = completed(run(request(candidates=candidates), rules(reasoning={"max_context_characters": 1600})))
     assert len(event.results) == 4
     assert re.findall(r"<<source (\d)", event.context) == ["1", "2"]
-    assert note(event, StageName.REASONING).because.endswith("; 2 more do not fit into max_context_characters")
+    assert note(event, StageName.REASONING).reason.endswith("; 2 more do not fit into max_context_characters")
 
 
 HOSTILE = {
@@ -524,8 +524,8 @@ def test_hostile_text_in_every_source_is_shown_in_linear_time(name: str) -> None
 
 def test_reasons_are_in_words() -> None:
     event = completed(run(request()))
-    assert "4 of 4 words in the text" in event.results[0].because or event.results[0].because
-    assert all(result.because for result in event.results)
+    assert "4 of 4 words in the text" in event.results[0].reasons or event.results[0].reasons
+    assert all(result.reasons for result in event.results)
 
 
 TEXT = st.characters(exclude_characters="\0", codec="utf-8")

@@ -75,7 +75,7 @@ def test_everything_about_an_article() -> None:
     assert scored.date == datetime.fromisoformat("2024-05-03T08:00:00+08:00")
     assert json.loads(scored.to_json())["date"] == "2024-05-03T08:00:00+08:00"
     assert ScoredPage.model_validate_json(scored.to_json()) == scored
-    assert scored.author == ("Ada Lovelace",)
+    assert scored.authors == ("Ada Lovelace",)
     assert scored.site_name == "The Example Post"
     assert scored.language == "en"
     assert scored.summary == "Three days of rain ended the drought."
@@ -98,7 +98,7 @@ def test_a_chinese_report() -> None:
     scored = score(html, "https://www.cna.com.tw/a")
     assert scored.date == date(2024, 5, 3)
     assert json.loads(scored.to_json())["date"] == "2024-05-03"
-    assert scored.author == ("王小明",)
+    assert scored.authors == ("王小明",)
     assert scored.language == "zh"
     assert scored.trust_features.is_wire_report
     assert scored.trust_features.has_byline
@@ -166,7 +166,7 @@ def test_hostile_json_ld(script: str) -> None:
     scored = score(page(f'<script type="application/ld+json">{script}</script>'))
     assert json.loads(scored.to_json())
     assert "\x00" not in scored.title
-    assert all("\x00" not in name for name in scored.author)
+    assert all("\x00" not in name for name in scored.authors)
 
 
 def test_lone_surrogates_can_be_serialised() -> None:
@@ -287,7 +287,7 @@ def test_page_without_metadata_has_null_score_and_source_tier(url: str, tier: st
     assert (scored.cts_score, scored.trust_features.cts_score) == (None, None)
     assert (scored.tier, scored.trust_label, scored.label_source) == (tier, label, "fallback")
     assert [line.points for line in scored.cts_breakdown] == [0]
-    assert "without quality metadata there is no score" in scored.cts_breakdown[0].because
+    assert "without quality metadata there is no score" in scored.cts_breakdown[0].reason
     assert (scored.quality_metadata.has_date, scored.quality_metadata.has_author) == (True, None)
 
 

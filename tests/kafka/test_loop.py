@@ -128,7 +128,7 @@ async def test_chain_of_listings_ends_at_the_hop_limit(installing: Installing, w
     assert max(event.attempt for event in await assay.events(ResultsClassified)) <= 2
     assert len(asked_for(web)) <= 4
     # An event that exceeds the hop limit by hand is answered with the limit.
-    further = ExtractionNeeded.model_validate_json(needed(HOST)[1]).model_copy(update={"hop": 2})
+    further = ExtractionNeeded.model_validate_json(needed(HOST)[1]).model_copy(update={"attempt": 2})
     await assay.feed([(HOST.encode(), further.to_json())], NEEDED)
     await assay.drain(*LOOP)
     assert {event.failure for event in await assay.events(ExtractionCompleted)} >= {FetchFailure.HOP_LIMIT}

@@ -8,7 +8,7 @@ from schemas.event import Envelope, OutputIds, Provenance, derive_id
 
 TIME = datetime(2025, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 ENVELOPE = Envelope(
-    id="one", type="pages.scored.v1", source="assay/score_page", time=TIME, correlation_id="first", causation_id="zero"
+    id="one", source="assay/score_page", time=TIME, correlation_id="first", causation_id="zero"
 )
 
 
@@ -34,11 +34,13 @@ def test_output_id_is_a_uuid5_of_all_its_inputs(identity: str, ordinal: int) -> 
 
 
 def test_headers_are_the_binary_mode_of_cloudevents() -> None:
-    headers = dict(ENVELOPE.headers())
+    headers = dict(ENVELOPE.headers("pages.scored.v1", "https://a.example/"))
     assert headers == {
         "ce_specversion": b"1.0",
         "ce_id": b"one",
-        "ce_type": b"pages.scored.v1",
+        "ce_type": b"org.assay.pages.scored.v1",
+        "ce_subject": b"https://a.example/",
+        "ce_dataschema": b"urn:assay:pages.scored.v1",
         "ce_source": b"assay/score_page",
         "ce_time": b"2025-01-02T03:04:05.678Z",
         "ce_correlationid": b"first",
@@ -48,7 +50,7 @@ def test_headers_are_the_binary_mode_of_cloudevents() -> None:
 
 
 def test_what_was_written_is_read_back() -> None:
-    read = Provenance.of(ENVELOPE.headers(), "t/0/0")
+    read = Provenance.of(ENVELOPE.headers("pages.scored.v1", "https://a.example/"), "t/0/0")
     assert (read.identity, read.correlation_id, read.traceparent, read.run) == ("one", "first", None, None)
 
 

@@ -50,7 +50,7 @@ def test_an_empty_body_is_one(body: dict[str, Any], read: str) -> None:
 )
 def test_an_author_may_come_as_text(author: Any, names: tuple[str, ...]) -> None:
     page = CrawledPage.model_validate({"url": URL, "content": "", "author": author})
-    assert page.author == names
+    assert page.authors == names
     assert CrawledPage.model_validate_json(page.to_json()) == page
 
 

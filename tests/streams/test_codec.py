@@ -21,7 +21,7 @@ GOLDEN = [
     for path in sorted((EXAMPLES / topic.name).glob("*.json"))
 ]
 NOON = datetime(2025, 1, 2, 12, tzinfo=UTC)
-ENVELOPE = Envelope(id="one", type="t", source="assay/test", time=NOON, correlation_id="first", run="backfill-7")
+ENVELOPE = Envelope(id="one", source="assay/test", time=NOON, correlation_id="first", run="backfill-7")
 RAW: list[tuple[str, bytes | None]] = [("content-type", b"text/html"), ("assay_url", b"https://a.example/")]
 BATCH = b'{"batchId":"b","query":"q","retrievedContent":[]}'
 

@@ -163,7 +163,7 @@ def _of_scored(page: ScoredPage) -> Answer:
     return Answer(
         date=page.date.isoformat() if page.date else None,
         # The labels of some sets name the agency if a page names no other author.
-        authors=page.author or page.agency,
+        authors=page.authors or page.agencies,
         title=page.title,
         site_name=page.site_name,
         language=page.language,

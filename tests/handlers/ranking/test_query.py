@@ -36,7 +36,7 @@ STOP_WORDS = frozenset(["the", "of", "is", "this", "的"])
 def test_specific_intent_is_recognised(query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent
     assert note.intent is Intent.SPECIFIC
-    assert sign in note.because
+    assert sign in note.reason
 
 
 @pytest.mark.parametrize(
@@ -54,19 +54,19 @@ def test_specific_intent_is_recognised(query: str, sign: str) -> None:
 def test_exploratory_intent_is_recognised(query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent
     assert note.intent is Intent.EXPLORATORY
-    assert sign in note.because
+    assert sign in note.reason
 
 
 @pytest.mark.parametrize("query", ["how do tides work", "tidal power costs money", "潮汐為什麼會變化", "", "?!"])
 def test_without_a_sign_it_is_between(query: str) -> None:
     note = read_query(query, SECTION).intent
     assert note.intent is Intent.BALANCED
-    assert note.because == "no sign of either"
+    assert note.reason == "no sign of either"
 
 
 def test_all_capitals_are_not_read_as_names() -> None:
-    assert "name" not in read_query("Tidal Power Costs", SECTION).intent.because
-    assert "name" not in read_query("TIDAL POWER COSTS", SECTION).intent.because
+    assert "name" not in read_query("Tidal Power Costs", SECTION).intent.reason
+    assert "name" not in read_query("TIDAL POWER COSTS", SECTION).intent.reason
 
 
 def test_a_query_is_read_once_for_all_stages() -> None:
@@ -98,7 +98,7 @@ def test_neighbours_of_chinese_words_are_adjacent() -> None:
 @given(st.text(max_size=200))
 def test_any_query_can_be_read(text: str) -> None:
     query = read_query(text, SECTION, STOP_WORDS)
-    assert query.intent.because
+    assert query.intent.reason
     assert len(query.neighbours) <= 32
     assert all(pair in query.folded for pair in query.neighbours)
     assert bool(query.keywords) == bool(query.words)

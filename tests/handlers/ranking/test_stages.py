@@ -78,7 +78,7 @@ def test_copied_title_does_not_make_the_query_a_title(similarity: float, asked: 
     weighed = weigh("harbour tide", tuple(given), None, untold, frozenset())
     assert any(each.exact_title for each in weighed.fused)
     after = after_diversity(weighed, weighed.standing, untold, 10)
-    assert after.notes[-1].because.endswith(f"the query is {asked}")
+    assert after.notes[-1].reason.endswith(f"the query is {asked}")
 
 
 def test_some_are_as_like_each_other_as_if_there_were_no_others() -> None:

@@ -72,7 +72,7 @@ def found(*payloads: dict[str, Any]) -> tuple[VectorHit, ...]:
 
 def without_trust(result: RankedResult) -> tuple[Any, ...]:
     assert result.features is not None
-    return result.rank, result.url, result.score, result.stage_scores, result.because, result.features[:29]
+    return result.rank, result.url, result.score, result.stage_scores, result.reasons, result.features[:29]
 
 
 @pytest.mark.parametrize("cascade", [True, False])

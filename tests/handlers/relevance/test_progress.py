@@ -33,9 +33,9 @@ def test_redelivery_keeps_the_extraction_id() -> None:
     assert ids[0] == ids[1] != ids[2]
 
 
-def test_a_source_is_read_itself_and_counts_as_no_hop() -> None:
+def test_a_source_is_read_itself_as_the_first_attempt() -> None:
     step = instance(ExtractionNeeded, go_on("r", "q", sources_of((A,), 10), "v"))
-    assert (step.follow, step.hop, step.max_details, step.over_budget) == (False, 0, 1, False)
+    assert (step.follow, step.attempt, step.max_details) == (False, 1, 1)
 
 
 def test_sources_beyond_the_limit_are_named_and_not_tried() -> None:

@@ -98,7 +98,7 @@ def test_error_page_scores_0() -> None:
     result = RetrievedContent(url="https://a.example/x", title="404 Not Found", content="page not found")
     classified = CLASSIFIER.classify(result)
     assert (classified.result_type, classified.actionable_score) == (ResultType.NAVIGATION, 0.0)
-    assert classified.because[0].startswith("no content")
+    assert classified.reasons[0].startswith("no content")
 
 
 def test_the_title_of_a_page_counts_beside_the_one_of_its_result() -> None:
@@ -106,4 +106,4 @@ def test_the_title_of_a_page_counts_beside_the_one_of_its_result() -> None:
     result = RetrievedContent(
         url="https://a.example/jazz", title="Jazz at eight", content="Jazz in the hall.", html=html
     )
-    assert CLASSIFIER.classify(result).because[0].startswith("no content, soft_404")
+    assert CLASSIFIER.classify(result).reasons[0].startswith("no content, soft_404")

@@ -285,7 +285,7 @@ def test_table_fits_the_terminal_with_wide_characters(
     old = ranked(
         2, trust_label="LOW", cts_score=None, _reasoning_metadata={"trust_label": "LOW", "label_source": "fallback"}
     )
-    why = StageNote(stage=StageName.MMR, outcome=StageOutcome.RAN, because="relevance counts a lot, " * 9)
+    why = StageNote(stage=StageName.MMR, outcome=StageOutcome.RAN, reason="relevance counts a lot, " * 9)
     place = "http://assay.example:8080/query"
     print_results(completed(request, long, old, notes=(why,)), 0.1, place)
     table = capsys.readouterr().out
@@ -303,7 +303,7 @@ def test_lines_for_a_pipe_stay_whole(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_failed_stage_is_shown_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    failed = StageNote(stage=StageName.RANKING, outcome=StageOutcome.FAILED, because="time-out after 20 s")
+    failed = StageNote(stage=StageName.RANKING, outcome=StageOutcome.FAILED, reason="time-out after 20 s")
     request = RankingRequested(request_id="q", query="x")
     call = LlmCall(
         judged_by="model", model="small", prompt_version="1", temperature=0.0, cost_usd=None, outcome=CallOutcome.ERROR

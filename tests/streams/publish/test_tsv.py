@@ -148,7 +148,7 @@ class TestThereAndBack:
         )  # fmt: skip
         assert again.trust_features == before.trust_features
         assert again.quality_metadata == before.quality_metadata
-        assert (again.date, again.author, again.content) == (before.date, before.author, before.content)
+        assert (again.date, again.authors, again.content) == (before.date, before.authors, before.content)
         assert row_of(again) == row_of(before)
 
     def test_fields_without_a_column_are_kept_in_the_metadata(self) -> None:

@@ -69,10 +69,10 @@ def completed(request: RankingRequested, *results: RankedResult, **differs: Any)
         "request_id": request.request_id,
         "query": request.query,
         "requested_at": request.requested_at,
-        "intent": IntentNote(intent=Intent.BALANCED, because="nothing says otherwise"),
+        "intent": IntentNote(intent=Intent.BALANCED, reason="nothing says otherwise"),
         "stages": (StageName.RETRIEVAL, StageName.BM25),
         "notes": (
-            StageNote(stage=StageName.RETRIEVAL, outcome=StageOutcome.RAN, because="5 points of 3 documents"),
+            StageNote(stage=StageName.RETRIEVAL, outcome=StageOutcome.RAN, reason="5 points of 3 documents"),
             StageNote(stage=StageName.BM25, outcome=StageOutcome.RAN),
         ),
         "results": results,

@@ -20,7 +20,7 @@ def scored(
         url="https://a.example/1",
         trust_features=TrustFeatures(source_tier=3, base_score=10, cts_score=score),
         cts_score=score,
-        cts_breakdown=tuple(ScoreComponent(component=n, points=p, because=b) for n, p, b in lines),
+        cts_breakdown=tuple(ScoreComponent(component=n, points=p, reason=b) for n, p, b in lines),
         tier=tier,
         trust_label=label,
         config_version=str(score),

@@ -19,7 +19,7 @@ def classified(*results: tuple[ResultType, float], fetch: tuple[str, ...] = (), 
                 result_type=kind,
                 actionable_score=score,
                 confidence=0.5,
-                because=(f"looks like {kind.value}",),
+                reasons=(f"looks like {kind.value}",),
             )
             for number, (kind, score) in enumerate(results)
         ),

@@ -60,7 +60,7 @@ def case_of(stored: dict[str, Any]) -> Case:
             numbers=tuple(query["numbers"]),
             question_words=tuple(query["question_words"]),
             wants_news=False,
-            intent=IntentNote(intent=Intent(query["intent"]), because=""),
+            intent=IntentNote(intent=Intent(query["intent"]), reason=""),
         ),
         candidates=tuple(
             Candidate(passage="", **(each | {"author": tuple(each["author"])})) for each in stored["candidates"]
