@@ -36,7 +36,7 @@ class DocumentIndexed(Event):
     """
 
     url: str
-    page_id: str | None
+    page_id: str | None = None
     document_id: str
     tier: Tier
     cts_score: int | None = Field(default=None, ge=0, le=100)

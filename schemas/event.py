@@ -67,7 +67,7 @@ Text = Annotated[str, AfterValidator(_no_nul)]
 """Text without NUL characters, which Kafka tools and stores treat differently."""
 
 
-Url = Annotated[Text, Field(min_length=1, max_length=MAX_URL)]
+Url = Annotated[str, Field(min_length=1, max_length=MAX_URL), AfterValidator(_no_nul)]
 """An address as it was given: not every one of a crawler is valid."""
 
 

@@ -59,7 +59,7 @@ class FetchedSource(Part):
     """A page that was fetched."""
 
     url: str
-    page_id: str | None
+    page_id: str | None = None
     title: str
 
 
@@ -74,7 +74,7 @@ class ForwardedTarget(Part):
     """A detail page on another domain, and the id of its own extraction."""
 
     url: str
-    page_id: str | None
+    page_id: str | None = None
     extraction_id: str
 
 
@@ -93,7 +93,7 @@ class ExtractionCompleted(Event):
     batch_id: str | None = None
     request_id: str | None = None
     target_url: str
-    page_id: str | None
+    page_id: str | None = None
     next_batch_id: str | None = None
     forwarded: tuple[ForwardedTarget, ...]
     status: ExtractionStatus

@@ -45,7 +45,7 @@ class LlmCall(Part):
     latency_ms: int = Field(default=0, ge=0)
     prompt_tokens: int = Field(default=0, ge=0)
     completion_tokens: int = Field(default=0, ge=0)
-    cost_usd: float | None = Field(ge=0)
+    cost_usd: float | None = Field(default=None, ge=0)
     cached: bool = False
     outcome: CallOutcome
     raw: str | None = Field(default=None, max_length=2000)

@@ -253,7 +253,7 @@ class ScoredPage(Event):
     time_field: ClassVar[str] = "fetched_at"
 
     url: Url
-    page_id: str | None
+    page_id: str | None = None
     final_url: str | None = None
     title: str
     content: str = Field(max_length=MAX_PAGE_BYTES)

@@ -50,7 +50,7 @@ class StageNote(Part):
 
     stage: StageName
     outcome: StageOutcome
-    reason: str
+    reason: str = ""
 
 
 class IntentNote(Part):
@@ -100,7 +100,7 @@ class RankedResult(Part):
 
     rank: int = Field(ge=1)
     url: str
-    page_id: str | None
+    page_id: str | None = None
     title: str
     score: float
     stage_scores: dict[str, float | None]

@@ -137,7 +137,7 @@ class RelevanceJudged(Event):
 
     request_id: str
     url: str
-    page_id: str | None
+    page_id: str | None = None
     relevant: bool
     outcome: RelevanceOutcome
     raw: str | None = Field(default=None, max_length=2000)
@@ -156,7 +156,7 @@ class SnippetExtracted(Event):
 
     request_id: str
     url: str
-    page_id: str | None
+    page_id: str | None = None
     title: str
     snippet: str | None = None
     failure: SnippetFailure | None = None

@@ -108,7 +108,7 @@ class ClassifiedResult(CamelPart):
     """One result with its type, its actionable score inside the type's band (R-030), and why."""
 
     url: str
-    page_id: str | None
+    page_id: str | None = None
     result_type: ResultType
     actionable_score: Score
     confidence: Score
@@ -120,9 +120,9 @@ class ClassifiedResult(CamelPart):
 class ResultCounts(CamelPart):
     """How many results of the batch are of each type (R-039)."""
 
-    specific_content: int
-    aggregator: int
-    navigation: int
+    specific_content: int = 0
+    aggregator: int = 0
+    navigation: int = 0
 
 
 class ExtractionTarget(CamelPart):
@@ -135,7 +135,7 @@ class ExtractionTarget(CamelPart):
     """
 
     url: str
-    page_id: str | None
+    page_id: str | None = None
     extraction_id: str
     skipped: FetchFailure | None = None
 
@@ -203,7 +203,7 @@ class SourceDetail(CamelPart):
     """
 
     url: str
-    page_id: str | None
+    page_id: str | None = None
     relevance_score: Score
     quality_score: Score
     result_type: ResultType

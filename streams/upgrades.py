@@ -55,7 +55,6 @@ _ADDED_TO_ITEMS: Mapping[str, Mapping[str, Any]] = {
     "notes": {"reason": ""},
     "fetched": {"title": ""},
     "tool_calls": {"hits": 0},
-    "llm": {"cost_usd": 0.0},
 }
 """The same for the objects in these fields of an event."""
 

@@ -60,7 +60,15 @@ def the_handler(name: str) -> Handler:
 
 def scored(url: str = "https://a.example/1", content: str = "", tier: Tier = "C", **fields: Any) -> ScoredPage:
     """A scored page, of which mostly the address, the text and the tier matter."""
-    values: dict[str, Any] = {"cts_score": 10, "trust_label": "LOW", "label_source": "score", "config_version": "x"}
-    values |= {"title": "", "summary": "", "quality_metadata": QualityMetadata(), "cts_breakdown": ()} | fields
-    features = TrustFeatures(source_tier=3, base_score=10, cts_score=10)
-    return ScoredPage(url=url, page_id=page_id_of(url), content=content, tier=tier, trust_features=features, **values)
+    values: dict[str, Any] = {
+        "title": "",
+        "summary": "",
+        "quality_metadata": QualityMetadata(),
+        "trust_features": TrustFeatures(source_tier=3, base_score=10, cts_score=10),
+        "cts_score": 10,
+        "cts_breakdown": (),
+        "trust_label": "LOW",
+        "label_source": "score",
+        "config_version": "x",
+    }
+    return ScoredPage(url=url, page_id=page_id_of(url), content=content, tier=tier, **(values | fields))

@@ -39,10 +39,11 @@ def completed(**changes: object) -> RankingCompleted:
     whole = {
         "request_id": "r",
         "query": "dam",
-        "intent": {"intent": "BALANCED", "because": "no sign"},
+        "intent": {"intent": "BALANCED", "reason": "no sign"},
         "stages": stages,
         "notes": [{"stage": stage, "outcome": "ran"} for stage in stages],
         "results": [result(1, "HIGH"), result(2, "LOW")],
+        "nothing_relevant": False,
         "context": CONTEXT,
         "config_version": "c",
     }

@@ -92,7 +92,7 @@ def take_given(
         if len(content) > most:
             content = _WIDE_SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", content)
         date = _date(one.date, one.url, moments)
-        candidate = _candidate(one.url, dict(one), one.score, date, one.summary.strip())
+        candidate = _candidate(one.url, {**dict(one), "author": one.authors}, one.score, date, one.summary.strip())
         found.append((candidate, excerpt(content, words, most)))
     merged = _merged(found, section)
     if most_shown is None:

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 from uuid import uuid4
 
 from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
 
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
@@ -44,8 +45,10 @@ def read_body(body: bytes) -> RankingRequested | str:
         return "the body is no JSON"
     if not isinstance(value, dict):
         return 'the body has to be a JSON object such as {"query": "…"}'
-    if unknown := value.keys() - RankingRequested.model_fields.keys():
-        return f"there is no field {min(unknown)[:_SHOWN]!r}; there are {', '.join(RankingRequested.model_fields)}"
+    fields = RankingRequested.model_fields.keys()
+    if unknown := value.keys() - fields - {to_camel(name) for name in fields}:
+        known = ", ".join(name for name in fields if name != "event_id")
+        return f"there is no field {min(unknown)[:_SHOWN]!r}; there are {known}"
     if isinstance(value.get("limit"), bool):
         return "limit: it has to be a number"
     return _request(value)

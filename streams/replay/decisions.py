@@ -38,9 +38,10 @@ def wire_path(event: type[Event], name: str, handler: str) -> str:
     """The path with its first field named as on the wire. Raises ReplayError if there is no such field."""
     first, dot, rest = name.partition(".")
     for known, its in event.model_fields.items():
-        if first in (known, its.alias):
-            return f"{its.alias or known}{dot}{rest}"
-    fields = ", ".join(sorted(its.alias or known for known, its in event.model_fields.items()))
+        written = its.serialization_alias or known
+        if first in (known, written):
+            return f"{written}{dot}{rest}"
+    fields = ", ".join(sorted(its.serialization_alias or known for known, its in event.model_fields.items()))
     raise ReplayError(f"decisions of {handler} have no field {first!r}; there are {fields}")
 
 
@@ -50,7 +51,7 @@ def check_values(event: type[Event], path: str, values: Iterable[str], option: s
     Raises:
         ReplayError: There is such a value, or a field of the path does not exist.
     """
-    schema = event.model_json_schema(by_alias=True)
+    schema = event.model_json_schema(by_alias=True, mode="serialization")
     allowed: list[str] = []
     for leaf in _leaves(schema, schema, path.split("."), path):
         constant = [leaf["const"]] if "const" in leaf else None

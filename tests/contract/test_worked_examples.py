@@ -49,5 +49,5 @@ def test_a_classified_batch_is_evaluated_as_printed(stem: str) -> None:
     rules = shipped_rules(EvaluateRetrievalRules)
     printed = golden(RetrievalEvaluated, "retrieval.evaluated.v1", stem)
     outcome = evaluate_retrieval(golden(ResultsClassified, "results.classified.v1", stem), rules)
-    expected = printed.model_copy(update={"config_version": rules.config_version})
+    expected = printed.model_copy(update={"config_version": rules.config_version, "event_id": None})
     assert outcome == Emit((expected,))

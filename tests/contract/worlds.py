@@ -100,7 +100,7 @@ def _documents(need: SearchVectors) -> VectorsReply:
         "domain": "news.example",
         "title": need.text,
         "date": "2025-10-04",
-        "author": ["Ada Lind"],
+        "authors": ["Ada Lind"],
         "site_name": "The News",
         "language": "en",
         "tier": "A",

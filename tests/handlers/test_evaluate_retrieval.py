@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from handlers.classify_results import ClassifyResultsRules, classify_results
 from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval, read_retrieval
-from schemas.llm import CallOutcome, LlmCall
+from handlers.html.links import page_id_of
+from schemas.llm import CallOutcome, CamelLlmCall, LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
@@ -75,10 +76,13 @@ def test_detects_aggregator_pages_and_suggests_extraction() -> None:
     assert evaluated["sourceDetails"] == [
         {
             "url": LISTING.url,
+            "pageId": page_id_of(LISTING.url),
             "relevanceScore": 0.5,
             "qualityScore": 0.6,
             "resultType": "AGGREGATOR",
             "actionableScore": 0.2,
+            "scoreSource": None,
+            "qualitySource": None,
         }
     ]
     assert evaluated["needsExtraction"] is True
@@ -100,14 +104,17 @@ def test_returns_scores_with_actionable_information() -> None:
     assert evaluated["sourceDetails"] == [
         {
             "url": CONCERT.url,
+            "pageId": page_id_of(CONCERT.url),
             "relevanceScore": 0.875,
             "qualityScore": 0.8,
             "resultType": "SPECIFIC_CONTENT",
             "actionableScore": 0.95,
+            "scoreSource": None,
+            "qualitySource": None,
         }
     ]
     assert evaluated["needsExtraction"] is False
-    assert "extractionReason" not in evaluated
+    assert evaluated["extractionReason"] is None
     assert evaluated["overallScore"] == pytest.approx(0.8775)
     assert evaluated["severeFailure"] is False
     assert evaluated["scoreSource"] == "given"
@@ -203,7 +210,7 @@ def test_scores_of_single_sources_override_the_batch() -> None:
     first, second = evaluated["sourceDetails"]
     assert (first["relevanceScore"], first["qualityScore"], first["scoreSource"]) == (0.95, 0.0, "given")
     assert (second["relevanceScore"], second["qualityScore"]) == (pytest.approx(0.7), 0.5)
-    assert "scoreSource" not in second
+    assert second["scoreSource"] is None
     assert evaluated["scores"]["contextRecall"] == 0.8, "the batch's own dimensions stand"
 
 
@@ -275,11 +282,11 @@ def test_model_scores_set_the_three_dimensions() -> None:
     assert evaluated.score_source is ScoreSource.MODEL
     scores = evaluated.scores
     assert (scores.context_recall, scores.context_precision, scores.source_quality) == (0.8, 0.6, 0.5)
-    assert evaluated.llm == CALL
+    assert evaluated.llm == CamelLlmCall(**dict(CALL))
     assert {detail.relevance_score for detail in evaluated.source_details} == {0.7}
     assert [detail.score_source for detail in evaluated.source_details] == [None, None]
     wire = json.loads(evaluated.to_json())
-    assert wire["llm"]["judged_by"] == "model"
+    assert wire["llm"]["judgedBy"] == "model"
     assert wire["llm"]["cost_usd"] is None, "unknown, and not 0"
     assert RetrievalEvaluated.model_validate_json(evaluated.to_json()) == evaluated
 
@@ -461,7 +468,7 @@ def test_malformed_reply_leaves_the_fallback(text: str) -> None:
     assert evaluated.score_source is ScoreSource.FALLBACK
     assert evaluated.scores == fallback.scores
     assert evaluated.source_details == fallback.source_details
-    assert evaluated.llm == CALL
+    assert evaluated.llm == CamelLlmCall(**dict(CALL))
 
 
 def test_failed_call_uses_the_fallback_and_still_extracts() -> None:

@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from schemas.event import Envelope, OutputIds, Provenance, derive_id
 
 TIME = datetime(2025, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
-ENVELOPE = Envelope(
-    id="one", source="assay/score_page", time=TIME, correlation_id="first", causation_id="zero"
-)
+ENVELOPE = Envelope(id="one", source="assay/score_page", time=TIME, correlation_id="first", causation_id="zero")
 
 
 def test_the_ids_of_outputs_never_change() -> None:

@@ -1,12 +1,16 @@
 """Golden messages: today's models read every message of earlier versions (R-010)."""
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
 
+from schemas.event import Part
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.retrieval import ResultsClassified
 from tests.samples import EVENTS, EXAMPLES
@@ -16,7 +20,15 @@ TABLES = tables(__file__)
 
 FILES = sorted(EXAMPLES.glob("*/*.json"))
 
-MAPS = {"stage_scores"}
+MAPS = {"stage_scores", "stageScores"}
+
+
+def parts_of(kind: type[Part]) -> list[type[Part]]:
+    """A type and all that derive from it."""
+    return [kind, *(inner for below in kind.__subclasses__() for inner in parts_of(below))]
+
+
+PARTS = [part for part in parts_of(Part) if part.__module__.startswith("schemas.")]
 
 
 def wire(path: Path) -> dict[str, Any]:
@@ -55,11 +67,36 @@ def test_examples_round_trip_and_unknown_fields_are_ignored(topic: str) -> None:
 @pytest.mark.parametrize("topic", EVENTS)
 def test_required_fields_are_listed_and_enforced(topic: str) -> None:
     kind = EVENTS[topic]
-    required = {info.alias or name for name, info in kind.model_fields.items() if info.is_required()}
+    required = {info.serialization_alias or name for name, info in kind.model_fields.items() if info.is_required()}
     assert required == set(TABLES["needed"][topic])
     for name in required:
         with pytest.raises(ValidationError, match=name):
             kind.model_validate({key: value for key, value in minimal(topic).items() if key != name})
+
+
+@pytest.mark.parametrize("topic", EVENTS)
+def test_both_naming_styles_are_read(topic: str) -> None:
+    for path in sorted((EXAMPLES / topic).glob("*.json")):
+        event = EVENTS[topic].model_validate(wire(path))
+        for style in (to_camel, to_snake):
+            assert EVENTS[topic].model_validate(in_style(event.to_wire(), style)) == event, path
+
+
+@pytest.mark.parametrize("topic", EVENTS)
+def test_null_means_the_same_as_an_absent_field(topic: str) -> None:
+    kind = EVENTS[topic]
+    known = minimal(topic)
+    optional = [name for name, info in kind.model_fields.items() if not info.is_required() and name not in known]
+    absent = {key: value for key, value in known.items() if to_snake(key) not in optional or value is not None}
+    assert kind.model_validate(absent | dict.fromkeys(optional)) == kind.model_validate(absent)
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
+def test_what_may_be_null_is_null_if_absent(part: type[Part]) -> None:
+    """Otherwise an absent field and null would have two meanings."""
+    for name, info in part.model_fields.items():
+        if not info.is_required() and type(None) in get_args(info.annotation):
+            assert info.get_default(call_default_factory=True, validated_data={}) is None, name
 
 
 @pytest.mark.parametrize("topic", EVENTS)
@@ -70,10 +107,10 @@ def test_a_frozen_event_does_not_change(topic: str) -> None:
 
 
 @pytest.mark.parametrize("topic", ["retrieval.batches.v1", "results.classified.v1", "retrieval.evaluated.v1"])
-def test_retrieval_events_are_camel_case_and_omit_absent_fields(topic: str) -> None:
-    written = EVENTS[topic].model_validate(minimal(topic)).to_wire()
-    assert not any("_" in name for name in names(written))
-    assert None not in written.values()
+def test_retrieval_events_are_camel_case(topic: str) -> None:
+    for path in sorted((EXAMPLES / topic).glob("*.json")):
+        written = EVENTS[topic].model_validate(wire(path)).to_wire()
+        assert not any("_" in name for name in names(written))
 
 
 @pytest.mark.parametrize(
@@ -125,6 +162,21 @@ def test_trust_features_are_the_eighteen() -> None:
 def test_values_out_of_bounds_are_refused(topic: str, change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         EVENTS[topic].model_validate(minimal(topic) | change)
+
+
+def to_snake(name: str) -> str:
+    """The name in snake_case; digits belong to the word before them, as in ``html_base64``."""
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+def in_style(value: Any, style: Callable[[str], str]) -> Any:
+    """The value with its field names in a style; the names in a map and those of the source document stay."""
+    if isinstance(value, dict):
+        renamed = {}
+        for name, inner in value.items():
+            renamed[name if name.startswith("_") else style(name)] = inner if name in MAPS else in_style(inner, style)
+        return renamed
+    return [in_style(inner, style) for inner in value] if isinstance(value, list) else value
 
 
 def unknown(given: Any, written: Any) -> list[str]:

@@ -43,7 +43,9 @@ def test_what_is_encoded_is_decoded_to_the_same(topic: Topic, path: Path) -> Non
     assert (record.topic, record.key) == (topic.name, topic.key(event).encode())
     assert dict(record.headers)["ce_id"] == b"one"
     assert dict(record.headers)["assay_run"] == b"backfill-7"
-    assert decode(topic, record.value, record.headers, None) == event
+    again = instance(topic.event, decode(topic, record.value, record.headers, None))
+    assert again == event.model_copy(update={"event_id": again.event_id})
+    assert again.event_id == (None if record.value == getattr(event, "html_base64", None) else "one")
 
 
 def test_raw_page_bytes_stay_raw_and_text_becomes_json() -> None:
@@ -282,7 +284,7 @@ def nearly_right(draw: st.DrawFn) -> tuple[Topic, bytes]:
     """A golden example with some of its fields replaced by anything."""
     topic = draw(st.sampled_from(TOPICS))
     example = json.loads((EXAMPLES / topic.name / "minimal.json").read_bytes())
-    names = st.sampled_from([field.alias or name for name, field in topic.event.model_fields.items()])
+    names = st.sampled_from([field.serialization_alias or name for name, field in topic.event.model_fields.items()])
     return topic, json.dumps(example | draw(st.dictionaries(names, JSON_VALUES, max_size=3))).encode()
 
 

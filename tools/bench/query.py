@@ -23,9 +23,10 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
+from handlers.html.links import page_id_of
 from handlers.index_page import IndexPageRules, index_page
 from schemas.needs import Ask, AskModel, Need, SearchVectors
-from schemas.pages import ScoredPage, Tier, TrustFeatures
+from schemas.pages import QualityMetadata, ScoredPage, Tier, TrustFeatures
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
@@ -117,7 +118,8 @@ def pages(seed: int = 1) -> Iterator[ScoredPage]:
             cts_score=SCORES[tier],
         )
         yield ScoredPage(
-            url=f"https://www.site{publisher}.example/{day[:4]}/{number}",
+            url=(url := f"https://www.site{publisher}.example/{day[:4]}/{number}"),
+            page_id=page_id_of(url),
             title=words.text(40, chinese)[:60],
             content=content,
             summary=words.text(150, chinese),
@@ -125,7 +127,10 @@ def pages(seed: int = 1) -> Iterator[ScoredPage]:
             authors=("Ann Other",),
             site_name=f"Site {publisher}",
             language="zh" if chinese else "en",
+            quality_metadata=QualityMetadata(),
             trust_features=trust,
+            cts_breakdown=(),
+            label_source="score",
             cts_score=SCORES[tier],
             tier=tier,
             trust_label="MEDIUM",

@@ -180,7 +180,7 @@ def test_invalid_retriever_score_becomes_null(odd: str) -> None:
     ("author", "names"), [("Ann", ("Ann",)), (["Ann", 7, "Bo"], ("Ann", "Bo")), ({"name": "Ann"}, ()), (None, ())]
 )
 def test_an_author_is_one_or_many(author: Any, names: tuple[str, ...]) -> None:
-    [found] = take_given([given_one(author=author)], SECTION)
+    [found] = take_given([given_one(authors=author)], SECTION)
     assert found.author == names
 
 

@@ -25,7 +25,8 @@ def completed(
         {
             "request_id": request_id,
             "query": query or f"query of {request_id}",
-            "intent": {"intent": "BALANCED", "because": "-"},
+            "intent": {"intent": "BALANCED", "reason": "-"},
+            "nothing_relevant": False,
             "stages": ["retrieval", "bm25"],
             "notes": [],
             "context": "",
@@ -35,8 +36,12 @@ def completed(
                 {
                     "rank": place + 1,
                     "url": address(place),
+                    "page_id": None,
                     "title": "t",
                     "score": 1.0,
+                    "stage_scores": {},
+                    "reasons": [],
+                    "passage": "",
                     "trust_label": "LOW",
                     "features": row,
                     "_reasoning_metadata": {"trust_label": "LOW", "label_source": "fallback"},

@@ -281,7 +281,7 @@ def test_table_fits_the_terminal_with_wide_characters(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     request = RankingRequested(request_id="q", query="展覽")
-    long = ranked(1, title="台北市立美術館" * 12, url="https://a.example/" + "x" * 200, because=["有兩個字" * 20])
+    long = ranked(1, title="台北市立美術館" * 12, url="https://a.example/" + "x" * 200, reasons=["有兩個字" * 20])
     old = ranked(
         2, trust_label="LOW", cts_score=None, _reasoning_metadata={"trust_label": "LOW", "label_source": "fallback"}
     )

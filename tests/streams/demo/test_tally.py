@@ -10,7 +10,14 @@ from schemas.documents import DocumentIndexed, IndexChange
 from schemas.llm import CallOutcome, LlmCall
 from schemas.pages import Tier
 from schemas.queries import RankingRequested
-from schemas.retrieval import ResultCounts, ResultsClassified, RetrievalEvaluated, RetrievalScores, ScoreSource
+from schemas.retrieval import (
+    NextStep,
+    ResultCounts,
+    ResultsClassified,
+    RetrievalEvaluated,
+    RetrievalScores,
+    ScoreSource,
+)
 from streams.demo.tally import Tally, Trace
 from tests.rules import shipped_rules
 from tests.streams.query.toys import completed, ranked
@@ -26,6 +33,12 @@ def classified(batch_id: str, actionable: float, parent: str | None = None, need
     return ResultsClassified(
         batch_id=batch_id,
         query="q",
+        attempt=1,
+        duplicates=0,
+        confidence=0.0,
+        extraction_targets=(),
+        retrieved_content=(),
+        config_version="c",
         parent_batch_id=parent,
         results=(),
         counts=ResultCounts(),
@@ -63,6 +76,12 @@ def verdict(batch_id: str, overall: float) -> RetrievalEvaluated:
     return RetrievalEvaluated(
         batch_id=batch_id,
         query="q",
+        attempt=1,
+        source_details=(),
+        next_step=NextStep.SEARCH_AGAIN,
+        needs_extraction=False,
+        extraction_targets=(),
+        config_version="c",
         passed=False,
         scores=RetrievalScores(
             context_recall=0.5, context_precision=0.5, source_quality=0.5, actionable_information=0.5
@@ -81,7 +100,15 @@ def call(judge: Literal["model", "offline"], cost: float | None) -> LlmCall:
 
 def claim(claim_id: str, llm: LlmCall) -> ClaimEvaluated:
     return ClaimEvaluated(
-        claim_id=claim_id, status=ClaimStatus.SUCCESS, band=ClaimBand.GOOD, promotable=True, llm=llm, config_version="c"
+        claim_id=claim_id,
+        status=ClaimStatus.SUCCESS,
+        detail="",
+        band=ClaimBand.GOOD,
+        promotable=True,
+        tries=1,
+        tool_calls=(),
+        llm=llm,
+        config_version="c",
     )
 
 

@@ -10,6 +10,7 @@ from schemas.pages import CrawledPage, ScoredPage
 from streams.publish.tsv import COLUMNS, LEGACY_COLUMNS, BadRow, escape, read_row, row_of
 from tests.handlers.test_score_page import AUTHOR, DATE, DOI, HEADING, LINK, REFERENCES, RULES, SCHEMA, TABLE, page
 from tests.samples import emitted, instance
+from tests.samples import scored as scored_page
 from tests.tables import tables
 
 URL = "https://a.example/1"
@@ -117,11 +118,7 @@ class TestThereAndBack:
     @example("\\", "\\t\t", "\\\\\n")
     def test_any_text_comes_back(self, url: str, title: str, content: str) -> None:
         told = {"url": f"x{url}", "title": title, "content": content}
-        features = {"source_tier": 3, "base_score": 10, "cts_score": 10}
-        page = ScoredPage.model_validate(
-            told
-            | {"trust_features": features, "cts_score": 10, "tier": "C", "trust_label": "LOW", "config_version": "x"}
-        )
+        page = scored_page(**told)
         line = row_of(page)
         assert line.count(b"\n") == 1
         assert line.count(b"\t") == len(COLUMNS) - 1
@@ -156,7 +153,7 @@ class TestThereAndBack:
             "fetched_at": "2026-01-02T03:04:05Z",
             "final_url": "https://a.example/2",
             "site_name": "The Post",
-            "author": ["Mette Friis"],
+            "authors": ["Mette Friis"],
             "summary": "Rain.",
         }
         before = scored(CrawledPage.model_validate({"url": URL, "content": "text", "quality_metadata": {}, **told}))

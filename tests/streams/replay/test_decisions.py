@@ -22,7 +22,7 @@ def looked_for(handler: str, **selection: Any) -> DecisionFilter:
 def test_the_usual_field_of_every_decision_is_one_of_its_fields() -> None:
     for event, name in DECISION_FIELDS.items():
         first, *_ = name.split(".")
-        assert first in {its.alias or known for known, its in event.model_fields.items()}, event
+        assert first in {its.serialization_alias or known for known, its in event.model_fields.items()}, event
 
 
 @pytest.mark.parametrize("handler", [handler.name for handler in HANDLERS])

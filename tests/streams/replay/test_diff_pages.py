@@ -9,6 +9,7 @@ from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome
 from schemas.pages import CrawledPage, ScoreComponent, ScoredPage, Tier, TrustFeatures, TrustLabel
 from streams.replay.diff_pages import PageDifferences, component_changes, page_move
 from tests.rules import shipped_rules
+from tests.samples import scored as scored_page
 
 DEAD = Dead(DeadReason.UNREADABLE_PAGE, "no HTML")
 
@@ -16,8 +17,8 @@ DEAD = Dead(DeadReason.UNREADABLE_PAGE, "no HTML")
 def scored(
     score: int | None, tier: Tier = "B", label: TrustLabel = "MEDIUM", lines: tuple[Any, ...] = (), **fields: Any
 ) -> Emit:
-    event = ScoredPage(
-        url="https://a.example/1",
+    event = scored_page(
+        label_source="fallback" if score is None else "score",
         trust_features=TrustFeatures(source_tier=3, base_score=10, cts_score=score),
         cts_score=score,
         cts_breakdown=tuple(ScoreComponent(component=n, points=p, reason=b) for n, p, b in lines),

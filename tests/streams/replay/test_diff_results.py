@@ -13,9 +13,17 @@ def classified(*results: tuple[ResultType, float], fetch: tuple[str, ...] = (), 
     batch = ResultsClassified(
         batch_id="b",
         query="walks",
+        attempt=1,
+        duplicates=0,
+        confidence=0.5,
+        extraction_targets=(),
+        retrieved_content=(),
         results=tuple(
             ClassifiedResult(
                 url=f"https://a.example/{number}",
+                page_id=None,
+                content_kind="snippet",
+                evidence=(),
                 result_type=kind,
                 actionable_score=score,
                 confidence=0.5,

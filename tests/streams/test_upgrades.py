@@ -1,0 +1,95 @@
+"""Records that Assay wrote before version 1.0 are read as today's events."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers.html.links import page_id_of
+from schemas.outcome import Dead
+from schemas.pages import ScoredPage
+from schemas.ranking import RankingCompleted
+from schemas.retrieval import ResultsClassified
+from streams.codec import decode
+from streams.topology import PAGES_SCORED, RANKING_COMPLETED, RESULTS_CLASSIFIED, TOPICS
+from streams.upgrades import upgraded
+from tests.samples import EXAMPLES, instance
+
+EARLIER = [(topic, path) for topic in TOPICS for path in sorted((EXAMPLES / topic.name / "before-1.0").glob("*.json"))]
+URL = "https://a.example/"
+SCORED = {"url": URL, "trust_features": {"source_tier": 2, "base_score": 25}, "tier": "B", "trust_label": "MEDIUM"}
+SCORED |= {"config_version": "0123456789ab"}
+
+
+def scored(**more: Any) -> ScoredPage:
+    return instance(ScoredPage, decode(PAGES_SCORED, json.dumps(SCORED | more).encode(), (), None))
+
+
+@pytest.mark.parametrize(
+    ("topic", "path"), EARLIER, ids=lambda value: getattr(value, "stem", getattr(value, "name", ""))
+)
+def test_every_earlier_event_is_read(topic: Any, path: Path) -> None:
+    event = decode(topic, path.read_bytes(), (), None)
+    assert not isinstance(event, Dead), event
+    assert topic.event.model_validate_json(event.to_json()) == event
+
+
+def test_names_of_a_scored_page() -> None:
+    breakdown = [{"component": "doi", "points": 10, "because": "a DOI"}]
+    page = scored(author=["Ann Lee"], agency=["AP"], cts_breakdown=breakdown, final_url=None)
+    assert (page.authors, page.agencies, page.cts_breakdown[0].reason) == (("Ann Lee",), ("AP",), "a DOI")
+    assert page.page_id == page_id_of(URL)
+
+
+def test_the_label_source_follows_from_the_score() -> None:
+    assert [scored().label_source, scored(cts_score=None).label_source] == ["fallback", "fallback"]
+    assert scored(cts_score=47).label_source == "score"
+
+
+def test_a_classified_batch() -> None:
+    result = {"url": URL, "resultType": "AGGREGATOR", "actionableScore": 0.2, "confidence": 0.9, "because": ["links"]}
+    earlier = {
+        "batchId": "b",
+        "query": "q",
+        "results": [result],
+        "counts": {"aggregator": 1},
+        "actionableInformation": 0.2,
+        "needsExtraction": True,
+        "extractionTargets": [{"url": URL, "extractionId": "e"}],
+    }
+    batch = instance(ResultsClassified, decode(RESULTS_CLASSIFIED, json.dumps(earlier).encode(), (), None))
+    assert (batch.attempt, batch.confidence, batch.counts.navigation, batch.config_version) == (1, 0.0, 0, "")
+    assert (batch.results[0].reasons, batch.results[0].page_id) == (("links",), page_id_of(URL))
+    assert [(target.url, target.page_id, target.skipped) for target in batch.extraction_targets] == [
+        (URL, page_id_of(URL), None)
+    ]
+
+
+def test_a_ranking() -> None:
+    earlier = {
+        "request_id": "r",
+        "query": "q",
+        "intent": {"intent": "BALANCED", "because": "no sign"},
+        "stages": [],
+        "notes": [{"stage": "mmr", "outcome": "off"}],
+        "results": [],
+        "context": "",
+        "config_version": "v",
+    }
+    ranking = instance(RankingCompleted, decode(RANKING_COMPLETED, json.dumps(earlier).encode(), (), None))
+    assert (ranking.intent.reason, ranking.notes[0].reason, ranking.nothing_relevant) == ("no sign", "", False)
+
+
+@pytest.mark.parametrize("value", [b"[]", b"{", b'"x"', b"[" * 100_000])
+def test_what_is_no_object_is_no_earlier_event(value: bytes) -> None:
+    assert upgraded("pages.scored.v1", value) is None
+
+
+def test_input_of_others_has_no_earlier_form() -> None:
+    assert upgraded("pages.crawled.v1", b"{}") is None
+
+
+def test_what_fits_no_version_is_refused_for_its_own_reason() -> None:
+    refused = instance(Dead, decode(PAGES_SCORED, b'{"url": "https://a.example/"}', (), None))
+    assert "trust_features" in refused.detail
