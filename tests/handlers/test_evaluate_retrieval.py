@@ -287,7 +287,7 @@ def test_model_scores_set_the_three_dimensions() -> None:
     assert [detail.score_source for detail in evaluated.source_details] == [None, None]
     wire = json.loads(evaluated.to_json())
     assert wire["llm"]["judgedBy"] == "model"
-    assert wire["llm"]["cost_usd"] is None, "unknown, and not 0"
+    assert wire["llm"]["costUsd"] is None, "unknown, and not 0"
     assert RetrievalEvaluated.model_validate_json(evaluated.to_json()) == evaluated
 
 

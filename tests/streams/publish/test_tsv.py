@@ -118,7 +118,7 @@ class TestThereAndBack:
     @example("\\", "\\t\t", "\\\\\n")
     def test_any_text_comes_back(self, url: str, title: str, content: str) -> None:
         told = {"url": f"x{url}", "title": title, "content": content}
-        page = scored_page(**told)
+        page = scored_page(told["url"], told["content"], title=told["title"])
         line = row_of(page)
         assert line.count(b"\n") == 1
         assert line.count(b"\t") == len(COLUMNS) - 1
