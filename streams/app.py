@@ -21,8 +21,10 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 
 from streams.asyncapi.routes import asyncapi_routes
 from streams.clock import Clock, SystemClock
+from streams.generate.json_schemas import schema_text
 from streams.index.ports import IndexDownError
 from streams.kafka.clients import group_of
+from streams.kafka.schema_registry import read_frames
 from streams.kafka.topics import create_topics
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitterFactory, committer_factory
@@ -93,6 +95,9 @@ class Application:
         self._tracer = tracer or make_tracer(settings.telemetry, installed_version())
         self._own_services = LiveServices(settings, self.metrics, tracer=self._tracer)
         self.shares = self._own_services.shares
+        self._chance = chance
+        self._frames: dict[str, bytes] = {}
+        """Of the topics that are written; known at the start, if a schema registry is configured."""
         services = services or self._own_services
         in_pool = (*handlers, *([query_handler()] if self._answers_queries(handlers) else []))
         self.pool = handler_pool(
@@ -113,7 +118,7 @@ class Application:
                 *((path, page(headers, body)) for path, headers, body in asyncapi_routes(settings.kafka.topic_prefix)),
             ],
             logger=None,
-            on_startup=[self._open_models, self._preload, self._start_children],
+            on_startup=[self._read_frames, self._open_models, self._preload, self._start_children],
             after_startup=[self.health.start],
             on_shutdown=[self.drain],
             after_shutdown=[self._stop_children, self._own_services.aclose, self._tracer.aclose],
@@ -163,6 +168,10 @@ class Application:
     async def caught_up(self) -> bool:
         """Whether every group has committed all records of its topics (``DrainDetector.reached``)."""
         return await self.drain_detector.reached()
+
+    async def _read_frames(self) -> None:
+        topics = {topic.name: topic for group in self.groups for topic in group.handler.emits}
+        self._frames |= await read_frames(self.settings.kafka, topics.values(), schema_text, self._clock, self._chance)
 
     def _open_models(self) -> None:
         if not self.settings.llm.offline and any(group.handler.asks_models for group in self.groups):
@@ -225,6 +234,7 @@ class Application:
                     observer,
                     subscription.retry_topic,
                     self._tracer.records(handler.name, group_of(settings.kafka, subscription)),
+                    self._frames,
                 ),
                 self._commits(settings, subscription, self._clock, observer),
                 settings.pipeline,

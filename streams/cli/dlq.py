@@ -18,6 +18,7 @@ from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import print_rows, printable, tell
 from streams.cli.progress import ProgressLine
+from streams.codec import unframed
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.redrive import RedriveOptions, purge, redrive
 from streams.kafka.settings import KafkaSettings
@@ -332,9 +333,9 @@ def _headers(letter: DeadLetterRecord) -> dict[str, Any]:
 
 
 def _value(value: bytes, most: int) -> Any:
-    """The beginning of a value: text where it is text."""
+    """The beginning of a value: text where it is text, without the frame of a schema registry."""
     try:
-        text = value.decode("utf-8")
+        text = unframed(value).decode("utf-8")
     except UnicodeDecodeError:
         return {"base64": b64encode(value[:most]).decode()}
     return text[:most] + ("…" if len(text) > most else "")

@@ -23,6 +23,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from streams.cli.output import tell
 from streams.kafka.clients import TlsFileError, connection
+from streams.kafka.schema_registry import SchemaRegistryError
 from streams.kafka.settings import KafkaSettings, SecurityProtocol
 from streams.kafka.topics import TopicsError
 from streams.settings import Settings
@@ -54,7 +55,7 @@ async def _work(command: str, settings: Settings, work: Coroutine[Any, Any, int]
         return await work
     except BrokenPipeError:
         raise
-    except (KafkaError, TopicsError, OSError, ValueError) as error:
+    except (KafkaError, TopicsError, SchemaRegistryError, OSError, ValueError) as error:
         tell(command, await explain_trouble(error, settings))
     return 1
 
@@ -62,7 +63,7 @@ async def _work(command: str, settings: Settings, work: Coroutine[Any, Any, int]
 async def explain_trouble(error: Exception, settings: Settings) -> str:
     """What went wrong with Kafka, and what to do if that is known; takes a few seconds at most."""
     where = settings.kafka.bootstrap_servers
-    if isinstance(error, TopicsError | TlsFileError | ChildStartError):
+    if isinstance(error, TopicsError | TlsFileError | SchemaRegistryError | ChildStartError):
         return str(error)
     if isinstance(error, KafkaConnectionError):
         # aiokafka does not say why it can't connect.

@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, DropReason
 from streams.cli.progress import ProgressLine
-from streams.codec import decode
+from streams.codec import decode, unframed
 from streams.publish.sources import lines_of
 from streams.topology import TOPIC_BYTES, Topic
 
@@ -45,7 +45,10 @@ class LineEvent(NamedTuple):
     @property
     def content_identity(self) -> str:
         """The identity, or a digest of the value, which does not depend on the order of its keys."""
-        return self.identity or sha256(json.dumps(json.loads(self.value), sort_keys=True).encode()).hexdigest()
+        if self.identity:
+            return self.identity
+        document = json.loads(unframed(self.value))
+        return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
     @property
     def problem(self) -> str:

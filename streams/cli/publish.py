@@ -30,8 +30,11 @@ from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import in_time, tell
 from streams.cli.publish_input import Input, Publication, refusals_problem
 from streams.cli.publish_run import Backfill, Sending
-from streams.codec import OutputRecord
+from streams.clock import SystemClock
+from streams.codec import OutputRecord, framed
+from streams.generate.json_schemas import schema_text
 from streams.kafka.clients import make_producer, opened
+from streams.kafka.schema_registry import read_frames
 from streams.kafka.topics import create_topics
 from streams.llm.journal import JournalError
 from streams.publish.entries import SourceError
@@ -188,6 +191,7 @@ async def _publish(source: Input, settings: Settings) -> int:
     topic, rate = source.asked.topic.name, source.asked.rate
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)
+    frames = await read_frames(settings.kafka, [source.asked.topic], schema_text, SystemClock())
     async with opened(make_producer(settings.kafka, None, "assay.publish")) as producer:
         sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
         status = 0
@@ -197,7 +201,7 @@ async def _publish(source: Input, settings: Settings) -> int:
                 async for record in source.records():
                     if record is None:
                         continue
-                    await sending.send(record)
+                    await sending.send(framed(record, frames))
                     advance()
                     if rate:
                         await asyncio.sleep(max(0.0, sending.sent / rate - (time.monotonic() - began)))

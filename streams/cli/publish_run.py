@@ -18,7 +18,10 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from streams.cli.output import tell
 from streams.cli.publish_input import Input, Publication
-from streams.codec import OutputRecord
+from streams.clock import SystemClock
+from streams.codec import NO_FRAMES, Frames, OutputRecord, framed
+from streams.generate.json_schemas import schema_text
+from streams.kafka.schema_registry import read_frames
 from streams.kafka.topics import create_topics
 from streams.kafka.transactions import stop_producer
 from streams.publish.entries import SourceError
@@ -37,6 +40,7 @@ class Backfill:
         self._run = run
         self._settings = settings
         self._log = RunLog(settings, asked.topic, run)
+        self._frames: Frames = NO_FRAMES
 
     async def go(self) -> int:
         """Publishes what the run has not published yet; returns as ``streams.cli.publish.run_publish``.
@@ -47,6 +51,7 @@ class Backfill:
         topic = self._asked.topic.name
         if self._settings.kafka.create_topics:
             await create_topics(self._settings.kafka)
+        self._frames = await read_frames(self._settings.kafka, [self._asked.topic], schema_text, SystemClock())
         if self._asked.resume and await self._log.read() is None:
             tell(
                 "publish",
@@ -114,6 +119,7 @@ class Backfill:
                 "refused": before.refused + source.refused,
                 "kept": source.kept,
             }
+            record = None if record is None else framed(record, self._frames)
             await sending.passed(record, source.walk.tracker.at(before.model_copy(update=counts)))
             if record is not None:
                 advance()

@@ -18,7 +18,7 @@ from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell
-from streams.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
+from streams.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp, unframed
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.settings import KafkaSettings
 from streams.settings import Settings
@@ -184,7 +184,7 @@ def _value(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> 
     type_ = next((text.decode("utf-8", "replace") for name, text in headers if name == "content-type" and text), None)
     if type_ is None or not type_.lower().startswith(RAW_PAGE_TYPES):
         with contextlib.suppress(ValueError, RecursionError):
-            return _dumped(json.loads(value, parse_constant=_refuse))
+            return _dumped(json.loads(unframed(value), parse_constant=_refuse))
     return _dumped({"bytes": len(value), "content_type": type_})
 
 

@@ -223,7 +223,7 @@ def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
     """Settings with which a demonstration costs nothing and leaves no files.
 
     Fetching reaches the sample web under its own names, with short delays. The offline judge answers and the vectors
-    are hashed, whatever models are configured.
+    are hashed, whatever models are configured. No schemas are registered.
     """
     fetch = settings.fetch.model_copy(
         update={
@@ -236,7 +236,8 @@ def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
         update={"url": "", "path": folder / "index", "count_seconds": _LOOK_SECONDS, "embedder": EmbedderSettings()}
     )
     llm = settings.llm.model_copy(update={"base_url": "", "api_key": SecretStr("")})
-    return settings.model_copy(update={"fetch": fetch, "index": index, "llm": llm})
+    kafka = settings.kafka.model_copy(update={"schema_registry_url": ""})
+    return settings.model_copy(update={"fetch": fetch, "index": index, "kafka": kafka, "llm": llm})
 
 
 async def _feed(settings: Settings, events: Sequence[Event], pages: Path | None, demo: Demo) -> None:

@@ -28,7 +28,12 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def json_schemas() -> dict[Path, str]:
     """``schemas/json/<topic>.schema.json`` for every topic."""
-    return {Path("schemas/json") / f"{topic.name}.schema.json": to_json(schema_of(topic)) for topic in TOPICS}
+    return {Path("schemas/json") / f"{topic.name}.schema.json": schema_text(topic) for topic in TOPICS}
+
+
+def schema_text(topic: Topic) -> str:
+    """The schema of one topic's event, as in its file."""
+    return to_json(schema_of(topic))
 
 
 def schema_of(topic: Topic) -> dict[str, Any]:

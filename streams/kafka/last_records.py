@@ -17,6 +17,7 @@ from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
 from schemas.event import RUN_HEADER
+from streams.codec import unframed
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.groups import read_topics
 from streams.kafka.log_reader import assign_paused, records_between
@@ -142,7 +143,7 @@ async def _last_records(reader: Any, partitions: Sequence[TopicPartition]) -> As
 
 def _config_version(value: bytes | None) -> str | None:
     try:
-        event = json.loads(value or b"")
+        event = json.loads(unframed(value or b""))
     except (ValueError, RecursionError):
         return None
     version = event.get("config_version") if isinstance(event, Mapping) else None

@@ -17,7 +17,7 @@ from schemas.event import Envelope, Event, OutputIds
 from schemas.needs import Ask
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage
 from streams.clock import Clock
-from streams.codec import MAX_DETAIL, OutputRecord, decode, encode, timestamp
+from streams.codec import MAX_DETAIL, NO_FRAMES, Frames, OutputRecord, decode, encode, framed, timestamp
 from streams.pipeline.failures import Input, dead_letter, due_after, next_retry_topic, retry_record
 from streams.pipeline.handler_runner import HandlerRunner, exhausted
 from streams.pipeline.metrics import PipelineMetrics
@@ -92,14 +92,19 @@ class RecordProcessor:
         observer: PipelineMetrics,
         retry_topic: RetryTopic | None = None,
         spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
+        frames: Frames = NO_FRAMES,
     ) -> None:
-        """``retry_topic`` is the retry topic that the records come from; None for the handler's own topic."""
+        """``retry_topic`` is the retry topic that the records come from; None for the handler's own topic.
+
+        ``frames`` are read at each output, so they may be filled up to the first record.
+        """
         self._runner = runner
         self._handler = runner.handler
         self._clock = clock
         self._observer = observer
         self._retry_topic = retry_topic
         self._spans = spans
+        self._frames = frames
         self._topics = {topic.event: topic for topic in runner.handler.emits}
         self._source = f"assay/{runner.handler.name}"
         self._ids = OutputIds(runner.handler.name, runner.handler.version, runner.rules.config_version)
@@ -213,7 +218,7 @@ class RecordProcessor:
                 run=provenance.run,
             )
             try:
-                output = encode(topic, event, envelope)
+                output = framed(encode(topic, event, envelope), self._frames)
             except Exception as error:
                 return Dead(DeadReason.OUTPUT_INVALID, f"{topic.name}: {error}"[:MAX_DETAIL])
             size = output.size

@@ -27,6 +27,7 @@ from schemas.relevance import RelevanceJudged, SnippetsCompleted
 from schemas.replays import ReplaySelection, TopicRanges
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
+from streams.codec import unframed
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.pipeline.failures import Input
 from streams.replay.plan import ReplayError
@@ -256,7 +257,7 @@ def _note_decision(previous: PreviousDecisions, record: ConsumerRecord, source: 
     decision: Any = {}
     if previous.filter.values:
         try:
-            decision = json.loads(record.value)
+            decision = json.loads(unframed(record.value))
         except (ValueError, RecursionError):
             decision = {}
     previous.decided(causation.decode("utf-8", "replace"), decision if isinstance(decision, dict) else {})

@@ -16,7 +16,7 @@ from typing_extensions import override
 from schemas.event import RUN_HEADER
 from schemas.outcome import Dead, Stage
 from streams.clock import Clock
-from streams.codec import OutputRecord
+from streams.codec import NO_FRAMES, Frames, OutputRecord
 from streams.pipeline.failures import Input, dead_letter
 from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.metrics import PipelineMetrics
@@ -61,9 +61,10 @@ class ReplayProcessor(RecordProcessor):
         pace: ReplayRate,
         metrics: Metrics,
         spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
+        frames: Frames = NO_FRAMES,
     ) -> None:
         """Takes what ``RecordProcessor`` takes, and the plan's part; ``pace`` counts every record that is started."""
-        super().__init__(runner, clock, observer, spans=spans)
+        super().__init__(runner, clock, observer, spans=spans, frames=frames)
         self._run = run.encode()
         self._selects = selects
         self._route = route

@@ -17,7 +17,9 @@ import structlog
 from schemas.needs import Need
 from schemas.replays import ReplayPlan
 from schemas.replies import ModelUnavailable, Reply
+from streams.generate.json_schemas import schema_text
 from streams.index.ports import IndexDownError
+from streams.kafka.schema_registry import read_frames
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
 from streams.pipeline.metrics import PipelineMetrics
@@ -116,6 +118,7 @@ class StageContext:
         Raises:
             ReplayError: The handler has nothing that the selection asks for.
             KafkaError: The handler's earlier decisions can't be read.
+            SchemaRegistryError: The configured registry has no ids for the schemas of the results.
         """
         session, handler, breaker = self._session, self.handler, self._breaker
         observer = PipelineMetrics(session.metrics, handler.name, "replay")
@@ -144,6 +147,7 @@ class StageContext:
             pace=self.pace,
             metrics=session.metrics,
             spans=self._tracer.records(handler.name, self.group.name),
+            frames=await read_frames(session.settings.kafka, handler.emits, schema_text, session.clock),
         )
 
     @property

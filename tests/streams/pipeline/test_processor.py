@@ -15,7 +15,7 @@ from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage
 from schemas.replies import PagesReply, Reply
-from streams.codec import OutputRecord
+from streams.codec import NO_FRAMES, Frames, OutputRecord
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.metrics import PipelineMetrics
@@ -41,7 +41,12 @@ class EmptyWorld:
 class Bench:
     """Work on one handler, with its clock and its metrics."""
 
-    def __init__(self, handler: Handler | Callable[..., Outcome | Ask], tier: RetryTopic | None = None) -> None:
+    def __init__(
+        self,
+        handler: Handler | Callable[..., Outcome | Ask],
+        tier: RetryTopic | None = None,
+        frames: Frames = NO_FRAMES,
+    ) -> None:
         self.clock = VirtualClock()
         self.registry = CollectorRegistry()
         self.observer = observer = PipelineMetrics(Metrics(self.registry), "toy")
@@ -55,7 +60,7 @@ class Bench:
             Breaker(BreakerSettings(), self.clock),
             lambda again, replayed: observer.retried(again.reason, replayed),
         )
-        self.work = RecordProcessor(self.runner, self.clock, observer, tier)
+        self.work = RecordProcessor(self.runner, self.clock, observer, tier, frames=frames)
 
     def outputs(self, record: ConsumerRecord | None = None) -> Sequence[OutputRecord]:
         done = instance(Done, self.work.begin(record or raw_record()))
@@ -85,6 +90,23 @@ def test_output_goes_to_the_topic_of_its_type_under_its_key() -> None:
     output = Bench(emits(scored("https://a.example/2"))).only()
     assert (output.topic, output.key) == (PAGES_SCORED.name, b"https://a.example/2")
     assert json.loads(output.value or b"")["url"] == "https://a.example/2"
+
+
+def test_an_output_has_the_frame_of_its_topic() -> None:
+    frames: dict[str, bytes] = {}
+    bench, plain = Bench(emits(scored()), frames=frames), Bench(emits(scored())).only()
+    assert bench.only() == plain
+    frames[PAGES_SCORED.name] = b"\0\0\0\0\7"  # they are known when the application starts
+    assert bench.only() == plain._replace(value=b"\0\0\0\0\7" + (plain.value or b""))
+
+
+def test_a_dead_letter_keeps_the_bytes_of_a_framed_input() -> None:
+    value = b"\0\0\0\0\7\x02\x06avro"
+    letter = Bench(emits(scored()), frames=dict.fromkeys([PAGES_CRAWLED.name, DEAD_LETTERS], b"\0\0\0\0\1")).only(
+        raw_record(value)
+    )
+    assert (letter.topic, letter.value) == (DEAD_LETTERS, value)
+    assert "schema id 7) and is not JSON" in texts(letter)["x-error-message"]
 
 
 def test_envelope_states_source_time_and_cause() -> None:
