@@ -137,7 +137,6 @@ def _verdict(
         url=source.url,
         relevant=outcome is RelevanceOutcome.RELEVANT,
         outcome=outcome,
-        raw=call.raw if call else None,
         detail=detail,
         summary_failure=page.unreadable,
         llm=call,

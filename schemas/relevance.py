@@ -129,7 +129,6 @@ class RelevanceJudged(Event):
     """A judgment (R-130).
 
     Attributes:
-        raw: The reply as it came, where there was one.
         detail: What went wrong with a call that failed.
         summary_failure: Why the page could not be read for a summary; it is judged by what else there is (R-115).
     """
@@ -138,7 +137,6 @@ class RelevanceJudged(Event):
     url: str
     relevant: bool
     outcome: RelevanceOutcome
-    raw: str | None = Field(default=None, max_length=2000)
     detail: str | None = None
     summary_failure: str | None = None
     llm: LlmCall | None = None

@@ -31,9 +31,7 @@ from tests.samples import emitted, instance
 
 CLASSIFY = shipped_rules(ClassifyResultsRules)
 EVALUATE = shipped_rules(EvaluateRetrievalRules)
-CALL = LlmCall(
-    judged_by="model", model="m", prompt_version="v", temperature=0, cost_usd=None, outcome=CallOutcome.OK, raw="{}"
-)
+CALL = LlmCall(judged_by="model", model="m", prompt_version="v", temperature=0, cost_usd=None, outcome=CallOutcome.OK)
 OTHER = RetrievedContent(url="https://elsewhere.example/jazz", title="Jazz", content="Jazz in November.")
 
 

@@ -51,12 +51,12 @@ def asked(given: RelevanceRequested) -> AskModel:
     return instance(AskModel, instance(Ask, judge_relevance(given, RULES)).need)
 
 
-def call(outcome: CallOutcome = CallOutcome.OK, raw: str | None = None) -> LlmCall:
-    return LlmCall(judged_by="model", model="m", prompt_version="p", temperature=0.1, outcome=outcome, raw=raw)
+def call(outcome: CallOutcome = CallOutcome.OK) -> LlmCall:
+    return LlmCall(judged_by="model", model="m", prompt_version="p", temperature=0.1, outcome=outcome)
 
 
 def events(given: RelevanceRequested, text: str) -> tuple[Event, ...]:
-    outcome = instance(Emit, read_relevance(given, (ModelReply(text, (), call(raw=text)),), RULES))
+    outcome = instance(Emit, read_relevance(given, (ModelReply(text, (), call()),), RULES))
     return outcome.events
 
 
@@ -106,7 +106,6 @@ def test_a_relevant_source_has_a_snippet_of_its_paragraphs() -> None:
     judged, snippet = events(source(), "Relevant")
     assert isinstance(judged, RelevanceJudged)
     assert judged.relevant
-    assert judged.raw == "Relevant"
     assert isinstance(snippet, SnippetExtracted)
     assert (snippet.snippet, snippet.failure) == (PROSE, None)
 
