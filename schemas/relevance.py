@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field
 
@@ -105,13 +106,26 @@ class SnippetsRequested(Event):
     urls: Many[Text] | None = None
 
 
+class Paragraph(Event):
+    """A paragraph of a page's main text, an item of a list, or a row of a table with ``|`` between its cells."""
+
+    kind: Literal["text", "item", "row"] = "text"
+    text: str
+
+
 class RelevanceRequested(Event):
-    """A fetched source, to be judged for a query by its title and summary (R-110 to R-116).
+    """A source, to be judged for a query by its title and summary (R-110 to R-116).
+
+    An application sends the page in ``html`` or ``content``. ``fetch_page`` sends ``summary`` and ``paragraphs``, as it
+    read them from the page.
 
     Attributes:
-        title: Used if the page itself has no title.
+        title: The page's title; with ``html``, it is used if the page itself has no title.
         html: The page as fetched.
         content: Its text, if there is no HTML.
+        summary: Its description or first words; read only with ``paragraphs``.
+        paragraphs: Its main text. If given, ``html`` and ``content`` are not read.
+        content_hash: SHA-256 of the page that ``paragraphs`` come from.
         sources: All sources of the snippet request that this one belongs to, with the state of the earlier ones. Empty
             if no request waits for this judgment.
     """
@@ -122,6 +136,9 @@ class RelevanceRequested(Event):
     title: Text = Field(default="", max_length=MAX_QUERY_CHARACTERS)
     html: str | None = Field(default=None, max_length=MAX_PAGE_BYTES)
     content: str | None = Field(default=None, max_length=MAX_PAGE_BYTES)
+    summary: str | None = Field(default=None, max_length=MAX_QUERY_CHARACTERS)
+    paragraphs: Many[Paragraph] | None = None
+    content_hash: str | None = Field(default=None, max_length=64)
     sources: Sources = Field(default=(), max_length=MAX_SOURCES)
 
 

@@ -6,10 +6,12 @@ from unittest.mock import Mock
 
 import pytest
 
+from handlers.html.snippet import SourcePage, begin, paragraphs_of
 from handlers.html.walk import walk_page
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance, read_word
 from handlers.offline.judges import UNDECIDED
 from handlers.offline.judges import judge_relevance as answer
+from handlers.relevance.progress import content_hash
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome, LlmCall
@@ -108,6 +110,16 @@ def test_a_relevant_source_has_a_snippet_of_its_paragraphs() -> None:
     assert judged.relevant
     assert isinstance(snippet, SnippetExtracted)
     assert (snippet.snippet, snippet.failure) == (PROSE, None)
+
+
+def test_a_source_read_by_fetch_page_is_judged_as_its_page() -> None:
+    page, limits = SourcePage(PAGE, None, "", RULES.page_reading), RULES.relevance_gate.snippet
+    seen, paragraphs = begin(page, limits), paragraphs_of(page, limits)
+    said = [paragraph.to_wire() for paragraph in paragraphs]
+    digest = content_hash(PAGE)
+    read = source(html=None, title=seen.title, summary=seen.summary, paragraphs=said, content_hash=digest)
+    assert asked(read).facts == asked(source()).facts
+    assert events(read, "Relevant")[1:] == events(source(), "Relevant")[1:]
 
 
 def test_a_relevant_source_without_content_says_so() -> None:
