@@ -167,6 +167,7 @@ def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRul
         request_id=source.request_id,
         url=source.url,
         title=cleaned(_beginning(source, page, gate).title, gate.max_title_characters),
+        outcome="extracted" if text else "failed",
         snippet=text or None,
         failure=None if text else SnippetFailure.NO_MEANINGFUL_CONTENT,
         content_hash=_content_hash(source),

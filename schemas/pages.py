@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Field,
     PlainSerializer,
     ValidationInfo,
@@ -20,6 +21,7 @@ from pydantic import (
 )
 from pydantic.json_schema import JsonSchemaValue
 
+from schemas.cases import exactly_one
 from schemas.event import Event, Many, Text
 
 MAX_PAGE_BYTES = 8 * 1024 * 1024
@@ -130,6 +132,12 @@ class CrawledPage(Event):
         site_name: The publisher as the crawler knows it (a page's own claim never raises its source tier, C-42).
         context: Free text from the crawler, which is copied to the output.
     """
+
+    model_config = ConfigDict(
+        json_schema_extra=exactly_one(
+            html={"type": "string"}, html_base64={"type": "string"}, content={"type": "string"}
+        )
+    )
 
     time_field: ClassVar[str] = "fetched_at"
 

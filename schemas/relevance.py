@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
+from schemas.cases import NULL, one_case
 from schemas.event import Event, Many, Text
 from schemas.llm import LlmCall
 from schemas.pages import MAX_PAGE_BYTES
@@ -161,19 +162,35 @@ class RelevanceJudged(Event):
 
 
 class SnippetExtracted(Event):
-    """The snippet of a relevant source, or why it has none: ``snippet`` or ``failure`` is null (R-124, R-125).
+    """The snippet of a relevant source, or why it has no snippet (R-124, R-125).
 
-    ``content_hash`` is the SHA-256 of the content that was read. For one address, hash and ``config_version`` the
-    snippet never changes, so readers may cache it by these (R-131).
+    ``outcome`` says which of the two it is: ``extracted`` with ``snippet``, or ``failed`` with ``failure``; the other
+    one is null. ``content_hash`` is the SHA-256 of the content that was read. For one address, hash and
+    ``config_version`` the snippet never changes, so readers may cache it by these (R-131).
     """
+
+    model_config = ConfigDict(
+        json_schema_extra=one_case(
+            {"outcome": {"const": "extracted"}, "snippet": {"type": "string"}, "failure": NULL},
+            {"outcome": {"const": "failed"}, "snippet": NULL, "failure": {"type": "string"}},
+        )
+    )
 
     request_id: str
     url: str
     title: str
+    outcome: Literal["extracted", "failed"]
     snippet: str | None = None
     failure: SnippetFailure | None = None
     content_hash: str = ""
     config_version: str = ""
+
+    @model_validator(mode="after")
+    def _is_one_case(self) -> Self:
+        extracted = self.outcome == "extracted"
+        if (self.snippet is not None, self.failure is not None) != (extracted, not extracted):
+            raise ValueError("an extracted snippet has snippet, a failed one has failure, and neither has both")
+        return self
 
 
 class SnippetsCompleted(Event):
