@@ -6,11 +6,14 @@ of it can be acted on, also the listings to fetch, and one ``ExtractionNeeded`` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from handlers.html.links import canonical_url, page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
+from handlers.prompts.untrusted import beginning
+from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import (
     ExtractionSection,
     RetrievalEvaluationSection,
@@ -21,12 +24,22 @@ from handlers.results.batch import (
 from handlers.results.classifier import ResultClassifier
 from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
+from handlers.retrieval.facets import QueryReader
+from handlers.retrieval.fallback import fallback_scores
 from handlers.text.patterns import Patterns
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import Emit, Outcome
 from schemas.replies import FetchFailure
-from schemas.retrieval import ClassifiedResult, ExtractionTarget, ResultsClassified, ResultType, RetrievalBatch
+from schemas.retrieval import (
+    ClassifiedResult,
+    ExtractionTarget,
+    JudgeScores,
+    ResultsClassified,
+    ResultType,
+    RetrievalBatch,
+    RetrievedContent,
+)
 from schemas.rules import Rules
 
 
@@ -39,6 +52,7 @@ class ClassifyResultsRules(Rules):
     extraction: ExtractionSection
     page_reading: PageReadingSection
     page_refusals: PageRefusalsSection
+    relevance_gate: RelevanceGateSection
     result_trees: ResultTrees = ResultTrees()
 
     @cached_property
@@ -47,6 +61,12 @@ class ClassifyResultsRules(Rules):
         return ResultClassifier(
             self.classification, self.patterns, self.page_reading, self.page_refusals, self.result_trees
         )
+
+    @cached_property
+    def reader(self) -> QueryReader:
+        """Reads queries and results under these rules; its word lists are compiled once."""
+        gate = self.relevance_gate
+        return QueryReader(self.patterns, (), gate.plain_words, gate.synonyms)
 
 
 def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outcome:
@@ -82,7 +102,7 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
         if details
     ]
     before = batch.previous_actionable_information
-    limit = rules.extraction.max_text_characters
+    contents = [content for content, _ in read]
     classified = ResultsClassified(
         batch_id=batch.batch_id,
         query=batch.query,
@@ -98,11 +118,33 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
         extraction_reason=verdict.extraction_reason if needed else None,
         extraction_targets=tuple(target for target, _ in targets),
         improvement=None if before is None else round(verdict.actionable_information - before, 4),
-        retrieved_content=tuple(content.model_copy(update={"content": content.content[:limit]}) for content, _ in read),
+        retrieved_content=_for_the_judge(contents, rules.retrievalEvaluation),
         judge_scores=batch.judge_scores,
+        fallback_scores=None if batch.judge_scores else _fallback(batch.query, contents, results, rules),
         config_version=rules.config_version,
     )
     return Emit((classified, *needed))
+
+
+def _fallback(
+    query: str, contents: Sequence[RetrievedContent], results: Sequence[ClassifiedResult], rules: ClassifyResultsRules
+) -> JudgeScores:
+    limit = rules.extraction.max_text_characters
+    texts = [content.model_copy(update={"content": content.content[:limit]}) for content in contents]
+    return fallback_scores(query, texts, results, rules.retrievalEvaluation, rules.reader)
+
+
+def _for_the_judge(
+    contents: Sequence[RetrievedContent], section: RetrievalEvaluationSection
+) -> tuple[RetrievedContent, ...]:
+    """The results with as much of their texts as the judge of the batch is shown."""
+    longest = section.maxSourceCharacters
+    return tuple(
+        content.model_copy(
+            update={"content": beginning(content.content, longest) if place < section.maxSources else ""}
+        )
+        for place, content in enumerate(contents)
+    )
 
 
 def _targets(

@@ -28,7 +28,8 @@ from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, one_line
 from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import RetrievalEvaluationSection
-from handlers.retrieval.facets import QueryReader, answers, met, share_of, with_missing_weighed
+from handlers.retrieval.facets import QueryReader
+from handlers.retrieval.fallback import fallback_scores
 from handlers.text.patterns import Patterns
 from handlers.trust.labels import label_mark, label_of
 from handlers.trust.sources import SourceRules
@@ -300,31 +301,7 @@ def _same(url: str) -> str:
 
 
 def _fallback(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> JudgeScores:
-    """Compares the facets of the query with the results.
-
-    Recall: the share of the facets that a result meets. Precision: the share of results that answer; no listing does.
-    Quality: the mean trust score over 100; the configured value for a result without one.
-    """
-    section, reader, contents = rules.retrievalEvaluation, rules.reader, batch.retrieved_content
-    facets = reader.read(batch.query)
-    scores: list[list[float]] = []
-    items: list[list[float]] = []
-    for content, result in zip(contents, batch.results, strict=False):
-        if result.actionable_score == 0.0:
-            continue  # an error page or a wall
-        is_listing = result.result_type is ResultType.AGGREGATOR
-        seen = reader.see(content.title, content.content, result.evidence, is_listing=is_listing)
-        scores.append([met(facet, seen) for facet in facets])
-        if not is_listing:
-            items.append(scores[-1])
-    best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
-    weighed = with_missing_weighed(facets, scores) if scores else facets
-    relevant = sum(answers(weighed, found, section.coverageThreshold) for found in items)
-    unknown = section.unknownSourceQuality
-    quality = sum(unknown if content.cts_score is None else content.cts_score / 100 for content in contents)
-    count = max(1, len(contents))
-    return JudgeScores(
-        context_recall=round(share_of(facets, best), 4),
-        context_precision=round(relevant / count, 4),
-        source_quality=round(quality / count, 4),
-    )
+    """The scores that the event has. Those of earlier versions have none; they have the whole texts instead."""
+    if batch.fallback_scores is not None:
+        return batch.fallback_scores
+    return fallback_scores(batch.query, batch.retrieved_content, batch.results, rules.retrievalEvaluation, rules.reader)

@@ -17,7 +17,7 @@ from handlers.html.links import canonical_url, host_of, page_id_of, registrable_
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
 from handlers.listings.listing import ItemLink, ListingSection, follow_listing
-from handlers.relevance.progress import to_be_judged, without_source
+from handlers.relevance.progress import RelevanceGateSection, to_be_judged, without_source
 from handlers.results.batch import ExtractionSection
 from handlers.text.patterns import Patterns
 from schemas.event import Event, derive_id
@@ -45,6 +45,7 @@ class FetchPageRules(Rules):
     listing: ListingSection
     page_reading: PageReadingSection
     page_refusals: PageRefusalsSection
+    relevance_gate: RelevanceGateSection
     patterns: Patterns
 
     @cached_property
@@ -169,7 +170,8 @@ def _answer(
     skipped = [page for page in read if isinstance(page, FetchRefused)]
     events: list[Event] = [_crawled(detail, event) for detail in details]
     if _is_source(event):
-        events += [to_be_judged(event, detail, rules.extraction.max_html_characters) for detail in details]
+        longest = rules.extraction.max_text_characters
+        events += [to_be_judged(event, detail, rules.relevance_gate, rules.page_reading, longest) for detail in details]
     elif details:
         events.append(_batch(event, details, rules))
     forwarded = [_elsewhere(event, url) for url in far]

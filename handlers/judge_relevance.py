@@ -7,17 +7,16 @@ word. Any other answer keeps the source out, with an outcome of its own, so that
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from functools import cached_property
 
 from handlers.html.links import page_id_of
 from handlers.html.reading import PageReadingSection
-from handlers.html.snippet import SourcePage, begin, extract_snippet
+from handlers.html.snippet import Beginning, SourcePage, begin, paragraphs_of, snippet_of
 from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
-from handlers.relevance.progress import RelevanceGateSection, go_on, settled
+from handlers.relevance.progress import RelevanceGateSection, content_hash, go_on, settled
 from handlers.text.patterns import Patterns, joined_words
 from handlers.text.scripts import is_ideographic
 from schemas.event import Event, derive_id
@@ -68,8 +67,7 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
     same state (R-131).
     """
     gate = rules.relevance_gate
-    page = _page(source, rules)
-    seen = begin(page, gate.snippet)
+    seen = _beginning(source, _page(source, rules), gate)
     title = cleaned(seen.title, gate.max_title_characters)
     summary = cleaned(seen.summary, gate.max_summary_characters)
     if not source.query.strip() or not (title or summary):
@@ -122,7 +120,14 @@ def read_word(text: str) -> RelevanceOutcome:
 
 
 def _page(source: RelevanceRequested, rules: JudgeRelevanceRules) -> SourcePage:
-    return SourcePage(source.html, source.content, source.title, rules.page_reading)
+    html = source.html if source.paragraphs is None else None
+    return SourcePage(html, source.content, source.title, rules.page_reading)
+
+
+def _beginning(source: RelevanceRequested, page: SourcePage, gate: RelevanceGateSection) -> Beginning:
+    if source.paragraphs is None:
+        return begin(page, gate.snippet)
+    return Beginning(source.title, source.summary or "")
 
 
 def _verdict(
@@ -139,7 +144,6 @@ def _verdict(
         page_id=page_id_of(source.url),
         relevant=outcome is RelevanceOutcome.RELEVANT,
         outcome=outcome,
-        raw=call.raw if call else None,
         detail=detail,
         summary_failure=page.unreadable,
         llm=call,
@@ -159,12 +163,14 @@ def _verdict(
 
 def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> SnippetExtracted:
     gate = rules.relevance_gate
-    text = cleaned(extract_snippet(page, gate.snippet), gate.snippet.max_characters)
+    paragraphs = paragraphs_of(page, gate.snippet) if source.paragraphs is None else source.paragraphs
+    text = cleaned(snippet_of(paragraphs, gate.snippet), gate.snippet.max_characters)
     return SnippetExtracted(
         request_id=source.request_id,
         url=source.url,
         page_id=page_id_of(source.url),
-        title=cleaned(begin(page, gate.snippet).title, gate.max_title_characters),
+        title=cleaned(_beginning(source, page, gate).title, gate.max_title_characters),
+        outcome="extracted" if text else "failed",
         snippet=text or None,
         failure=None if text else SnippetFailure.NO_MEANINGFUL_CONTENT,
         content_hash=_content_hash(source),
@@ -173,5 +179,4 @@ def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRul
 
 
 def _content_hash(source: RelevanceRequested) -> str:
-    content = (source.html or source.content or "").encode("utf-8", "replace")
-    return hashlib.sha256(content).hexdigest()
+    return source.content_hash or content_hash(source.html or source.content or "")

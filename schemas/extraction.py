@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
 from schemas.event import Event, Part, Score, Text, Url
+from schemas.field_rules import NULL, one_case
 from schemas.relevance import MAX_SOURCES, Sources
 from schemas.replies import FetchFailure
 
@@ -84,10 +86,17 @@ class ExtractionCompleted(Event):
     Attributes:
         next_batch_id: The batch with the fetched details, which has its own verdict; null if there is none.
         forwarded: Details on other domains, for each of which another worker sends an ``ExtractionCompleted``.
-        failure: Why no page was fetched; null unless ``status`` is failed.
+        failure: Why no page was fetched; given if ``status`` is failed, else null.
         fetched: Pages that were published as ``CrawledPage``.
         skipped: Requested pages that were not fetched.
     """
+
+    model_config = ConfigDict(
+        json_schema_extra=one_case(
+            {"status": {"enum": [ExtractionStatus.OK.value, ExtractionStatus.PARTIAL.value]}, "failure": NULL},
+            {"status": {"const": ExtractionStatus.FAILED.value}, "failure": {"type": "string"}},
+        )
+    )
 
     extraction_id: str
     batch_id: str | None = None
@@ -101,3 +110,9 @@ class ExtractionCompleted(Event):
     fetched: tuple[FetchedSource, ...]
     skipped: tuple[SkippedSource, ...]
     config_version: str
+
+    @model_validator(mode="after")
+    def _fails_for_a_reason(self) -> Self:
+        if (self.status is ExtractionStatus.FAILED) != (self.failure is not None):
+            raise ValueError("a failed extraction has failure, and no other has")
+        return self

@@ -34,7 +34,8 @@ class LlmCall(Part):
         cost_usd: By the configured prices; null if the model has no price.
         cached: Whether the answer was stored by an earlier call and cost nothing now.
         outcome: How the call ended.
-        raw: The unchanged reply, cut to 2,000 characters; null without a reply.
+        call_id: The key of the reply in the journal of model answers, for ``assay reply``. It is a hash of the
+            question, so a replay writes the same id. Null if no reply is stored: the offline judge, and failed calls.
     """
 
     judged_by: Literal["model", "offline"]
@@ -48,7 +49,7 @@ class LlmCall(Part):
     cost_usd: float | None = Field(default=None, ge=0)
     cached: bool = False
     outcome: CallOutcome
-    raw: str | None = Field(default=None, max_length=2000)
+    call_id: str | None = Field(default=None, max_length=64)
 
 
 class CamelLlmCall(LlmCall, CamelPart):

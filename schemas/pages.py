@@ -11,6 +11,7 @@ from pydantic import (
     AfterValidator,
     AliasChoices,
     BeforeValidator,
+    ConfigDict,
     Field,
     PlainSerializer,
     ValidationInfo,
@@ -22,6 +23,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 
 from schemas.event import Event, Many, Part, Text, Url
+from schemas.field_rules import exactly_one
 
 MAX_PAGE_BYTES = 8 * 1024 * 1024
 """The largest page that is read; a larger one is kept as a dead letter."""
@@ -131,6 +133,12 @@ class CrawledPage(Event):
         site_name: The publisher as the crawler knows it (a page's own claim never raises its source tier, C-42).
         context: Free text from the crawler, which is copied to the output.
     """
+
+    model_config = ConfigDict(
+        json_schema_extra=exactly_one(
+            html={"type": "string"}, html_base64={"type": "string"}, content={"type": "string"}
+        )
+    )
 
     time_field: ClassVar[str] = "fetched_at"
 

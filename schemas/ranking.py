@@ -6,9 +6,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from schemas.event import Event, Many, Part, Text
+from schemas.field_rules import at_least_one
 from schemas.llm import LlmCall
 from schemas.pages import LabelSource, TrustLabel
 from schemas.queries import MAX_ID_CHARACTERS, CandidateTrust
@@ -154,6 +155,12 @@ class RankingFeedback(Event):
         dwell_ms: How long the user stayed on it.
         grade: 0 (useless) to 4 (exactly this), given by a person or a judge.
     """
+
+    model_config = ConfigDict(
+        json_schema_extra=at_least_one(
+            clicked={"type": "boolean"}, dwell_ms={"type": "integer"}, grade={"type": "integer"}
+        )
+    )
 
     request_id: Text = Field(min_length=1, max_length=MAX_ID_CHARACTERS)
     url: Text = Field(min_length=1, max_length=8192)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
 from schemas.event import Event, Many, Part, Text, Url
+from schemas.field_rules import NULL, one_case
 from schemas.llm import LlmCall
 from schemas.pages import MAX_PAGE_BYTES
 from schemas.replies import FetchFailure
@@ -105,13 +107,26 @@ class SnippetsRequested(Event):
     urls: Many[Text] | None = None
 
 
+class Paragraph(Event):
+    """A paragraph of a page's main text, an item of a list, or a row of a table with ``|`` between its cells."""
+
+    kind: Literal["text", "item", "row"] = "text"
+    text: str
+
+
 class RelevanceRequested(Event):
-    """A fetched source, to be judged for a query by its title and summary (R-110 to R-116).
+    """A source, to be judged for a query by its title and summary (R-110 to R-116).
+
+    An application sends the page in ``html`` or ``content``. ``fetch_page`` sends ``summary`` and ``paragraphs``, as it
+    read them from the page.
 
     Attributes:
-        title: Used if the page itself has no title.
+        title: The page's title; with ``html``, it is used if the page itself has no title.
         html: The page as fetched.
         content: Its text, if there is no HTML.
+        summary: Its description or first words; read only with ``paragraphs``.
+        paragraphs: Its main text. If given, ``html`` and ``content`` are not read.
+        content_hash: SHA-256 of the page that ``paragraphs`` come from.
         sources: All sources of the snippet request that this one belongs to, with the state of the earlier ones. Empty
             if no request waits for this judgment.
     """
@@ -123,6 +138,9 @@ class RelevanceRequested(Event):
     title: Text = Field(default="", max_length=MAX_QUERY_CHARACTERS)
     html: str | None = Field(default=None, max_length=MAX_PAGE_BYTES)
     content: str | None = Field(default=None, max_length=MAX_PAGE_BYTES)
+    summary: str | None = Field(default=None, max_length=MAX_QUERY_CHARACTERS)
+    paragraphs: Many[Paragraph] | None = None
+    content_hash: str | None = Field(default=None, max_length=64)
     sources: Sources = Field(default=(), max_length=MAX_SOURCES)
 
 
@@ -130,7 +148,6 @@ class RelevanceJudged(Event):
     """A judgment (R-130).
 
     Attributes:
-        raw: The reply as it came, where there was one.
         detail: What went wrong with a call that failed.
         summary_failure: Why the page could not be read for a summary; it is judged by what else there is (R-115).
     """
@@ -140,7 +157,6 @@ class RelevanceJudged(Event):
     page_id: str | None = None
     relevant: bool
     outcome: RelevanceOutcome
-    raw: str | None = Field(default=None, max_length=2000)
     detail: str | None = None
     summary_failure: str | None = None
     llm: LlmCall | None = None
@@ -148,20 +164,36 @@ class RelevanceJudged(Event):
 
 
 class SnippetExtracted(Event):
-    """The snippet of a relevant source, or why it has none: ``snippet`` or ``failure`` is null (R-124, R-125).
+    """The snippet of a relevant source, or why it has no snippet (R-124, R-125).
 
-    ``content_hash`` is the SHA-256 of the content that was read. For one address, hash and ``config_version`` the
-    snippet never changes, so readers may cache it by these (R-131).
+    ``outcome`` says which of the two it is: ``extracted`` with ``snippet``, or ``failed`` with ``failure``; the other
+    one is null. ``content_hash`` is the SHA-256 of the content that was read. For one address, hash and
+    ``config_version`` the snippet never changes, so readers may cache it by these (R-131).
     """
+
+    model_config = ConfigDict(
+        json_schema_extra=one_case(
+            {"outcome": {"const": "extracted"}, "snippet": {"type": "string"}, "failure": NULL},
+            {"outcome": {"const": "failed"}, "snippet": NULL, "failure": {"type": "string"}},
+        )
+    )
 
     request_id: str
     url: str
     page_id: str | None = None
     title: str
+    outcome: Literal["extracted", "failed"]
     snippet: str | None = None
     failure: SnippetFailure | None = None
     content_hash: str
     config_version: str
+
+    @model_validator(mode="after")
+    def _is_one_case(self) -> Self:
+        extracted = self.outcome == "extracted"
+        if (self.snippet is not None, self.failure is not None) != (extracted, not extracted):
+            raise ValueError("an extracted snippet has snippet, a failed one has failure, and neither has both")
+        return self
 
 
 class SnippetsCompleted(Event):

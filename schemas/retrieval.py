@@ -154,8 +154,11 @@ class ResultsClassified(CamelEvent):
         extraction_targets: The listings, in the order of the results; empty where no extraction is needed. An
             orchestrator waits for one ``ExtractionCompleted`` for each that is not skipped.
         improvement: Change against the parent's score; null on a first attempt.
-        retrieved_content: The distinct results, in the order of ``results``, without HTML and with capped text. The
-            text of the HTML is in ``content`` if ``content`` was empty or the page says more.
+        retrieved_content: The distinct results, in the order of ``results``, with what a judge of the batch is shown:
+            no HTML, and of each text the beginning. A result that a judge is not shown has an empty text. The text of
+            the HTML is in ``content`` if ``content`` was empty or the page says more.
+        fallback_scores: The three dimensions by the words of the query and the whole texts, for a batch whose judge
+            fails. Null if ``judge_scores`` is given, and in events of earlier versions, which have the whole texts.
     """
 
     batch_id: str
@@ -174,6 +177,7 @@ class ResultsClassified(CamelEvent):
     improvement: float | None = None
     retrieved_content: Many[RetrievedContent]
     judge_scores: JudgeScores | None = None
+    fallback_scores: JudgeScores | None = None
     config_version: str
 
 

@@ -77,6 +77,8 @@ def upgraded(topic: str, value: bytes) -> Any:
     event = _renamed(event)
     if topic == "pages.scored.v1" and "label_source" not in event:
         event["label_source"] = "score" if event.get("cts_score") is not None else "fallback"
+    if topic == "snippets.extracted.v1":
+        event.setdefault("outcome", "extracted" if event.get("snippet") is not None else "failed")
     return {**_ADDED[topic], **event}
 
 

@@ -1,16 +1,17 @@
 """Title and summary of a source, by which it is judged, and the snippet of a source that is relevant.
 
-They are two calls, since most sources are judged and never read (R-111). A ``SourcePage`` is parsed once for both.
+They are two calls, since most sources are judged and no snippet of theirs is needed (R-111). A ``SourcePage`` is parsed
+once for both.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 from selectolax.lexbor import LexborHTMLParser
@@ -23,12 +24,11 @@ from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.walk import walk_page
 from schemas.pages import MAX_PAGE_BYTES
-from schemas.relevance import MAX_SNIPPET_CHARACTERS
+from schemas.relevance import MAX_SNIPPET_CHARACTERS, Paragraph
 from schemas.rules import Section
 
-_ITEMS = frozenset(("li", "dt", "dd"))
+_KINDS: Mapping[str, Literal["text", "item", "row"]] = {"li": "item", "dt": "item", "dd": "item", "tr": "row"}
 _CELLS = frozenset(("td", "th"))
-_ROW = "tr"
 _LONGEST_CELL = 100
 _MOST_CELLS = 12
 _ENDS = ".!?。！？"
@@ -107,41 +107,55 @@ def begin(source: SourcePage, limits: SnippetLimits) -> Beginning:
 def extract_snippet(source: SourcePage, limits: SnippetLimits) -> str:
     """The paragraphs of a source with content, one a line, each once, cut at a sentence (R-123, R-125).
 
-    If a page has none, its ``noscript`` elements are read, then the source's text. "" if there is no content (R-124).
+    "" if there is no content (R-124).
+    """
+    return snippet_of(paragraphs_of(source, limits), limits)
+
+
+def paragraphs_of(source: SourcePage, limits: SnippetLimits) -> Sequence[Paragraph]:
+    """The paragraphs of a source's main text, also those without content, each on one line.
+
+    If a page has no snippet, its ``noscript`` elements are read, then the source's text.
     """
     html, reading = source.html, source.reading
-    said = _snippet(_paragraphs(source.outline, reading), limits)
-    if not said and html and (opened := _NOSCRIPT.sub(r"\1div", html)) != html:
-        said = _snippet(_paragraphs(SourcePage(opened, None, "", reading).outline, reading), limits)
-    lines = source.text[: reading.max_content_characters].splitlines()
-    return said or _snippet([("", line) for line in lines], limits)
+    found = _paragraphs(source.outline, reading)
+    if not snippet_of(found, limits) and html and (opened := _NOSCRIPT.sub(r"\1div", html)) != html:
+        found = _paragraphs(SourcePage(opened, None, "", reading).outline, reading)
+    if snippet_of(found, limits):
+        return found
+    return [_paragraph("", line) for line in source.text[: reading.max_content_characters].splitlines()]
 
 
-def _snippet(paragraphs: Iterable[tuple[str, str]], limits: SnippetLimits) -> str:
-    paragraphs = list(paragraphs)
+def snippet_of(paragraphs: Sequence[Paragraph], limits: SnippetLimits) -> str:
+    """The snippet of a source, from the paragraphs of its main text; as ``extract_snippet``."""
     kept = tuple(dict.fromkeys(_meaningful(paragraphs, limits)))
     if sum(map(count_words, kept)) < limits.least_words:
         # The content of a short page is its sentences and the rows of its tables. Menus have neither.
-        lines = [(tag, " ".join(text.split())) for tag, text in paragraphs]
-        kept = tuple(dict.fromkeys(line for tag, line in lines if tag == _ROW or _is_sentence(line, limits)))
+        lines = [one.text for one in paragraphs if one.kind == "row" or _is_sentence(one.text, limits)]
+        kept = tuple(dict.fromkeys(lines))
     return _cut(kept, limits)
 
 
-def _meaningful(paragraphs: Iterable[tuple[str, str]], limits: SnippetLimits) -> Iterator[str]:
-    """Paragraphs, by tag and text, with content: long ones, rows of tables, and list items that they introduce.
+def _paragraph(tag: str, text: str) -> Paragraph:
+    return Paragraph(kind=_KINDS.get(tag, "text"), text=" ".join(text.split()))
+
+
+def _meaningful(paragraphs: Iterable[Paragraph], limits: SnippetLimits) -> Iterator[str]:
+    """Paragraphs with content: long ones, rows of tables, and list items that they introduce.
 
     >>> sizes = {"paragraph_words": 3, "sentence_words": 2, "least_words": 1, "summary_words": 9, "max_characters": 99}
     >>> limits = SnippetLimits(**sizes, boilerplate=("log in",))
-    >>> list(_meaningful([("p", "You need all of:"), ("li", "a lamp"), ("p", "Share"), ("p", "Please log in")], limits))
+    >>> texts = [("p", "You need all of:"), ("li", "a lamp"), ("p", "Share"), ("p", "Please log in")]
+    >>> list(_meaningful([_paragraph(tag, text) for tag, text in texts], limits))
     ['You need all of:', 'a lamp']
     """
     introduced = False
-    for tag, text in paragraphs:
-        line = " ".join(text.split())
-        listed = introduced and tag in _ITEMS and bool(line)
+    for paragraph in paragraphs:
+        line = paragraph.text
+        listed = introduced and paragraph.kind == "item" and bool(line)
         if _is_boilerplate(line, limits):
             continue
-        if listed or tag == _ROW or count_words(line) >= limits.paragraph_words:
+        if listed or paragraph.kind == "row" or count_words(line) >= limits.paragraph_words:
             yield line
             introduced = listed or line.endswith((":", "："))
         else:
@@ -161,19 +175,19 @@ def _is_boilerplate(line: str, limits: SnippetLimits) -> bool:
     return any(phrase in folded for phrase in limits.boilerplate)
 
 
-def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[tuple[str, str]]:
+def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[Paragraph]:
     if page is None:
         return []
     blocks = main_text(page, reading.max_content_characters).blocks
-    found: list[tuple[str, str]] = []
+    found: list[Paragraph] = []
     for row, group in groupby(blocks, key=lambda block: _row_of(block, page)):
         cells = list(group)
         short = row is not None and 1 < len(cells) <= _MOST_CELLS
         if short and all(len(cell.text) <= _LONGEST_CELL for cell in cells):
             if any(sign.isdigit() for cell in cells for sign in cell.text):
-                found.append((_ROW, " | ".join(cell.text for cell in cells)))
+                found.append(_paragraph("tr", " | ".join(cell.text for cell in cells)))
             continue
-        found += [(block.tag, block.text) for block in cells if block.tag not in HEADING_NAMES]
+        found += [_paragraph(block.tag, block.text) for block in cells if block.tag not in HEADING_NAMES]
     return found
 
 
@@ -181,7 +195,7 @@ def _row_of(block: Block, page: Outline) -> int | None:
     """The element of the row that a cell is in; None for another block."""
     if block.tag not in _CELLS:
         return None
-    return next((element for element in page.around(block.element) if page.tags[element] == _ROW), None)
+    return next((element for element in page.around(block.element) if page.tags[element] == "tr"), None)
 
 
 def _first(page: Outline, names: tuple[str, ...]) -> str:

@@ -106,6 +106,20 @@ def one_line(text: str, max_characters: int) -> str:
     return cleaned(" ".join(text[: 4 * max_characters].split()), max_characters)
 
 
+def beginning(text: str, max_characters: int) -> str:
+    r"""The shortest beginning of a text, to an eighth of the length, of which ``one_line`` makes the same line.
+
+    >>> text = "A sentence.\n\n" * 3
+    >>> one_line(beginning(text, 16), 16) == one_line(text, 16), len(beginning(text, 16))
+    (True, 18)
+    """
+    ends = range(max_characters, 4 * max_characters, max(1, max_characters // 8))
+    return next(
+        (text[:end] for end in ends if len(one_line(text[:end], max_characters)) == max_characters),
+        text[: 4 * max_characters],
+    )
+
+
 def _as_json(content: str | Mapping[str, str]) -> str:
     shown = sanitize(content) if isinstance(content, str) else {name: sanitize(text) for name, text in content.items()}
     return json.dumps(shown, ensure_ascii=False).replace("<<", r"<\u003c")

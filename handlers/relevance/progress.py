@@ -7,7 +7,8 @@ step is a pure function of one record, so a request ends exactly once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Self
 
@@ -16,14 +17,16 @@ from pydantic import Field, model_validator
 from handlers.html.detail import Detail
 from handlers.html.encoding import page_bytes
 from handlers.html.links import canonical_url, page_id_of
-from handlers.html.snippet import SnippetLimits
+from handlers.html.reading import PageReadingSection
+from handlers.html.snippet import SnippetLimits, SourcePage, begin, paragraphs_of
 from handlers.prompts.untrusted import cleaned
-from schemas.event import derive_id
+from schemas.event import MAX_ITEMS, derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.relevance import (
     MAX_ID_CHARACTERS,
     MAX_QUERY_CHARACTERS,
     MAX_SOURCES,
+    Paragraph,
     RelevanceRequested,
     RequestFailure,
     SnippetsCompleted,
@@ -44,7 +47,9 @@ class RelevanceGateSection(Section):
 
     max_sources: int = Field(ge=1, le=MAX_SOURCES, description="Sources of one request that are tried, in their order.")
     max_title_characters: int = Field(ge=1, le=1000, description="Of a title, as the judge sees it.")
-    max_summary_characters: int = Field(ge=1, description="Of a summary, as the judge sees it.")
+    max_summary_characters: int = Field(
+        ge=1, le=MAX_QUERY_CHARACTERS, description="Of a summary, as the judge sees it."
+    )
     least_coverage: float = Field(
         gt=0, le=1, description="Share of a query's terms from which on the offline judge calls a source relevant."
     )
@@ -162,20 +167,44 @@ def completed(
     )
 
 
-def to_be_judged(event: ExtractionNeeded, detail: Detail, max_html_characters: int) -> RelevanceRequested:
-    """A fetched source, to be judged for its query. A page longer than ``max_html_characters`` goes on as its text."""
+def to_be_judged(
+    event: ExtractionNeeded,
+    detail: Detail,
+    gate: RelevanceGateSection,
+    reading: PageReadingSection,
+    max_text_characters: int,
+) -> RelevanceRequested:
+    """A fetched source, to be judged for its query: its title, its summary and so much of its main text."""
     html = page_bytes(detail.page.body, detail.page.content_type).utf8.decode("utf-8", "replace")
-    fits = len(html) <= max_html_characters
+    page = SourcePage(html, None, detail.content.title, reading)
+    if page.unreadable:
+        page = SourcePage(None, detail.content.text, detail.content.title, reading)
+    seen = begin(page, gate.snippet)
+    paragraphs = paragraphs_of(page, gate.snippet)
     return RelevanceRequested(
         request_id=_request_of(event),
         query=event.query[:MAX_QUERY_CHARACTERS],
         url=event.target_url,
         page_id=page_id_of(event.target_url),
-        title=cleaned(detail.content.title, MAX_QUERY_CHARACTERS),
-        html=html if fits else None,
-        content=None if fits else detail.content.text[:max_html_characters],
+        title=cleaned(seen.title, gate.max_title_characters),
+        summary=cleaned(seen.summary, gate.max_summary_characters),
+        paragraphs=tuple(_within(paragraphs, max_text_characters))[:MAX_ITEMS],
+        content_hash=content_hash(html),
         sources=event.sources,
     )
+
+
+def _within(paragraphs: Sequence[Paragraph], most: int) -> Iterator[Paragraph]:
+    """Paragraphs with so many characters together; the last one is cut."""
+    for paragraph in paragraphs:
+        if paragraph.text and most > 0:
+            yield paragraph.model_copy(update={"text": paragraph.text[:most]})
+            most -= len(paragraph.text)
+
+
+def content_hash(content: str) -> str:
+    """The SHA-256 of a page or text."""
+    return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
 
 
 def without_source(

@@ -16,6 +16,7 @@ from schemas.retrieval import ClassifiedResult, ResultCounts, ResultType, Retrie
 from schemas.rules import Section
 
 _ROUNDING = 1e-9
+MOST_TEXT_CHARACTERS = 1_000_000
 
 
 class ExtractionSection(Section):
@@ -30,13 +31,10 @@ class ExtractionSection(Section):
         default=60, ge=2, le=1000, description="Pages that one batch may cost, its listings shared out."
     )
     max_text_characters: int = Field(
-        default=20_000, ge=100, description="Text kept of a result in events that carry it on."
-    )
-    max_html_characters: int = Field(
-        default=1_000_000,
-        ge=0,
-        le=1_000_000,
-        description="HTML of a source that is carried on to be judged; a longer page is carried as its text.",
+        default=20_000,
+        ge=100,
+        le=MOST_TEXT_CHARACTERS,
+        description="Text of a page or a result that is read, and of a fetched page that events carry.",
     )
 
 

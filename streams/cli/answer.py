@@ -150,8 +150,7 @@ def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
         ],
         "left_out": list(answer.left_out),
         "cost_usd": _cost(_calls(ranked, answer)),
-        # Without the raw reply: text outside of the protocol of the role is shown nowhere.
-        "calls": [{**call.to_wire(), "raw": None} for call in answer.calls],
+        "calls": [call.to_wire() for call in answer.calls],
         "stages": [str(stage) for stage in ranked.stages],
         "config_version": ranked.config_version,
     }

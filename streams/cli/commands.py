@@ -27,6 +27,7 @@ COMMANDS = {
     "try": ("try_:try_", "Run a handler on events from a file, without a broker."),
     "query": ("query:query", "Search the index and explain the rank of each result."),
     "answer": ("answer:answer", "Answer a question from the index, with citations that carry their trust labels."),
+    "reply": ("reply:reply", "Show a model's reply, by the call id of an event."),
     "train": ("train:train", "Train a ranking model from feedback, and report whether it is better."),
     "replay": ("replay:replay", "Process a part of a topic again: `assay replay HANDLER…`."),
     "dlq": ("dlq:dlq", "Count dead letters, show one, send them again, or delete them."),

@@ -40,7 +40,8 @@ def breaks(earlier: Schema, today: Schema) -> list[Break]:
 
     Both schemas are self-contained. New optional fields, wider bounds, more values and other texts are no breaks.
     """
-    return list(_Comparison(earlier, today).breaks())
+    # A field beside the choices of a schema is compared with each of them.
+    return list(dict.fromkeys(_Comparison(earlier, today).breaks()))
 
 
 class _Comparison:
@@ -171,7 +172,17 @@ def _alternatives(schema: Schema, document: Schema) -> list[Schema]:
     if not choices:
         return [schema]
     beside = {key: value for key, value in schema.items() if key not in {"anyOf", "oneOf", "default"} | _SAID_ONLY}
-    return [one for choice in choices for one in _alternatives({**beside, **choice}, document)]
+    return [one for choice in choices for one in _alternatives(_both(beside, choice), document)]
+
+
+def _both(schema: Schema, choice: Schema) -> Schema:
+    """A schema with one of its choices. A choice may name values of a few fields, and the schema has the others."""
+    both = {**schema, **choice}
+    if "properties" in schema and "properties" in choice:
+        both["properties"] = {**schema["properties"], **choice["properties"]}
+    if "required" in schema and "required" in choice:
+        both["required"] = [*schema["required"], *choice["required"]]
+    return both
 
 
 def _values_of_mapping(schema: Schema) -> Schema | None:

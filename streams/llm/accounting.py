@@ -118,7 +118,7 @@ class Accounting:
         if text is None or (answer := from_journal(text)) is None:
             return None
         self._observer.cached(question.need.task)
-        return reply_of(answer, question.need, question.model, cached=True)
+        return reply_of(answer, question.need, question.model, cached=True, call_id=question.key)
 
     async def book(self, question: Question) -> float | None:
         """Books the next call with its longest reply, and lost calls before it. Returns as ``Budget.book``."""
@@ -165,7 +165,7 @@ class Accounting:
             log.error("an answer could not be stored", task=task, model=model, error=str(error)[:300])
         before, after = question.spoiled_tokens
         self._observer.used(task, model, prompt_tokens + before, completion_tokens + after, cost)
-        return self._reply(question, answer, cost)
+        return self._reply(question, answer, cost, call_id=question.key)
 
     async def failed(self, question: Question, outcome: CallOutcome, detail: str) -> ModelReply | ModelFailed:
         """The reply for a question that failed; corrects the booking."""
@@ -175,7 +175,12 @@ class Accounting:
         return self._reply(question, StoredAnswer(text="", outcome=outcome), cost, detail)
 
     def _reply(
-        self, question: Question, answer: StoredAnswer, cost: float | None, failure: str = ""
+        self,
+        question: Question,
+        answer: StoredAnswer,
+        cost: float | None,
+        failure: str = "",
+        call_id: str | None = None,
     ) -> ModelReply | ModelFailed:
         return reply_of(
             answer,
@@ -185,6 +190,7 @@ class Accounting:
             latency_ms=question.latency_ms,
             cost_usd=cost,
             failure=failure,
+            call_id=call_id,
         )
 
     async def settle(self, question: Question) -> float | None:

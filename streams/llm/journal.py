@@ -18,8 +18,6 @@ from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import AskModel, ToolCall
 from schemas.replies import ModelFailed, ModelReply
 
-RAW_CHARACTERS = 2000
-
 
 class StoredCall(Event):
     """A tool call that the model requested."""
@@ -76,9 +74,12 @@ def reply_of(
     cost_usd: float | None = 0.0,
     cached: bool = False,
     failure: str = "",
+    call_id: str | None = None,
 ) -> ModelReply | ModelFailed:
-    """The reply to the handler for an answer; ``failure`` says why there is no answer."""
-    raw = answer.text or json.dumps([[call.name, call.arguments] for call in answer.tool_calls])
+    """The reply to the handler for an answer; ``failure`` says why there is no answer.
+
+    ``call_id`` is the key of the answer in the journal; None if the journal does not keep it.
+    """
     call = LlmCall(
         judged_by=judged_by,
         model=model,
@@ -91,7 +92,7 @@ def reply_of(
         cost_usd=cost_usd,
         cached=cached,
         outcome=answer.outcome,
-        raw=raw.replace("\x00", "")[:RAW_CHARACTERS] if answer.text or answer.tool_calls else None,
+        call_id=call_id,
     )
     if answer.outcome is not CallOutcome.OK:
         return ModelFailed(call, failure or f"the reply was {answer.outcome}")

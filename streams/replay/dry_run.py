@@ -112,7 +112,7 @@ class Forecast:
             self.kept += 1
             self.kept_prompt += known.prompt_tokens
             self.kept_completion += known.completion_tokens
-            return reply_of(known, need, self.model, cached=True)
+            return reply_of(known, need, self.model, cached=True, call_id=key)
         digest = bytes.fromhex(key[:32])
         if digest in self._asked:
             # The same question about another record: the replay keeps the answer to the first.

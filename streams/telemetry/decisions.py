@@ -168,18 +168,18 @@ def _log_claim(event: ClaimEvaluated) -> None:
 def _log_judgment(event: RelevanceJudged) -> None:
     """Logs the judgment of a source, or why there is no judgment (R-115, R-122)."""
     where = {"url": event.url[:_SHOWN], "request_id": event.request_id}
-    raw = (event.raw or "")[:_SHOWN]
+    call_id = event.llm.call_id if event.llm else None
     match event.outcome:
         case RelevanceOutcome.RELEVANT:
             log.info("source judged relevant", **where)
         case RelevanceOutcome.IRRELEVANT:
-            log.info("source judged irrelevant", raw=raw, **where)
+            log.info("source judged irrelevant", call_id=call_id, **where)
         case RelevanceOutcome.UNDECIDED:
             log.info("words do not show whether a source is relevant, treated as irrelevant", **where)
         case RelevanceOutcome.NO_EVIDENCE:
             log.info("source has neither title nor summary, treated as irrelevant", **where)
         case RelevanceOutcome.UNPARSED:
-            log.warning("the reply is no judgment, source treated as irrelevant", raw=raw, **where)
+            log.warning("the reply is no judgment, source treated as irrelevant", call_id=call_id, **where)
         case RelevanceOutcome.TIMEOUT:
             milliseconds = event.llm.latency_ms if event.llm else None
             log.warning("judgment timed out, source treated as irrelevant", milliseconds=milliseconds, **where)

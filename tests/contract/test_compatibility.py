@@ -41,6 +41,17 @@ def test_harmless_change_is_not_reported(name: str, change: dict[str, Any]) -> N
     assert breaks(EVENT, patched(EVENT, change)) == [], name
 
 
+def test_choices_of_an_object_may_name_a_few_of_its_fields() -> None:
+    one, other = ({"required": [name], "properties": {name: {"type": "string"}}} for name in ("html", "content"))
+    fields = {name: {"anyOf": [{"type": "string"}, {"type": "null"}]} for name in ("html", "content", "title")}
+    event = {"type": "object", "properties": fields, "oneOf": [one, other]}
+    assert breaks(event, event) == []
+    assert breaks(event, {**event, "oneOf": [one, other, {}]}) == []
+    assert [found.where for found in breaks(event, {**event, "oneOf": [one]})] == ["html", "html"]
+    without_title = {**event, "properties": {name: fields[name] for name in ("html", "content")}}
+    assert [found.where for found in breaks(event, without_title)] == ["title"]
+
+
 def test_this_checkout_is_compatible_and_complete() -> None:
     assert incompatible(ROOT) == []
     assert lost(ROOT) == []

@@ -236,7 +236,29 @@ def test_an_empty_batch() -> None:
 def test_html_is_dropped_and_text_is_capped() -> None:
     classified, _ = emitted(CONCERT.model_copy(update={"html": ARTICLE_HTML, "content": "x" * 1_000_000}))
     assert classified.retrieved_content[0].html is None
-    assert len(classified.retrieved_content[0].content) == RULES.extraction.max_text_characters
+    assert len(classified.retrieved_content[0].content) == RULES.retrievalEvaluation.maxSourceCharacters
+
+
+def test_results_that_no_judge_is_shown_carry_no_text() -> None:
+    most = RULES.retrievalEvaluation.maxSources
+    many = [CONCERT.model_copy(update={"url": f"{CONCERT.url}/{number}"}) for number in range(most + 1)]
+    classified, _ = emitted(*many)
+    assert [bool(content.content) for content in classified.retrieved_content] == [True] * most + [False]
+
+
+def test_words_behind_the_carried_text_count_for_the_fallback() -> None:
+    filler = "Nothing of it is here. " * 500
+    texts = (filler, f"{filler}Jazz, Aarhus.")
+    near, far = (emitted(RetrievedContent(url="https://a.example/", content=text))[0] for text in texts)
+    assert near.retrieved_content == far.retrieved_content
+    assert near.fallback_scores is not None
+    assert far.fallback_scores is not None
+    assert (near.fallback_scores.context_recall, far.fallback_scores.context_recall) == (0.0, 1.0)
+
+
+def test_given_scores_need_no_fallback() -> None:
+    judge = JudgeScores(context_recall=0.5, context_precision=0.5, source_quality=0.5)
+    assert emitted(CONCERT, judge_scores=judge)[0].fallback_scores is None
 
 
 def test_beyond_the_hop_limit_no_extraction_is_needed() -> None:

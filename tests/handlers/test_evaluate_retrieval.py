@@ -32,9 +32,7 @@ from tests.samples import emitted, instance
 
 CLASSIFY = shipped_rules(ClassifyResultsRules)
 EVALUATE = shipped_rules(EvaluateRetrievalRules)
-CALL = LlmCall(
-    judged_by="model", model="m", prompt_version="v", temperature=0, cost_usd=None, outcome=CallOutcome.OK, raw="{}"
-)
+CALL = LlmCall(judged_by="model", model="m", prompt_version="v", temperature=0, cost_usd=None, outcome=CallOutcome.OK)
 OTHER = RetrievedContent(url="https://elsewhere.example/jazz", title="Jazz", content="Jazz in November.")
 
 
@@ -160,6 +158,14 @@ def test_without_a_judge_the_words_decide_and_the_event_says_so() -> None:
     assert evaluated.scores.context_recall == 1.0
     assert evaluated.scores.context_precision == 0.5
     assert evaluated.scores.source_quality == pytest.approx(0.7)
+
+
+def test_an_earlier_event_has_whole_texts_for_the_fallback() -> None:
+    batch = classified(CONCERT, OTHER)
+    earlier = batch.model_copy(update={"fallback_scores": None})
+    found, again = (instance(Ask, evaluate_retrieval(one, EVALUATE)) for one in (batch, earlier))
+    assert found == again
+    assert found.state == again.state
 
 
 def test_the_fallback_joins_results_and_rounds_to_four_digits() -> None:

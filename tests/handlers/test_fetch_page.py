@@ -7,12 +7,21 @@ from datetime import UTC, datetime
 import pytest
 
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
-from handlers.relevance.progress import MOST_CARRIED_CHARACTERS
+from handlers.html.detail import Detail
+from handlers.relevance.progress import MOST_CARRIED_CHARACTERS, to_be_judged
+from handlers.results.batch import MOST_TEXT_CHARACTERS
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionStatus, ExtractionTrigger
 from schemas.needs import Ask, FetchPages
 from schemas.outcome import Emit
 from schemas.pages import CrawledPage
-from schemas.relevance import MAX_SOURCES, RelevanceRequested, SnippetsCompleted, SnippetSource, SourceOutcome
+from schemas.relevance import (
+    MAX_SOURCES,
+    Paragraph,
+    RelevanceRequested,
+    SnippetsCompleted,
+    SnippetSource,
+    SourceOutcome,
+)
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from schemas.retrieval import RetrievalBatch
 from streams.topology import TOPIC_BYTES
@@ -291,9 +300,9 @@ def test_fetched_source_of_a_snippet_request_is_judged(follow: bool) -> None:
     assert isinstance(crawled, CrawledPage)
     assert isinstance(source, RelevanceRequested)
     assert (source.request_id, source.query, source.url, source.sources) == ("r1", "concert", f"{HOST}/events", ())
-    assert source.html
-    assert "begins at eight" in source.html
-    assert source.content is None
+    assert (source.html, source.content) == (None, None)
+    assert source.paragraphs
+    assert "begins at eight" in " ".join(paragraph.text for paragraph in source.paragraphs)
     assert done == completed(outcome)
     assert completed(outcome).status is ExtractionStatus.OK
 
@@ -305,7 +314,6 @@ def test_an_approved_source_is_fetched_once_for_all_queries() -> None:
 
 def test_the_largest_source_and_request_fit_into_a_record() -> None:
     """Every control character is six bytes of JSON, every character of an address or a snippet three."""
-    most = RULES.extraction.max_html_characters
     sources = [
         SnippetSource(
             url="https://a.example/" + "字" * 8000,
@@ -316,9 +324,14 @@ def test_the_largest_source_and_request_fit_into_a_record() -> None:
         for _ in range(MAX_SOURCES)
     ]
     largest = RelevanceRequested(
-        request_id="字" * 512, query="字" * 20_000, url="https://a.example/", html="\x01" * most, sources=tuple(sources)
+        request_id="字" * 512,
+        query="字" * 20_000,
+        url="https://a.example/",
+        title="字" * 1000,
+        summary="字" * 20_000,
+        paragraphs=(Paragraph(text="\x01" * MOST_TEXT_CHARACTERS),),
+        sources=tuple(sources),
     )
-    assert most == 1_000_000
     assert len(largest.to_json()) < TOPIC_BYTES - 100_000
 
 
@@ -355,15 +368,25 @@ def test_error_page_counts_as_an_unfetched_source() -> None:
     assert end.sources[0].failure is FetchFailure.SOFT_404
 
 
-def test_oversized_page_is_passed_on_as_text() -> None:
-    rules = RULES.model_copy(update={"extraction": RULES.extraction.model_copy(update={"max_html_characters": 400})})
+def test_a_long_source_is_judged_by_the_beginning_of_its_text() -> None:
+    rules = RULES.model_copy(update={"extraction": RULES.extraction.model_copy(update={"max_text_characters": 100})})
     url = f"{HOST}/event/9"
     answer = instance(Emit, read_pages(snippet(target_url=url), (PagesReply((detail(url),)),), rules))
     [source] = of_type(answer, RelevanceRequested)
-    assert (source.html, source.title) == (None, "Concert")
-    assert source.content
-    assert source.content.startswith("Concert 9\nThe concert begins")
-    assert len(source.content) == 400
+    assert source.title == "Concert"
+    assert source.paragraphs
+    assert sum(len(paragraph.text) for paragraph in source.paragraphs) == 100
+
+
+def test_a_source_that_is_too_deep_is_judged_by_its_text() -> None:
+    """``fetch_page`` has read its text; the judge would not get a page."""
+    event = snippet()
+    deep = page(event.target_url, "<div>" * 50_000)
+    read = instance(Detail, RULES.reader.detail(detail(event.target_url)))
+    content = replace(read.content, title="Concert", text="It begins at eight.")
+    found = to_be_judged(event, Detail(deep, content), RULES.relevance_gate, RULES.page_reading, 1000)
+    assert (found.title, found.summary) == ("Concert", "It begins at eight.")
+    assert found.paragraphs == (Paragraph(text="It begins at eight."),)
 
 
 @pytest.mark.parametrize("request_id", [None, "", "x" * 600, "a\x00b"])

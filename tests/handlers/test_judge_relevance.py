@@ -6,10 +6,12 @@ from unittest.mock import Mock
 
 import pytest
 
+from handlers.html.snippet import SourcePage, begin, paragraphs_of
 from handlers.html.walk import walk_page
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance, read_word
 from handlers.offline.judges import UNDECIDED
 from handlers.offline.judges import judge_relevance as answer
+from handlers.relevance.progress import content_hash
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome, LlmCall
@@ -51,12 +53,12 @@ def asked(given: RelevanceRequested) -> AskModel:
     return instance(AskModel, instance(Ask, judge_relevance(given, RULES)).need)
 
 
-def call(outcome: CallOutcome = CallOutcome.OK, raw: str | None = None) -> LlmCall:
-    return LlmCall(judged_by="model", model="m", prompt_version="p", temperature=0.1, outcome=outcome, raw=raw)
+def call(outcome: CallOutcome = CallOutcome.OK) -> LlmCall:
+    return LlmCall(judged_by="model", model="m", prompt_version="p", temperature=0.1, outcome=outcome)
 
 
 def events(given: RelevanceRequested, text: str) -> tuple[Event, ...]:
-    outcome = instance(Emit, read_relevance(given, (ModelReply(text, (), call(raw=text)),), RULES))
+    outcome = instance(Emit, read_relevance(given, (ModelReply(text, (), call()),), RULES))
     return outcome.events
 
 
@@ -106,9 +108,18 @@ def test_a_relevant_source_has_a_snippet_of_its_paragraphs() -> None:
     judged, snippet = events(source(), "Relevant")
     assert isinstance(judged, RelevanceJudged)
     assert judged.relevant
-    assert judged.raw == "Relevant"
     assert isinstance(snippet, SnippetExtracted)
     assert (snippet.snippet, snippet.failure) == (PROSE, None)
+
+
+def test_a_source_read_by_fetch_page_is_judged_as_its_page() -> None:
+    page, limits = SourcePage(PAGE, None, "", RULES.page_reading), RULES.relevance_gate.snippet
+    seen, paragraphs = begin(page, limits), paragraphs_of(page, limits)
+    said = [paragraph.to_wire() for paragraph in paragraphs]
+    digest = content_hash(PAGE)
+    read = source(html=None, title=seen.title, summary=seen.summary, paragraphs=said, content_hash=digest)
+    assert asked(read).facts == asked(source()).facts
+    assert events(read, "Relevant")[1:] == events(source(), "Relevant")[1:]
 
 
 def test_a_relevant_source_without_content_says_so() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.prompts.untrusted import cleaned, sanitize
+from handlers.prompts.untrusted import beginning, cleaned, one_line, sanitize
 from tests.cpu import cpu_seconds
 from tests.handlers.prompts.attacks import ANY_ATTACK, HONEST
 from tests.rendered import label_forms
@@ -81,3 +81,10 @@ def test_tags_and_turned_text_are_taken_out() -> None:
 def test_a_long_text_takes_linear_time(unit: str) -> None:
     text = (unit * 200_000)[:200_000]
     assert cpu_seconds(lambda: sanitize(text)) < 1
+
+
+@given(st.text(st.sampled_from("ab. \n\t\r\u2028\u200b\x00字"), max_size=200), st.integers(1, 40))
+def test_the_beginning_of_a_text_is_shown_as_the_text(text: str, most: int) -> None:
+    assert one_line(beginning(text, most), most) == one_line(text, most)
+    assert text.startswith(beginning(text, most))
+    assert len(beginning(text, most)) <= 4 * most

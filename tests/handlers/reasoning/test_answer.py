@@ -37,7 +37,7 @@ def rules() -> AnswerRules:
 
 def replied(text: str, judged_by: str = "model") -> ModelReply:
     call = LlmCall.model_validate(
-        {"judged_by": judged_by, "model": "m", "prompt_version": "v", "temperature": 0, "outcome": "ok", "raw": text}
+        {"judged_by": judged_by, "model": "m", "prompt_version": "v", "temperature": 0, "outcome": "ok"}
     )
     return ModelReply(text, (), call)
 

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from schemas.llm import CallOutcome
 from schemas.needs import ToolSpec
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.journal import JournalError
+from streams.llm.journal import JournalError, answer_key
 from streams.llm.request import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
 from streams.llm.sqlite_journal import SqliteJournal
@@ -60,9 +60,10 @@ async def test_an_answer() -> None:
         reply = instance(ModelReply, await gateway.answer(question(temperature=0.1)))
     assert (reply.text, reply.tool_calls) == ("0.7", ())
     call = reply.call
-    assert (call.judged_by, call.model, call.outcome, call.raw) == ("model", MODEL, CallOutcome.OK, "0.7")
+    assert (call.judged_by, call.model, call.outcome) == ("model", MODEL, CallOutcome.OK)
     assert (call.attempts, call.cached, call.temperature, call.prompt_version) == (1, False, 0.1, "0123456789ab")
     assert call.cost_usd == pytest.approx((call.prompt_tokens * 1.0 + call.completion_tokens * 2.0) / 1e6)
+    assert call.call_id == answer_key(question(temperature=0.1), MODEL, server.base_url)
     [asked] = server.asked
     assert asked.headers["authorization"] == "Bearer sesame"
     assert asked.body["max_tokens"] == 10

@@ -258,8 +258,6 @@ async def test_a_very_large_question_and_a_storm_of_tools_come_through() -> None
     async with served(storm, TaskPolicy()) as (server, gateway):
         reply = instance(ModelReply, await gateway.answer(question("large " * 200_000)))
         assert len(reply.tool_calls) == 500
-        assert reply.call.raw is not None
-        assert len(reply.call.raw) == 2000
     assert len(server.asked[0].text) == 1_200_000
 
 

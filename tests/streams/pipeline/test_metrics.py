@@ -131,13 +131,15 @@ def test_judgments_are_counted_and_logged_by_outcome(name: str, level: str, says
 def test_failed_judgment_is_logged_with_bounded_detail() -> None:
     timeout: RelevanceJudged = example(RelevanceJudged, "relevance.judged.v1/timeout")
     failed = timeout.model_copy(update={"outcome": "error", "detail": "status 500 " + "x" * 1000})
-    opinion: RelevanceJudged = example(RelevanceJudged, "relevance.judged.v1/irrelevant_zh")
+    unparsed: RelevanceJudged = example(RelevanceJudged, "relevance.judged.v1/unparsed")
+    assert unparsed.llm is not None
+    assert unparsed.llm.call_id is not None
     with structlog.testing.capture_logs() as logs:
-        told(timeout, failed, opinion)
-    assert [(entry.get("milliseconds"), entry.get("detail", "")[:10], entry.get("raw")) for entry in logs] == [
+        told(timeout, failed, unparsed)
+    assert [(entry.get("milliseconds"), entry.get("detail", "")[:10], entry.get("call_id")) for entry in logs] == [
         (2900, "", None),
         (None, "status 500", None),
-        (None, "", "Irrelevant"),
+        (None, "", unparsed.llm.call_id),
     ]
     assert len(logs[1]["detail"]) == 200
 

@@ -1,0 +1,112 @@
+"""``assay reply``: a model's reply, by the call id of an event."""
+
+import asyncio
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from schemas.llm import CallOutcome
+from schemas.replies import ModelReply
+from streams.cli.main import _run
+from streams.llm.journal import StoredAnswer, StoredCall
+from streams.llm.sqlite_journal import SqliteJournal
+from tests.samples import instance
+from tests.streams.llm.model_server import says
+from tests.streams.llm.questions import question, served
+
+LAYOUT_0_1 = (
+    "CREATE TABLE answers (key TEXT PRIMARY KEY, expires REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE costs (day TEXT PRIMARY KEY, usd REAL NOT NULL) WITHOUT ROWID",
+    "PRAGMA user_version = 1",
+)
+"""A journal as Assay 0.1.0 wrote it."""
+LATER = 4_102_444_800.0
+"""The year 2100."""
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "llm.sqlite"
+    monkeypatch.setenv("ASSAY_LLM__CACHE_PATH", str(path))
+    monkeypatch.delenv("ASSAY_LLM__REDIS_URL", raising=False)
+    return path
+
+
+def keep(path: Path, key: str, answer: StoredAnswer | str) -> None:
+    """Stores an answer."""
+    text = answer if isinstance(answer, str) else answer.model_dump_json()
+
+    async def work() -> None:
+        journal = SqliteJournal(path)
+        await journal.keep(key, text, 0.0, LATER, "2025-01-02", 0.0)
+        await journal.aclose()
+
+    asyncio.run(work())
+
+
+def test_the_reply_to_a_call_is_found_by_the_id_in_its_event(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def call_ids() -> list[str | None]:
+        async with served(says("0.7, I think"), cache_path=path) as (_, gateway):
+            replies = [instance(ModelReply, await gateway.answer(question())) for _ in range(2)]
+        assert [reply.call.cached for reply in replies] == [False, True]
+        return [reply.call.call_id for reply in replies]
+
+    first, again = asyncio.run(call_ids())
+    assert first == again
+    assert first is not None
+    assert _run(["reply", first]) == 0
+    assert capsys.readouterr().out == "0.7, I think\n"
+    assert _run(["reply", first, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["call_id"], shown["text"], shown["outcome"]) == (first, "0.7, I think", "ok")
+
+
+def test_replies_of_a_journal_of_an_earlier_version_are_shown(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = '{"text":"Relevant","tool_calls":[],"outcome":"ok","prompt_tokens":90,"completion_tokens":1}'
+    database = sqlite3.connect(path)
+    for statement in LAYOUT_0_1:
+        database.execute(statement)
+    database.execute("INSERT INTO answers VALUES (?, ?, ?)", ("ab12", LATER, answer))
+    database.commit()
+    database.close()
+    assert _run(["reply", "ab12"]) == 0
+    assert capsys.readouterr().out == "Relevant\n"
+
+
+def test_outcome_and_tool_calls_are_shown_as_printable_text(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    called = StoredCall(id="1", name="search", arguments='{"query": "\x1b[31m"}')
+    keep(path, "k", StoredAnswer(text="two\nlines\x1b[2J", tool_calls=(called,), outcome=CallOutcome.TRUNCATED))
+    assert _run(["reply", "k"]) == 0
+    assert capsys.readouterr().out == 'outcome: truncated\ntwo\nlines\ufffd[2J\nsearch {"query": "\ufffd[31m"}\n'
+
+
+def test_a_reply_that_is_not_there_is_reported_in_one_line(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert _run(["reply", "k"]) == 1
+    assert capfd.readouterr().err == f"assay reply: there is no journal at {path}; see ASSAY_LLM__CACHE_PATH\n"
+    assert not path.exists()
+    keep(path, "another", "{}")
+    assert _run(["reply", "k"]) == 1
+    told = capfd.readouterr().err
+    assert told == f"assay reply: {path} has no reply k: it has expired, or another journal has it\n"
+    assert _run(["reply", "another"]) == 1
+    assert "another version wrote it" in capfd.readouterr().err
+
+
+def test_without_a_journal_the_setting_is_named(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("ASSAY_LLM__REDIS_URL", raising=False)
+    monkeypatch.setenv("ASSAY_LLM__CACHE_PATH", "")
+    assert _run(["reply", "k"]) == 1
+    assert "ASSAY_LLM__CACHE_PATH" in capfd.readouterr().err
+
+
+def test_redis_that_does_not_answer_is_reported(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("redis")
+    monkeypatch.setenv("ASSAY_LLM__REDIS_URL", "redis://127.0.0.1:9/0")
+    assert _run(["reply", "k"]) == 1
+    assert capfd.readouterr().err.startswith("assay reply: redis: ")
