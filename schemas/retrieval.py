@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, field_serializer
 
 from schemas.event import MAX_ITEMS, CamelEvent, Many, Score, Text
+from schemas.evidence import Evidence
 from schemas.llm import LlmCall
 from schemas.replies import FetchFailure
 
@@ -94,18 +95,12 @@ class RetrievalBatch(CamelEvent):
     request_id: str | None = None
 
 
-class Evidence(CamelEvent):
-    """A concrete detail found in a result's text; ``start`` and ``end`` are character offsets into it."""
-
-    kind: Literal["date", "time", "place", "price"]
-    text: str
-    start: int
-    end: int
-    value: str | None = None
-
-
 class ClassifiedResult(CamelEvent):
-    """One result with its type, its actionable score inside the type's band (R-030), and why."""
+    """One result with its type, its actionable score inside the type's band (R-030), and why.
+
+    Attributes:
+        evidence: The details of its text in their order; offsets are into the ``content`` of ``retrieved_content``.
+    """
 
     url: str
     result_type: ResultType

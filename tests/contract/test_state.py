@@ -22,7 +22,7 @@ FAILED = ModelFailed(
     [
         ("rank_results", "own_candidates_zh", "handlers.ranking.stages.weigh"),
         ("evaluate_search", "laptop_offers", "handlers.evaluate_search.assess"),
-        ("evaluate_retrieval", "second_attempt_zh", "handlers.evaluate_retrieval.met"),
+        ("evaluate_retrieval", "calendar_listing", "handlers.evaluate_retrieval.met"),
     ],
 )
 def test_a_reply_does_not_repeat_the_work_before_the_question(
