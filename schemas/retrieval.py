@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from schemas.event import MAX_ITEMS, CamelEvent, CamelPart, Many, Score, Text
+from schemas.evidence import Evidence
 from schemas.llm import CamelLlmCall
 from schemas.replies import FetchFailure
 
@@ -94,18 +95,13 @@ class RetrievalBatch(CamelEvent):
     request_id: str | None = None
 
 
-class Evidence(CamelPart):
-    """A concrete detail found in a result's text; ``start`` and ``end`` are character offsets into it."""
-
-    kind: Literal["date", "time", "place", "price"]
-    text: str
-    start: int
-    end: int
-    value: str | None = None
-
-
 class ClassifiedResult(CamelPart):
-    """One result with its type, its actionable score inside the type's band (R-030), and why."""
+    """One result with its type, its actionable score inside the type's band (R-030), and why.
+
+    Attributes:
+        evidence: The details of its text in their order. Offsets are into the text that was classified, of which
+            ``retrieved_content`` has the beginning.
+    """
 
     url: str
     page_id: str | None = None

@@ -7,7 +7,9 @@ models read the earlier names too.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from handlers.html.links import page_id_of
@@ -57,6 +59,11 @@ _ADDED_TO_ITEMS: Mapping[str, Mapping[str, Any]] = {
     "tool_calls": {"hits": 0},
 }
 """The same for the objects in these fields of an event."""
+_DAY = re.compile(r"(?:([0-9]{4})|-)-([0-9]{2})-([0-9]{2})")
+_CODE = re.compile(r"[A-Z]{3}")
+_EARLIER_FIELDS = frozenset({"kind", "text", "start", "end", "value"})
+_NO_CODES = frozenset({"CFA", "IRT", "BTC"})
+"""What earlier versions wrote in the form of a code although ISO 4217 does not have it."""
 
 
 def upgraded(topic: str, value: bytes) -> Any:
@@ -85,6 +92,8 @@ def upgraded(topic: str, value: bytes) -> Any:
 def _renamed(value: Any, field: str = "") -> Any:
     """A value with today's names, the ids of its pages, and what objects of this field always have."""
     if isinstance(value, list):
+        if field == "evidence":
+            return _details_of_today(item for item in value if isinstance(item, dict))
         return [_renamed(item, field) for item in value]
     if not isinstance(value, dict):
         return value
@@ -98,3 +107,48 @@ def _renamed(value: Any, field: str = "") -> Any:
         if isinstance(url := fields.get(address), str):
             fields.setdefault("page_id", page_id_of(url))
     return {**_ADDED_TO_ITEMS.get(field, {}), **fields}
+
+
+def _details_of_today(details: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The details in their present form.
+
+    A price, time or place without a value says nothing now, so it is left out. A detail that no earlier version wrote
+    is unchanged.
+    The value of a detail was one string, which had another form for each kind.
+    """
+    return [_detail_of_today(detail) for detail in details if detail.get("kind") == "date" or not _is_empty(detail)]
+
+
+def _is_empty(detail: Mapping[str, Any]) -> bool:
+    return detail.keys() <= _EARLIER_FIELDS and detail.get("value") is None
+
+
+def _detail_of_today(detail: Mapping[str, Any]) -> dict[str, Any]:
+    if not detail.keys() <= _EARLIER_FIELDS:
+        return dict(detail)
+    kept = {name: known for name, known in detail.items() if name != "value"}
+    value = detail.get("value")
+    match detail.get("kind"), value:
+        case "price", str():
+            return kept | price if (price := _price(value)) else dict(detail)
+        case "date", None:
+            return kept | {"date": None, "precision": None, "month": None, "day": None}
+        case "date", str() if day := _DAY.fullmatch(value):
+            date, precision = (value, "day") if day[1] else (None, None)
+            return kept | {"date": date, "precision": precision, "month": int(day[2]), "day": int(day[3])}
+        case "time", str():
+            return kept | {"time": value}
+        case "place", str():
+            return kept | {"name": value}
+    return dict(detail)
+
+
+def _price(value: str) -> dict[str, str | None] | None:
+    amount, _, unit = value.partition(" ")
+    try:
+        # Large amounts could have an exponent.
+        plain = f"{Decimal(amount):f}"
+    except InvalidOperation:
+        return None
+    is_code = _CODE.fullmatch(unit) is not None and unit not in _NO_CODES
+    return {"amount": plain, "currency": unit if is_code else None, "unit": None if is_code else unit or None}

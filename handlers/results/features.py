@@ -16,7 +16,7 @@ from handlers.listings.page_shape import PageShape
 from handlers.results.address import Address
 from handlers.results.wording import Offers, Title
 from handlers.text.patterns import CompiledPatterns
-from schemas.retrieval import Evidence
+from schemas.evidence import Evidence
 from schemas.rules import Section
 
 _ROUNDING = 1e-9
@@ -205,8 +205,8 @@ def measures_of(observed: Observed, patterns: CompiledPatterns, section: Classif
         "text_account_phrases": min(1.0, text["text_account_phrases"] / _ACCOUNT_PHRASES),
         "text_details": min(1.0, len(observed.kinds) / _KINDS),
         "text_own_details": own,
-        "text_dates": _different(observed.evidence, "date"),
-        "text_prices": _different(observed.evidence, "price"),
+        "text_dates": _different_dates(observed.evidence),
+        "text_prices": _different_prices(observed.evidence),
         **(observed.page.measures if observed.page else {}),
     }
 
@@ -235,7 +235,7 @@ def _plural(observed: Observed) -> float:
         return 0.0
     if observed.text["text_words"] > _SHORT_WORDS:
         return 1.0
-    occurs = len(observed.kinds) > 1 or _different(observed.evidence, "date") == 1
+    occurs = len(observed.kinds) > 1 or _different_dates(observed.evidence) == 1
     return 0.0 if occurs else 1.0 - _ramp(observed.text["text_function_words"], *_RUNNING)
 
 
@@ -251,5 +251,11 @@ def _ramp(value: float, low: float, high: float) -> float:
     return max(0.0, min(1.0, (value - low) / (high - low)))
 
 
-def _different(evidence: tuple[Evidence, ...], kind: str) -> int:
-    return len({detail.value or detail.text for detail in evidence if detail.kind == kind})
+def _different_dates(evidence: tuple[Evidence, ...]) -> int:
+    dates = [detail for detail in evidence if detail.kind == "date"]
+    # Dates whose day and month can't be told apart are compared as written.
+    return len({(date.date, date.month, date.day) if date.month else date.text for date in dates})
+
+
+def _different_prices(evidence: tuple[Evidence, ...]) -> int:
+    return len({(detail.amount, detail.currency, detail.unit) for detail in evidence if detail.kind == "price"})

@@ -18,7 +18,7 @@ from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
 from handlers.text.scripts import is_ideographic
 from handlers.text.word_match import Unit, WordText, fold_words, share_met, units_of
 from handlers.text.words import Kind, alternatives, fold
-from schemas.retrieval import Evidence
+from schemas.evidence import DateEvidence, Evidence
 
 _LONGEST_QUERY = 2000
 _LONGEST_TITLE = 500
@@ -36,7 +36,7 @@ class Facet:
         words: Alternatives, each a word or phrase of the query.
         is_subject: Whether only words can meet it; any other facet needs an item and not a listing.
         details: Alternatives; a text that has details of all kinds of one of them meets it.
-        dates: Dates, as evidence has them, of which a text must have one; empty if any date is enough.
+        dates: Days of which a text must have one; empty if any date is enough.
         month: The month that a text must have a date in, from 1; 0 for any.
         named_is_enough: Whether the words alone meet it.
     """
@@ -45,7 +45,7 @@ class Facet:
     weight: float = 1.0
     is_subject: bool = False
     details: tuple[frozenset[Kind], ...] = ()
-    dates: tuple[str, ...] = ()
+    dates: tuple[DateEvidence, ...] = ()
     month: int = 0
     named_is_enough: bool = True
 
@@ -60,9 +60,9 @@ class SeenResult:
         self._details = details
 
     @cached_property
-    def dates(self) -> tuple[str, ...]:
-        """Its days, as evidence has them."""
-        return tuple(detail.value for detail in self._evidence if detail.kind == "date" and detail.value)
+    def dates(self) -> tuple[DateEvidence, ...]:
+        """Its days, without those whose day and month can't be told apart."""
+        return tuple(detail for detail in self._evidence if detail.kind == "date" and detail.month)
 
     @cached_property
     def kinds(self) -> frozenset[Kind]:
@@ -109,7 +109,7 @@ class QueryReader:
         found: list[Facet] = []
         for detail in find_evidence(text, self.patterns.details):
             if detail.kind == "date":
-                dates = (detail.value,) if detail.value else ()
+                dates = (detail,) if detail.month else ()
                 found.append(Facet((self._units(detail.text),), details=(frozenset(("date",)),), dates=dates))
             elif detail.kind == "price":
                 found.append(Facet(details=(frozenset(("price",)),), named_is_enough=False))
@@ -196,12 +196,14 @@ def _is_then(facet: Facet, seen: SeenResult) -> bool:
     if not facet.dates and not facet.month:
         return True
     if facet.month:
-        return any(int(value[-5:-3]) == facet.month for value in seen.dates)
-    return any(_same_day(value, wanted) for value in seen.dates for wanted in facet.dates)
+        return any(date.month == facet.month for date in seen.dates)
+    return any(_same_day(date, wanted) for date in seen.dates for wanted in facet.dates)
 
 
-def _same_day(one: str, other: str) -> bool:
-    return one[-5:] == other[-5:] and ("--" in (one[:2], other[:2]) or one == other)
+def _same_day(one: DateEvidence, other: DateEvidence) -> bool:
+    """Whether two dates are the same day; one without a year is that day of any year."""
+    same_in_any_year = (one.month, one.day) == (other.month, other.day)
+    return same_in_any_year and (one.date is None or other.date is None or one.date == other.date)
 
 
 def _without(text: str, start: int, end: int) -> str:

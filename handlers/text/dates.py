@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
+from handlers.text.details import Day, Detail
 from handlers.text.patterns import DetailPatterns
 from handlers.text.reading import Reading, read_text
 from handlers.text.scripts import has_han
-from handlers.text.words import Detail, Number, small_number
+from handlers.text.words import Number, small_number
 
 Moment = date | datetime
 Order = Literal["day", "month"]
@@ -43,8 +44,6 @@ _TOO_MANY_DIGITS = 5
 _REPUBLIC, _BUDDHIST = 1911, 543
 _BUDDHIST_YEARS = range(2400, 2700)
 _LATEST_ZONE = timedelta(hours=14)
-_OPEN = ""
-"""The value of a day whose day and month can't be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +123,14 @@ class MomentReader:
 
     def spans(self, text: str, origin: Origin = UNKNOWN) -> list[Span]:
         """The days of a text that have a year, in order."""
-        days = (day for day in written_days(text, self.patterns, origin) if not (day.value or "").startswith("--"))
-        return [Span(day.start, day.end, date.fromisoformat(day.value) if day.value else None) for day in days]
+        days = written_days(text, self.patterns, origin)
+        named = [day for day in days if day.value.month is None or day.value.year is not None]
+        return [Span(day.start, day.end, _of_calendar(day.value)) for day in named]
 
 
 def written_days(
     text: str, patterns: DetailPatterns, origin: Origin = UNKNOWN, limit: int = _MAX_DAYS
-) -> Iterator[Detail]:
+) -> Iterator[Detail[Day]]:
     """The days of a text in order, at most ``limit`` (``find_evidence`` reads other details beside them)."""
     reading = read_text(text, patterns)
     floor = 0
@@ -143,10 +143,10 @@ def written_days(
                 return
 
 
-def read_day(reading: Reading, number: Number, floor: int, last_date: int, origin: Origin = UNKNOWN) -> Detail | None:
+def read_day(
+    reading: Reading, number: Number, floor: int, last_date: int, origin: Origin = UNKNOWN
+) -> Detail[Day] | None:
     """The day that a number begins, or that has its month's name before the number.
-
-    The value is ``2024-11-29``, ``--11-29`` without a year, and null if day and month can't be told apart.
 
     Args:
         reading: The text.
@@ -176,10 +176,10 @@ def read_day(reading: Reading, number: Number, floor: int, last_date: int, origi
         first = before - len(era)
         groups["year"] = f"{small_number(groups['year'][-3:]) + patterns.eras[era]:04d}"
     value = _value(reading, start, groups, origin)
-    return None if value is None else Detail("date", first, end, value or None)
+    return None if value is None else Detail(first, end, value)
 
 
-def _date_after_month(reading: Reading, start: int, floor: int) -> Detail | None:
+def _date_after_month(reading: Reading, start: int, floor: int) -> Detail[Day] | None:
     """The day whose month's name is before the number at ``start``: Nov 29."""
     patterns = reading.patterns
     gap = reading.skip_back(start, 3, " .,-/", floor)
@@ -193,11 +193,11 @@ def _date_after_month(reading: Reading, start: int, floor: int) -> Detail | None
     value = _date(_year(groups), patterns.months[name], small_number(groups["day"]))
     if value is None or not reading.stands_alone(start, end, start):
         return None
-    return Detail("date", first, end, value)
+    return Detail(first, end, value)
 
 
-def _value(reading: Reading, start: int, groups: dict[str, str], origin: Origin) -> str | None:
-    """The value of a day; ``_OPEN`` if day and month can't be told apart, None if it is no day."""
+def _value(reading: Reading, start: int, groups: dict[str, str], origin: Origin) -> Day | None:
+    """What is said of a day; None if it is no day."""
     year = _year(groups)
     if "first" in groups:
         # 1.2.34 is a version far more often than a day; as 01.02.34, or with nothing around it, it is a day.
@@ -251,23 +251,32 @@ def _year(groups: dict[str, str]) -> int | None:
     return year + _REPUBLIC if len(text) == len("113") else year
 
 
-def _numeric_date(groups: dict[str, str], year: int | None, order: Order | None) -> str | None:
+def _numeric_date(groups: dict[str, str], year: int | None, order: Order | None) -> Day | None:
     """A day of two numbers. Points are the sign of those who write the day first; any other sign says nothing."""
     first, second = int(groups["first"]), int(groups["second"])
     day_first, month_first = _date(year, second, first), _date(year, first, second)
     if day_first is None or month_first is None or day_first == month_first:
         return day_first or month_first
-    if groups["mark"] == ".":
-        return _OPEN if order == "month" else day_first
-    return _OPEN if order is None else day_first if order == "day" else month_first
+    if groups["mark"] == "." and order != "month":
+        return day_first
+    if groups["mark"] == "." or order is None:
+        return Day(year, None, None)
+    return day_first if order == "day" else month_first
 
 
-def _date(year: int | None, month: int, day: int) -> str | None:
+def _date(year: int | None, month: int, day: int) -> Day | None:
     if year is not None and year not in _YEARS:
         return None
     if not 1 <= month <= 12 or not 1 <= day <= monthrange(year or _LEAP_YEAR, month)[1]:
         return None
-    return f"{year:04d}-{month:02d}-{day:02d}" if year else f"--{month:02d}-{day:02d}"
+    return Day(year, month, day)
+
+
+def _of_calendar(day: Day) -> date | None:
+    """A day that is named with its year; None if its day and month can't be told apart."""
+    if day.year is None or day.month is None or day.day is None:
+        return None
+    return date(day.year, day.month, day.day)
 
 
 def iso_text(moment: Moment) -> str:

@@ -5,17 +5,22 @@ A page that answers a question has such details; a page that only leads to answe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TypeGuard, TypeVar
 
 from handlers.text.dates import UNKNOWN, Origin, read_day
+from handlers.text.details import AnyDetail, Clock, Day, Detail, Place, Price, is_currency_code
 from handlers.text.patterns import DetailPatterns
 from handlers.text.places import find_addresses, labelled_places
 from handlers.text.prices import read_price
 from handlers.text.reading import Reading, read_text
 from handlers.text.scripts import is_ideographic
 from handlers.text.times import join_range, read_time
-from handlers.text.words import Detail, Kind, Number
-from schemas.retrieval import Evidence
+from handlers.text.words import Number
+from schemas.evidence import DateEvidence, DatePrecision, Evidence, PlaceEvidence, PriceEvidence, TimeEvidence
+
+_Some = TypeVar("_Some", bound=AnyDetail)
 
 
 def find_evidence(
@@ -23,9 +28,7 @@ def find_evidence(
 ) -> tuple[Evidence, ...]:
     """The details of a text, in its order; ``text[e.start:e.end] == e.text`` holds for each.
 
-    Values are ``2024-11-29`` or ``--11-29`` for dates (null where day and month can't be told apart), ``20:00`` for
-    times, ``25 $`` or ``199.50 DKK`` for prices (``0`` for free admission), and the words themselves for places. Days
-    that no calendar has, version numbers, IP addresses and phone numbers are no dates (C-06).
+    Days that no calendar has, version numbers, IP addresses and phone numbers are no dates (C-06).
 
     At most ``limit`` details of each kind are kept. The origin of the text decides what comes first in 03/04/2024.
     """
@@ -40,40 +43,44 @@ def find_evidence(
     return _as_evidence(text, [*_outside(known, addresses), *_joined(places)], limit)
 
 
-def _moments_and_prices(reading: Reading, numbers: Sequence[Number], origin: Origin) -> list[Detail]:
+def _moments_and_prices(reading: Reading, numbers: Sequence[Number], origin: Origin) -> list[AnyDetail]:
     floor, last_date = 0, 0
-    found: list[Detail] = []
+    found: list[AnyDetail] = []
     for number in numbers:
         if not reading.is_free(number, floor):
             continue
         start, end, has_lead = number
         may_be_hour = end - start < 3 or not reading.folded[start].isdecimal()
-        detail = (
+        detail: AnyDetail | None = (
             read_day(reading, number, floor, last_date, origin)
             or read_price(reading, start, floor, has_lead=has_lead)
             or (read_time(reading, start, end, floor, has_lead=has_lead) if may_be_hour else None)
         )
         if detail:
-            if found and detail.kind == found[-1].kind == "time":
+            if found and _is_time(found[-1]) and _is_time(detail):
                 found[-1], detail = join_range(reading, found[-1], detail)
             found.append(detail)
             floor = detail.end
-            last_date = floor if detail.kind == "date" else last_date
+            last_date = floor if isinstance(detail.value, Day) else last_date
     return found
 
 
-def _free_admissions(reading: Reading) -> Iterator[Detail]:
+def _free_admissions(reading: Reading) -> Iterator[Detail[Price]]:
     folded = reading.folded
     for match in reading.patterns.free_of_charge.finditer(folded):
         start, end = match.span()
         begins_inside = bool(start) and folded[start - 1].isalpha() and not is_ideographic(folded[start])
         if not begins_inside and not (folded[end : end + 1].isalpha() and not is_ideographic(folded[end])):
-            yield Detail("price", start, end, "0")
+            yield Detail(start, end, Price("0", ""))
 
 
-def _joined(details: list[Detail]) -> list[Detail]:
+def _is_time(detail: AnyDetail) -> TypeGuard[Detail[Clock]]:
+    return isinstance(detail.value, Clock)
+
+
+def _joined(details: Sequence[_Some]) -> list[_Some]:
     """The details in order; of those that overlap the longest."""
-    kept: list[Detail] = []
+    kept: list[_Some] = []
     for detail in sorted(details, key=lambda detail: (detail.start, -detail.end)):
         if not kept or detail.start >= kept[-1].end:
             kept.append(detail)
@@ -82,7 +89,7 @@ def _joined(details: list[Detail]) -> list[Detail]:
     return kept
 
 
-def _behind(address: Detail, details: list[Detail], text: str) -> Detail:
+def _behind(address: Detail[Place], details: list[AnyDetail], text: str) -> Detail[Place]:
     """An address without the day and time before it: in ideographs, no blank shows its beginning."""
     if not any(map(is_ideographic, text[address.start : address.end])):
         return address
@@ -90,10 +97,10 @@ def _behind(address: Detail, details: list[Detail], text: str) -> Detail:
     start = max((end for end in inside if end < address.end), default=address.start)
     if start == address.start:
         return address
-    return Detail("place", start, address.end, " ".join(text[start : address.end].split()))
+    return Detail(start, address.end, Place(" ".join(text[start : address.end].split())))
 
 
-def _outside(details: list[Detail], addresses: list[Detail]) -> Iterator[Detail]:
+def _outside(details: list[AnyDetail], addresses: list[Detail[Place]]) -> Iterator[AnyDetail]:
     """The details that are no part of an address: in "Hauptstraße 12a" the house is no time, "12 a.m."."""
     waiting = iter([*addresses, None])
     address = next(waiting)
@@ -104,12 +111,35 @@ def _outside(details: list[Detail], addresses: list[Detail]) -> Iterator[Detail]
             yield detail
 
 
-def _as_evidence(text: str, details: list[Detail], limit: int) -> tuple[Evidence, ...]:
-    counts: dict[Kind, int] = {}
+def _as_evidence(text: str, details: list[AnyDetail], limit: int) -> tuple[Evidence, ...]:
+    counts: Counter[type] = Counter()
     found: list[Evidence] = []
     for detail in sorted(details, key=lambda detail: (detail.start, detail.end)):
-        counts[detail.kind] = counts.get(detail.kind, 0) + 1
-        if counts[detail.kind] <= limit:
-            start, end = detail.start, detail.end
-            found.append(Evidence(kind=detail.kind, text=text[start:end], start=start, end=end, value=detail.value))
+        kind = type(detail.value)
+        counts[kind] += 1
+        if counts[kind] <= limit:
+            found.append(_evidence(text[detail.start : detail.end], detail))
     return tuple(found)
+
+
+def _evidence(text: str, detail: AnyDetail) -> Evidence:
+    start, end = detail.start, detail.end
+    match detail.value:
+        case Price(amount, unit):
+            currency, shared = (unit, None) if is_currency_code(unit) else (None, unit or None)
+            return PriceEvidence(text=text, start=start, end=end, amount=amount, currency=currency, unit=shared)
+        case Day(year, month, day):
+            date, precision = _certain_date(year, month, day)
+            return DateEvidence(text=text, start=start, end=end, date=date, precision=precision, month=month, day=day)
+        case Clock(hour, minute):
+            return TimeEvidence(text=text, start=start, end=end, time=f"{hour:02d}:{minute:02d}")
+        case Place(name):
+            return PlaceEvidence(text=text, start=start, end=end, name=name)
+
+
+def _certain_date(year: int | None, month: int | None, day: int | None) -> tuple[str | None, DatePrecision | None]:
+    if year is None:
+        return None, None
+    if month is None or day is None:
+        return f"{year:04d}", "year"
+    return f"{year:04d}-{month:02d}-{day:02d}", "day"

@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
+from handlers.text.details import Detail, Place
 from handlers.text.reading import Reading
 from handlers.text.scripts import is_ideographic
-from handlers.text.words import Detail, Number
+from handlers.text.words import Number
 
 _REACH, _BOX_MARKS = 48, 3
 _AFTER_COLON = re.compile(r"\s{0,3}([^\s,，;；|·•。、:：][^\n\r,，;；|·•。、:：]{0,79})")
@@ -35,8 +36,8 @@ _HOUSE_DIGITS, _POSTAL_DIGITS = 6, 5
 _POSTAL_CODE = re.compile(r"\d{5}(?:-\d{4})?(?!\d)")
 
 
-def find_addresses(reading: Reading, numbers: Iterable[Number]) -> Iterator[Detail]:
-    """The addresses that some number of a text belongs to, in order. The value of each is its words."""
+def find_addresses(reading: Reading, numbers: Iterable[Number]) -> Iterator[Detail[Place]]:
+    """The addresses that some number of a text belongs to, in order. The name of each is its words."""
     text = reading.text
     floor = 0
     for start, number_end, _ in numbers:
@@ -45,7 +46,7 @@ def find_addresses(reading: Reading, numbers: Iterable[Number]) -> Iterator[Deta
             continue
         may_go_on = text[number_end : number_end + 1] in _AFTER_HOUSE or is_ideographic(before)
         if may_go_on and number_end - start <= _HOUSE_DIGITS and (found := reading.patterns.places.match(text, start)):
-            detail: Detail | None = _detail(reading, _first(reading, start, floor), found[0])
+            detail: Detail[Place] | None = _detail(reading, _first(reading, start, floor), found[0])
         else:
             end = start - before.isspace() if start else 0
             detail = _after_street(reading, start, floor) or _box(reading, start, floor)
@@ -59,7 +60,7 @@ def find_addresses(reading: Reading, numbers: Iterable[Number]) -> Iterator[Deta
             yield detail
 
 
-def labelled_places(reading: Reading) -> Iterator[Detail]:
+def labelled_places(reading: Reading) -> Iterator[Detail[Place]]:
     """The text after a word such as "Venue" and its colon, up to a comma, a sentence's end, or the next label."""
     colon = reading.folded.find(":")
     while colon >= 0:
@@ -68,7 +69,7 @@ def labelled_places(reading: Reading) -> Iterator[Detail]:
         if label and (place := _AFTER_COLON.match(reading.text, colon + 1)):
             value = _up_to_next_label(reading, *place.span(1))
             if any(map(str.isalnum, value)) and not _is_open(reading, place.start(1), len(value)):
-                yield Detail("place", end - len(label), place.start(1) + len(value), " ".join(value.split()))
+                yield Detail(end - len(label), place.start(1) + len(value), Place(" ".join(value.split())))
         colon = reading.folded.find(":", colon + 1)
 
 
@@ -102,7 +103,7 @@ def _first(reading: Reading, start: int, floor: int) -> int:
     return end - len(lead)
 
 
-def _after_street(reading: Reading, start: int, floor: int) -> Detail | None:
+def _after_street(reading: Reading, start: int, floor: int) -> Detail[Place] | None:
     end = reading.skip_blanks_back(start, 1)
     if end == start or not reading.folded.endswith(reading.patterns.street_endings, max(0, end - 16), end):
         return None
@@ -120,7 +121,7 @@ def _after_street(reading: Reading, start: int, floor: int) -> Detail | None:
     return _detail(reading, name.end() - sum(map(len, words[kept:])), house.end())
 
 
-def _after_word(reading: Reading, start: int, floor: int) -> Detail | None:
+def _after_word(reading: Reading, start: int, floor: int) -> Detail[Place] | None:
     """A street with a word such as "rua" before its name and the number behind it."""
     for word in reading.patterns.street_words.finditer(reading.text, max(floor, start - _REACH), start):
         if word.start() and reading.text[word.start() - 1].isalpha():
@@ -130,7 +131,7 @@ def _after_word(reading: Reading, start: int, floor: int) -> Detail | None:
     return None
 
 
-def _box(reading: Reading, start: int, floor: int) -> Detail | None:
+def _box(reading: Reading, start: int, floor: int) -> Detail[Place] | None:
     end = reading.skip_back(start, _BOX_MARKS, " #:.\n", floor)
     word = reading.before(reading.patterns.box_words, end)
     if not word or end - len(word) < floor or not (number := _LONG_NUMBER.match(reading.folded, start)):
@@ -138,15 +139,15 @@ def _box(reading: Reading, start: int, floor: int) -> Detail | None:
     return _detail(reading, end - len(word), number.end())
 
 
-def _town(reading: Reading, start: int, floor: int) -> Detail | None:
+def _town(reading: Reading, start: int, floor: int) -> Detail[Place] | None:
     code = _POSTAL_CODE.match(reading.folded, start)
     if not code or not (town := reading.patterns.towns.search(reading.text, max(floor, start - _REACH), start)):
         return None
     return _detail(reading, town.start(), code.end())
 
 
-def _detail(reading: Reading, start: int, end: int) -> Detail:
-    value = " ".join(reading.text[start:end].split())
+def _detail(reading: Reading, start: int, end: int) -> Detail[Place]:
+    name = " ".join(reading.text[start:end].split())
     # A full stop ends the sentence, or a short word: St.
-    is_sentence = value.endswith(".") and len(value.rpartition(" ")[2]) > _LONGEST_SHORT_WORD
-    return Detail("place", start, end, value.removesuffix(".") if is_sentence else value)
+    is_sentence = name.endswith(".") and len(name.rpartition(" ")[2]) > _LONGEST_SHORT_WORD
+    return Detail(start, end, Place(name.removesuffix(".") if is_sentence else name))

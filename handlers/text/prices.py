@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from decimal import Context, Decimal
 
+from handlers.text.details import Detail, Price, is_currency_code
 from handlers.text.reading import Reading
-from handlers.text.words import Detail
 
 # Grouped by thousands, the Indian way, or plain. Groups have a fixed length: one never runs into the number after it.
 AMOUNT = re.compile(
@@ -15,15 +16,16 @@ AMOUNT = re.compile(
 _ROUND = re.compile(r",-{1,2}|\.-{1,2}|,—|\.?/-")
 _CENTS = re.compile(r"\d\d(?![\d.,])")
 _EXACT = re.compile(r"[.,]\d\d")
-_SCALE_LETTERS = {"k": 1e3, "m": 1e6, "b": 1e9}
+_SCALE_LETTERS = {"k": Decimal("1e3"), "m": Decimal("1e6"), "b": Decimal("1e9")}
+_ALL_DIGITS = Context(prec=100)
+"""More digits than an amount can have behind two scales."""
 _LABEL_REACH = 3
 
 
-def read_price(reading: Reading, start: int, floor: int, *, has_lead: bool) -> Detail | None:
+def read_price(reading: Reading, start: int, floor: int, *, has_lead: bool) -> Detail[Price] | None:
     """The price whose amount begins at ``start``, with the currency beside it or behind a word for prices.
 
-    The value is the amount as a plain decimal number and the currency, as ``25 $`` or ``199.50 DKK``. Nothing before
-    ``floor`` belongs to it.
+    Nothing before ``floor`` belongs to it.
     """
     folded, patterns = reading.folded, reading.patterns
     if not (match := AMOUNT.match(folded, start)):
@@ -48,9 +50,8 @@ def read_price(reading: Reading, start: int, floor: int, *, has_lead: bool) -> D
     if "." not in amount and folded[end : end + 1] == "€" and (cents := _CENTS.match(folded, end + 1)):
         amount, after = f"{amount}.{cents.group()}", cents.end()
     if scale != 1:
-        amount = f"{float(amount) * scale:.12g}" if float(amount) * scale < 1e12 else f"{float(amount) * scale:.0f}"
-    code = patterns.all_currencies[word] if word else ""
-    return Detail("price", first, after, f"{amount} {code}".rstrip())
+        amount = _multiplied(amount, scale)
+    return Detail(first, after, Price(amount, patterns.all_currencies[word] if word else ""))
 
 
 def decimal_amount(text: str) -> str:
@@ -72,6 +73,12 @@ def decimal_amount(text: str) -> str:
     return f"{whole}.{''.join(str(int(digit)) for digit in tail)}" if tail else str(whole)
 
 
+def _multiplied(amount: str, scale: Decimal) -> str:
+    """The plain decimal number without zeros that the multiplication left at its end: 1.2 million is 1200000."""
+    product = f"{_ALL_DIGITS.multiply(Decimal(amount), scale):f}"
+    return product.rstrip("0").removesuffix(".") if "." in product else product
+
+
 def _before(reading: Reading, start: int, floor: int) -> tuple[int, str]:
     """The currency before an amount and its beginning, with a code before the sign as in ``NZD $5``."""
     currencies = reading.patterns.currencies
@@ -87,7 +94,7 @@ def _before(reading: Reading, start: int, floor: int) -> tuple[int, str]:
     return first, sign
 
 
-def _after(reading: Reading, end: int) -> tuple[int, float, str]:
+def _after(reading: Reading, end: int) -> tuple[int, Decimal, str]:
     """The end of an amount with its scale and currency, the scale, and the currency; the scale may come last."""
     currencies = reading.patterns.all_currencies
     if rounded := _ROUND.match(reading.folded, end):
@@ -105,13 +112,13 @@ def _after(reading: Reading, end: int) -> tuple[int, float, str]:
     return end, scale, name
 
 
-def _scales(reading: Reading, end: int) -> tuple[int, float]:
+def _scales(reading: Reading, end: int) -> tuple[int, Decimal]:
     folded, patterns = reading.folded, reading.patterns
-    scale = 1.0
+    scale = Decimal(1)
     for _ in range(2):
         place = reading.skip_blanks(end)
         if word := reading.after(patterns.scales, place):
-            scale, end = scale * patterns.scales[word], place + len(word)
+            scale, end = scale * Decimal(patterns.scales[word]), place + len(word)
             continue
         letter = _SCALE_LETTERS.get(folded[place : place + 1])
         if letter and not reading.after(patterns.all_currencies, place):
@@ -126,11 +133,7 @@ def _scales(reading: Reading, end: int) -> tuple[int, float]:
 def _says_more(reading: Reading, sign: str, name: str) -> bool:
     """Whether a currency beside a sign that several share names one of them."""
     codes = reading.patterns.all_currencies
-    return bool(name) and (not sign or (_is_code(codes[name]) and not _is_code(codes[sign])))
-
-
-def _is_code(code: str) -> bool:
-    return len(code) == 3 and code.isascii() and code.isalpha()
+    return bool(name) and (not sign or (is_currency_code(codes[name]) and not is_currency_code(codes[sign])))
 
 
 def _has_label(reading: Reading, start: int, floor: int) -> bool:

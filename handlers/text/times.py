@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from handlers.text.details import Clock, Detail
 from handlers.text.reading import Reading
 from handlers.text.scripts import is_ideographic
-from handlers.text.words import DayPart, Detail, small_number
+from handlers.text.words import DayPart, small_number
 
 _BARE_HOUR = re.compile(r"\d{1,2}(?![:.,%/]*+\d)")
 _GOES_ON = re.compile(r"[:.,/]?\d|\s?[点點时時]")
@@ -16,8 +17,8 @@ _BARE = {"cued": ""}
 _DAY_MINUTES = 24 * 60
 
 
-def read_time(reading: Reading, start: int, hour_end: int, floor: int, *, has_lead: bool) -> Detail | None:
-    """The clock time whose hour begins at ``start``, as ``20:00``; nothing before ``floor`` belongs to it.
+def read_time(reading: Reading, start: int, hour_end: int, floor: int, *, has_lead: bool) -> Detail[Clock] | None:
+    """The clock time whose hour begins at ``start``; nothing before ``floor`` belongs to it.
 
     A part of the day may be before it or after it ("7 in the evening", ``下午3:30``). A bare hour needs one, or a
     word such as ``kl.`` before it.
@@ -40,10 +41,10 @@ def read_time(reading: Reading, start: int, hour_end: int, floor: int, *, has_le
     is_end = reading.folded[start - 1 : start] == "-"
     if value is None or not reading.stands_alone(start, after, start if is_end else floor):
         return None
-    return Detail("time", lead.start, after, value)
+    return Detail(lead.start, after, value)
 
 
-def join_range(reading: Reading, first: Detail, second: Detail) -> tuple[Detail, Detail]:
+def join_range(reading: Reading, first: Detail[Clock], second: Detail[Clock]) -> tuple[Detail[Clock], Detail[Clock]]:
     """Two times of a range, if only a word such as "to" is between them; one completes the other.
 
     "From 10 to 4 o'clock" ends in the afternoon, and so does 午後5時から6時: an end without a part of the day is after
@@ -52,7 +53,7 @@ def join_range(reading: Reading, first: Detail, second: Detail) -> tuple[Detail,
     between = reading.folded[first.end : second.start].strip()
     if between not in reading.patterns.range_words:
         return first, second
-    begin, end = int(str(first.value)[:2]), int(str(second.value)[:2])
+    begin, end = first.value.hour, second.value.hour
     if _has_part(reading, second):
         if not _has_part(reading, first) and begin < 12 <= end and begin + 12 <= end:
             first = _later(first, begin + 12)
@@ -63,11 +64,11 @@ def join_range(reading: Reading, first: Detail, second: Detail) -> tuple[Detail,
     return first, second
 
 
-def _later(time: Detail, hour: int) -> Detail:
-    return Detail("time", time.start, time.end, f"{hour:02d}{str(time.value)[2:]}")
+def _later(time: Detail[Clock], hour: int) -> Detail[Clock]:
+    return Detail(time.start, time.end, Clock(hour, time.value.minute))
 
 
-def _has_part(reading: Reading, time: Detail) -> bool:
+def _has_part(reading: Reading, time: Detail[Clock]) -> bool:
     patterns = reading.patterns
     ends = (reading.before(words, time.end) for words in (patterns.day_parts, patterns.day_parts_after))
     return any(ends) or bool(reading.after(patterns.day_parts_ahead, time.start))
@@ -113,7 +114,7 @@ def _lead(reading: Reading, start: int, floor: int) -> _Lead:
     return _Lead(end - len(part), meaning, bool(cue), bool(preposition), bool(word) or end == start)
 
 
-def _around_the_hour(reading: Reading, start: int, first: int, minutes: int) -> Detail | None:
+def _around_the_hour(reading: Reading, start: int, first: int, minutes: int) -> Detail[Clock] | None:
     """The time of "half past eight"."""
     if not (found := _BARE_HOUR.match(reading.folded, start)):
         return None
@@ -122,17 +123,17 @@ def _around_the_hour(reading: Reading, start: int, first: int, minutes: int) -> 
     if hour is None or not reading.stands_alone(start, after, start):
         return None
     total = (hour * 60 + minutes) % _DAY_MINUTES
-    return Detail("time", first, after, f"{total // 60:02d}:{total % 60:02d}")
+    return Detail(first, after, Clock(*divmod(total, 60)))
 
 
-def _value(hour_text: str, groups: dict[str, str], part: DayPart | None) -> str | None:
+def _value(hour_text: str, groups: dict[str, str], part: DayPart | None) -> Clock | None:
     minute = small_number(groups.get("minute", "")) + 5 * small_number(groups.get("fives", ""))
     minute += 15 * small_number(groups.get("quarters", "")) + 30 * ("half_hour" in groups)
     number = small_number(hour_text)
     hour = _hour(number, part)
     if hour is None or minute > 59 or (number == 24 and minute):
         return None
-    return f"{hour:02d}:{minute:02d}"
+    return Clock(hour, minute)
 
 
 def _hour(hour: int, part: DayPart | None) -> int | None:

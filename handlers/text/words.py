@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 from handlers.text.scripts import is_ideographic
@@ -23,16 +22,6 @@ NUMERALS = "〇零一二三四五六七八九十廿卅两兩"
 _TENS = {"十": 1, "廿": 2, "卅": 3}
 _VALUES = {"零": 0, "两": 2, "兩": 2, **{sign: value for value, sign in enumerate("〇一二三四五六七八九")}}
 _GROUP_DEPTH = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """A date, time, place or price; ``value`` as ``find_evidence`` describes it."""
-
-    kind: Kind
-    start: int
-    end: int
-    value: str | None
 
 
 class Words(Generic[_Meaning]):

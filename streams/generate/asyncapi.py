@@ -70,7 +70,9 @@ def _messages(topic: Topic) -> dict[str, Any]:
             "traits": [{"$ref": "#/components/messageTraits/envelope"}],
             "payload": {"$ref": f"#/components/schemas/{name}"},
             "bindings": binding,
-            "examples": _examples(topic),
+            "examples": [
+                {"name": path.stem, "payload": json.loads(path.read_text("utf-8"))} for path in example_files(topic)
+            ],
         }
     }
     if topic.raw_pages:
@@ -97,10 +99,9 @@ _RAW_PAGE = {
 }
 
 
-def _examples(topic: Topic) -> list[dict[str, Any]]:
-    """The golden messages of a topic, the minimal one first."""
-    files = sorted((_EXAMPLES / topic.name).glob("*.json"), key=lambda path: (path.stem != "minimal", path.stem))
-    return [{"name": path.stem, "payload": json.loads(path.read_text("utf-8"))} for path in files]
+def example_files(topic: Topic) -> list[Path]:
+    """The examples of a topic in its present form, the minimal one first."""
+    return sorted((_EXAMPLES / topic.name).glob("*.json"), key=lambda path: (path.stem != "minimal", path.stem))
 
 
 def _operations(handler: Handler, prefix: str) -> dict[str, Any]:

@@ -12,16 +12,20 @@ from pathlib import Path
 from streams.generate.alerts import prometheus
 from streams.generate.asyncapi import asyncapi
 from streams.generate.compose_workers import compose_workers
+from streams.generate.examples import FOLDER, examples, is_generated
 from streams.generate.grafana import grafana
 from streams.generate.graph import topology_page
 from streams.generate.json_schemas import goldens, json_schemas
 from streams.generate.pages import handler_page, metrics_page, ranking_features_page
 from streams.generate.text import without_references
 from streams.settings_files import read_document
-from streams.topology import HANDLERS
+from streams.topology import HANDLERS, TOPICS
 
-OWNED = ("schemas/json", "config/generated", "docs/handlers")
-"""Folders with generated files only."""
+OWNED = (
+    *("schemas/json/**/*", "config/generated/**/*", "docs/handlers/**/*"),
+    *(f"{FOLDER.as_posix()}/{topic.name}/*.json" for topic in TOPICS if is_generated(topic)),
+)
+"""Patterns of paths at which all files are generated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,14 @@ class Drift:
     missing: tuple[Path, ...]
     stale: tuple[Path, ...]
 
+    def and_then(self, later: Drift) -> Drift:
+        """These differences and later ones, each once."""
+        return Drift(
+            tuple(sorted({*self.drifted, *later.drifted})),
+            tuple(sorted({*self.missing, *later.missing})),
+            tuple(sorted({*self.stale, *later.stale})),
+        )
+
     def __bool__(self) -> bool:
         """Whether there is any difference."""
         return bool(self.drifted or self.missing or self.stale)
@@ -47,6 +59,7 @@ def generate(root: Path) -> dict[Path, str]:
     """The contents of all generated files, by path in the checkout. Its configuration is read."""
     document = read_document(root / "config")
     files = {
+        **examples(root, document),
         **json_schemas(),
         **asyncapi(),
         **goldens(root),
@@ -66,7 +79,7 @@ def drift(root: Path, wanted: Mapping[Path, str] | None = None) -> Drift:
     """Compares a checkout with ``wanted``, by default what would be generated."""
     wanted = generate(root) if wanted is None else wanted
     found = {path: (root / path).read_text("utf-8") for path in wanted if (root / path).is_file()}
-    present = {path.relative_to(root) for folder in OWNED for path in (root / folder).glob("**/*") if path.is_file()}
+    present = {path.relative_to(root) for pattern in OWNED for path in root.glob(pattern) if path.is_file()}
     return Drift(
         drifted=tuple(sorted(path for path, text in found.items() if text != wanted[path])),
         missing=tuple(sorted(wanted.keys() - found.keys())),
@@ -76,6 +89,14 @@ def drift(root: Path, wanted: Mapping[Path, str] | None = None) -> Drift:
 
 def write(root: Path) -> Drift:
     """Makes the checkout equal to what is generated. Returns the differences before that."""
+    before = _write(root)
+    if not any(path.is_relative_to(FOLDER) for path in (*before.drifted, *before.missing, *before.stale)):
+        return before
+    # The AsyncAPI document and the handlers' pages show the examples, so new examples change them too.
+    return before.and_then(_write(root))
+
+
+def _write(root: Path) -> Drift:
     wanted = generate(root)
     before = drift(root, wanted)
     for path in (*before.drifted, *before.missing):

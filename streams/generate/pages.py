@@ -21,6 +21,7 @@ from handlers.ranking.model import (
 )
 from schemas.dead import dead_letter_topic
 from schemas.rules import Rules
+from streams.generate.asyncapi import example_files
 from streams.generate.text import IN_MARKDOWN, paragraphs, prose
 from streams.telemetry.labels import LABELS, TASKS, label_rows, most_series
 from streams.telemetry.metrics import METRICS, MetricDef
@@ -45,6 +46,7 @@ def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
     sections = handler.rules.model_fields.keys() & document.keys()
     rules = handler.rules.model_validate({name: document[name] for name in sections})
     module = sys.modules[handler.fn.__module__]
+    example = next((path.name for path in example_files(handler.consumes)), "minimal.json")
     parts = [
         IN_MARKDOWN,
         f"# {handler.name}",
@@ -66,7 +68,7 @@ def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
         " `assay config show`.",
         _table(("key", "shipped value", "meaning"), _keys(rules)),
         "## Try it",
-        f"```sh\npython -m json.tool --compact schemas/examples/{handler.consumes.name}/minimal.json"
+        f"```sh\npython -m json.tool --compact schemas/examples/{handler.consumes.name}/{example}"
         f" | assay try {handler.name}\n```",
         "The command writes one line for each input line; it needs no broker. `docs/topology.md` shows its place among"
         " the handlers.",

@@ -59,6 +59,6 @@ def test_topic_examples_match_the_documented_payload(document: dict[str, Any], t
     message = document["components"]["messages"][topic.event.__name__]
     payload = {**message["payload"], "components": document["components"]}
     validator = jsonschema.Draft202012Validator(payload)
-    assert len(message["examples"]) >= 3
+    assert message["examples"]
     for example in message["examples"]:
         assert [error.message for error in validator.iter_errors(example["payload"])] == []

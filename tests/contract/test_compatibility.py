@@ -11,9 +11,10 @@ import yaml
 
 from streams.cli.generate import run_generate
 from streams.generate.compatibility import breaks
+from streams.generate.examples import EARLIER, is_generated
 from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release, schema_of
-from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPICS, Topic
-from tests.samples import ROOT
+from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPICS, Topic, topic_named
+from tests.samples import ROOT, instance
 
 EXAMPLES = sorted((ROOT / "schemas/examples").glob("*/*.json"))
 
@@ -59,7 +60,9 @@ def test_this_checkout_is_compatible_and_complete() -> None:
 
 def test_every_kept_file_is_listed_and_every_event_was_released() -> None:
     listed = {line.split("  ")[1] for line in (ROOT / LIST).read_text("utf-8").splitlines()}
-    kept = [*EXAMPLES, *(ROOT / RELEASED).glob("*/*.json")]
+    written = [path for path in EXAMPLES if not is_generated(instance(Topic, topic_named(path.parent.name)))]
+    earlier = (ROOT / "schemas/examples").glob(f"*/{EARLIER}/*.json")
+    kept = [*written, *earlier, *(ROOT / RELEASED).glob("*/*.json")]
     assert listed == {path.relative_to(ROOT).as_posix() for path in kept}
 
 
@@ -88,7 +91,7 @@ def checkout(written: Path, tmp_path: Path) -> Path:
 
 def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gone = checkout / "schemas/examples/pages.crawled.v1/minimal.json"
-    edited = checkout / "schemas/examples/pages.scored.v1/minimal.json"
+    edited = checkout / "schemas/examples/pages.scored.v1/before-1.0/minimal.json"
     gone.unlink()
     edited.write_text(edited.read_text() + " ")
     for check in (False, True):
@@ -96,7 +99,7 @@ def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, caps
         assert run_generate(check=check, as_json=False, root=checkout) == 1
         err = capsys.readouterr().err
         assert "schemas/examples/pages.crawled.v1/minimal.json is gone" in err
-        assert "schemas/examples/pages.scored.v1/minimal.json has been edited" in err
+        assert "schemas/examples/pages.scored.v1/before-1.0/minimal.json has been edited" in err
 
 
 def test_a_new_example_is_listed_and_from_then_on_kept(checkout: Path) -> None:

@@ -8,9 +8,10 @@ from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask
 from schemas.outcome import Emit
 from schemas.replies import ModelFailed
+from streams.codec import decode
 from streams.topology import handler_named
 from tests.rules import shipped_rules
-from tests.samples import EXAMPLES
+from tests.samples import EARLIER, EXAMPLES, instance
 
 FAILED = ModelFailed(
     LlmCall(judged_by="model", model="m", prompt_version="v", temperature=0.0, outcome=CallOutcome.TIMEOUT), "late"
@@ -22,7 +23,7 @@ FAILED = ModelFailed(
     [
         ("rank_results", "own_candidates_zh", "handlers.ranking.stages.weigh"),
         ("evaluate_search", "laptop_offers", "handlers.evaluate_search.assess"),
-        ("evaluate_retrieval", "second_attempt_zh", "handlers.evaluate_retrieval.met"),
+        ("evaluate_retrieval", f"{EARLIER}/second_attempt_zh", "handlers.evaluate_retrieval.fallback_scores"),
     ],
 )
 def test_a_reply_does_not_repeat_the_work_before_the_question(
@@ -31,7 +32,7 @@ def test_a_reply_does_not_repeat_the_work_before_the_question(
     declared = handler_named(handler)
     assert declared is not None
     file = EXAMPLES / declared.consumes.name / f"{example}.json"
-    event = declared.consumes.event.model_validate_json(file.read_bytes())
+    event = instance(declared.consumes.event, decode(declared.consumes, file.read_bytes(), (), None))
     rules = shipped_rules(declared.rules)
     asked = declared.fn(event, rules)
     assert isinstance(asked, Ask)

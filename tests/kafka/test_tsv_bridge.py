@@ -82,7 +82,7 @@ def feed(settings: Settings, *values: bytes | None) -> None:
 
 def test_export_starts_and_ends_where_requested(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     example = EXAMPLES / "pages.scored.v1"
-    old, new = (example / "minimal.json").read_bytes(), (example / "without_score_zh.json").read_bytes()
+    old, new = (example / "minimal.json").read_bytes(), (example / "government_notice.json").read_bytes()
     feed(settings, old, b"no page", None, new)
     assert run_export(settings, ExportOptions()) == 1
     out, err = capsys.readouterr()

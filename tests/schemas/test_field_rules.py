@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from streams.generate.json_schemas import schema_of
 from streams.topology import TOPICS
-from tests.samples import EVENTS, EXAMPLES
+from tests.samples import EVENTS, small_example
 
 FAILED = "no_meaningful_content"
 CASES: list[tuple[str, dict[str, Any], bool]] = [
@@ -42,7 +42,7 @@ CASES: list[tuple[str, dict[str, Any], bool]] = [
 @pytest.mark.parametrize("absent", [False, True])
 def test_schema_and_model_accept_the_same_cases(topic: str, fields: dict[str, Any], valid: bool, absent: bool) -> None:
     """Null and absent mean the same."""
-    minimal = json.loads((EXAMPLES / topic / "minimal.json").read_text("utf-8"))
+    minimal = json.loads(small_example(topic).read_bytes())
     event = {**minimal, **fields}
     if absent:
         event = {name: value for name, value in event.items() if value is not None}

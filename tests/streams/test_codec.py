@@ -13,7 +13,7 @@ from schemas.queries import RankingRequested
 from schemas.retrieval import RetrievalBatch
 from streams.codec import MAX_DETAIL, Headers, OutputRecord, decode, encode, framed, timestamp, unframed
 from streams.topology import PAGES_CRAWLED, RANKING_REQUESTED, RETRIEVAL_BATCHES, TOPIC_BYTES, TOPICS, Topic
-from tests.samples import EXAMPLES, instance
+from tests.samples import EXAMPLES, instance, small_example
 
 GOLDEN = [
     pytest.param(topic, path, id=f"{topic.name}-{path.stem}")
@@ -283,7 +283,7 @@ JSON_VALUES = st.recursive(
 def nearly_right(draw: st.DrawFn) -> tuple[Topic, bytes]:
     """A golden example with some of its fields replaced by anything."""
     topic = draw(st.sampled_from(TOPICS))
-    example = json.loads((EXAMPLES / topic.name / "minimal.json").read_bytes())
+    example = json.loads(small_example(topic.name).read_bytes())
     names = st.sampled_from([field.serialization_alias or name for name, field in topic.event.model_fields.items()])
     return topic, json.dumps(example | draw(st.dictionaries(names, JSON_VALUES, max_size=3))).encode()
 

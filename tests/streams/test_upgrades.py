@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from handlers.html.links import page_id_of
+from schemas.evidence import DateEvidence, Evidence, PlaceEvidence, PriceEvidence, TimeEvidence
 from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from schemas.ranking import RankingCompleted
@@ -20,6 +21,17 @@ EARLIER = [(topic, path) for topic in TOPICS for path in sorted((EXAMPLES / topi
 URL = "https://a.example/"
 SCORED = {"url": URL, "trust_features": {"source_tier": 2, "base_score": 25}, "tier": "B", "trust_label": "MEDIUM"}
 SCORED |= {"config_version": "0123456789ab"}
+RESULT = {"url": URL, "resultType": "AGGREGATOR", "actionableScore": 0.2, "confidence": 0.9, "because": ["links"]}
+CLASSIFIED = {
+    "batchId": "b",
+    "query": "q",
+    "results": [RESULT],
+    "counts": {"aggregator": 1},
+    "actionableInformation": 0.2,
+    "needsExtraction": True,
+    "extractionTargets": [{"url": URL, "extractionId": "e"}],
+}
+PLACE: dict[str, Any] = {"text": "as written", "start": 3, "end": 13}
 
 
 def scored(**more: Any) -> ScoredPage:
@@ -48,22 +60,56 @@ def test_the_label_source_follows_from_the_score() -> None:
 
 
 def test_a_classified_batch() -> None:
-    result = {"url": URL, "resultType": "AGGREGATOR", "actionableScore": 0.2, "confidence": 0.9, "because": ["links"]}
-    earlier = {
-        "batchId": "b",
-        "query": "q",
-        "results": [result],
-        "counts": {"aggregator": 1},
-        "actionableInformation": 0.2,
-        "needsExtraction": True,
-        "extractionTargets": [{"url": URL, "extractionId": "e"}],
-    }
-    batch = instance(ResultsClassified, decode(RESULTS_CLASSIFIED, json.dumps(earlier).encode(), (), None))
+    batch = instance(ResultsClassified, decode(RESULTS_CLASSIFIED, json.dumps(CLASSIFIED).encode(), (), None))
     assert (batch.attempt, batch.confidence, batch.counts.navigation, batch.config_version) == (1, 0.0, 0, "")
     assert (batch.results[0].reasons, batch.results[0].page_id) == (("links",), page_id_of(URL))
     assert [(target.url, target.page_id, target.skipped) for target in batch.extraction_targets] == [
         (URL, page_id_of(URL), None)
     ]
+
+
+def details(*earlier: dict[str, Any]) -> tuple[Evidence, ...]:
+    """The details of a classified result whose earlier event had these."""
+    value = json.dumps(CLASSIFIED | {"results": [RESULT | {"evidence": earlier}]}).encode()
+    return instance(ResultsClassified, decode(RESULTS_CLASSIFIED, value, (), None)).results[0].evidence
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("price", "199.50 DKK", PriceEvidence(**PLACE, amount="199.50", currency="DKK", unit=None)),
+        ("price", "25 $", PriceEvidence(**PLACE, amount="25", currency=None, unit="$")),
+        ("price", "99 cents", PriceEvidence(**PLACE, amount="99", currency=None, unit="cents")),
+        ("price", "1 BTC", PriceEvidence(**PLACE, amount="1", currency=None, unit="BTC")),
+        ("price", "1e+12 EUR", PriceEvidence(**PLACE, amount="1000000000000", currency="EUR", unit=None)),
+        ("price", "0", PriceEvidence(**PLACE, amount="0", currency=None, unit=None)),
+        ("date", "2024-11-29", DateEvidence(**PLACE, date="2024-11-29", precision="day", month=11, day=29)),
+        ("date", "--11-29", DateEvidence(**PLACE, date=None, precision=None, month=11, day=29)),
+        ("date", None, DateEvidence(**PLACE, date=None, precision=None, month=None, day=None)),
+        ("time", "20:00", TimeEvidence(**PLACE, time="20:00")),
+        ("place", "Blue Heron Hall", PlaceEvidence(**PLACE, name="Blue Heron Hall")),
+    ],
+)
+def test_value_of_a_detail_is_taken_apart(kind: str, value: str | None, expected: Evidence) -> None:
+    assert details({"kind": kind, **PLACE, "value": value}) == (expected,)
+
+
+@pytest.mark.parametrize("kind", ["price", "time", "place"])
+def test_a_detail_without_its_value_is_left_out(kind: str) -> None:
+    assert details({"kind": kind, **PLACE}, {"kind": kind, **PLACE, "value": None}) == ()
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        {"kind": "price", "value": "much"},
+        {"kind": "time", "time": "20:00"},
+        {"kind": "mood", "value": "good"},
+    ],
+)
+def test_a_detail_that_no_version_wrote_is_refused(detail: dict[str, Any]) -> None:
+    value = json.dumps(CLASSIFIED | {"results": [RESULT | {"evidence": [detail]}]}).encode()
+    assert isinstance(decode(RESULTS_CLASSIFIED, value, (), None), Dead)
 
 
 def test_a_ranking() -> None:

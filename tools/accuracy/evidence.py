@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 
 from handlers.classify_results import ClassifyResultsRules
+from handlers.text.details import is_currency_code
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import CompiledPatterns, compile_patterns
-from schemas.retrieval import Evidence
+from schemas.evidence import DateEvidence, Evidence, PlaceEvidence, PriceEvidence, TimeEvidence
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy import evidence_cases, written_moments
@@ -89,12 +90,12 @@ def judge(case: Case, patterns: CompiledPatterns) -> Iterator[tuple[str, str, st
         right = [n for n in near if is_right(found[n], expected, patterns)]
         used.update(right or near)
         outcome = "right" if right else "wrong" if near else "missing"
-        answer = [(found[n].text, found[n].value) for n in near]
+        answer = [(found[n].text, value_of(found[n])) for n in near]
         yield expected.kind, outcome, f"{expected.value} in {case.excerpt(expected)!r}: {answer}"
     if case.has_every_mention:
         extra = [e for n, e in enumerate(found) if n not in used and not case.is_beside_the_point(e)]
         for e in {(e.kind, e.text): e for e in extra}.values():
-            yield e.kind, "extra", f"{e.text!r} ({e.value}) in {text[max(0, e.start - 30) : e.end + 30]!r}"
+            yield e.kind, "extra", f"{e.text!r} ({value_of(e)}) in {text[max(0, e.start - 30) : e.end + 30]!r}"
 
 
 def is_right(found: Evidence, expected: Expected, patterns: CompiledPatterns) -> bool:
@@ -103,20 +104,31 @@ def is_right(found: Evidence, expected: Expected, patterns: CompiledPatterns) ->
     A day whose order of day and month is open has no value: it is right where the two labelled numbers are in it. A
     year of two digits is compared by these. Of a price the amount counts, and the currency where it is labelled.
     """
-    value = found.value
-    match expected.kind:
-        case "date":
-            if value is None:
-                numbers = written_moments.numbers(found.text)
-                return {int(expected.value[-5:-3]), int(expected.value[-2:])} <= numbers
-            return value.endswith(expected.value.removeprefix("XX"))
-        case "price":
-            amount, _, currency = (value or "").partition(" ")
-            return _same_amount(amount, expected.value) and _same_currency(currency, found.text, expected, patterns)
-        case "place":
+    match found:
+        case DateEvidence(month=None):
+            numbers = written_moments.numbers(found.text)
+            return {int(expected.value[-5:-3]), int(expected.value[-2:])} <= numbers
+        case DateEvidence():
+            return value_of(found).endswith(expected.value.removeprefix("XX"))
+        case PriceEvidence():
+            return _same_amount(found.amount, expected.value) and _same_currency(found, expected, patterns)
+        case PlaceEvidence():
             return True
-        case _:
-            return value == expected.value
+        case TimeEvidence():
+            return found.time == expected.value
+
+
+def value_of(found: Evidence) -> str:
+    """What is found in the form of labels: a day without a year as ``--11-29``, "" for one that is open."""
+    match found:
+        case DateEvidence():
+            return "" if found.month is None else found.date or f"--{found.month:02d}-{found.day:02d}"
+        case PriceEvidence():
+            return f"{found.amount} {found.currency or found.unit or ''}".rstrip()
+        case TimeEvidence():
+            return found.time
+        case PlaceEvidence():
+            return found.name
 
 
 def f1(count: Counter[str]) -> float:
@@ -144,22 +156,18 @@ def _same_amount(one: str, other: str) -> bool:
         return False
 
 
-def _same_currency(code: str, text: str, expected: Expected, patterns: CompiledPatterns) -> bool:
+def _same_currency(found: PriceEvidence, expected: Expected, patterns: CompiledPatterns) -> bool:
     """By what the packs say the two mean, else by the sign itself."""
-    if not expected.currency or code == expected.currency:
+    if not expected.currency or expected.currency in (found.currency, found.unit):
         return True
     words, label = patterns.details.all_currencies, expected.currency
     meant = next((words[name] for name in (label, label.lower()) if name in words), label)
-    if _is_code(code) and _is_code(meant):
-        return code == meant
+    if found.currency is not None and is_currency_code(meant):
+        return found.currency == meant
     return not expected.currency_text or expected.currency_text.casefold() in _joined(
-        text.casefold(), expected.currency_text
+        found.text.casefold(), expected.currency_text
     )
 
 
 def _joined(text: str, like: str) -> str:
     return text if " " in like else text.replace(" ", "")
-
-
-def _is_code(text: str) -> bool:
-    return len(text) == 3 and text.isascii() and text.isupper()

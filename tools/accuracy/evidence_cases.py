@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handlers.html.encoding import parse_page
-from schemas.retrieval import Evidence
+from schemas.evidence import Evidence
 from tools import labelled
 from tools.accuracy.written_moments import Expected, moments, numbers
 

@@ -36,7 +36,7 @@ _VAGUE = re.compile(r"^(?:at|around|about|by|um|gegen|after|before|from)?\s*\d{1
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Something labelled: its kind, its value as ``find_evidence`` writes it, and its position (if known).
+    """Something labelled: its kind, its value as ``value_of`` writes it, and its position (if known).
 
     Attributes:
         currency: An ISO code or a sign; "" without a label.

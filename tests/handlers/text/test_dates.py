@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.text.dates import MomentReader, Order, Origin, is_plausible, origin_of, stated_moment, written_days
-from handlers.text.evidence import find_evidence
+from handlers.text.details import Day
 from handlers.text.patterns import compile_patterns
 from tests.rules import shipped_rules
 
@@ -16,7 +16,15 @@ PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns).detail
 
 
 def dates(text: str) -> list[tuple[str, str | None]]:
-    return [(found.text, found.value) for found in find_evidence(text, PATTERNS) if found.kind == "date"]
+    return [(text[day.start : day.end], iso(day.value)) for day in written_days(text, PATTERNS)]
+
+
+def iso(day: Day) -> str | None:
+    """A day without a year as ``--11-29``; None if day and month can't be told apart."""
+    if day.month is None:
+        return None
+    year = "-" if day.year is None else f"{day.year:04d}"
+    return f"{year}-{day.month:02d}-{day.day:02d}"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +160,7 @@ def test_no_day(text: str) -> None:
     ],
 )
 def test_where_a_text_comes_from_decides_the_order(text: str, order: Order | None, value: str | None) -> None:
-    assert [found.value for found in written_days(text, PATTERNS, Origin(order))] == [value]
+    assert [iso(found.value) for found in written_days(text, PATTERNS, Origin(order))] == [value]
 
 
 def test_days_are_read_up_to_a_limit() -> None:

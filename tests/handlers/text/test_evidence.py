@@ -8,6 +8,7 @@ from handlers.classify_results import ClassifyResultsRules
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import compile_patterns
 from handlers.text.words import fold
+from schemas.evidence import DateEvidence, Evidence, PlaceEvidence, PriceEvidence, TimeEvidence
 from tests.rules import shipped_rules
 
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
@@ -18,7 +19,22 @@ PIECES = st.sampled_from(
 
 
 def details(text: str, kind: str) -> list[tuple[str, str | None]]:
-    return [(found.text, found.value) for found in find_evidence(text, PATTERNS.details) if found.kind == kind]
+    """The details of a kind, each with its value in one text; a day without a year as ``--11-29``."""
+    return [(found.text, value_of(found)) for found in find_evidence(text, PATTERNS.details) if found.kind == kind]
+
+
+def value_of(found: Evidence) -> str | None:
+    match found:
+        case PriceEvidence():
+            return f"{found.amount} {found.currency or found.unit or ''}".rstrip()
+        case DateEvidence(month=None):
+            return None
+        case DateEvidence():
+            return found.date or f"--{found.month:02d}-{found.day:02d}"
+        case TimeEvidence():
+            return found.time
+        case PlaceEvidence():
+            return found.name
 
 
 @pytest.mark.parametrize(
@@ -48,6 +64,23 @@ def details(text: str, kind: str) -> list[tuple[str, str | None]]:
 )
 def test_dates(text: str, value: str | None) -> None:
     assert [found for _, found in details(text, "date")] == [value]
+
+
+@pytest.mark.parametrize(
+    ("text", "date", "precision", "month", "day"),
+    [
+        ("29 Nov 2024", "2024-11-29", "day", 11, 29),
+        ("29 Nov", None, None, 11, 29),
+        ("05/06/2024", "2024", "year", None, None),
+        ("by 05/06", None, None, None, None),
+    ],
+)
+def test_a_date_states_what_is_certain(
+    text: str, date: str | None, precision: str | None, month: int | None, day: int | None
+) -> None:
+    [found] = find_evidence(text, PATTERNS.details)
+    assert isinstance(found, DateEvidence)
+    assert (found.date, found.precision, found.month, found.day) == (date, precision, month, day)
 
 
 @pytest.mark.parametrize(

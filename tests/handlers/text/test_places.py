@@ -10,8 +10,8 @@ from tests.rules import shipped_rules
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
 
 
-def places(text: str) -> list[str | None]:
-    return [found.value for found in find_evidence(text, PATTERNS.details) if found.kind == "place"]
+def places(text: str) -> list[str]:
+    return [found.name for found in find_evidence(text, PATTERNS.details) if found.kind == "place"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """Prices: signs, codes and names of many currencies, marks in amounts, scales, and numbers that are not prices."""
 
 import pytest
+from babel.numbers import list_currencies
 
 from handlers.classify_results import ClassifyResultsRules
+from handlers.text.details import is_currency_code
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import compile_patterns
 from handlers.text.prices import AMOUNT, decimal_amount
@@ -11,8 +13,11 @@ from tests.rules import shipped_rules
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
 
 
-def prices(text: str) -> list[str | None]:
-    return [found.value for found in find_evidence(text, PATTERNS.details) if found.kind == "price"]
+def prices(text: str) -> list[str]:
+    """Amounts, each with its currency or what it counts instead."""
+    found = [detail for detail in find_evidence(text, PATTERNS.details) if detail.kind == "price"]
+    assert not any(price.currency and price.unit for price in found)
+    return [f"{price.amount} {price.currency or price.unit or ''}".rstrip() for price in found]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +119,48 @@ def test_several_prices(text: str, values: list[str]) -> None:
 )
 def test_no_price(text: str) -> None:
     assert prices(text) in ([], ["4 EUR"])
+
+
+@pytest.mark.parametrize(
+    ("text", "currency", "unit"),
+    [
+        ("€25", "EUR", None),
+        ("NT$ 25", "TWD", None),
+        ("$25", None, "$"),
+        ("¥25", None, "¥"),
+        ("25 kr", None, "kr"),
+        ("25元", None, "元"),
+        ("25 cents", None, "cents"),
+        ("25 GBp", None, "pence"),
+        ("25 FCFA", None, "FCFA"),
+        ("25 BTC", None, "₿"),
+        ("25.00 som", None, "som"),
+        ("25.00 VES", "VES", None),
+        ("Price: 25", None, None),
+        ("free entry", None, None),
+    ],
+)
+def test_currency_is_null_unless_one_is_meant(text: str, currency: str | None, unit: str | None) -> None:
+    [price] = [detail for detail in find_evidence(text, PATTERNS.details) if detail.kind == "price"]
+    assert (price.currency, price.unit) == (currency, unit)
+
+
+def test_every_currency_code_is_one_of_iso_4217() -> None:
+    units = {PATTERNS.details.all_currencies[word] for word in PATTERNS.details.all_currencies}
+    assert {unit for unit in units if is_currency_code(unit)} <= list_currencies()
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("$0.00000001 thousand", "0.00001"),
+        ("€999999999999.9 thousand", "999999999999900"),
+        ("€1.23456789012345678 million", "1234567.89012345678"),
+        (f"€{'9' * 24} trillion trillion", f"{'9' * 24}{'0' * 24}"),
+    ],
+)
+def test_scaled_amounts_are_exact(text: str, amount: str) -> None:
+    assert prices(text)[0].split()[0] == amount
 
 
 def test_free_admission_counts_as_a_word_of_its_own() -> None:

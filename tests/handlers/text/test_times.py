@@ -10,8 +10,8 @@ from tests.rules import shipped_rules
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
 
 
-def times(text: str) -> list[tuple[str, str | None]]:
-    return [(found.text, found.value) for found in find_evidence(text, PATTERNS.details) if found.kind == "time"]
+def times(text: str) -> list[tuple[str, str]]:
+    return [(found.text, found.time) for found in find_evidence(text, PATTERNS.details) if found.kind == "time"]
 
 
 @pytest.mark.parametrize(

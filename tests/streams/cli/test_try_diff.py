@@ -154,7 +154,7 @@ def test_batch_diff_reports_changed_results_and_extractions(assay: Any) -> None:
     status, out, _ = assay(batches, never, handler="classify_results")
     assert status == 0
     assert f"{len(batches)} batches, results by type" in out
-    assert "extractions: 1 → 0, different in 1 batch\n" in out
+    assert "extractions: 2 → 0, different in 2 batches\n" in out
     assert "\n  - https://" in out
 
 
