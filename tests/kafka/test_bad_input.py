@@ -1,4 +1,4 @@
-"""Ten thousand malformed records between good ones, through the real command on a real Kafka.
+"""Twenty thousand malformed records between good ones, through the real command on a real Kafka.
 
 Every record is accounted for: scored or classified once, or kept once as a dead letter with its reason and its bytes.
 The test asks the codec which records can be decoded; the others must be refused for the codec's reason.
@@ -41,8 +41,8 @@ def mixed(handler: str, bad: int) -> Iterator[Input]:
         yield record
         if number % 20 == 0:
             yield good(number)
-        if handler == "score_page" and number % 500 == 250:
-            yield enormous(number // 500)
+        if handler == "score_page" and number % 1000 == 500:
+            yield enormous(number // 1000)
 
 
 async def write(assay: Installation, topic: str, inputs: Iterable[Input]) -> dict[Place, Input]:
@@ -136,15 +136,15 @@ async def test_each_record_is_answered_or_dead_once_with_flat_memory(installing:
     assay = await installing(handlers_named("score_page", "classify_results"))
     handlers = [handler for name in ("score_page", "classify_results") if (handler := handler_named(name))]
     written = {
-        "score_page": await write(assay, handlers[0].consumes.name, mixed("score_page", 10_000)),
+        "score_page": await write(assay, handlers[0].consumes.name, mixed("score_page", 20_000)),
         "classify_results": await write(assay, handlers[1].consumes.name, mixed("classify_results", 5_000)),
     }
     status, memory, said = await run(assay, *written)
     assert status == 0, said
     ends = {handler.name: await account(assay, handler, written[handler.name]) for handler in handlers}
-    assert ends["score_page"]["good"] == 500
+    assert ends["score_page"]["good"] == 1000
     assert ends["classify_results"]["good"] == 250
-    assert sum(sum(counts.values()) for counts in ends.values()) == 15_770
+    assert sum(sum(counts.values()) for counts in ends.values()) == 26_270
     for counts in ends.values():
         # Every kind of end is there, or the records were not bad enough.
         assert min(counts["undecodable"], counts["invalid"], counts["handled"]) > 500
