@@ -14,7 +14,7 @@ import platform
 import statistics
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
