@@ -14,7 +14,7 @@ import platform
 import statistics
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -141,7 +141,9 @@ def _page_contestants(feed: Feed, base: str | None) -> dict[str, Contestant]:
     }
     if base:
         before = runs.version_at(base)
-        contestants[promises.BASE] = lambda: runs.assay(feed, "exactly_once", root=before)
+        # An earlier version knows no task with a broker.
+        unmeasured = replace(feed, broker=0)
+        contestants[promises.BASE] = lambda: runs.assay(unmeasured, "exactly_once", root=before)
     for children in sorted({0, 1, 2, os.cpu_count() or 1}):
         contestants[promises.assay_name(children)] = _assay(feed, "exactly_once", workers_of(children))
     if runs.QUIX_PYTHON.exists():

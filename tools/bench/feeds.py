@@ -91,9 +91,11 @@ async def feed_records(kafka: Broker, prefix: str, records: Iterable[Record]) ->
 
 
 async def remove(feed: Feed) -> None:
-    """Makes room on the disk."""
+    """Makes room on the disk, and for another feed with this prefix."""
+    topics = (feed.source, feed.target, dead_letter_topic(HOSTILE.consumes.name, HOSTILE.group))
     async with opened(make_admin(feed.settings.kafka)) as admin:
-        await admin.delete_topics([feed.prefix + feed.source, feed.prefix + feed.target])
+        present = set(await admin.list_topics())
+        await admin.delete_topics([name for topic in topics if (name := feed.prefix + topic) in present])
 
 
 async def results_of(feed: Feed) -> dict[bytes, Counter[str]]:
