@@ -84,7 +84,7 @@ class ExtractionCompleted(Event):
     """The result of an extraction: one for each ``ExtractionNeeded``.
 
     Attributes:
-        next_batch_id: The batch with the fetched details, which has its own verdict; null if there is none.
+        next_batch_id: The batch with the fetched details, which has its own verdict; null if no detail was fetched.
         forwarded: Details on other domains, for each of which another worker sends an ``ExtractionCompleted``.
         failure: Why no page was fetched; given if ``status`` is failed, else null.
         fetched: Pages that were published as ``CrawledPage``.

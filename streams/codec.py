@@ -85,7 +85,7 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
 
 
 def _earlier_event(topic: Topic, value: bytes, produced_at: datetime | None) -> Event | None:
-    """The event of a record from before version 1.0; None if it is none."""
+    """The event of a record from before version 1.0; None if it is not one."""
     earlier = upgraded(topic.name, value)
     try:
         return None if earlier is None else topic.event.model_validate(earlier).arrived(produced_at)
