@@ -30,6 +30,8 @@ def result(rank: int, label: str) -> dict[str, object]:
         "cts_score": SHORT[label],
         "trust_features": {"base_score": 43, "source_tier": 1},
         "trust_label": label,
+        "passage": "",
+        "reasons": [],
         "_reasoning_metadata": {"trust_label": label, "label_source": "score"},
     }
 

@@ -150,8 +150,7 @@ def test_each_handler_page_names_its_topics_and_rules(generated: dict[Path, str]
 def test_schema_is_self_contained_and_lists_required_fields(topic: Any) -> None:
     schema = schema_of(topic)
     fields = topic.event.model_fields.items()
-    # Assay writes every field; others may leave out those that are not required.
-    needed = {info.serialization_alias or name for name, info in fields if info.is_required() or not topic.written_by}
+    needed = {info.serialization_alias or name for name, info in fields if info.is_required()}
     assert set(schema["required"]) == needed
     assert schema["$id"] == f"urn:assay:{topic.name}"
     assert schema.get("additionalProperties", True) is True

@@ -81,7 +81,7 @@ def test_a_check_sends_nothing_and_needs_no_kafka(publish: Ran, tmp_path: Path) 
     path.write_bytes(ROWS.replace(b"bad\n", b""))
     done = publish(path, as_json=False, mode="check")
     assert done.status == 0
-    assert done.out.startswith("2 valid for pages.crawled.v1 (1,207 bytes), 0 refused, in ")
+    assert done.out.startswith("2 valid for pages.crawled.v1 (1,465 bytes), 0 refused, in ")
 
 
 CLAIM = b'{"claim_id": "c%d", "claim_text": "The bridge was built in 1932.", "source_text": "Built in 1932."}\n'

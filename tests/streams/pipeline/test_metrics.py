@@ -138,13 +138,13 @@ def test_failed_judgment_is_logged_with_bounded_detail() -> None:
     failed = timeout.model_copy(update={"outcome": "error", "detail": "status 500 " + "x" * 1000})
     unparsed: RelevanceJudged = example(RelevanceJudged, "relevance.judged.v1/unparsed")
     assert unparsed.llm is not None
-    assert unparsed.llm.call_id is not None
+    unparsed = unparsed.model_copy(update={"llm": unparsed.llm.model_copy(update={"call_id": "5f0c1a2b"})})
     with structlog.testing.capture_logs() as logs:
         told(timeout, failed, unparsed)
     assert [(entry.get("milliseconds"), entry.get("detail", "")[:10], entry.get("call_id")) for entry in logs] == [
         (2900, "", None),
         (None, "status 500", None),
-        (None, "", unparsed.llm.call_id),
+        (None, "", "5f0c1a2b"),
     ]
     assert len(logs[1]["detail"]) == 200
 

@@ -115,8 +115,10 @@ def test_envelope_states_source_time_and_cause() -> None:
     assert output == {
         "ce_specversion": "1.0",
         "ce_id": OutputIds("toy", 1, NoRules().config_version).of("input", 0),
-        "ce_type": "pages.scored.v1",
+        "ce_type": "org.assay.pages.scored.v1",
         "ce_source": "assay/toy",
+        "ce_subject": "https://a.example/1",
+        "ce_dataschema": "urn:assay:pages.scored.v1",
         "ce_time": "2025-01-02T03:04:05.000Z",
         "ce_correlationid": "first",
         "ce_causationid": "input",
