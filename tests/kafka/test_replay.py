@@ -11,6 +11,7 @@ import pytest
 from aiokafka import ConsumerRecord
 
 from schemas.documents import DocumentIndexed
+from schemas.event import TYPE_PREFIX
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.dlq import run_list, run_show
 from streams.clock import SystemClock
@@ -53,7 +54,7 @@ async def test_backfill_writes_what_live_traffic_wrote(assay: Installation) -> N
     assert ids(again) == ids(live)
     assert {(r.key, r.partition, r.value) for r in again} == {(r.key, r.partition, r.value) for r in live}
     assert {header(record, "assay_run") for record in again} == {plan.run}
-    assert {header(record, "ce_type") for record in again} == {SCORED}
+    assert {header(record, "ce_type") for record in again} == {TYPE_PREFIX + SCORED}
     assert len(await assay.read(SCORED)) == len(live)
     assert await assay.committed() == committed
 

@@ -235,7 +235,7 @@ async def test_selection_by_a_missing_field_is_refused(installing: Installing) -
     place = await installing()
     for handler, selection, told in (
         (CLASSIFIER, {"tiers": ["A"]}, "neither reads nor writes a tier"),
-        (JUDGE, {"outcomes": ["verdict=good"]}, "no field 'verdict'; there are config_version, detail, llm"),
+        (JUDGE, {"outcomes": ["verdict=good"]}, "no field 'verdict'; there are config_version, detail, event_id, llm"),
         (SCORER, {"judged_by": "model"}, "no field 'llm'"),
         (JUDGE, {"outcomes": ["none"], "judged_by": "model"}, "leave --tier and --judged-by out"),
     ):
