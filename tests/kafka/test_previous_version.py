@@ -3,14 +3,9 @@
 import asyncio
 import contextlib
 import io
-import os
 import subprocess
 import sys
-import tarfile
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -21,20 +16,11 @@ from schemas.pages import ScoredPage
 from streams.kafka.clients import make_admin, opened
 from streams.topology import HANDLERS
 from tests.kafka.installation import CRAWLED, DEAD, GROUP, SCORED, Installation, installed, page, until
+from tests.kafka.versions import assay_of, code_of, previous_revision
 from tests.samples import ROOT
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
 
-PACKAGES = ("schemas", "handlers", "streams", "config")
-_STARTED = """
-import streams
-print(streams.__file__, flush=True)
-try:
-    from streams.cli.main import main
-except ImportError:  # where the command line was one module
-    from streams.cli import main
-main()
-"""
 _PARSED = """
 import sys
 from schemas.pages import ScoredPage
@@ -43,50 +29,17 @@ for line in sys.stdin:
 """
 
 
-def git(*arguments: str) -> bytes:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=False)
-    if done.returncode:
-        pytest.skip(f"the version before can't be had: git {arguments[0]}: {done.stderr.decode().strip()}")
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The newest release before this commit in a folder. Without a release: the code before its last change."""
-    tags = git("tag", "--merged", "HEAD~1", "--sort=-version:refname").decode().split()
-    changed = git("rev-list", "--first-parent", "--max-count=1", "HEAD", "--", *PACKAGES).decode().strip()
-    folder = tmp_path_factory.mktemp("previous")
-    with tarfile.open(fileobj=BytesIO(git("archive", tags[0] if tags else f"{changed}~1", *PACKAGES))) as archive:
-        archive.extractall(folder, filter="data")
-    return folder
+    """The code of the version before this one."""
+    return code_of(previous_revision(), tmp_path_factory.mktemp("previous"))
 
 
-@asynccontextmanager
-async def worker(assay: Installation, tree: Path, state: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """``assay run score_page`` of the code in a folder, killed at the end if it still runs."""
-    kafka = assay.settings.kafka
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")} | {
-        "PYTHONPATH": str(tree),
-        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
-        "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
-        "ASSAY_KAFKA__CREATE_TOPICS": "false",
-        "ASSAY_KAFKA__SESSION_TIMEOUT_SECONDS": "4",
-        "ASSAY_HTTP__ENABLED": "false",
-    }
-    with (state / "worker.log").open("ab") as log:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _STARTED, "run", "score_page",
-            cwd=state, env=environment, stdout=asyncio.subprocess.PIPE, stderr=log,
-        )  # fmt: skip
-    try:
-        assert process.stdout is not None
-        assert Path((await process.stdout.readline()).decode().strip()) == tree / "streams" / "__init__.py"
-        yield process
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-        await process.communicate()
+def worker(
+    assay: Installation, tree: Path, state: Path
+) -> contextlib.AbstractAsyncContextManager[asyncio.subprocess.Process]:
+    """``assay run score_page`` of the code in a folder."""
+    return assay_of(tree, state, assay.settings, "run", "score_page", kafka__session_timeout_seconds=4)
 
 
 async def shares(assay: Installation) -> list[int]:
