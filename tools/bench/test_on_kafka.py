@@ -27,7 +27,7 @@ def _pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_hostile_mix(broker: LocalKafka) -> None:
-    workers = {"processes": 1, "cpu_seconds": 2}
+    workers = {"processes": 1, "cpu_seconds": 5}
     its = await hostile_run.one_round(broker, 20, 20, workers, "mix.")
     assert its.verdicts.flawless, its.verdicts
     assert its.verdicts.processed == 17
