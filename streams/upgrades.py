@@ -99,6 +99,8 @@ def _renamed(value: Any, field: str = "") -> Any:
         return value
     fields: dict[str, Any] = {}
     for name, item in value.items():
+        if item is None:
+            continue  # the same as an absent field
         new = str(_RENAMED.get(name, name))
         if name == "because":
             new = "reasons" if isinstance(item, list) else "reason"
@@ -110,11 +112,10 @@ def _renamed(value: Any, field: str = "") -> Any:
 
 
 def _details_of_today(details: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The details in their present form.
+    """The details in their present form: the value was one string, which had another form for each kind.
 
     A price, time or place without a value says nothing now, so it is left out. A detail that no earlier version wrote
     is unchanged.
-    The value of a detail was one string, which had another form for each kind.
     """
     return [_detail_of_today(detail) for detail in details if detail.get("kind") == "date" or not _is_empty(detail)]
 
