@@ -63,13 +63,14 @@ class Entry(NamedTuple):
 def record_of(
     topic: Topic, event: Event, place: str, run: str | None, line: bytes | None = None
 ) -> OutputRecord | Refused:
-    """The record of an event; its id derives from the topic, the run and the event.
+    """The record of an event; its id derives from the topic, the run and the fields of the event that are given.
 
-    Place and line are for a refusal.
+    So a later version whose event has more optional fields gives it the same id. Place and line are for a refusal.
     """
     if isinstance(event, CrawledPage) and _page_bytes(event) > MAX_PAGE_BYTES:
         return Refused(place, f"the page is larger than {MAX_PAGE_BYTES} bytes", line)
-    identity = derive_id("publish", topic.name, run or "", sha256(event.to_json()).hexdigest())
+    given = event.model_dump_json(by_alias=True, exclude_defaults=True).encode()
+    identity = derive_id("publish", topic.name, run or "", sha256(given).hexdigest())
     envelope = Envelope(
         id=identity,
         source="assay/publish",

@@ -173,6 +173,14 @@ class TestJsonLines:
         ids = {identity(url, run) for url in ("https://a.example/", "https://b.example/") for run in (None, "r1", "r2")}
         assert len(ids) == 6
 
+    def test_event_identity_ignores_fields_with_defaults(self) -> None:
+        """A later version whose event has another optional field publishes a file under the same ids."""
+        url = "https://a.example/"
+        lines = (line(url), line(url, site_name=None), line(url, site_name="A"))
+        records = [instance(OutputRecord, read_event(each, "x:1", PAGES_CRAWLED, None)) for each in lines]
+        absent, null, given = (headers(record)["ce_id"] for record in records)
+        assert absent == null != given
+
 
 def test_a_path_is_checked_before_anything_is_sent(tmp_path: Path) -> None:
     (tmp_path / "cases.jsonl").write_text("")
