@@ -22,12 +22,8 @@ LAST_BEFORE_1_0 = "ce2be6180e"
 """The last commit before the event contracts of 1.0."""
 _SINCE_1_0 = "schemas/evidence.py"
 """Commits without this file have earlier contracts: their workers do not run beside those of today (UPGRADING.md)."""
-_STARTED = """
-import streams
-print(streams.__file__, flush=True)
-from streams.cli.main import main
-main()
-"""
+_STARTED = "import streams; print(streams.__file__, flush=True)\n"
+_COMMAND_LINE = "from streams.cli.main import main; main()"
 
 
 def code_of(revision: str, folder: Path) -> Path:
@@ -57,14 +53,17 @@ def _git(*arguments: str) -> bytes:
 
 @asynccontextmanager
 async def assay_of(
-    tree: Path, state: Path, settings: Settings, *words: str, **variables: object
+    tree: Path, state: Path, settings: Settings, *words: str, program: str = _COMMAND_LINE, **variables: object
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """``assay WORDS`` of the code in a folder, killed at the end if it still runs. It logs to ``state/worker.log``."""
+    """``assay WORDS`` of the code in a folder, killed at the end if it still runs. It logs to ``state/worker.log``.
+
+    ``program`` is other Python source to run with that code.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     environment |= environment_of(settings, kafka__create_topics=False, **variables) | {"PYTHONPATH": str(tree)}
     with (state / "worker.log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _STARTED, *words,
+            sys.executable, "-c", _STARTED + program, *words,
             cwd=state, env=environment, stdout=asyncio.subprocess.PIPE, stderr=log,
         )  # fmt: skip
     try:
