@@ -39,6 +39,10 @@ class SchemaRegistryError(Exception):
     """A schema has no id; the message says what to do."""
 
 
+class MissingSchemaError(SchemaRegistryError):
+    """The registry answers and does not have the schema."""
+
+
 class _TryAgainError(Exception):
     """The registry can't answer now; with the seconds that it asks to wait, if it says so."""
 
@@ -66,7 +70,8 @@ async def read_frames(
         chance: The random numbers of the pauses.
 
     Raises:
-        SchemaRegistryError: The registry refuses a schema, does not have it, or can't be reached.
+        MissingSchemaError: The registry does not have a schema that it only looks up.
+        SchemaRegistryError: The registry refuses a schema, or it can't be reached.
     """
     if not settings.schema_registry_url:
         return NO_FRAMES
@@ -130,7 +135,9 @@ class _Registry:
         if reply.status_code == HTTPStatus.TOO_MANY_REQUESTS or reply.is_server_error:
             raise _TryAgainError(_message(reply), retry_after(reply.headers, self._clock.now()))
         if not reply.is_success:
-            raise SchemaRegistryError(self._refused(reply, subject, topic))
+            is_missing = reply.status_code == HTTPStatus.NOT_FOUND and "error_code" in _document(reply)
+            kind = MissingSchemaError if is_missing else SchemaRegistryError
+            raise kind(self._refused(reply, subject, topic))
         found = _document(reply).get("id")
         if not isinstance(found, int) or not 0 <= found <= _LARGEST_ID:
             raise SchemaRegistryError(f"{self._where} answers without a schema id; see {_URL}")
