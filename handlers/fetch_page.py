@@ -274,6 +274,8 @@ def _completed(
             FetchedSource(url=detail.page.url, page_id=page_id_of(detail.page.url), title=detail.content.title)
             for detail in details
         ),
-        skipped=tuple(SkippedSource(url=page.url, reason=page.reason) for page in skipped),
+        skipped=tuple(
+            SkippedSource(url=page.url, page_id=page_id_of(page.url), reason=page.reason) for page in skipped
+        ),
         config_version=rules.config_version,
     )

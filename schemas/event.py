@@ -19,6 +19,7 @@ from pydantic import (
     AliasChoices,
     AliasGenerator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
@@ -39,6 +40,14 @@ def _no_nul(value: str) -> str:
     if "\x00" in value:
         raise ValueError("text holds a NUL character")
     return value
+
+
+_MAX_ID = 512
+
+
+def _id_or_null(value: Any) -> str | None:
+    """Another producer may use the name for something else, which is no reason to refuse its event."""
+    return value if isinstance(value, str) and len(value) <= _MAX_ID and "\x00" not in value else None
 
 
 TYPE_PREFIX = "org.assay."
@@ -134,12 +143,13 @@ class Event(Part):
 
     Attributes:
         event_id: The ``ce_id`` of its record, which Assay writes into each of its events; null in events of others.
+            What is not an id is read as null.
     """
 
     time_field: ClassVar[str] = ""
     """The optional field that gets the timestamp of the record if it is missing."""
 
-    event_id: str | None = None
+    event_id: Annotated[str | None, BeforeValidator(_id_or_null)] = Field(default=None, max_length=_MAX_ID)
 
     def arrived(self, produced_at: datetime | None) -> Self:
         """The event as read from a record of that time (UTC): an absent time is filled in, and has a zone."""

@@ -69,6 +69,7 @@ class SkippedSource(Part):
     """A page that was not fetched or had no content, and why."""
 
     url: str
+    page_id: str | None = None
     reason: FetchFailure
 
 

@@ -228,14 +228,18 @@ def _day_or_instant(value: Any) -> Any:
 
 
 _DAY = len("2024-05-03")
+_INSTANT = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2}(:[0-9]{2})?)?$"
+)
 Published = Annotated[
     date | datetime | None,
     BeforeValidator(_day_or_instant),
     WithJsonSchema(
-        {"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}, {"type": "null"}]}
+        {"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "pattern": _INSTANT}, {"type": "null"}]}
     ),
 ]
-"""A day (``2024-05-03``) or an instant (``2024-05-03T08:00:00+08:00``): ISO 8601 in JSON."""
+"""A day (``2024-05-03``) or an instant (``2024-05-03T08:00:00+08:00``): ISO 8601 in JSON. An instant has the time zone
+that the page states, or none; the JSON Schema format ``date-time`` always has one."""
 
 
 class ScoredPage(Event):

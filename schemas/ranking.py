@@ -114,7 +114,7 @@ class RankedResult(Part):
     trust_label: TrustLabel
     features: Many[float | None] | None = None
     reasoning_metadata: ReasoningMetadata = Field(
-        validation_alias=AliasChoices("_reasoning_metadata", "reasoning_metadata"),
+        validation_alias=AliasChoices("_reasoning_metadata", "reasoning_metadata", "reasoningMetadata"),
         serialization_alias="_reasoning_metadata",
     )
 

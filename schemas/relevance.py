@@ -77,6 +77,7 @@ class SnippetSource(Part):
     """
 
     url: Url
+    page_id: str | None = None
     outcome: SourceOutcome = SourceOutcome.PENDING
     title: Text = Field(default="", max_length=MAX_QUERY_CHARACTERS)
     snippet: Text | None = Field(default=None, max_length=MAX_SNIPPET_CHARACTERS)
@@ -107,7 +108,7 @@ class SnippetsRequested(Event):
     urls: Many[Text] | None = None
 
 
-class Paragraph(Event):
+class Paragraph(Part):
     """A paragraph of a page's main text, an item of a list, or a row of a table with ``|`` between its cells."""
 
     kind: Literal["text", "item", "row"] = "text"

@@ -3,7 +3,10 @@
 from collections import defaultdict
 from typing import Any
 
-from tools.read_events import unjoined, unknown
+import pytest
+from jsonschema import Draft202012Validator
+
+from tools.read_events import FORMATS, unjoined, unknown
 
 SCHEMA: dict[str, Any] = {
     "properties": {"a": {"anyOf": [{"$ref": "#/$defs/Inner"}, {"type": "null"}]}, "map": {"additionalProperties": {}}},
@@ -24,3 +27,11 @@ def test_ids_that_no_event_begins_are_found() -> None:
     first, second = unjoined(events)
     assert first.startswith("search.evaluated.v1: batch_id two is in none")
     assert second.startswith("documents.indexed.v1: page_id lost")
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [("2024-05-03T08:00:00Z", True), ("2024-05-03T08:00:00", False), ("2024-05-03", False), ("noon", False)],
+)
+def test_an_instant_without_a_zone_is_found(text: str, valid: bool) -> None:
+    assert Draft202012Validator({"format": "date-time"}, format_checker=FORMATS).is_valid(text) is valid

@@ -119,11 +119,13 @@ def sources_of(urls: Iterable[str], most: int) -> Sources:
     for number, url in enumerate(places.values()):
         too_long = len(url) > MAX_URL_CHARACTERS
         if not too_long and number < most:
-            sources.append(SnippetSource(url=url))
+            sources.append(SnippetSource(url=url, page_id=page_id_of(url)))
             continue
         failure = FetchFailure.INVALID_URL if too_long else FetchFailure.OVER_BUDGET
         url = url[:MAX_URL_CHARACTERS]
-        sources.append(SnippetSource(url=url, outcome=SourceOutcome.NOT_FETCHED, failure=failure))
+        sources.append(
+            SnippetSource(url=url, page_id=page_id_of(url), outcome=SourceOutcome.NOT_FETCHED, failure=failure)
+        )
     return tuple(sources)
 
 

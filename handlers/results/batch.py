@@ -22,7 +22,7 @@ MOST_TEXT_CHARACTERS = 1_000_000
 class ExtractionSection(Section):
     """The ``extraction`` section of the configuration."""
 
-    hop_limit: int = Field(default=1, ge=0, description="Attempts that may still trigger an extraction.")
+    hop_limit: int = Field(default=1, ge=0, le=99, description="Attempts that may still trigger an extraction.")
     max_details: int = Field(default=5, ge=1, le=100, description="Detail pages fetched for one listing at most.")
     max_listing_pages: int = Field(
         default=2, ge=1, le=10, description="Pages of one listing that are read while details are still wanted."

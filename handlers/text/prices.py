@@ -48,7 +48,7 @@ def read_price(reading: Reading, start: int, floor: int, *, has_lead: bool) -> D
     if not name and scale == 1:
         after = end
     if "." not in amount and folded[end : end + 1] == "€" and (cents := _CENTS.match(folded, end + 1)):
-        amount, after = f"{amount}.{cents.group()}", cents.end()
+        amount, after = decimal_amount(f"{amount}.{cents.group()}"), cents.end()
     if scale != 1:
         amount = _multiplied(amount, scale)
     return Detail(first, after, Price(amount, patterns.all_currencies[word] if word else ""))

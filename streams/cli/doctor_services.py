@@ -31,7 +31,7 @@ from streams.llm.sqlite_journal import make_journal
 from streams.query.access import application_url
 from streams.settings import HttpSettings, Settings
 from streams.telemetry.metrics import Metrics
-from streams.topology import HANDLERS, TOPICS
+from streams.topology import HANDLERS
 
 _SECONDS = 4.0
 
@@ -124,7 +124,8 @@ def check_schema_registry(kafka: KafkaSettings) -> Iterator[Check]:
         return
     lookup = kafka.model_copy(update={"schema_registry_auto_register": False, "schema_registry_seconds": 0})
     try:
-        asyncio.run(read_frames(lookup, TOPICS, schema_text, SystemClock()))
+        written = {topic.name: topic for handler in HANDLERS for topic in handler.emits}
+        asyncio.run(read_frames(lookup, written.values(), schema_text, SystemClock()))
     except MissingSchemaError as error:
         if kafka.schema_registry_auto_register:
             said = f"{kafka.schema_registry_url}; does not have all schemas, and workers register them at their start"
@@ -134,7 +135,7 @@ def check_schema_registry(kafka: KafkaSettings) -> Iterator[Check]:
     except SchemaRegistryError as error:
         yield Check("registry", "fail", str(error))
     else:
-        yield Check("registry", "ok", f"{kafka.schema_registry_url}; has the schemas of all topics")
+        yield Check("registry", "ok", f"{kafka.schema_registry_url}; has the schemas of all topics that handlers write")
 
 
 _MODEL_SECONDS = 10.0

@@ -49,7 +49,7 @@ async def _stored(llm: LlmSettings, call_id: str) -> StoredAnswer:
             raise JournalError("workers keep the replies in memory only; set ASSAY_LLM__CACHE_PATH to keep them")
         if not path.exists():
             raise JournalError(f"there is no journal at {path}; see ASSAY_LLM__CACHE_PATH")
-    journal = make_journal(llm)
+    journal = make_journal(llm, read_only=True)
     try:
         text = await journal.get(call_id, SystemClock().now().timestamp())
     finally:

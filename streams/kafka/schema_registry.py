@@ -87,7 +87,7 @@ async def read_frames(
         async def post(path: str, body: dict[str, str]) -> httpx.Response:
             try:
                 return await client.post(f"{settings.schema_registry_url}{path}", json=body)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 raise _TryAgainError(f"{type(error).__name__}: {error}"[:_SHOWN_CHARACTERS]) from error
 
         registry = _Registry(settings, post, clock, chance)
@@ -115,9 +115,9 @@ class _Registry:
             try:
                 return await self._ask(subject, topic, schema)
             except _TryAgainError as error:
-                pause = error.after_seconds
-                if pause is None:
-                    pause = full_jitter(attempt, _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS, self._chance)
+                # A registry that asks for no pause still gets one.
+                pause = full_jitter(attempt, _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS, self._chance)
+                pause = max(pause, error.after_seconds or 0.0)
                 if self._clock.monotonic() + pause > self._until:
                     raise SchemaRegistryError(
                         f"{self._where} can't be reached ({error}); start it, see ASSAY_KAFKA__SCHEMA_REGISTRY_URL, or "
@@ -139,7 +139,7 @@ class _Registry:
             kind = MissingSchemaError if is_missing else SchemaRegistryError
             raise kind(self._refused(reply, subject, topic))
         found = _document(reply).get("id")
-        if not isinstance(found, int) or not 0 <= found <= _LARGEST_ID:
+        if type(found) is not int or not 0 <= found <= _LARGEST_ID:
             raise SchemaRegistryError(f"{self._where} answers without a schema id; see {_URL}")
         return found
 
@@ -177,7 +177,7 @@ _AUTO_REGISTER = "ASSAY_KAFKA__SCHEMA_REGISTRY_AUTO_REGISTER"
 
 def _message(reply: httpx.Response) -> str:
     """The status, and the registry's own words if it has any."""
-    said = " ".join(str(_document(reply).get("message", "")).split())
+    said = "".join(sign for sign in str(_document(reply).get("message", "")) if sign.isprintable())
     return f"status {reply.status_code}{': ' if said else ''}{said[:_SHOWN_CHARACTERS]}"
 
 

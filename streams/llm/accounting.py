@@ -153,6 +153,7 @@ class Accounting:
         day, booked = question.unbook()
         usage = Usage(1, question.prompt_tokens, prompt_tokens, completion_tokens, question.latency_ms)
         used = Used(task, model, is_opening(question.need), usage)
+        stored: str | None = question.key
         try:
             text = answer.model_dump_json()
             keeping = self._journal.keep(question.key, text, now, seconds, day, (cost or 0.0) - booked, used)
@@ -163,9 +164,10 @@ class Accounting:
         except JournalError as error:
             # The answer is paid. Without returning it, the record would be retried and the answer paid again.
             log.error("an answer could not be stored", task=task, model=model, error=str(error)[:300])
+            stored = None
         before, after = question.spoiled_tokens
         self._observer.used(task, model, prompt_tokens + before, completion_tokens + after, cost)
-        return self._reply(question, answer, cost, call_id=question.key)
+        return self._reply(question, answer, cost, call_id=stored)
 
     async def failed(self, question: Question, outcome: CallOutcome, detail: str) -> ModelReply | ModelFailed:
         """The reply for a question that failed; corrects the booking."""

@@ -13,13 +13,13 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
-from schemas.event import Event
+from schemas.event import Event, Part
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import AskModel, ToolCall
 from schemas.replies import ModelFailed, ModelReply
 
 
-class StoredCall(Event):
+class StoredCall(Part):
     """A tool call that the model requested."""
 
     id: str

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from typing_extensions import override
 
-from streams.files import SqliteThread, Steps, open_database, transaction
+from streams.files import SqliteThread, Steps, open_database, refuse_newer, transaction
 from streams.llm.journal import AnswerJournal, Experience, JournalError, Usage, Used
 from streams.llm.settings import LlmSettings
 
@@ -63,8 +63,10 @@ _FORGET_OLDEST = "DELETE FROM answers WHERE key IN (SELECT key FROM answers ORDE
 class SqliteJournal(AnswerJournal):
     """An ``AnswerJournal`` in a file, or in memory without a path. The first call opens the file."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
+        """Takes the file; with ``read_only`` it is neither created nor upgraded, and only ``get`` works."""
         self._path = path
+        self._read_only = read_only
         self._thread = SqliteThread("llm-answers")
         self._database: sqlite3.Connection | None = None
         self._kept = 0
@@ -126,7 +128,7 @@ class SqliteJournal(AnswerJournal):
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             if self._database is None:
-                self._database = _opened(self._path)
+                self._database = _opened(self._path, self._read_only)
             return work(self._database)
         except (sqlite3.Error, OSError) as error:
             if self._path is not None:  # a file is opened again; content in memory would be lost
@@ -140,14 +142,16 @@ class SqliteJournal(AnswerJournal):
                 database.close()
 
 
-def make_journal(llm: LlmSettings) -> AnswerJournal:
+def make_journal(llm: LlmSettings, *, read_only: bool = False) -> AnswerJournal:
     """The journal of the settings: Redis if it is configured, else the file. Opens nothing yet.
+
+    With ``read_only`` a file is neither created nor upgraded.
 
     Raises:
         JournalError: Redis is configured and its client is not installed.
     """
     if not (redis_url := llm.redis_url.get_secret_value()):
-        return SqliteJournal(llm.cache_path)
+        return SqliteJournal(llm.cache_path, read_only=read_only)
     from streams.llm.redis_journal import RedisJournal
 
     return RedisJournal(redis_url)
@@ -158,9 +162,14 @@ def _booked(database: sqlite3.Connection, day: str, usd: float) -> float:
     return float(total)
 
 
-def _opened(path: Path | None) -> sqlite3.Connection:
-    # An answer must survive a power cut after it was used.
-    database = open_database(path, STEPS, VARIABLE, "FULL", _LOCKED_SECONDS)
+def _opened(path: Path | None, read_only: bool) -> sqlite3.Connection:
+    if path is not None and read_only:
+        name = f"{path.absolute().as_uri()}?mode=ro"
+        database = sqlite3.connect(name, uri=True, check_same_thread=False, timeout=_LOCKED_SECONDS)
+        refuse_newer(database, STEPS, VARIABLE)
+    else:
+        # An answer must survive a power cut after it was used.
+        database = open_database(path, STEPS, VARIABLE, "FULL", _LOCKED_SECONDS)
     # A damaged answer is treated as missing; a decoding error would block its question.
     database.text_factory = lambda text: text.decode("utf-8", "replace")
     return database

@@ -15,19 +15,21 @@ from hashlib import blake2b
 from typing import Any
 
 from aiokafka import ConsumerRecord
+from pydantic.alias_generators import to_camel, to_snake
 
 from schemas.claims import ClaimEvaluated, UtteranceIndexed
 from schemas.dead import DeadLetter, dead_letter_topic, is_marker
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted
+from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from schemas.ranking import RankingCompleted
 from schemas.relevance import RelevanceJudged, SnippetsCompleted
 from schemas.replays import ReplaySelection, TopicRanges
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
-from streams.codec import unframed
+from streams.codec import decode
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.pipeline.failures import Input
 from streams.replay.plan import ReplayError
@@ -36,25 +38,36 @@ from streams.topology import Handler, Topic
 
 
 def wire_path(event: type[Event], name: str, handler: str) -> str:
-    """The path with its first field named as on the wire. Raises ReplayError if there is no such field."""
-    first, dot, rest = name.partition(".")
-    for known, its in event.model_fields.items():
-        written = its.serialization_alias or known
-        if first in (known, written):
-            return f"{written}{dot}{rest}"
-    fields = ", ".join(sorted(its.serialization_alias or known for known, its in event.model_fields.items()))
-    raise ReplayError(f"decisions of {handler} have no field {first!r}; there are {fields}")
+    """The path with its fields named as on the wire. Raises ReplayError if there is no such field."""
+    schema = event.model_json_schema(by_alias=True, mode="serialization")
+    nodes: list[Mapping[str, Any]] = [schema]
+    written: list[str] = []
+    for part in name.split("."):
+        fields: dict[str, list[Mapping[str, Any]]] = {}
+        for node in nodes:
+            for known, its in _fields(schema, node):
+                fields.setdefault(known, []).append(its)
+        found = next((style for style in (part, to_camel(part), to_snake(part)) if style in fields), None)
+        if found is None:
+            where = f"decisions of {handler} have no field {part!r}" + (f" in {name}" if written else "")
+            raise ReplayError(f"{where}; there are {', '.join(sorted(fields)) or 'none'}")
+        written.append(found)
+        nodes = fields[found]
+    return ".".join(written)
 
 
 def check_values(event: type[Event], path: str, values: Iterable[str], option: str) -> None:
     """Refuses values that a field can't have; ``path`` is as on the wire, ``option`` is for the message.
 
     Raises:
-        ReplayError: There is such a value, or a field of the path does not exist.
+        ReplayError: There is such a value.
     """
     schema = event.model_json_schema(by_alias=True, mode="serialization")
+    nodes: list[Mapping[str, Any]] = [schema]
+    for part in path.split("."):
+        nodes = [its for node in nodes for known, its in _fields(schema, node) if known == part]
     allowed: list[str] = []
-    for leaf in _leaves(schema, schema, path.split("."), path):
+    for leaf in (leaf for node in nodes for leaf in _alternatives(schema, node)):
         constant = [leaf["const"]] if "const" in leaf else None
         known = leaf.get("enum") or constant or _VALUES_OF_TYPE.get(leaf.get("type", ""))
         if known is None:
@@ -67,19 +80,22 @@ def check_values(event: type[Event], path: str, values: Iterable[str], option: s
 _VALUES_OF_TYPE = {"boolean": ["true", "false"], "null": ["null"]}
 
 
-def _leaves(schema: Mapping[str, Any], node: Mapping[str, Any], path: Sequence[str], whole: str) -> Iterator[Any]:
-    """The schemas at a path, of every alternative and of the items of lists."""
+def _fields(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The fields of the objects at a node."""
+    for each in _alternatives(schema, node):
+        yield from each.get("properties", {}).items()
+
+
+def _alternatives(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A node without references and unions; the items of a list for the list."""
     if "$ref" in node:
         node = schema["$defs"][node["$ref"].rpartition("/")[2]]
-    for inner in (*node.get("anyOf", ()), *([node["items"]] if "items" in node else [])):
-        yield from _leaves(schema, inner, path, whole)
-    if path and "properties" in node:
-        fields = node["properties"]
-        if path[0] not in fields:
-            raise ReplayError(f"there is no field {path[0]!r} in {whole}; there are {', '.join(sorted(fields))}")
-        yield from _leaves(schema, fields[path[0]], path[1:], whole)
-    elif not {"anyOf", "items"} & node.keys():
+    inner = [*node.get("anyOf", ()), *node.get("oneOf", ()), *([node["items"]] if "items" in node else [])]
+    if not inner or "properties" in node:
         yield node
+        return
+    for each in inner:
+        yield from _alternatives(schema, each)
 
 
 DECISION_FIELDS: Mapping[type[Event], str] = {
@@ -254,13 +270,12 @@ def _note_decision(previous: PreviousDecisions, record: ConsumerRecord, source: 
     causation = headers.get("ce_causationid")
     if causation is None or record.value is None or headers.get("ce_source", b"").decode("utf-8", "replace") != source:
         return
-    decision: Any = {}
+    decision: Mapping[str, Any] = {}
     if previous.filter.values:
-        try:
-            decision = json.loads(unframed(record.value))
-        except (ValueError, RecursionError):
-            decision = {}
-    previous.decided(causation.decode("utf-8", "replace"), decision if isinstance(decision, dict) else {})
+        # A decision of an earlier version is tested under today's names.
+        event = decode(previous.filter.topic, record.value, record.headers, None)
+        decision = {} if isinstance(event, Dead) else event.to_wire()
+    previous.decided(causation.decode("utf-8", "replace"), decision)
 
 
 def _decisions_of(handler: Handler, by_tier: bool) -> Topic:

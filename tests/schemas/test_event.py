@@ -1,10 +1,12 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.event import Envelope, OutputIds, Provenance, derive_id
+from schemas.pages import CrawledPage
 
 TIME = datetime(2025, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 ENVELOPE = Envelope(id="one", source="assay/score_page", time=TIME, correlation_id="first", causation_id="zero")
@@ -60,3 +62,10 @@ def test_a_foreign_record_is_known_by_its_place() -> None:
 @given(st.lists(st.tuples(st.text(), st.none() | st.binary())))
 def test_no_header_makes_reading_fail(headers: list[tuple[str, bytes | None]]) -> None:
     assert Provenance.of(headers, "t/0/0").identity
+
+
+@pytest.mark.parametrize(
+    ("value", "read"), [("e" * 512, "e" * 512), ("e" * 513, None), ("a\0", None), (7, None), ({"id": "e"}, None)]
+)
+def test_what_is_no_event_id_is_null(value: object, read: str | None) -> None:
+    assert CrawledPage.model_validate({"url": "https://a.example/", "content": "", "event_id": value}).event_id == read

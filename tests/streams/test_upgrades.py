@@ -45,6 +45,8 @@ def test_every_earlier_event_is_read(topic: Any, path: Path) -> None:
     event = decode(topic, path.read_bytes(), (), None)
     assert not isinstance(event, Dead), event
     assert topic.event.model_validate_json(event.to_json()) == event
+    if (earlier := upgraded(topic.name, path.read_bytes())) is not None:
+        assert event == topic.event.model_validate(earlier).arrived(None)
 
 
 def test_names_of_a_scored_page() -> None:

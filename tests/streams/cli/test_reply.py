@@ -75,6 +75,13 @@ def test_replies_of_a_journal_of_an_earlier_version_are_shown(path: Path, capsys
     assert capsys.readouterr().out == "Relevant\n"
 
 
+def test_a_file_that_is_no_journal_is_not_changed(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path.touch()
+    assert _run(["reply", "k"]) == 1
+    assert "no such table" in capfd.readouterr().err
+    assert path.read_bytes() == b""
+
+
 def test_outcome_and_tool_calls_are_shown_as_printable_text(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     called = StoredCall(id="1", name="search", arguments='{"query": "\x1b[31m"}')
     keep(path, "k", StoredAnswer(text="two\nlines\x1b[2J", tool_calls=(called,), outcome=CallOutcome.TRUNCATED))

@@ -126,9 +126,10 @@ async def test_a_registry_that_is_not_ready_is_asked_again(registry: SchemaRegis
         error(503, 50003, "not the leader"),
         error(500, 50001, "no store"),
         error(429, 429, "slow down", retry_after="7"),
+        error(429, 429, "slow down", retry_after="0"),
     ]
     assert await frames(registry, clock) == {PAGES_SCORED.name: b"\0\0\0\0\1"}
-    assert clock.pauses == [0.5, 1.0, 7.0]
+    assert clock.pauses == [0.5, 1.0, 7.0, 4.0]
 
 
 async def test_the_wait_for_a_registry_ends() -> None:
