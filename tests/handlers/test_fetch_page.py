@@ -159,7 +159,7 @@ def test_nothing_that_came_is_a_failure_and_no_batch(web: Web, failure: FetchFai
 
 
 @pytest.mark.parametrize(
-    ("body", "reason"), [(b"%PDF-1.7 \x00\x01", FetchFailure.NOT_HTML), (b"<div>" * 50_000, FetchFailure.NO_CONTENT)]
+    ("body", "reason"), [(b"%PDF-1.7 \x00\x01", FetchFailure.NOT_HTML), (b"<div>" * 5_000, FetchFailure.NO_CONTENT)]
 )
 def test_unreadable_detail_page_fails_with_its_reason(body: bytes, reason: FetchFailure) -> None:
     event = needed(follow=False, target_url=f"{HOST}/event/9")
@@ -381,7 +381,7 @@ def test_a_long_source_is_judged_by_the_beginning_of_its_text() -> None:
 def test_a_source_that_is_too_deep_is_judged_by_its_text() -> None:
     """``fetch_page`` has read its text; the judge would not get a page."""
     event = snippet()
-    deep = page(event.target_url, "<div>" * 50_000)
+    deep = page(event.target_url, "<div>" * 5_000)
     read = instance(Detail, RULES.reader.detail(detail(event.target_url)))
     content = replace(read.content, title="Concert", text="It begins at eight.")
     found = to_be_judged(event, Detail(deep, content), RULES.relevance_gate, RULES.page_reading, 1000)

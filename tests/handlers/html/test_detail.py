@@ -59,7 +59,7 @@ def test_noscript_content_is_read_on_a_page_built_by_scripts() -> None:
         (page("<title>Lantern walk</title><p>Soon"), FetchFailure.NO_CONTENT),
         (page(b""), FetchFailure.NOT_HTML),
         (page(b"%PDF-1.7 \x00"), FetchFailure.NOT_HTML),
-        (page("<div>" * 50_000), FetchFailure.NO_CONTENT),
+        (page("<div>" * 5_000), FetchFailure.NO_CONTENT),
         (page(f"<h1>Welcome</h1><p>{STORY}</p>", "https://harbour.example/"), FetchFailure.SOFT_404),
         (page(f"<h1>Welcome</h1><p>{STORY}</p>", "https://harbour.example/login"), FetchFailure.CHALLENGE),
     ],

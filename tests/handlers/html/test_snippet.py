@@ -148,7 +148,7 @@ def test_snippet_uses_noscript_text_only_without_other_content() -> None:
 
 
 def test_the_text_counts_where_the_page_says_nothing() -> None:
-    for html in ("<div>" * 50_000, page("<p>Loading")):
+    for html in ("<div>" * 5_000, page("<p>Loading")):
         assert snippet(html, SAID) == SAID
     assert snippet(page(f"<p>{SAID}</p>"), MORE) == SAID
 
@@ -161,7 +161,7 @@ def test_the_text_counts_where_the_page_says_nothing() -> None:
         (None, "Home\nNews\nContact"),
         (page(""), None),
         (page("<p>Loading the page, please wait"), None),
-        (page("<div>" * 50_000), None),
+        (page("<div>" * 5_000), None),
     ],
 )
 def test_a_source_without_content_has_no_snippet(html: str | None, text: str | None) -> None:
@@ -188,7 +188,7 @@ def test_a_first_sentence_longer_than_a_snippet_is_cut_at_a_word() -> None:
 def test_why_a_page_can_not_be_read() -> None:
     assert unreadable(None) is None
     assert unreadable(page(f"<p>{SAID}</p>")) is None
-    assert unreadable("<div>" * 50_000)
+    assert unreadable("<div>" * 5_000)
     assert unreadable("x" * (8 * 1024 * 1024 + 1)) == "the page is too large"
 
 

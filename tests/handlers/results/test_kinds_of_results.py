@@ -152,7 +152,7 @@ def test_a_page_that_scripts_write_leaves_it_to_the_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "html", ["\x00" * 100, "<a href=" * 5000, "<div>" * 50_000, "<a " + "x=1 " * 20_000, "\ud800<p>x", "<!--" * 9999]
+    "html", ["\x00" * 100, "<a href=" * 5000, "<div>" * 5_000, "<a " + "x=1 " * 20_000, "\ud800<p>x", "<!--" * 9999]
 )
 def test_pages_in_a_bad_state_have_a_type(html: str) -> None:
     result = RetrievedContent(url=f"{SITE}/{'a' * 5000}", title="\ud800", content="\ud800 x " * 50, html=html)
