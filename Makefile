@@ -8,6 +8,7 @@ DATA   ?= ../shared/data
 PROFILES ?= qdrant,grafana
 EXTRAS ?= embed otel rank redis
 READY  := $(VENV)/.ready
+DEMO_READY := $(VENV)/.demo-ready
 BENCH_READY := $(VENV)/.bench-ready
 QUIX   := .assay/quix
 QUIX_READY := $(QUIX)/.ready
@@ -76,6 +77,14 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local,dev]'
 	@touch $@
 
+# Without the developer's tools. pip prints what it installs, because the first time takes about a minute.
+$(DEMO_READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Assay needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable '.[all,local]'
+	@touch $@
+
 $(BENCH_READY): $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local,dev,bench]'
 	@touch $@
@@ -92,7 +101,7 @@ $(RESILIPARSE_READY): tools/bench/resiliparse-requirements.txt
 	@$(RESILIPARSE)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary resiliparse --requirement $< && \
 		touch $@ || rm -r $(RESILIPARSE)
 
-demo: setup ## Run the whole job on a sample web (ARGS="--once --json" for scripts)
+demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY)) ## Run the whole job on a sample web (ARGS="--once --json" for scripts)
 	@$(BIN)/assay demo $(ARGS)
 
 test: setup ## Run the tests on a real Kafka, without those of test-slow
@@ -115,7 +124,7 @@ check: setup ## Lint, types, import contracts, spelling, plain terms, drift of g
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell schemas handlers streams tests tools docs README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/codespell assay schemas handlers streams tests tools docs README.md CONTRIBUTING.md CHANGELOG.md
 	$(BIN)/python -m tools.idioms
 	$(BIN)/assay generate --check
 

@@ -40,7 +40,7 @@ from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
 from handlers.retrieval.search_rubric import SearchEvaluationSection
 from handlers.text.patterns import Patterns
-from handlers.training.grade import TrainingSection
+from handlers.training.config import TrainingSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings

@@ -23,18 +23,16 @@ _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def config_dir() -> Path:
-    """``ASSAY_CONFIG_DIR``, otherwise ``config/`` of the checkout or image, otherwise the copy in the wheel.
+    """``ASSAY_CONFIG_DIR``, otherwise ``config/`` beside the packages: in a checkout, an image or a wheel.
 
     Raises:
         SettingsError: The directory has no ``assay.yaml``.
     """
     named = os.environ.get("ASSAY_CONFIG_DIR")
-    here = Path(__file__).parent
-    candidates = [Path(named)] if named else [here.parent / "config", here / "_config"]
-    for candidate in candidates:
-        if (candidate / "assay.yaml").is_file():
-            return candidate
-    raise SettingsError(f"no assay.yaml in {candidates[0]}; set ASSAY_CONFIG_DIR to the directory that holds it")
+    directory = Path(named) if named else Path(__file__).parent.parent / "config"
+    if (directory / "assay.yaml").is_file():
+        return directory
+    raise SettingsError(f"no assay.yaml in {directory}; set ASSAY_CONFIG_DIR to the directory that holds it")
 
 
 def read_document(directory: Path) -> dict[str, Any]:

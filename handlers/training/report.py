@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from handlers.ranking.model import OBJECTIVES, TOTAL_FEATURES_PHASE_C
-from handlers.training.grade import Measures, TrainingSection
+from handlers.training.config import TrainingSection
+from handlers.training.grade import Measures
 from handlers.training.train import Trained, TrainingReport
 
 MEASURE_NAMES = ("NDCG@10", "precision@5", "MAP", "MRR")

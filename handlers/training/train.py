@@ -29,11 +29,11 @@ from handlers.ranking.model import (
     RankingModel,
     confidence_of,
 )
+from handlers.training.config import TrainingSection
 from handlers.training.grade import (
     Difference,
     Group,
     Measures,
-    TrainingSection,
     compare,
     grade_of,
     judged,

@@ -13,10 +13,12 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from streams.cli.options import HELP_OPTIONS
+from streams.extras import missing_extra
 from streams.process import gc_paused
 from streams.settings_files import SettingsError
 
 COMMANDS = {
+    "score": ("score:score", "Score pages: addresses, files, folders, or standard input."),
     "demo": ("demo:demo", "Run all handlers on a small sample web, on a Kafka of its own."),
     "run": ("run:run", "Run handlers as consumer groups."),
     "broker": ("broker:broker", "Run a real Apache Kafka on this machine; no Docker needed."),
@@ -55,7 +57,7 @@ def imported_command(name: str) -> Any:
     """The command with its options."""
     module, _, attribute = COMMANDS[name][0].partition(":")
     with gc_paused():
-        command = getattr(import_module(f"streams.cli.{module}"), attribute)
+        command = getattr(import_module(f"{__package__}.{module}"), attribute)
     if not isinstance(command, typer.Typer):
         function, command = command, typer.Typer(context_settings=HELP_OPTIONS, add_completion=False)
         command.command(name)(function)
@@ -87,6 +89,11 @@ def run_command_line(arguments: list[str]) -> int:
     except SettingsError as error:
         print(f"assay: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    except ModuleNotFoundError as error:
+        if (remedy := missing_extra(error)) is None:
+            raise
+        print(f"assay: {remedy}", file=sys.stderr)
+        return 1
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except BrokenPipeError:

@@ -10,6 +10,7 @@ import asyncio
 import json
 import random
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -49,6 +50,8 @@ class HandlerTrial:
             SettingsError: Sections of the configuration that are valid by themselves contradict each other, or its
                 ranking trees cannot be used.
         """
+        for module in handler.preload:
+            import_module(module)  # a missing package is the environment's fault, not the handler's
         retry = retry_of(handler, settings.processing.retries)
         clock = SystemClock()
         self._loop = runner

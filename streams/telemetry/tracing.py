@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from aiokafka import ConsumerRecord
 from typing_extensions import override
+
+if TYPE_CHECKING:
+    # Commands without Kafka trace their requests too, and aiokafka is an extra.
+    from aiokafka import ConsumerRecord
 
 Value = str | int | float | bool
 

@@ -281,7 +281,7 @@ class WorkerPool:
                 if forked:
                     _start_shielded(process)
                 else:
-                    await asyncio.to_thread(_start_with_server, process)
+                    await _finished(asyncio.create_task(asyncio.to_thread(_start_with_server, process)))
             child = _Child(process, *await asyncio.open_connection(sock=own_end))
         except BaseException:
             # A child that starts all the same finds its connection closed, and ends.
@@ -334,6 +334,15 @@ class WorkerPool:
     def _kill(self) -> None:
         for child in self._children:
             child.process.kill()
+
+
+async def _finished(start: asyncio.Task[None]) -> None:
+    """Waits for the end of a start, also if it is cancelled: the fork server reports a connection that is closed."""
+    try:
+        await asyncio.shield(start)
+    except asyncio.CancelledError:
+        await asyncio.wait([start])
+        raise
 
 
 def _start_shielded(process: BaseProcess) -> None:

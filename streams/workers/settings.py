@@ -16,7 +16,7 @@ class WorkersSettings(Section):
     """Child processes that read untrusted pages, and the limits of one record in them."""
 
     processes: int = Field(
-        default_factory=lambda: max(1, _cores() - 1),
+        default_factory=lambda: max(1, cores() - 1),
         ge=0,
         le=256,
         description="Child processes of a worker: one for each core but one by default. 0 runs every handler in the"
@@ -40,6 +40,6 @@ class WorkersSettings(Section):
         return JobLimits(self.cpu_seconds, self.wall_seconds, self.memory_mib * _MIB)
 
 
-def _cores() -> int:
+def cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from handlers.ranking.config import features_config
 from handlers.ranking.model import FEATURES_OF, OBJECTIVES, VERSION_PHASE_C, Feature, Manifest, Phase, RankingModel
-from handlers.training.grade import TrainingSection, ndcg_at, reciprocal_rank
+from handlers.training.config import TrainingSection
+from handlers.training.grade import ndcg_at, reciprocal_rank
 from handlers.training.train import Grown, grow
 from streams.query.training_data import write_model
 from streams.ranking_model import SHIPPED_MANIFEST

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers.training.config import GradeSection, PhaseSection
 from handlers.training.grade import (
-    GradeSection,
-    PhaseSection,
     average_precision,
     grade_of,
     group_of,

@@ -1,0 +1,356 @@
+"""The functions of ``assay`` as coroutines. The reading of a page runs in a thread, so the event loop goes on.
+
+A page is read in the caller's process, without limits of time and memory. ``score_many`` reads in child processes, with
+the limits of the section ``workers``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import ValidationError
+
+from assay.results import (
+    Claim,
+    Classification,
+    Evaluation,
+    Ranking,
+    Refusal,
+    Score,
+    Snippet,
+    dimension_reasons,
+)
+from handlers.html.encoding import page_bytes
+from schemas.event import Event, derive_id
+from schemas.needs import Ask
+from schemas.outcome import Dead, Drop, Emit, Outcome, Retry
+from schemas.pages import CrawledPage, ScoredPage
+from schemas.rules import Rules
+from streams.extras import missing_extra
+from streams.lazy_settings import LazySettings
+
+if TYPE_CHECKING:
+    from streams.workers.handler_jobs import Answer
+    from streams.workers.pool import WorkerPool
+
+Settings = LazySettings
+E = TypeVar("E", bound=Event)
+R = TypeVar("R", bound=Rules)
+_SHIPPED = LazySettings()
+
+
+async def score(
+    html: str | bytes | None = None,
+    *,
+    url: str,
+    text: str | None = None,
+    content_type: str | None = None,
+    site_name: str | None = None,
+    fetched_at: datetime | None = None,
+    settings: Settings | None = None,
+) -> Score | Refusal:
+    """How far a page can be trusted.
+
+    Args:
+        html: The page; bytes in any encoding.
+        url: The address; its host decides the source's tier.
+        text: The main text, if there is no HTML. Without the page there is no score, and the source decides the label.
+        content_type: The Content-Type header; its charset precedes the page's own.
+        site_name: The publisher, if it is known from elsewhere than the page.
+        fetched_at: When the page was fetched; dates after it are not dates of publication.
+        settings: The configuration; the shipped one by default.
+
+    Raises:
+        SettingsError: The configuration is invalid.
+    """
+    given = {
+        "url": url,
+        "content": text,
+        "content_type": content_type,
+        "site_name": site_name,
+        "fetched_at": fetched_at,
+    }
+    page = _event(CrawledPage, given | _body(html))
+    if isinstance(page, Refusal):
+        return page
+    return await asyncio.to_thread(_score, page, settings or _SHIPPED)
+
+
+async def score_many(
+    pages: Iterable[CrawledPage | Mapping[str, Any]],
+    *,
+    processes: int | None = None,
+    settings: Settings | None = None,
+) -> AsyncIterator[Score | Refusal]:
+    """The scores of many pages in their order, from child processes with limits of time and memory for each page.
+
+    The children import the main module, so a script calls this below ``if __name__ == "__main__":``.
+
+    Args:
+        pages: Mappings with the fields of ``pages.crawled.v1``, such as ``{"url": …, "html": …}``.
+        processes: Child processes; one for each core by default.
+        settings: The configuration; the shipped one by default.
+    """
+    from handlers.score_page import ScorePageRules
+    from streams.telemetry.metrics import unexposed_metrics
+    from streams.topology import handler_named
+    from streams.workers.handler_jobs import handler_pool
+    from streams.workers.settings import WorkersSettings, cores
+
+    settings = settings or _SHIPPED
+    handler = handler_named("score_page")
+    assert handler is not None  # noqa: S101 - it is declared
+    workers = settings.whole.workers if settings.overrides else WorkersSettings()
+    workers = workers.model_copy(update={"processes": processes or cores()})
+    pool = handler_pool([(handler, settings.of(ScorePageRules))], workers, unexposed_metrics())
+    assert pool is not None  # noqa: S101 - there is at least one process
+    async with pool:
+        under_way: deque[asyncio.Task[Score | Refusal]] = deque()
+        try:
+            for given in pages:
+                page = given if isinstance(given, CrawledPage) else _event(CrawledPage, given)
+                under_way.append(asyncio.create_task(_score_in(pool, page)))
+                if len(under_way) > 2 * pool.concurrency:
+                    yield await under_way.popleft()
+            while under_way:
+                yield await under_way.popleft()
+        finally:
+            for task in under_way:
+                task.cancel()
+
+
+async def _score_in(pool: WorkerPool, page: CrawledPage | Refusal) -> Score | Refusal:
+    if isinstance(page, Refusal):
+        return page
+    from streams.workers.handler_jobs import HandlerJob
+
+    answer: Answer | Dead = await pool.run(HandlerJob("score_page", page))
+    return _scored(answer if isinstance(answer, Dead) else answer.of)
+
+
+async def classify(
+    results: Iterable[Mapping[str, Any]], *, query: str, settings: Settings | None = None
+) -> Classification | Refusal:
+    """Which results of a search are the content itself, and which are only listings or navigation.
+
+    Args:
+        results: Mappings with ``url``, ``title`` and ``content``, and with ``html`` where it is known.
+        query: What was searched for.
+        settings: The configuration; the shipped one by default.
+    """
+    from schemas.retrieval import RetrievalBatch
+
+    batch = _event(RetrievalBatch, _with_id("batch_id", {"query": query, "retrieved_content": _listed(results)}))
+    if isinstance(batch, Refusal):
+        return batch
+    return await asyncio.to_thread(_classify, batch, settings or _SHIPPED)
+
+
+async def evaluate(
+    results: Iterable[Mapping[str, Any]], *, query: str, settings: Settings | None = None
+) -> Evaluation | Refusal:
+    """Whether the results of a search answer its query; arguments as ``classify``.
+
+    The judge is the language model of the configuration, or the offline judge if it names none.
+    """
+    from handlers.evaluate_retrieval import EvaluateRetrievalRules
+
+    classification = await classify(results, query=query, settings=settings)
+    if isinstance(classification, Refusal):
+        return classification
+    events = await _decide("evaluate_retrieval", classification.event, settings or _SHIPPED)
+    if isinstance(events, Refusal):
+        return events
+    section = (settings or _SHIPPED).of(EvaluateRetrievalRules).retrievalEvaluation
+    reasons = dimension_reasons(events[0], section.dimensionThresholds)
+    return Evaluation(events[0], classification, reasons)
+
+
+async def snippet(
+    html: str | bytes | None = None,
+    *,
+    url: str,
+    query: str,
+    title: str = "",
+    text: str | None = None,
+    settings: Settings | None = None,
+) -> Snippet | Refusal:
+    """Whether a page is relevant to a query, and its passage for a prompt.
+
+    Args:
+        html: The page; bytes in any encoding.
+        url: Its address.
+        query: The question.
+        title: Its title, if the page has none.
+        text: The main text, if there is no HTML.
+        settings: The configuration; the shipped one by default.
+    """
+    from schemas.relevance import RelevanceRequested
+
+    page = html if isinstance(html, str) or html is None else page_bytes(html, None).utf8.decode("utf-8", "replace")
+    fields = {"query": query, "url": url, "title": title, "html": page, "content": text}
+    source = _event(RelevanceRequested, _with_id("request_id", fields))
+    if isinstance(source, Refusal):
+        return source
+    events = await _decide("judge_relevance", source, settings or _SHIPPED)
+    if isinstance(events, Refusal):
+        return events
+    return Snippet(events[0], events[1] if len(events) > 1 else None)
+
+
+async def claim(
+    text: str,
+    *,
+    source: str = "",
+    entailed_score: float | None = None,
+    coverage_score: float | None = None,
+    settings: Settings | None = None,
+) -> Claim | Refusal:
+    """Whether a claim can be understood without its source.
+
+    Args:
+        text: One statement.
+        source: The text around it in its source.
+        entailed_score: How far the source entails the claim, 0 to 1, if that is known.
+        coverage_score: How much of what matters in the source the claim covers, 0 to 1.
+        settings: The configuration; the shipped one by default.
+    """
+    from schemas.claims import ExtractedClaim
+
+    scores = {"entailed_score": entailed_score, "coverage_score": coverage_score}
+    extracted = _event(ExtractedClaim, _with_id("claim_id", {"claim_text": text, "source_text": source} | scores))
+    if isinstance(extracted, Refusal):
+        return extracted
+    events = await _decide("decontextualize_claim", extracted, settings or _SHIPPED)
+    return events if isinstance(events, Refusal) else Claim(events[0])
+
+
+async def rank(
+    query: str, candidates: Iterable[Mapping[str, Any]], *, limit: int | None = None, settings: Settings | None = None
+) -> Ranking | Refusal:
+    """Candidates of any retriever in the order of their relevance and trust; needs the extra ``rank``.
+
+    Args:
+        query: The question.
+        candidates: Mappings with ``url``, ``title`` and ``content``, and with ``score``, ``date`` and ``cts_score``
+            where they are known.
+        limit: Number of results.
+        settings: The configuration; the shipped one by default.
+
+    Raises:
+        ModuleNotFoundError: numpy is missing: ``pip install 'assay[rank]'``.
+    """
+    from schemas.queries import RankingRequested
+
+    try:
+        import numpy  # noqa: F401 - the handler would report its absence as its own bug
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(missing_extra(error), name=error.name) from None
+
+    fields = {"query": query, "candidates": _listed(candidates), "limit": limit}
+    request = _event(RankingRequested, _with_id("request_id", fields))
+    if isinstance(request, Refusal):
+        return request
+    events = await _decide("rank_results", request, settings or _SHIPPED)
+    return events if isinstance(events, Refusal) else Ranking(events[0])
+
+
+def _score(page: CrawledPage, settings: Settings) -> Score | Refusal:
+    from handlers.score_page import ScorePageRules, score_page
+
+    return _scored(_run(score_page, page, settings.of(ScorePageRules)))
+
+
+def _scored(outcome: Outcome | Ask) -> Score | Refusal:
+    match outcome:
+        case Emit():
+            [page] = outcome.events
+            assert isinstance(page, ScoredPage)  # noqa: S101 - the handler writes nothing else
+            return Score(page)
+        case Dead() | Retry():
+            return Refusal.of(outcome)
+        case _:
+            raise AssertionError(f"score_page has decided on every page before: {outcome}")
+
+
+def _classify(batch: Any, settings: Settings) -> Classification | Refusal:
+    from handlers.classify_results import ClassifyResultsRules, classify_results
+
+    outcome = _run(classify_results, batch, settings.of(ClassifyResultsRules))
+    if not isinstance(outcome, Emit):
+        return Refusal.of(outcome)
+    classified: Any = outcome.events[0]
+    needed: Any = outcome.events[1:]
+    return Classification(classified, needed)
+
+
+def _run(handler: Callable[[E, R], Outcome | Ask], event: E, rules: R) -> Emit | Dead | Retry:
+    """The outcome of a handler that makes no request."""
+    outcome = handler(event, rules)
+    assert isinstance(outcome, Emit | Dead | Retry)  # noqa: S101 - it drops nothing
+    return outcome
+
+
+async def _decide(name: str, event: Event, settings: Settings) -> tuple[Any, ...] | Refusal:
+    """The events of a handler that asks for a judge: a language model, or the offline judge."""
+    import random
+
+    import structlog
+
+    from streams.clock import SystemClock
+    from streams.pipeline.breaker import ClosedBreaker
+    from streams.pipeline.handler_runner import HandlerRunner, retry_of
+    from streams.services import LiveServices
+    from streams.topology import handler_named
+
+    if not structlog.is_configured():
+        # Standard output belongs to the program; the standard library's logging has its levels and handlers.
+        structlog.configure(logger_factory=structlog.stdlib.LoggerFactory())
+    handler = handler_named(name)
+    assert handler is not None  # noqa: S101 - it is declared
+    # A judge's tool finds nothing in an empty index. That of the configuration belongs to a worker.
+    whole = settings.whole
+    whole = whole.model_copy(update={"index": whole.index.model_copy(update={"url": "", "path": None})})
+    clock = SystemClock()
+    services = LiveServices(whole, at_once=True)
+    retries = retry_of(handler, whole.processing.retries)
+    breaker = ClosedBreaker(whole.processing.breaker, clock)
+    runner = HandlerRunner(handler, whole.rules(handler.rules), retries, services, clock, random.random, breaker)
+    try:
+        first = await asyncio.to_thread(runner.decide, event)
+        outcome = (await runner.finish(event, first, record=None)).outcome if isinstance(first, Ask | Retry) else first
+    finally:
+        await services.aclose()
+    if isinstance(outcome, Drop):
+        return Refusal(outcome.reason, ())
+    return outcome.events if isinstance(outcome, Emit) else Refusal.of(outcome)
+
+
+def _event(kind: type[E], fields: Mapping[str, Any]) -> E | Refusal:
+    try:
+        return kind.model_validate(dict(fields))
+    except (ValidationError, TypeError, ValueError) as error:
+        if isinstance(error, ValidationError):
+            from streams.codec import refusal
+
+            return Refusal.of(refusal(error))
+        return Refusal("invalid", (f"fields of {kind.__name__} are expected, not {type(fields).__name__}",))
+
+
+def _body(html: str | bytes | None) -> dict[str, Any]:
+    # Fields are read as from JSON, where bytes are base64, except that bytes stay bytes.
+    return {"html_base64": html} if isinstance(html, bytes) else {"html": html}
+
+
+def _listed(items: Iterable[Any]) -> Any:
+    return [dict(item) if isinstance(item, Mapping) else item for item in items]
+
+
+def _with_id(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields with an id that follows from them, so the same input has the same id."""
+    return fields | {name: derive_id("assay", json.dumps(fields, sort_keys=True, default=str))}

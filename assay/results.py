@@ -1,0 +1,240 @@
+"""What the functions of this package return: results with reasons, and refusals.
+
+Each result has the events that a worker would write to Kafka for the same input, in ``event`` or beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from handlers.results.batch import Dimensions
+from schemas.claims import ClaimEvaluated
+from schemas.extraction import ExtractionNeeded
+from schemas.outcome import Dead, Retry
+from schemas.pages import ScoredPage, Tier, TrustLabel
+from schemas.ranking import RankedResult, RankingCompleted
+from schemas.relevance import RelevanceJudged, SnippetExtracted
+from schemas.retrieval import ClassifiedResult, NextStep, ResultsClassified, RetrievalEvaluated
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The input could not be decided; it is false in a condition.
+
+    Attributes:
+        kind: The reason that a dead letter would have, such as ``invalid``, ``too_large``, ``unreadable_page``,
+            ``took_too_long``; ``unavailable`` or ``rate_limited`` for a model that does not answer.
+        reasons: What is wrong, in words.
+    """
+
+    kind: str
+    reasons: tuple[str, ...]
+
+    def __bool__(self) -> Literal[False]:
+        """False: ``if result := assay.score(…)`` has a score."""
+        return False
+
+    @classmethod
+    def of(cls, outcome: Dead | Retry) -> Refusal:
+        """The refusal of an outcome without events."""
+        return cls(str(outcome.reason), (outcome.detail,) if outcome.detail else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How far a page can be trusted, and its main text."""
+
+    event: ScoredPage
+
+    @property
+    def cts_score(self) -> int | None:
+        """The content trust score, 0 to 100; None for an extracted text without quality metadata."""
+        return self.event.cts_score
+
+    @property
+    def tier(self) -> Tier:
+        """How deep the page would be indexed."""
+        return self.event.tier
+
+    @property
+    def trust_label(self) -> TrustLabel:
+        """The label that a language model is shown."""
+        return self.event.trust_label
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The points of the score, each with what it was given for."""
+        return tuple(
+            f"{line.points:+d} {line.reason}" if line.points else line.reason for line in self.event.cts_breakdown
+        )
+
+    @property
+    def title(self) -> str:
+        """The title; "" without one."""
+        return self.event.title
+
+    @property
+    def content(self) -> str:
+        """The main text."""
+        return self.event.content
+
+    @property
+    def summary(self) -> str:
+        """The description of the page, or its first sentences."""
+        return self.event.summary
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """Which results are the content itself, and which are only listings or navigation.
+
+    Attributes:
+        extractions: The requests for the detail pages behind listings, as ``fetch_page`` takes them.
+    """
+
+    event: ResultsClassified
+    extractions: tuple[ExtractionNeeded, ...]
+
+    @property
+    def results(self) -> tuple[ClassifiedResult, ...]:
+        """Each distinct result with ``result_type``, ``actionable_score``, ``evidence`` and ``reasons``."""
+        return self.event.results
+
+    @property
+    def needs_extraction(self) -> bool:
+        """Whether the detail pages behind listings should be fetched."""
+        return self.event.needs_extraction
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why detail pages should be fetched, or else how many results are of each type."""
+        if self.event.extraction_reason is not None:
+            return (self.event.extraction_reason,)
+        counts = self.event.counts
+        return (
+            f"{counts.specific_content} detail pages, {counts.aggregator} listings, {counts.navigation} navigation",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Whether results answer their query, in four dimensions.
+
+    Attributes:
+        reasons: Each dimension with its threshold.
+    """
+
+    event: RetrievalEvaluated
+    classification: Classification
+    reasons: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every dimension reaches its threshold."""
+        return self.event.passed
+
+    @property
+    def overall_score(self) -> float:
+        """The weighted mean of the dimensions."""
+        return self.event.overall_score
+
+    @property
+    def next_step(self) -> NextStep:
+        """What to do: answer, answer from the detail pages only, wait for extractions, or search again."""
+        return self.event.next_step
+
+
+def dimension_reasons(event: RetrievalEvaluated, thresholds: Dimensions) -> tuple[str, ...]:
+    """Each dimension with its threshold, those that miss it first."""
+    lines = []
+    for name, least in thresholds.model_dump(by_alias=False).items():
+        score = event.scores.to_wire()[name]
+        lines.append((score >= least, f"{name} {score:.2f} {'reaches' if score >= least else 'is below'} {least:g}"))
+    return tuple(line for _, line in sorted(lines, key=lambda line: line[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """Whether a source is relevant to a query, and the part that answers it.
+
+    Attributes:
+        extracted: None for a source that is not relevant.
+    """
+
+    event: RelevanceJudged
+    extracted: SnippetExtracted | None
+
+    @property
+    def relevant(self) -> bool:
+        """Whether the judge found the source relevant."""
+        return self.event.relevant
+
+    @property
+    def text(self) -> str:
+        """The snippet; "" without one."""
+        return (self.extracted.snippet or "") if self.extracted else ""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The judge's word, with what went wrong."""
+        judge = f"the {self.event.llm.judged_by} judge: " if self.event.llm else ""
+        failure = self.extracted.failure if self.extracted else None
+        return _given(f"{judge}{self.event.outcome}", self.event.detail, self.event.summary_failure, failure)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Whether a claim can be understood without its source."""
+
+    event: ClaimEvaluated
+
+    @property
+    def score(self) -> float | None:
+        """From 0, fully dependent on its source, to 1; None if it could not be judged."""
+        return self.event.decontextualization_score
+
+    @property
+    def promotable(self) -> bool:
+        """Whether the three scores of the claim are there and reach the threshold."""
+        return self.event.promotable
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The judge, the band of the score, or why there is no score."""
+        event = self.event
+        judge = f"the {event.llm.judged_by} judge: " if event.llm else ""
+        return _given(
+            f"{judge}{event.band if event.status == 'success' else event.status}", event.detail, event.exclusion
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates in the order of their relevance and trust."""
+
+    event: RankingCompleted
+
+    @property
+    def results(self) -> tuple[RankedResult, ...]:
+        """The results, each with ``score``, ``trust_label`` and ``reasons``."""
+        return self.event.results
+
+    @property
+    def context(self) -> str:
+        """The sources with their trust labels, ready for a prompt."""
+        return self.event.context
+
+    @property
+    def nothing_relevant(self) -> bool:
+        """Whether no candidate is relevant to the query."""
+        return self.event.nothing_relevant
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What each stage of the ranking did."""
+        return tuple(f"{note.stage}: {note.reason}" for note in self.event.notes)
+
+
+def _given(*texts: object) -> tuple[str, ...]:
+    return tuple(str(text) for text in texts if text)

@@ -1,0 +1,228 @@
+"""``assay score``: how far pages can be trusted, and why. The pages are addresses, files, folders or standard input.
+
+Addresses are fetched with the guarded client of ``fetch_page``. Pages are read in child processes, which limit the time
+and the memory of a page. The command imports neither the other handlers nor Kafka, so its first line comes at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import quote
+
+import typer
+from pydantic import BaseModel, ValidationError
+
+from handlers.score_page import ScorePageRules, score_page
+from schemas.outcome import Dead, Emit
+from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
+from streams.cli.options import AsJson, Config
+from streams.cli.output import printable, tell
+from streams.fetch.settings import FetchSettings
+from streams.lazy_settings import LazySettings
+from streams.workers.pool import WorkerPool
+from streams.workers.settings import WorkersSettings, cores
+
+_STANDARD_INPUT = "-"
+_WEB = ("http://", "https://")
+_PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
+_ROWS = 20
+"""Pages whose reasons fit a screen are one; more are a line each."""
+
+
+class _Sections(BaseModel):
+    fetch: FetchSettings = FetchSettings()
+    workers: WorkersSettings = WorkersSettings()
+
+
+class Refused(NamedTuple):
+    """An input that is no page, or a page that has no score."""
+
+    place: str
+    kind: str
+    detail: str
+
+
+def score(
+    sources: Annotated[list[str], typer.Argument(help="Addresses, HTML files, JSON lines, folders; - is standard input.")],
+    url: Annotated[str, typer.Option("--url", help="The address of the page of a file or of standard input.")] = "",
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Score pages: score, tier, label, date and author, with the reason for every point.
+
+    JSON lines for programs are written with --json, and if the output is no terminal. The exit status is 1 if a page
+    was refused.
+    """
+    settings = LazySettings(config)
+    rules, sections = settings.of(ScorePageRules), settings.of(_Sections)
+    show = _write_json if as_json or not sys.stdout.isatty() else _Screen().show
+    refused = 0
+    with asyncio.Runner() as runner:
+        results = _results(_pages(sources, url, sections.fetch), rules, sections.workers)
+        try:
+            while (result := runner.run(_next(results))) is not None:
+                show(result)
+                refused += isinstance(result, Refused)
+        finally:
+            runner.run(results.aclose())  # type: ignore[attr-defined]
+    return 1 if refused else 0
+
+
+async def _next(results: AsyncIterator[ScoredPage | Refused]) -> ScoredPage | Refused | None:
+    return await anext(results, None)
+
+
+async def _results(
+    pages: AsyncIterator[CrawledPage | Refused], rules: ScorePageRules, workers: WorkersSettings
+) -> AsyncIterator[ScoredPage | Refused]:
+    """The results in the order of the pages, from as many children as there are cores."""
+    pool = WorkerPool(lambda: partial(score_page, rules=rules), min(workers.processes, cores()), workers.limits, start="fork")
+    under_way: deque[asyncio.Task[ScoredPage | Refused]] = deque()
+    try:
+        async for page in pages:
+            await pool.start()
+            under_way.append(asyncio.create_task(_scored(pool, page)))
+            if len(under_way) > 2 * pool.concurrency:
+                yield await under_way.popleft()
+        while under_way:
+            yield await under_way.popleft()
+    finally:
+        await pool.stop()
+
+
+async def _scored(pool: WorkerPool, page: CrawledPage | Refused) -> ScoredPage | Refused:
+    if isinstance(page, Refused):
+        return page
+    outcome: Emit | Dead = await pool.run(page)
+    if isinstance(outcome, Dead):
+        return Refused(page.url, outcome.reason, outcome.detail)
+    [scored] = outcome.events
+    assert isinstance(scored, ScoredPage)  # noqa: S101 - the handler writes nothing else
+    return scored
+
+
+async def _pages(sources: list[str], url: str, fetch: FetchSettings) -> AsyncIterator[CrawledPage | Refused]:
+    addresses = [source for source in sources if source.startswith(_WEB)]
+    fetched = await _fetch(addresses, fetch) if addresses else {}
+    for source in sources:
+        if source in fetched:
+            yield fetched[source]
+        else:
+            for page in _read(source, url):
+                yield page
+
+
+async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledPage | Refused]:
+    from schemas.needs import FetchPages
+    from schemas.replies import FetchedPage
+    from streams.fetch.worker import FetchWorker
+
+    pages: dict[str, CrawledPage | Refused] = {}
+    async with FetchWorker(settings) as worker:
+        for reply in (await worker.fetch(FetchPages(tuple(dict.fromkeys(urls)), ""))).pages:
+            if isinstance(reply, FetchedPage):
+                fields = {"url": reply.url, "html_base64": reply.body, "content_type": reply.content_type}
+                others = {"final_url": reply.final_url, "status": reply.status, "fetched_at": reply.fetched_at}
+                pages[reply.url] = _page(reply.url, fields | others)
+            else:
+                pages[reply.url] = Refused(reply.url, reply.reason, reply.detail)
+    return pages
+
+
+def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
+    """The pages of a file, a folder or standard input."""
+    path = Path(source)
+    if source == _STANDARD_INPUT:
+        head = sys.stdin.buffer.peek(1)[:1] if hasattr(sys.stdin.buffer, "peek") else b""
+        if head == b"{":
+            for number, line in enumerate(sys.stdin.buffer, 1):
+                yield _line(f"standard input:{number}", line)
+        else:
+            yield _html("standard input", sys.stdin.buffer.read(MAX_PAGE_BYTES + 1), url)
+    elif path.is_file() and (path.suffix.lower() in _PAGE_SUFFIXES or _begins_with(path, b"<")):
+        with path.open("rb") as file:
+            yield _html(source, file.read(MAX_PAGE_BYTES + 1), url)
+    elif "://" in source or (not path.exists() and "." in source and not path.suffix):
+        yield Refused(source, "invalid", "an address begins with https:// or http://")
+    else:
+        yield from _publishable(path)
+
+
+def _publishable(path: Path) -> Iterator[CrawledPage | Refused]:
+    """The pages of everything that `assay publish` takes: JSON lines, TSV, folders."""
+    from streams.publish.entries import Refused as RefusedEntry
+    from streams.publish.entries import SourceError
+    from streams.publish.sources import read_source
+    from streams.topology import PAGES_CRAWLED
+
+    try:
+        for record in read_source(path, PAGES_CRAWLED, None):
+            if isinstance(record, RefusedEntry):
+                yield Refused(record.place, "invalid", record.reason)
+            else:
+                yield CrawledPage.model_validate_json(record.value)
+    except SourceError as error:
+        yield Refused(str(path), "unreadable", str(error))
+
+
+def _html(place: str, body: bytes, url: str) -> CrawledPage | Refused:
+    if not body.strip():
+        return Refused(place, "invalid", "it is empty")
+    return _page(place, {"url": url or "https://file.invalid/" + quote(Path(place).name), "html_base64": body})
+
+
+def _line(place: str, line: bytes) -> CrawledPage | Refused:
+    from streams.codec import refusal
+
+    try:
+        return CrawledPage.model_validate_json(line)
+    except ValidationError as error:
+        return Refused(place, "invalid", refusal(error).detail)
+
+
+def _page(place: str, fields: dict[str, Any]) -> CrawledPage | Refused:
+    try:
+        return CrawledPage.model_validate(fields)
+    except ValidationError as error:
+        return Refused(place, "invalid", error.errors(include_url=False)[0]["msg"])
+
+
+def _begins_with(path: Path, sign: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(sign)
+
+
+def _write_json(result: ScoredPage | Refused) -> None:
+    if isinstance(result, Refused):
+        line: dict[str, Any] = {"page": result.place, "refused": result.kind, "detail": result.detail}
+    else:
+        line = {
+            "url": result.url,
+            "cts_score": result.cts_score,
+            "tier": result.tier,
+            "trust_label": result.trust_label,
+            "reasons": [f"{part.points:+d} {part.reason}" for part in result.cts_breakdown],
+            "date": result.to_wire()["date"],
+            "authors": list(result.authors),
+            "title": result.title,
+            "summary": result.summary,
+        }
+    # Lone surrogates are escaped.
+    sys.stdout.write(json.dumps(line, ensure_ascii=True) + "\n")
+    sys.stdout.flush()
+
+
+class _Screen:
+    """Results for people: a table, and the reasons while there are few pages."""
+
+    def __init__(self) -> None:
+        self._width = shutil.get_terminal_size().columns
+        self._shown = 0
