@@ -5,14 +5,16 @@ FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 # Dependencies first: they change less often than the code. pip refuses a file whose hash is not in the lock. It has the
-# extras of all that a setting can switch on; make lock EXTRAS=redis leaves out the others, for a smaller image.
+# extras of all that a setting can switch on; make lock EXTRAS="kafka index llm" makes a smaller image.
 COPY requirements.lock requirements-build.lock ./
 RUN python -m venv /opt/assay \
     && python -m venv /opt/build \
     && /opt/assay/bin/pip install --require-hashes --only-binary :all: --requirement requirements.lock \
     && /opt/build/bin/pip install --require-hashes --only-binary :all: --requirement requirements-build.lock
 COPY pyproject.toml README.md LICENSE ./
+COPY tools/build_hook.py tools/build_hook.py
 COPY config config
+COPY assay assay
 COPY schemas schemas
 COPY handlers handlers
 COPY streams streams

@@ -10,6 +10,7 @@ import asyncio
 import json
 import shutil
 import sys
+import textwrap
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
@@ -33,8 +34,6 @@ from streams.workers.settings import WorkersSettings, cores
 _STANDARD_INPUT = "-"
 _WEB = ("http://", "https://")
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
-_ROWS = 20
-"""Pages whose reasons fit a screen are one; more are a line each."""
 
 
 class _Sections(BaseModel):
@@ -51,7 +50,9 @@ class Refused(NamedTuple):
 
 
 def score(
-    sources: Annotated[list[str], typer.Argument(help="Addresses, HTML files, JSON lines, folders; - is standard input.")],
+    sources: Annotated[
+        list[str], typer.Argument(help="Addresses, HTML files, JSON lines, folders; - is standard input.")
+    ],
     url: Annotated[str, typer.Option("--url", help="The address of the page of a file or of standard input.")] = "",
     as_json: AsJson = False,
     config: Config = None,
@@ -63,7 +64,8 @@ def score(
     """
     settings = LazySettings(config)
     rules, sections = settings.of(ScorePageRules), settings.of(_Sections)
-    show = _write_json if as_json or not sys.stdout.isatty() else _Screen().show
+    screen = None if as_json or not sys.stdout.isatty() else _Screen()
+    show = _write_json if screen is None else screen.show
     refused = 0
     with asyncio.Runner() as runner:
         results = _results(_pages(sources, url, sections.fetch), rules, sections.workers)
@@ -73,6 +75,8 @@ def score(
                 refused += isinstance(result, Refused)
         finally:
             runner.run(results.aclose())  # type: ignore[attr-defined]
+            if screen is not None:
+                screen.close()
     return 1 if refused else 0
 
 
@@ -84,7 +88,9 @@ async def _results(
     pages: AsyncIterator[CrawledPage | Refused], rules: ScorePageRules, workers: WorkersSettings
 ) -> AsyncIterator[ScoredPage | Refused]:
     """The results in the order of the pages, from as many children as there are cores."""
-    pool = WorkerPool(lambda: partial(score_page, rules=rules), min(workers.processes, cores()), workers.limits, start="fork")
+    pool = WorkerPool(
+        lambda: partial(score_page, rules=rules), min(workers.processes, cores()), workers.limits, start="fork"
+    )
     under_way: deque[asyncio.Task[ScoredPage | Refused]] = deque()
     try:
         async for page in pages:
@@ -158,6 +164,7 @@ def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
 
 def _publishable(path: Path) -> Iterator[CrawledPage | Refused]:
     """The pages of everything that `assay publish` takes: JSON lines, TSV, folders."""
+    from streams.codec import decode
     from streams.publish.entries import Refused as RefusedEntry
     from streams.publish.entries import SourceError
     from streams.publish.sources import read_source
@@ -168,7 +175,11 @@ def _publishable(path: Path) -> Iterator[CrawledPage | Refused]:
             if isinstance(record, RefusedEntry):
                 yield Refused(record.place, "invalid", record.reason)
             else:
-                yield CrawledPage.model_validate_json(record.value)
+                page = decode(PAGES_CRAWLED, record.value, record.headers, None)
+                if isinstance(page, CrawledPage):
+                    yield page
+                elif isinstance(page, Dead):
+                    yield Refused(str(path), page.reason, page.detail)
     except SourceError as error:
         yield Refused(str(path), "unreadable", str(error))
 
@@ -221,8 +232,60 @@ def _write_json(result: ScoredPage | Refused) -> None:
 
 
 class _Screen:
-    """Results for people: a table, and the reasons while there are few pages."""
+    """Results for people: one page with its reasons, or a line for each page."""
 
     def __init__(self) -> None:
         self._width = shutil.get_terminal_size().columns
-        self._shown = 0
+        self._first: ScoredPage | Refused | None = None
+        self._pages = 0
+        self._tiers: Counter[str] = Counter()
+
+    def show(self, result: ScoredPage | Refused) -> None:
+        """Shows a result; the first one waits until it is known whether it is the only one."""
+        self._pages += 1
+        self._tiers["refused" if isinstance(result, Refused) else result.tier] += 1
+        if self._pages == 1:
+            self._first = result
+            return
+        if self._first is not None:
+            print("score  tier  label   date        page")
+            self._row(self._first)
+            self._first = None
+        self._row(result)
+
+    def close(self) -> None:
+        """Shows the only page, or counts the pages."""
+        if self._first is not None:
+            self._whole(self._first)
+        elif self._pages:
+            counts = ", ".join(f"{name} {self._tiers[name]}" for name in ("A", "B", "C", "refused"))
+            print(f"{self._pages} pages: {counts}")
+
+    def _row(self, result: ScoredPage | Refused) -> None:
+        if isinstance(result, Refused):
+            line = f"    -  -     {result.kind}: {result.place}: {result.detail}"
+        else:
+            score = "-" if result.cts_score is None else str(result.cts_score)
+            line = f"{score:>5}  {result.tier}     {result.trust_label:<6}  {_day(result):<10}  {result.url}"
+        self._print(line)
+
+    def _whole(self, result: ScoredPage | Refused) -> None:
+        if isinstance(result, Refused):
+            tell("score", f"{printable(result.place)}: {result.kind}: {printable(result.detail)}")
+            return
+        self._print(result.title or "(no title)")
+        self._print(result.final_url or result.url)
+        score = "no score" if result.cts_score is None else f"score {result.cts_score} of 100"
+        known = [part for part in (_day(result), ", ".join(result.authors)) if part]
+        self._print(f"{score}, tier {result.tier}, label {result.trust_label}" + "".join(f", {part}" for part in known))
+        for line in result.cts_breakdown:
+            self._print(f"{f'{line.points:+d}' if line.points else '':>5}  {line.reason}")
+        if result.summary:
+            print(textwrap.shorten(printable(result.summary), 2 * self._width, placeholder=" …"))
+
+    def _print(self, line: str) -> None:
+        print(printable(line, self._width - 1))
+
+
+def _day(page: ScoredPage) -> str:
+    return str(page.to_wire()["date"] or "")[:10]

@@ -240,11 +240,9 @@ def test_configuration_is_found_in_a_checkout_and_in_a_wheel(tmp_path: Path, mon
     monkeypatch.setattr(module, "__file__", str(tmp_path / "streams" / "settings_files.py"))
     with pytest.raises(SettingsError, match=r"no assay\.yaml"):
         config_dir()
-    shutil.copytree(CONFIG, tmp_path / "streams" / "_config")
-    assert config_dir() == tmp_path / "streams" / "_config"
-    load_settings()
     shutil.copytree(CONFIG, tmp_path / "config")
     assert config_dir() == tmp_path / "config"
+    load_settings()
 
 
 @pytest.mark.parametrize("token", ["two words", "schlüssel", "line\n"])

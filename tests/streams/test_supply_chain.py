@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from streams.extras import EXTRA_OF
 from tests.samples import ROOT
 
 LOCKS = ("requirements.lock", "requirements-build.lock")
-RUNTIME_EXTRAS = ("embed", "otel", "rank", "redis")
+RUNTIME_EXTRAS = ("kafka", "index", "llm", "rank", "redis", "otel", "embed")
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)( \\\n    --hash=sha256:[0-9a-f]{64})+\n")
 NAMED = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -56,7 +57,7 @@ def test_the_locks_cover_what_is_required() -> None:
 
 def imported_modules() -> set[str]:
     """The top-level modules that our packages import, wherever in a file."""
-    paths = (path for package in ("schemas", "handlers", "streams") for path in (ROOT / package).rglob("*.py"))
+    paths = (path for package in ("assay", "schemas", "handlers", "streams") for path in (ROOT / package).rglob("*.py"))
     nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))]
     plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     sources = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
@@ -78,6 +79,21 @@ def test_each_declared_distribution_is_imported() -> None:
     modules = imported_modules()
     assert not never_imported(required, modules), "import it, or do not declare it"
     assert never_imported(["pytest>=8.3", "httpx>=0.28"], modules) == {"pytest"}
+
+
+def test_the_extras_of_missing_modules_install_them() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    providers = packages_distributions()
+    for module, extra in EXTRA_OF.items():
+        assert {normal(name) for name in providers[module]} & named(extras[extra]), module
+
+
+def test_all_names_every_extra_of_the_product() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    [all_of_them] = extras["all"]
+    assert set(all_of_them.removeprefix("assay[").removesuffix("]").split(",")) == extras.keys() - {
+        "all", "local", "bench", "dev",
+    }  # fmt: skip
 
 
 def test_the_image_installs_nothing_without_a_hash() -> None:

@@ -1,0 +1,197 @@
+"""``import assay``: results with reasons, refusals as values, and the same decisions as a worker's."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import assay
+from handlers.score_page import ScorePageRules, score_page
+from schemas.outcome import Emit
+from schemas.pages import CrawledPage
+from tests.rules import shipped_rules
+from tests.samples import EXAMPLES, ROOT, environment, instance
+from tests.streams.llm.model_server import model_server, says
+
+URL = "https://news.example.org/storm"
+PAGE = "<title>Storm</title><h1>Storm</h1><p>The storm reached the coast on Monday and closed two harbours.</p>"
+LISTING = {
+    "url": "https://aarhus.example/events/today",
+    "title": "All Events in Aarhus",
+    "content": "Jazz: View event. Walk: View event. See all.",
+}
+HEAVY = {"numpy", "aiokafka", "faststream", "openai", "qdrant_client", "redis", "httpx", "uvicorn", "xgboost"}
+
+
+def scored(result: object) -> assay.Score:
+    return instance(assay.Score, result)
+
+
+def test_score_is_the_decision_of_the_handler() -> None:
+    result = scored(assay.score(PAGE, url=URL))
+    outcome = score_page(CrawledPage(url=URL, html=PAGE), shipped_rules(ScorePageRules))
+    assert result.event == instance(Emit, outcome).events[0]
+    assert (result.cts_score, result.tier, result.trust_label) == (10, "C", "LOW")
+    assert result.reasons[0] == "+10 news.example.org is not listed"
+    assert result.title == "Storm"
+    assert "closed two harbours" in result.content
+    assert result.summary
+
+
+def test_bytes_are_read_in_the_encoding_of_the_page() -> None:
+    page = "<meta charset=big5><title>測試</title><p>這是一個測試頁面。</p>".encode("big5")
+    assert scored(assay.score(page, url=URL)).title == "測試"
+
+
+def test_text_without_a_page_has_no_score_and_the_label_of_its_source() -> None:
+    result = scored(assay.score(text="The storm closed two harbours.", url="https://www.nature.com/articles/x"))
+    assert (result.cts_score, result.trust_label) == (None, "HIGH")
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({"html": None}, "invalid", "exactly one of html"),
+        ({"html": "<p>a", "text": "a"}, "invalid", "exactly one of html"),
+        ({"html": 7}, "invalid", "html"),
+        ({"html": "<p>a", "url": ""}, "invalid", "url"),
+        ({"html": b"%PDF-1.4 \0"}, "unreadable_page", "PDF"),
+        ({"html": "<p>" + "a" * (8 << 20)}, "too_large", "bytes"),
+    ],
+)
+def test_bad_input_is_refused_with_a_reason(given: dict[str, Any], kind: str, words: str) -> None:
+    refusal = instance(assay.Refusal, assay.score(**{"url": URL} | given))
+    assert not refusal
+    assert refusal.kind == kind
+    assert words in " ".join(refusal.reasons)
+
+
+def test_settings_change_the_decision() -> None:
+    settings = assay.Settings(tiered_indexing={"tier_a": {"min_cts": 10}, "tier_b": {"min_cts": 5}})
+    assert scored(assay.score(PAGE, url=URL, settings=settings)).tier == "A"
+    with pytest.raises(assay.SettingsError, match="tierd_indexing"):
+        assay.score(PAGE, url=URL, settings=assay.Settings(tierd_indexing={}))
+
+
+def test_listing_is_classified_and_evaluated() -> None:
+    classified = instance(assay.Classification, assay.classify([LISTING], query="events in Aarhus today"))
+    assert [result.result_type for result in classified.results] == ["AGGREGATOR"]
+    assert classified.needs_extraction
+    assert [needed.target_url for needed in classified.extractions] == [LISTING["url"]]
+    assert "aggregator" in classified.reasons[0]
+    evaluated = instance(assay.Evaluation, assay.evaluate([LISTING], query="events in Aarhus today"))
+    assert not evaluated.passed
+    assert evaluated.next_step == "await_extraction"
+    assert evaluated.overall_score < 0.5
+    assert evaluated.reasons[0].endswith("is below 0.5")
+    assert len(evaluated.reasons) == 4
+
+
+def test_detail_pages_need_no_extraction() -> None:
+    item = {"url": "https://a.example/jazz", "title": "Jazz", "content": "Jazz at 20:00 on 2025-05-02, 12 EUR."}
+    classified = instance(assay.Classification, assay.classify([item], query="jazz"))
+    assert not classified.needs_extraction
+    assert classified.reasons == ("1 detail pages, 0 listings, 0 navigation",)
+
+
+def test_snippet_of_a_relevant_page_and_none_of_another() -> None:
+    page = "<title>Repair of brakes</title><p>To repair bicycle brakes, loosen the cable and replace both pads.</p>"
+    found = instance(assay.Snippet, assay.snippet(page, url=URL, query="repair of bicycle brakes"))
+    assert found.relevant
+    assert "replace both pads" in found.text
+    assert found.reasons == ("the offline judge: relevant",)
+    other = instance(assay.Snippet, assay.snippet(page.encode(), url=URL, query="wedding cakes of brakes in Paris"))
+    assert (other.relevant, other.text) == (False, "")
+
+
+def test_claims() -> None:
+    dependent = instance(assay.Claim, assay.claim("He was elected in May."))
+    clear = instance(assay.Claim, assay.claim("Angela Merkel was elected Chancellor of Germany in 2005."))
+    assert dependent.score is not None
+    assert clear.score is not None
+    assert dependent.score < 0.5 < clear.score
+    assert dependent.reasons == ("the offline judge: poor", "incomplete_scores")
+    three = assay.claim(
+        "Angela Merkel was elected Chancellor of Germany in 2005.", entailed_score=0.9, coverage_score=0.9
+    )
+    assert instance(assay.Claim, three).promotable
+
+
+def test_ranking() -> None:
+    candidates = [
+        {"url": "https://a.example/tea", "title": "Tea", "content": "Tea is hot."},
+        {"url": "https://a.example/brakes", "title": "Brakes", "content": "Repair bicycle brakes with new pads."},
+    ]
+    ranking = instance(assay.Ranking, assay.rank("repair bicycle brakes", candidates))
+    assert [result.url for result in ranking.results] == [candidates[1]["url"], candidates[0]["url"]]
+    assert not ranking.nothing_relevant
+    assert "new pads" in ranking.context
+    assert any(reason.startswith("bm25: ") for reason in ranking.reasons)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        lambda: assay.classify("abc", query="x"),  # type: ignore[arg-type]
+        lambda: assay.classify([7], query="x"),  # type: ignore[list-item]
+        lambda: assay.evaluate([{"url": 7}], query="x"),
+        lambda: assay.snippet("<p>a", url="", query="x"),
+        lambda: assay.claim("a\0b"),
+        lambda: assay.rank("", []),
+    ],
+)
+def test_every_function_refuses_bad_input(result: Any) -> None:
+    refusal = instance(assay.Refusal, result())
+    assert refusal.kind == "invalid"
+    assert refusal.reasons
+
+
+async def test_functions_work_in_a_notebook_and_as_coroutines() -> None:
+    """A notebook has a running event loop."""
+    [one, other] = await asyncio.gather(assay.aio.score(PAGE, url=URL), assay.aio.score(b"%PDF-1.4", url=URL))
+    assert scored(one) == assay.score(PAGE, url=URL)
+    assert not other
+    assert [scored(result).cts_score for result in assay.score_many([{"url": URL, "html": PAGE}], processes=1)] == [10]
+
+
+def test_many_pages_keep_their_order_and_a_hostile_one_is_refused() -> None:
+    pages: list[Any] = [{"url": f"{URL}/{number}", "html": PAGE} for number in range(20)]
+    pages[3] = {"url": ""}
+    pages[4] = {"url": URL, "html": "<div>" * 5000}
+    results = list(assay.score_many(pages, processes=2))
+    assert [result.kind for result in results if isinstance(result, assay.Refusal)] == ["invalid", "unreadable_page"]
+    assert [bool(result) for result in results] == [number not in (3, 4) for number in range(20)]
+    assert scored(results[19]).event.url == f"{URL}/19"
+
+
+async def test_the_model_of_the_settings_judges() -> None:
+    async with model_server(says("Irrelevant")) as server:
+        settings = assay.Settings(llm={"base_url": server.base_url, "api_key": "k", "model": "m", "cache_path": None})
+        found = await assay.aio.snippet(PAGE, url=URL, query="storm", settings=settings)
+    assert instance(assay.Snippet, found).reasons == ("the model judge: irrelevant",)
+
+
+def test_score_imports_no_kafka_index_model_or_numpy(tmp_path: Path) -> None:
+    program = (
+        f"import sys, assay\nassert assay.score({PAGE!r}, url={URL!r})\nprint(sorted(set(sys.modules) & {HEAVY!r}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_names_are_listed_and_others_are_unknown() -> None:
+    assert all(getattr(assay, name) for name in assay.__all__)
+    with pytest.raises(AttributeError, match="scores"):
+        assay.scores  # noqa: B018
+
+
+def test_every_example_of_a_crawled_page_gets_a_result() -> None:
+    for file in sorted((EXAMPLES / "pages.crawled.v1").glob("*.json")):
+        page = CrawledPage.model_validate_json(file.read_bytes())
+        if page.html is not None or page.html_base64 is not None:
+            assert assay.score(page.html or page.html_base64, url=page.url), file

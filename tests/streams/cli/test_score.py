@@ -1,0 +1,129 @@
+"""``assay score``: pages of files, folders, standard input and the web, for people and for programs."""
+
+import asyncio
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command_line import Done
+from tests.samples import run_assay, variables_of_assay
+from tests.streams.fetch.web import response, serving
+
+PAGE = b"<title>Storm</title><p>The storm reached the coast on Monday and closed two harbours.</p>"
+
+
+@pytest.fixture
+def score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Runs ``assay score`` in this process and in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in variables_of_assay():
+        monkeypatch.delenv(name)
+
+    def run(*arguments: str, given: bytes = b"", terminal: bool = False) -> Done:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(given))))
+            patch.setattr(sys.stdout, "isatty", lambda: terminal)
+            return Done(run_assay("score", *arguments), *capsys.readouterr())
+
+    return run
+
+
+def lines(done: Done) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def test_file_is_scored_at_its_address(score: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "storm.html").write_bytes(PAGE)
+    done = score("storm.html", "--url", "https://www.bbc.com/news/storm")
+    [page] = lines(done)
+    assert (done.status, done.err) == (0, "")
+    assert page["url"] == "https://www.bbc.com/news/storm"
+    assert page["cts_score"] > 20
+    assert page["tier"] in "ABC"
+    assert page["title"] == "Storm"
+    assert page["reasons"][0].startswith("+")
+
+
+def test_standard_input_is_a_page_or_json_lines(score: Callable[..., Done]) -> None:
+    assert [page["title"] for page in lines(score("-", given=PAGE))] == ["Storm"]
+    given = b'{"url": "https://a.example/1", "html": "<title>One</title><p>One."}\n{"url": 7}\n'
+    done = score("-", given=given)
+    one, refused = lines(done)
+    assert one["title"] == "One"
+    assert (refused["page"], refused["refused"]) == ("standard input:2", "invalid")
+    assert done.status == 1
+
+
+def test_folders_and_files_of_json_lines(score: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "site" / "below").mkdir(parents=True)
+    for name in ("a.html", "below/b.htm"):
+        (tmp_path / "site" / name).write_bytes(PAGE)
+    (tmp_path / "pages.jsonl").write_text('{"url": "https://a.example/1", "html": "<p>One."}\n', "utf-8")
+    pages = lines(score("site", "pages.jsonl"))
+    assert [page["url"] for page in pages] == [
+        "https://file.invalid/a.html", "https://file.invalid/below/b.htm", "https://a.example/1",
+    ]  # fmt: skip
+
+
+async def test_addresses_are_fetched_with_the_guard(score: Callable[..., Done], tmp_path: Path) -> None:
+    config = tmp_path / "local.yaml"
+    async with serving() as web:
+        web.routes["/storm"] = response(PAGE.decode())
+        config.write_text(f"fetch: {{resolve: {{site.example: '{web.place}'}}, min_delay_seconds: 0}}\n", "utf-8")
+        done = await asyncio.to_thread(score, "http://site.example/storm", "--config", str(config))
+        [refused] = lines(private := await asyncio.to_thread(score, f"http://{web.place}/storm"))
+    [page] = lines(done)
+    assert (page["url"], page["title"], done.status) == ("http://site.example/storm", "Storm", 0)
+    assert (refused["refused"], private.status) == ("forbidden_address", 1)
+
+
+def test_one_page_on_a_terminal_has_its_reasons(score: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "storm.html").write_bytes(PAGE)
+    shown = score("storm.html", terminal=True).out.splitlines()
+    assert shown[0] == "Storm"
+    assert shown[2] == "score 10 of 100, tier C, label LOW"
+    assert shown[3] == "  +10  file.invalid is not listed"
+    assert len(shown) < 24
+    assert max(map(len, shown)) < 80
+
+
+def test_many_pages_on_a_terminal_are_a_line_each(score: Callable[..., Done], tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.html").write_bytes(PAGE)
+    done = score("0.html", "1.html", "2.html", "nothing.html", terminal=True)
+    shown = done.out.splitlines()
+    assert len(shown) == 6
+    assert shown[1].startswith("   10  C     LOW")
+    assert "No such file or folder" in shown[4]
+    assert shown[5] == "4 pages: A 0, B 0, C 3, refused 1"
+    assert max(map(len, shown)) < 80
+    assert done.status == 1
+
+
+def test_refused_page_on_a_terminal_says_why(score: Callable[..., Done], tmp_path: Path) -> None:
+    done = score("nothing.html", terminal=True)
+    assert done.status == 1
+    assert "No such file or folder" in done.err
+
+
+def test_titles_do_not_steer_the_terminal(score: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<title>a\x1b[2Jb\u202e</title><p>Text.", "utf-8")
+    shown = score("a.html", terminal=True).out
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+
+
+def test_hostile_page_is_refused_and_the_others_are_scored(score: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_bytes(b"<div>" * 5000)
+    (tmp_path / "b.html").write_bytes(PAGE)
+    (tmp_path / "c.html").write_bytes(b" ")
+    hostile, page, empty = lines(score("a.html", "b.html", "c.html"))
+    assert hostile["refused"] == "unreadable_page"
+    assert page["title"] == "Storm"
+    assert empty["detail"] == "it is empty"
