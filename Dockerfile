@@ -11,7 +11,7 @@ RUN python -m venv /opt/assay \
     && python -m venv /opt/build \
     && /opt/assay/bin/pip install --require-hashes --only-binary :all: --requirement requirements.lock \
     && /opt/build/bin/pip install --require-hashes --only-binary :all: --requirement requirements-build.lock
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY tools/build_hook.py tools/build_hook.py
 COPY config config
 COPY assay assay

@@ -40,35 +40,92 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def assay(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The command ``assay`` of a fresh environment."""
-    folder = tmp_path_factory.mktemp("environment")
+    """The command ``assay`` of a fresh environment with everything."""
+    return installed(f"{wheel}[all,local]", tmp_path_factory.mktemp("everything")) / "bin" / "assay"
+
+
+@pytest.fixture(scope="module")
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with nothing but the wheel and what it requires."""
+    return installed(str(wheel), tmp_path_factory.mktemp("base"))
+
+
+def installed(requirement: str, folder: Path) -> Path:
     run([sys.executable, "-m", "venv", folder], folder)
-    pip: list[str | Path] = [
-        folder / "bin" / "python",
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-compile",
-    ]
-    run([*pip, "--constraint", ROOT / "constraints.txt", f"{wheel}[local]"], folder)
-    return folder / "bin" / "assay"
+    pip: list[str | Path] = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile"]
+    run([*pip, "--disable-pip-version-check", "--constraint", ROOT / "constraints.txt", requirement], folder)
+    return folder
 
 
 def test_wheel_holds_the_packages_and_the_configuration_only(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {
-        "schemas", "handlers", "streams", f"assay-{version('assay')}.dist-info",
+    assert {name.split("/")[0] for name in names} == {"assay", f"assay-{version('assay')}.dist-info"}
+    assert {name for name in names if name.endswith("/py.typed")} == {
+        "assay/py.typed", "assay/schemas/py.typed", "assay/handlers/py.typed", "assay/streams/py.typed",
     }  # fmt: skip
-    assert {name.partition("/")[0] for name in names if name.endswith("/py.typed")} == {
-        "schemas",
-        "handlers",
-        "streams",
-    }
     shipped = {path.relative_to(ROOT / "config").as_posix() for path in (ROOT / "config").rglob("*") if path.is_file()}
-    assert {name.partition("/_config/")[2] for name in names if "/_config/" in name} == shipped
+    prefix = "assay/config/"
+    assert {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == shipped
+    sources = {"assay/" + path.as_posix() for path in sources_of("handlers", "schemas", "streams")}
+    assert sources | {path.as_posix() for path in sources_of("assay")} <= set(names)
     assert not [name for name in names if re.search(r"(^|/)(tests?|__pycache__|\.assay)(/|$)", name)]
+
+
+def sources_of(*packages: str) -> list[Path]:
+    return [path.relative_to(ROOT) for package in packages for path in (ROOT / package).rglob("*.py")]
+
+
+def test_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    build = "from hatchling.build import build_sdist; print(build_sdist(OUT))".replace("OUT", repr(str(tmp_path)))
+    subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True, capture_output=True)
+    [sdist] = tmp_path.glob("*.tar.gz")
+    run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, sdist], tmp_path)
+    [again] = tmp_path.glob("*.whl")
+    contents = [{(file.filename, file.CRC) for file in zipfile.ZipFile(one).infolist()} for one in (wheel, again)]
+    assert {name for name, _ in contents[0] ^ contents[1]} == set()
+
+
+def test_three_lines_in_the_base_install_beside_packages_of_the_same_names(base: Path, tmp_path: Path) -> None:
+    for name in ("handlers", "schemas", "streams", "config"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("mine = True\n", "utf-8")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import handlers, schemas, streams, config, sys, json\n"
+        "import assay\n"
+        "page = assay.score('<p>Some text.', url='https://a.example/')\n"
+        "results = [{'url': 'https://a.example/', 'title': 'a', 'content': 'b'}]\n"
+        "assert not assay.evaluate(results, query='a').passed\n"
+        "assert assay.claim('He won.').score < 0.5\n"
+        "try:\n    assay.rank('a', results)\nexcept ModuleNotFoundError as error:\n    missing = str(error)\n"
+        "mine = all(module.mine for module in (handlers, schemas, streams, config))\n"
+        "if __name__ == '__main__':\n"
+        "    many = [one.cts_score for one in assay.score_many([{'url': 'https://a.example/', 'html': '<p>a'}] * 3)]\n"
+        "    print(json.dumps([page.cts_score, missing, mine, many]))\n",
+        "utf-8",
+    )
+    printed = run([base / "bin" / "python", program], tmp_path)
+    assert json.loads(printed) == [10, "numpy is not installed: pip install 'assay[rank]'", True, [10, 10, 10]]
+
+
+def test_the_base_install_is_small(base: Path) -> None:
+    [packages] = base.glob("lib/*/site-packages")
+    installer = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
+    files = [path for path in packages.rglob("*") if path.is_file()]
+    counted = [path for path in files if not path.relative_to(packages).parts[0].startswith(installer)]
+    assert sum(path.stat().st_size for path in counted) < 60_000_000
+    assert not [path for path in counted if path.relative_to(packages).parts[0] in ("numpy", "aiokafka", "openai")]
+
+
+def test_a_missing_extra_is_named(base: Path, tmp_path: Path) -> None:
+    done = subprocess.run([base / "bin" / "assay", "run"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "assay: aiokafka is not installed: pip install 'assay[kafka]'\n")
+
+
+def test_a_page_is_scored_by_the_base_install(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<title>T</title><p>Some text.", "utf-8")
+    [line] = run([base / "bin" / "python", "-m", "assay", "score", "page.html"], tmp_path).splitlines()
+    assert json.loads(line)["title"] == "T"
 
 
 def test_the_version_is_printed(assay: Path, tmp_path: Path) -> None:

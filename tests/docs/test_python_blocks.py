@@ -43,7 +43,7 @@ def printed(code: str, folder: Path) -> str:
     """What a program prints."""
     program = folder / "program.py"
     program.write_text(code, "utf-8")
-    command = [sys.executable, program]
+    command = [sys.executable, str(program)]
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -106,7 +106,7 @@ def test_the_image_installs_nothing_without_a_hash() -> None:
 
 
 def test_the_workflow_looks_at_both_locks_and_names_versions() -> None:
-    text = (ROOT / ".github/workflows/supply-chain.yml").read_text("utf-8")
+    text = (ROOT / ".github/workflows/ci.yml").read_text("utf-8")
     steps = yaml.safe_load(text)["jobs"]["audit"]["steps"]
     audit, bill = (step["run"] for step in steps if "run" in step)
     assert all(f"--requirement {lock}" in audit for lock in LOCKS)
