@@ -85,7 +85,7 @@ def test_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     assert {name for name, _ in contents[0] ^ contents[1]} == set()
 
 
-def test_three_lines_in_the_base_install_beside_packages_of_the_same_names(base: Path, tmp_path: Path) -> None:
+def test_base_install_works_beside_packages_of_the_same_names(base: Path, tmp_path: Path) -> None:
     for name in ("handlers", "schemas", "streams", "config"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("mine = True\n", "utf-8")
