@@ -25,7 +25,7 @@ def reply(
     """Show a model's reply, by the call id of an event."""
     llm = load_settings(config).llm
     try:
-        answer = asyncio.run(_stored(llm, call_id))
+        answer = asyncio.run(stored_reply(llm, call_id))
     except JournalError as error:
         tell("reply", printable(str(error)))
         return 1
@@ -41,7 +41,7 @@ def reply(
     return 0
 
 
-async def _stored(llm: LlmSettings, call_id: str) -> StoredAnswer:
+async def stored_reply(llm: LlmSettings, call_id: str) -> StoredAnswer:
     """The stored answer; raises JournalError, if it is missing, with what to do."""
     path, where = llm.cache_path, "Redis" if llm.redis_url.get_secret_value() else str(llm.cache_path)
     if where != "Redis":

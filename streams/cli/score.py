@@ -57,10 +57,10 @@ def score(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Score pages: score, tier, label, date and author, with the reason for every point.
+    """Score pages: addresses, files, folders, or standard input.
 
-    JSON lines for programs are written with --json, and if the output is no terminal. The exit status is 1 if a page
-    was refused.
+    It shows score, tier, label, date and author, and for one page the reason for every point. It writes JSON lines with
+    --json, and if the output is no terminal. The exit status is 1 if a page was refused.
     """
     settings = LazySettings(config)
     rules, sections = settings.of(ScorePageRules), settings.of(_Sections)
@@ -88,9 +88,12 @@ async def _results(
     pages: AsyncIterator[CrawledPage | Refused], rules: ScorePageRules, workers: WorkersSettings
 ) -> AsyncIterator[ScoredPage | Refused]:
     """The results in the order of the pages, from as many children as there are cores."""
-    pool = WorkerPool(
-        lambda: partial(score_page, rules=rules), min(workers.processes, cores()), workers.limits, start="fork"
-    )
+    decide = partial(score_page, rules=rules)
+    if workers.processes == 0:
+        async for page in pages:
+            yield page if isinstance(page, Refused) else _result(page, decide(page))
+        return
+    pool = WorkerPool(lambda: decide, cores(), workers.limits, start="fork")
     under_way: deque[asyncio.Task[ScoredPage | Refused]] = deque()
     try:
         async for page in pages:
@@ -105,13 +108,15 @@ async def _results(
 
 
 async def _scored(pool: WorkerPool, page: CrawledPage | Refused) -> ScoredPage | Refused:
-    if isinstance(page, Refused):
-        return page
-    outcome: Emit | Dead = await pool.run(page)
+    return page if isinstance(page, Refused) else _result(page, await pool.run(page))
+
+
+def _result(page: CrawledPage, outcome: Any) -> ScoredPage | Refused:
     if isinstance(outcome, Dead):
         return Refused(page.url, outcome.reason, outcome.detail)
+    assert isinstance(outcome, Emit)  # noqa: S101 - the handler drops nothing, and asks for nothing
     [scored] = outcome.events
-    assert isinstance(scored, ScoredPage)  # noqa: S101 - the handler writes nothing else
+    assert isinstance(scored, ScoredPage)  # noqa: S101 - it writes nothing else
     return scored
 
 

@@ -74,7 +74,8 @@ class _LineError(ValueError):
 def default_out() -> Path | None:
     """``own_sources.yaml`` of the configuration directory; None if that is part of the installed package."""
     directory = config_dir()
-    return None if directory.name == "_config" else directory / OWN_SOURCES
+    is_installed = (directory.parent / "__main__.py").is_file()  # in a wheel, config is in the package assay
+    return None if is_installed else directory / OWN_SOURCES
 
 
 def run_import(settings: Settings, options: ImportOptions) -> int:

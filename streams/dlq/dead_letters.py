@@ -79,7 +79,7 @@ def selection_of(
     _known("reason", reasons, list(DeadReason))
     _known("stage", [stage] if stage else [], list(Stage))
     return Selection(
-        tuple(handlers), tuple(reasons), stage, key, _moment("--since", since, now), _moment("--until", until, now)
+        tuple(handlers), tuple(reasons), stage, key, moment("--since", since, now), moment("--until", until, now)
     )
 
 
@@ -88,7 +88,7 @@ def _known(what: str, given: list[str], known: list[str]) -> None:
         raise SelectionError(f"there is no {what} {unknown[0]!r}; there are {', '.join(known)}")
 
 
-def _moment(option: str, text: str, now: datetime) -> datetime | None:
+def moment(option: str, text: str, now: datetime) -> datetime | None:
     """The instant of ``2026-11-21T08:00``, or of a time ago such as ``90m`` or ``7d``."""
     if not text:
         return None

@@ -28,9 +28,7 @@ def test_rules_are_those_of_the_whole_configuration(kind: type[Rules]) -> None:
     assert settings.of(kind) is settings.of(kind)
 
 
-def test_a_file_variables_and_sections_override_the_shipped_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_variables_and_sections_override(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "own.yaml"
     file.write_text("tiered_indexing: {tier_a: {min_cts: 61}}\n", "utf-8")
     assert LazySettings(file).of(ScorePageRules).tiered_indexing.tier_a.min_cts == 61

@@ -196,7 +196,8 @@ def test_configuration_of_an_installed_package_is_not_written(
     ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ASSAY_CONFIG_DIR", raising=False)
-    shutil.copytree(CONFIG, tmp_path / "streams" / "_config")
+    shutil.copytree(CONFIG, tmp_path / "config")
+    (tmp_path / "__main__.py").touch()
     monkeypatch.setattr(settings_files, "__file__", str(tmp_path / "streams" / "settings_files.py"))
     (tmp_path / "a.csv").write_text("one.example,1\n", "utf-8")
     done = ran(run_command_line, ["sources", "import", str(tmp_path / "a.csv")])

@@ -1,0 +1,144 @@
+"""``assay init``: writes a commented configuration for the user's country and sources, and checks it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from handlers.html.links import host_of, is_public_suffix
+from streams.cli.options import load_settings
+from streams.cli.output import tell
+from streams.settings_files import SettingsError
+
+_FILE = Path("assay.local.yaml")
+_TIERS = {
+    1: "government, academic, and other primary sources",
+    2: "media with an editor",
+    3: "blogs and niche sites",
+}
+_RESERVED = ("gov", "gob", "gouv", "go", "govt", "gv", "edu", "ac")
+"""Names below which a country registers its government and its universities only, where it has them as suffixes."""
+_TEXT = """\
+# The configuration of this installation{of}. Its keys override the shipped ones:
+#   assay run --config {file}       assay score --config {file} URL
+# `assay config schema` describes every key; `assay sources check URL --explain` shows how a source is decided.
+
+# Your sources by tier. An entry is a domain, and holds for every host below it. These precede the shipped lists of more
+# than 4,500 domains. A list here replaces the shipped list of the same tier.
+source_tiers:
+{tiers}
+# Scores from which a page is indexed in full (A), as a summary (B), or as one point (C).
+# tiered_indexing:
+#   tier_a: {{ min_cts: {a} }}
+#   tier_b: {{ min_cts: {b} }}
+
+# The best label by source tier: an unlisted site is at most MEDIUM.
+# trust_labels:
+#   max_label: {{ tier_1: HIGH, tier_2: HIGH, tier_3: MEDIUM }}
+
+# A language model behind an OpenAI-compatible endpoint. Without one, rules judge. The key belongs into the variable
+# ASSAY_LLM__API_KEY.
+# llm:
+#   base_url: http://localhost:8000/v1
+#   model: MODEL
+#   budget_usd_per_day: 5
+"""
+
+
+def init(
+    country: Annotated[str, typer.Option("--country", help="Two letters, such as dk: its government is tier 1.")] = "",
+    source: Annotated[
+        list[str] | None, typer.Option("--source", metavar="DOMAIN=TIER", help="A source and its tier; repeatable.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file; it must not exist.")] = _FILE,
+) -> int:
+    """Write a configuration for your country and your sources.
+
+    assay init --country dk --source dr.dk=2 --source example.org=1
+    """
+    if out.exists():
+        tell("init", f"{out} exists; name another file with --out, or remove it")
+        return 2
+    asked = sys.stdin.isatty() and not country and not source
+    if asked:
+        country = typer.prompt("Your country, two letters (empty for none)", default="", show_default=False)
+        source = _prompted_sources()
+    try:
+        sources = _sources(source or [])
+        text = configuration_text(country.strip().lower(), sources, out)
+    except ValueError as error:
+        tell("init", str(error))
+        return 2
+    out.write_text(text, "utf-8")
+    try:
+        load_settings(out)
+    except SettingsError:
+        out.unlink()
+        raise
+    print(f"{out} is written. Use it: assay score --config {out} https://…")
+    if country:
+        shipped = sum(len(of.get(country.lower(), ())) for of in load_settings().sources.lists.values())
+        print(f"The shipped lists have {shipped} sources of {country.lower()}: assay sources check URL --explain")
+    return 0
+
+
+def configuration_text(country: str, sources: Mapping[str, int], file: Path) -> str:
+    """The commented configuration.
+
+    Args:
+        country: A country domain such as ``dk``; "" for none.
+        sources: The tier of each domain.
+        file: For the examples in the comments.
+
+    Raises:
+        ValueError: The country is not a country domain; the message says what to do.
+    """
+    if country and not (len(country) == 2 and country.isascii() and country.isalpha() and is_public_suffix(country)):
+        raise ValueError(f"{country!r} is no country domain: give two letters, such as dk or jp")
+    entries = dict(sources)
+    if country:
+        reserved = [f"{name}.{country}" for name in _RESERVED]
+        entries |= {suffix: 1 for suffix in reserved if is_public_suffix(suffix) and suffix not in entries}
+    tiers = load_settings().tiered_indexing
+    lines = []
+    for tier, meaning in _TIERS.items():
+        domains = sorted(domain for domain, its in entries.items() if its == tier)
+        lines.append(f"  tier_{tier}: {'' if domains else '[] '}# {meaning}")
+        lines += [f"    - {domain}" for domain in domains]
+    return _TEXT.format(
+        of=f" for {country}" if country else "",
+        file=file,
+        tiers="\n".join(lines) + "\n",
+        a=tiers.tier_a.min_cts,
+        b=tiers.tier_b.min_cts,
+    )
+
+
+def _sources(given: list[str]) -> dict[str, int]:
+    sources = {}
+    for text in given:
+        address, _, tier = text.rpartition("=")
+        domain = host_of(address if "://" in address else f"https://{address}").removeprefix("www.")
+        if tier not in ("1", "2", "3") or "." not in domain:
+            raise ValueError(f"--source takes DOMAIN=TIER with the tier 1, 2 or 3, such as dr.dk=2, not {text!r}")
+        sources[domain] = int(tier)
+    return sources
+
+
+def _prompted_sources() -> list[str]:
+    print("Your sources, such as dr.dk=2; an empty line ends. The tiers:")
+    for tier, meaning in _TIERS.items():
+        print(f"  {tier}  {meaning}")
+    sources: list[str] = []
+    while text := typer.prompt("source", default="", show_default=False).strip():
+        try:
+            _sources([text])
+        except ValueError as error:
+            print(error)
+            continue
+        sources.append(text)
+    return sources

@@ -1,0 +1,218 @@
+"""``assay stats``: what was decided, counted over a topic or a file: tiers, scores, types, outcomes and refusals."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from aiokafka import TopicPartition
+
+from schemas.event import Event
+from schemas.outcome import Dead
+from schemas.pages import ScoredPage
+from schemas.retrieval import ResultsClassified, RetrievalEvaluated
+from streams.cli.errors import run_with_kafka
+from streams.cli.event_lines import open_lines, read_events
+from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import printable, tell
+from streams.cli.progress import ProgressLine
+from streams.cli.tail import no_topic, partitions_of
+from streams.codec import decode, timestamp
+from streams.dlq.dead_letters import DeadLetterReader, Selection, SelectionError, moment
+from streams.kafka.clients import make_reader, opened
+from streams.kafka.log_reader import assign_paused, records_between
+from streams.replay.decisions import DECISION_FIELDS
+from streams.settings import Settings
+from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
+
+_BAND = 10
+"""Points of a bar of the histogram."""
+_DEAD_LINE = b'{"outcome": "dead"'
+_MOST_VALUES = 8
+"""Values of a field that are shown."""
+
+
+def stats(
+    topic: Annotated[str, typer.Argument(help="The topic of decisions.")] = "pages.scored.v1",
+    source: Annotated[
+        Path | None, typer.Option("--input", help="Events or answers of `assay try`, one a line, without Kafka; or -.")
+    ] = None,
+    since: Annotated[str, typer.Option("--since", help="Not before: 2026-11-21T08:00 (UTC), or 90m, 7d ago.")] = "",
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Count the decisions of a topic or a file: tiers, scores, types, refusals.
+
+    assay try score_page pages.jsonl | assay stats --input -
+    """
+    known = topic_named(topic)
+    if known is None:
+        tell("stats", no_such("topic", topic, [its.name for its in TOPICS]))
+        return 2
+    try:
+        begin = moment("--since", since, datetime.now(UTC))
+    except SelectionError as error:
+        raise typer.BadParameter(str(error), param_hint="'--since'") from None
+    settings = load_settings(config)
+    if source is not None:
+        return run_file_stats(known, source, as_json=as_json)
+    return run_topic_stats(settings.with_kafka(), known, begin, as_json=as_json)
+
+
+class Tally:
+    """The counts of a field's values, the scores of pages, and refusals by reason."""
+
+    def __init__(self) -> None:
+        """Nothing is counted yet."""
+        self.events = 0
+        self.fields: dict[str, Counter[str]] = {}
+        self.bands: Counter[int] = Counter()
+        self.refusals: Counter[str] = Counter()
+
+    def add(self, event: Event) -> None:
+        """Counts a decision."""
+        self.events += 1
+        for name, value in _values(event):
+            self.fields.setdefault(name, Counter())[value] += 1
+        if isinstance(event, ScoredPage) and event.cts_score is not None:
+            self.bands[min(event.cts_score, 99) // _BAND] += 1
+
+    def document(self) -> dict[str, object]:
+        """The counts for programs."""
+        fields = {name: dict(values.most_common()) for name, values in self.fields.items()}
+        scores = {_band(band, "-"): self.bands[band] for band in range(10)}
+        refusals = dict(self.refusals.most_common())
+        return {"events": self.events, "fields": fields, "scores": scores, "refusals": refusals}
+
+
+def _band(band: int, between: str) -> str:
+    return f"{band * _BAND}{between}{band * _BAND + _BAND - 1 if band < 9 else 100}"
+
+
+def _values(event: Event) -> Iterator[tuple[str, str]]:
+    """The fields of a decision that are counted."""
+    match event:
+        case ScoredPage():
+            yield from (("tier", event.tier), ("label", event.trust_label), ("language", event.language or "unknown"))
+        case ResultsClassified():
+            yield from (("type", result.result_type) for result in event.results)
+            yield "needs extraction", _word(event.needs_extraction)
+        case RetrievalEvaluated():
+            yield from (("passed", _word(event.passed)), ("next step", event.next_step), ("judge", event.score_source))
+        case _:
+            name = DECISION_FIELDS.get(type(event), "")
+            if name and "." not in name:
+                yield name, _word(event.to_wire()[name])
+
+
+def _word(value: object) -> str:
+    return "none" if value is None else ("no", "yes")[value] if isinstance(value, bool) else str(value)
+
+
+def run_file_stats(topic: Topic, file: Path, *, as_json: bool) -> int:
+    """Counts the events of a file; 1 if a line is neither an event nor a refusal.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    tally, wrong = Tally(), 0
+    with open_lines("stats", file, quiet=as_json) as lines:
+        for found in read_events(str(file), _without_refusals(lines, tally), topic):
+            if isinstance(found.event, Event):
+                tally.add(found.event)
+            else:
+                wrong += 1
+                if wrong == 1:
+                    tell("stats", f"{found.place}: {printable(found.problem, 200)}")
+    if wrong > 1:
+        tell("stats", f"and {wrong - 1} more lines without an event of {topic.name}")
+    _print(tally, topic.name, as_json=as_json)
+    return 1 if wrong else 0
+
+
+def _without_refusals(lines: Iterable[bytes | Dead], tally: Tally) -> Iterator[bytes | Dead]:
+    """The lines; the dead ones of `assay try` are counted and become blank, so that lines keep their numbers."""
+    for line in lines:
+        if isinstance(line, bytes) and line.startswith(_DEAD_LINE):
+            tally.refusals[str(json.loads(line).get("reason"))] += 1
+            yield b""
+        else:
+            yield line
+
+
+def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *, as_json: bool) -> int:
+    """Counts the committed decisions of a topic, and the dead letters of the handlers that write it."""
+
+    async def work() -> int:
+        partitions = await partitions_of(topic.name, settings.kafka)
+        if not partitions:
+            tell("stats", no_topic(topic.name, settings.kafka))
+            return 2
+        tally = Tally()
+        with ProgressLine("stats", "counting", quiet=as_json) as advance:
+            async with aclosing(_events(settings, topic, partitions, since)) as events:
+                async for event in events:
+                    advance()
+                    if isinstance(event, Dead):
+                        tally.refusals[f"{event.reason} (on the topic)"] += 1
+                    else:
+                        tally.add(event)
+            await _count_dead_letters(settings, topic, since, tally)
+        _print(tally, topic.name, as_json=as_json)
+        return 0
+
+    return run_with_kafka("stats", settings, work())
+
+
+async def _events(
+    settings: Settings, topic: Topic, partitions: list[TopicPartition], since: datetime | None
+) -> AsyncGenerator[Event | Dead, None]:
+    async with opened(make_reader(settings.kafka, client_id="assay-stats")) as reader:
+        assign_paused(reader, partitions)
+        firsts, ends = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)
+        if since is not None:
+            found = await reader.offsets_for_times(dict.fromkeys(partitions, int(1000 * since.timestamp())))
+            firsts = {at: ends[at] if found[at] is None else found[at].offset for at in partitions}
+        async with aclosing(records_between(reader, {at: (firsts[at], ends[at]) for at in partitions})) as records:
+            async for record in records:
+                yield decode(topic, record.value, record.headers, timestamp(record.timestamp))
+
+
+async def _count_dead_letters(settings: Settings, topic: Topic, since: datetime | None, tally: Tally) -> None:
+    writers = tuple(handler.name for handler in HANDLERS if topic in handler.emits)
+    if not writers:
+        return
+    selection = Selection(handlers=writers, since=since)
+    async with DeadLetterReader(settings, selection) as letters:
+        for handler, partition in letters.partitions:
+            runs = await letters.redriven(partition)
+            async for letter in letters.read(handler, partition, runs):
+                if letter.redriven_by is None and selection.means(handler, letter.record.key, letter.note):
+                    tally.refusals[letter.note.reason] += 1
+
+
+def _print(tally: Tally, name: str, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(tally.document()))
+        return
+    width = min(80, shutil.get_terminal_size().columns)
+    print(f"{name}: {tally.events:,} events, {tally.refusals.total():,} refused")
+    for field, values in tally.fields.items():
+        shown = [f"{printable(value, 30)} {count:,}" for value, count in sorted(values.most_common(_MOST_VALUES))]
+        others = len(values) - len(shown)
+        print(f"{field + ':':18}{', '.join(shown)}{f', {others} more' if others > 0 else ''}"[: width - 1])
+    if tally.bands:
+        most = max(tally.bands.values())
+        for band in range(10):
+            count = tally.bands[band]
+            bar = "#" * (-(-count * (width - 30) // most))
+            print(f"{_band(band, ' to '):>12}{count:>9,}  {bar}".rstrip())
+    for reason, count in tally.refusals.most_common():
+        print(f"refused: {printable(reason)} {count:,}")

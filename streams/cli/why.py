@@ -1,0 +1,209 @@
+"""``assay why``: every decision about a page, a batch, a request or a claim, the newest first.
+
+Records of a key are in one partition of a topic, so only that partition is read. Without Kafka, the index says what it
+has of a page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+from aiokafka import ConsumerRecord
+from aiokafka.errors import KafkaConnectionError
+
+from handlers.html.links import canonical_url, host_of, registrable_domain
+from handlers.indexing.points import document_id_of, places_to_read
+from schemas.dead import DeadLetter, dead_letter_topic
+from schemas.event import Event
+from schemas.extraction import ExtractionNeeded
+from schemas.outcome import Dead
+from streams.cli.decision_lines import reasons_of, verdict_of
+from streams.cli.errors import run_with_kafka
+from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import printable, tell
+from streams.cli.progress import ProgressLine
+from streams.cli.reply import stored_reply
+from streams.codec import decode, timestamp
+from streams.dlq.dead_letters import SelectionError, moment
+from streams.index.ports import IndexDownError, IndexSettingsError
+from streams.kafka.key_history import read_newest_first
+from streams.llm.journal import JournalError
+from streams.settings import Settings
+from streams.topology import EXTRACTION_NEEDED, HANDLERS, TOPICS, topic_named
+
+_WEB = ("http://", "https://")
+_SHOWN = 160
+"""Characters of a line."""
+
+
+def why(
+    subject: Annotated[str, typer.Argument(metavar="URL|ID", help="An address; or the id of a batch, request, claim.")],
+    since: Annotated[str, typer.Option("--since", help="Not before: 2026-11-21, or 90m, 7d ago.")] = "30d",
+    most: Annotated[int, typer.Option("--max", min=1, help="Decisions that are shown.")] = 20,
+    everywhere: Annotated[
+        bool, typer.Option("--all-partitions", help="Also where another producer may have put the key.")
+    ] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Show every decision about a page, a batch, a request or a claim, the newest first.
+
+    assay why https://example.org/report --since 7d
+    """
+    try:
+        begin = moment("--since", since, datetime.now(UTC))
+    except SelectionError as error:
+        raise typer.BadParameter(str(error), param_hint="'--since'") from None
+    options = WhyOptions(subject, begin, most, everywhere, as_json)
+    return run_why(load_settings(config).with_kafka(), options)
+
+
+@dataclass(frozen=True, slots=True)
+class WhyOptions:
+    """What is looked for, since when, and how much of it is shown."""
+
+    subject: str
+    since: datetime | None
+    most: int = 20
+    everywhere: bool = False
+    as_json: bool = False
+
+
+def run_why(settings: Settings, options: WhyOptions) -> int:
+    """Prints the decisions; 1 if there is none, or neither Kafka nor the index can be read."""
+
+    async def work() -> int:
+        try:
+            found = await _decisions(settings, options)
+        except KafkaConnectionError:
+            if not options.subject.startswith(_WEB):
+                raise
+            tell("why", f"no Kafka at {settings.kafka.bootstrap_servers}; the index has this of the page:")
+            return await _from_index(settings, options)
+        replies = await _replies(settings, found)
+        for record, decision in found:
+            _show(record, decision, replies, as_json=options.as_json)
+        if not found:
+            where = "" if options.everywhere else "; --all-partitions looks in every partition"
+            tell("why", f"no record of {printable(options.subject, _SHOWN)} since {_day(options.since)}{where}")
+        return 0 if found else 1
+
+    return run_with_kafka("why", settings, work())
+
+
+def keys_of(subject: str) -> dict[str, set[bytes]]:
+    """The keys of a subject by topic, without the prefix; dead letters keep the key of their record."""
+    if subject.startswith(_WEB):
+        spellings = {url.encode() for url in (subject, canonical_url(subject)) if url}
+        keys = {topic.name: spellings for topic in TOPICS if topic.key_means == "url"}
+        keys[EXTRACTION_NEEDED.name] = {registrable_domain(host_of(subject)).encode()}
+    else:
+        named = [topic for topic in TOPICS if topic.key_means != "url" and topic not in (EXTRACTION_NEEDED,)]
+        keys = {topic.name: {subject.encode()} for topic in named if not topic.compacted}
+    dead = {dead_letter_topic(its.consumes.name, its.group): its.consumes.name for its in HANDLERS}
+    return keys | {letters: keys[topic] for letters, topic in dead.items() if topic in keys}
+
+
+async def _decisions(settings: Settings, options: WhyOptions) -> list[tuple[ConsumerRecord, Event | DeadLetter | Dead]]:
+    kafka, keys = settings.kafka, keys_of(options.subject)
+    found: list[tuple[ConsumerRecord, Event | DeadLetter | Dead]] = []
+    with ProgressLine("why", "reading", unit="offsets", quiet=options.as_json) as line:
+        told, everywhere = partial(line.set, "reading"), options.everywhere
+        steps = read_newest_first(kafka, keys, options.since, every_partition=everywhere, progress=told)
+        async for records in steps:
+            for record in records:
+                decision = _decision(record, record.topic.removeprefix(kafka.topic_prefix))
+                if decision is not None and _is_about(decision, options.subject):
+                    found.append((record, decision))
+            if len(found) >= options.most:
+                break
+    return sorted(found, key=lambda one: one[0].timestamp, reverse=True)[: options.most]
+
+
+def _decision(record: ConsumerRecord, name: str) -> Event | DeadLetter | Dead | None:
+    topic = topic_named(name)
+    if topic is None:
+        letter = DeadLetter.of(record.headers)
+        return letter if letter.reason else None
+    return decode(topic, record.value, record.headers, timestamp(record.timestamp))
+
+
+def _is_about(decision: Event | DeadLetter | Dead, subject: str) -> bool:
+    # The key of an extraction is its domain.
+    if isinstance(decision, ExtractionNeeded) and subject.startswith(_WEB):
+        return canonical_url(decision.target_url) == canonical_url(subject)
+    return True
+
+
+async def _replies(settings: Settings, found: Iterable[tuple[Any, Any]]) -> Mapping[str, str]:
+    """The replies of models by call id, or why a reply is not there."""
+    calls = {call.call_id for _, decision in found if (call := getattr(decision, "llm", None)) and call.call_id}
+    replies = {}
+    for call_id in sorted(calls):
+        try:
+            replies[call_id] = (await stored_reply(settings.llm, call_id)).text
+        except JournalError as error:
+            replies[call_id] = f"not available: {error}"
+    return replies
+
+
+def _show(
+    record: ConsumerRecord, decision: Event | DeadLetter | Dead, replies: Mapping[str, str], *, as_json: bool
+) -> None:
+    at = datetime.fromtimestamp(record.timestamp / 1000, UTC)
+    call = getattr(decision, "llm", None)
+    reply = replies.get(call.call_id or "") if call else None
+    source = (dict(record.headers).get("ce_source") or b"").decode("utf-8", "replace").removeprefix("assay/")
+    verdict, reasons = verdict_of(decision), reasons_of(decision)
+    if as_json:
+        place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+        value = decision.to_wire() if isinstance(decision, Event) else None
+        told = {"at": at.isoformat(), "by": source or None, "verdict": verdict, "reasons": reasons, "reply": reply}
+        print(json.dumps(place | told | {"event": value}))
+        return
+    print(f"{at:%Y-%m-%d %H:%M:%S}  {printable(source or record.topic)}: {printable(verdict, _SHOWN)}")
+    for reason in reasons:
+        print(f"    {printable(reason, _SHOWN)}")
+    if call is not None:
+        print(f"    judged by {'the offline judge' if call.judged_by == 'offline' else printable(call.model)}")
+    if reply:
+        print(f"    reply: {printable(' '.join(reply.split()), _SHOWN)}")
+
+
+async def _from_index(settings: Settings, options: WhyOptions) -> int:
+    from streams.index.embedders import make_embedder
+    from streams.index.qdrant import QdrantStore
+
+    embedder = make_embedder(settings.index.embedder)
+    store = QdrantStore(settings.index, embedder.name, embedder.dimensions)
+    try:
+        await store.open(make=False)
+        spellings = {url for url in (options.subject, canonical_url(options.subject)) if url}
+        ids = [place for url in spellings for place in places_to_read(document_id_of(url))]
+        points = await store.read(ids)
+    except (IndexSettingsError, IndexDownError) as error:
+        tell("why", f"the index can't be read: {error}")
+        return 1
+    finally:
+        await store.aclose()
+    if not points:
+        tell("why", "the index has no point of this page")
+        return 1
+    payload = next(iter(points.values()))
+    shown = {name: payload[name] for name in sorted(payload) if isinstance(payload[name], str | int | float | bool)}
+    if options.as_json:
+        print(json.dumps(shown))
+        return 0
+    for name, value in shown.items():
+        print(f"{name}: {printable(str(value), _SHOWN)}")
+    return 0
+
+
+def _day(since: datetime | None) -> str:
+    return "the beginning" if since is None else f"{since:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,110 @@
+"""``assay why`` and ``assay stats`` on a real Kafka: all decisions on a subject, and counts over a topic."""
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from schemas.extraction import ExtractionNeeded
+from schemas.retrieval import ResultsClassified
+from streams.cli.stats import run_topic_stats
+from streams.cli.why import WhyOptions, keys_of, run_why
+from streams.settings import Settings, load_settings
+from streams.topology import EXTRACTION_NEEDED, PAGES_SCORED, RESULTS_CLASSIFIED, RETRIEVAL_EVALUATED
+from tests.command_line import Ran
+from tests.kafka.installation import CRAWLED, SCORE_PAGE, Installation, Installing
+from tests.samples import EXAMPLES
+
+URL = "https://a.example/report"
+HTML = "<title>Report</title><p>The report of the commission has 12 pages.</p>"
+
+
+def crawled(url: str, html: str = HTML) -> tuple[bytes, bytes]:
+    return url.encode(), json.dumps({"url": url, "html": html}).encode()
+
+
+async def judged(installing: Installing) -> Installation:
+    """Three versions of a page among 30 others, one of them refused, and an extraction of the same domain."""
+    assay = await installing(topics=(EXTRACTION_NEEDED, RESULTS_CLASSIFIED, RETRIEVAL_EVALUATED))
+    for version in range(3):
+        await assay.feed([crawled(f"https://a.example/{version}/{number}") for number in range(10)])
+        await assay.feed([crawled(URL, "<div>" * 5000 if version == 1 else HTML)])
+    example = json.loads(next((EXAMPLES / EXTRACTION_NEEDED.name).glob("*.json")).read_text("utf-8"))
+    for target in (URL, "https://a.example/another"):
+        needed = ExtractionNeeded.model_validate(example | {"target_url": target})
+        await assay.feed([(b"a.example", needed.to_json())], EXTRACTION_NEEDED.name)
+    await assay.drain(*SCORE_PAGE)
+    return assay
+
+
+@pytest.fixture
+def settings(installing: Installing) -> Settings:
+    return asyncio.run(judged(installing)).settings
+
+
+def test_decisions_on_a_page_come_newest_first(ran: Ran, settings: Settings) -> None:
+    done = ran(run_why, settings, WhyOptions(URL, None, as_json=True))
+    found = [json.loads(line) for line in done.out.splitlines()]
+    assert done.status == 0
+    assert [one["at"] for one in found] == sorted((one["at"] for one in found), reverse=True)
+    verdicts = [one["verdict"].split(",")[0].split(":")[0] for one in found]
+    assert sorted(verdicts) == sorted(
+        ["score 10"] * 2 + ["crawled"] * 3 + ["dead letter of score_page", "extraction needed"]
+    )
+    scores = [one for one in found if one["verdict"].startswith("score")]
+    assert scores[0]["by"] == "score_page"
+    assert scores[0]["reasons"][0] == "+10 a.example is not listed"
+    shown = ran(run_why, settings, WhyOptions(URL, None, most=2))
+    assert shown.out.count("score_page: score 10, tier C, label LOW") in (1, 2)
+    assert max(map(len, shown.out.splitlines())) <= 166
+
+
+def test_limits_of_time_and_number(ran: Ran, settings: Settings) -> None:
+    assert len(ran(run_why, settings, WhyOptions(URL, None, most=3, as_json=True)).out.splitlines()) == 3
+    later = datetime.now(UTC) + timedelta(days=1)
+    done = ran(run_why, settings, WhyOptions(URL, later))
+    assert (done.status, done.out) == (1, "")
+    assert f"no record of {URL} since" in done.err
+    assert ran(run_why, settings, WhyOptions("https://b.example/", None, everywhere=True)).status == 1
+
+
+async def test_a_batch_is_found_by_its_id(ran: Ran, installing: Installing) -> None:
+    assay = await installing(handlers=(), topics=(RESULTS_CLASSIFIED,))
+    file = next((EXAMPLES / RESULTS_CLASSIFIED.name).glob("*.json"))
+    event = ResultsClassified.model_validate_json(file.read_bytes())
+    await assay.feed([(event.batch_id.encode(), event.to_json())], RESULTS_CLASSIFIED.name)
+    done = await asyncio.to_thread(ran, run_why, assay.settings, WhyOptions(event.batch_id, None))
+    assert done.status == 0
+    assert f"attempt {event.attempt}: " in done.out
+    assert event.results[0].reasons[0] in done.out
+
+
+def test_topic_is_counted_with_its_refusals(ran: Ran, settings: Settings) -> None:
+    counted = ran(run_topic_stats, settings, PAGES_SCORED, None, as_json=True).document
+    assert (counted["events"], counted["refusals"]) == (32, {"unreadable_page": 1})
+    assert counted["fields"]["tier"] == {"C": 32}
+    assert counted["scores"]["10-19"] == 32
+    later = datetime.now(UTC) + timedelta(days=1)
+    assert ran(run_topic_stats, settings, PAGES_SCORED, later, as_json=True).document["events"] == 0
+    done = ran(run_topic_stats, settings, DOCUMENTS_INDEXED, None, as_json=True)
+    assert (done.status, "topics create" in done.err) == (2, True)
+
+
+def test_without_kafka_the_index_is_read(ran: Ran) -> None:
+    nowhere = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
+    done = ran(run_why, nowhere, WhyOptions(URL, None))
+    assert done.status == 1
+    assert "no Kafka at 127.0.0.1:1; the index has this of the page" in done.err
+    assert "the index can't be read" in done.err
+    batch = ran(run_why, nowhere, WhyOptions("batch-1", None))
+    assert (batch.status, "no Kafka" in batch.err) == (1, True)
+
+
+def test_keys_of_a_page_and_of_an_id() -> None:
+    page = keys_of("https://Www.Example.org/a?utm_source=x")
+    assert page[CRAWLED] == {b"https://Www.Example.org/a?utm_source=x", b"https://www.example.org/a"}
+    assert page[EXTRACTION_NEEDED.name] == {b"example.org"}
+    assert f"{CRAWLED}.assay.score_page.dlq" in page
+    assert keys_of("batch-1")[RESULTS_CLASSIFIED.name] == {b"batch-1"}
+    assert CRAWLED not in keys_of("batch-1")

@@ -1,0 +1,77 @@
+"""``assay init``: the written configuration is valid, has the user's sources, and overwrites nothing."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from handlers.indexing.config import source_at
+from handlers.score_page import ScorePageRules
+from streams.settings import load_settings
+from tests.samples import run_assay
+
+
+def test_country_and_sources_decide_as_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "own.yaml"
+    sources = ["--source", "https://www.dr.dk/=2", "--source", "example.org=1"]
+    assert run_assay("init", "--country", "GB", *sources, "--out", str(file)) == 0
+    assert "sources of gb" in capsys.readouterr().out
+    rules = load_settings(file).rules(ScorePageRules).compiled
+    hosts = ("www.dr.dk", "news.example.org", "unlisted.example")
+    assert [source_at(f"https://{host}/", None, "", rules.sources).tier for host in hosts] == [2, 1, 3]
+
+
+def test_reserved_suffixes_of_a_country_are_tier_1(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    assert run_assay("init", "--country", "tw", "--out", str(file)) == 0
+    assert load_settings(file).source_tiers.tier_1 == ("edu.tw", "gov.tw")
+
+
+def test_every_line_of_the_file_that_is_commented_out_is_valid(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    assert run_assay("init", "--country", "dk", "--out", str(file)) == 0
+    lines = file.read_text("utf-8").splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith("# tiered_indexing"))
+    settings = [line.removeprefix("# ") for line in lines[begin:] if line.startswith(("#   ", "# ")) and ":" in line]
+    yaml = "\n".join(line for line in settings if line.startswith(" ") or line.endswith(":"))
+    other = tmp_path / "all.yaml"
+    other.write_text(yaml, "utf-8")
+    assert load_settings(other).llm.model == "MODEL"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--country", "zz"], "no country domain"),
+        (["--country", "denmark"], "no country domain"),
+        (["--source", "dr.dk"], "DOMAIN=TIER"),
+        (["--source", "dr.dk=4"], "DOMAIN=TIER"),
+        (["--source", "localhost=1"], "DOMAIN=TIER"),
+    ],
+)
+def test_wrong_answers_write_nothing(
+    tmp_path: Path, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.yaml"
+    assert run_assay("init", *arguments, "--out", str(file)) == 2
+    assert words in capsys.readouterr().err
+    assert not file.exists()
+
+
+def test_an_existing_file_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text("mine", "utf-8")
+    assert run_assay("init", "--country", "dk", "--out", str(file)) == 2
+    assert "exists" in capsys.readouterr().err
+    assert file.read_text("utf-8") == "mine"
+
+
+def test_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["jp", "asahi.com=2", "wrong", ""])
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: next(answers))
+    file = tmp_path / "own.yaml"
+    assert run_assay("init", "--out", str(file)) == 0
+    tiers = load_settings(file).source_tiers
+    assert "go.jp" in tiers.tier_1
+    assert tiers.tier_2 == ("asahi.com",)
