@@ -11,7 +11,7 @@ from schemas.retrieval import ResultsClassified
 from streams.cli.stats import run_topic_stats
 from streams.cli.why import WhyOptions, keys_of, run_why
 from streams.settings import Settings, load_settings
-from streams.topology import EXTRACTION_NEEDED, PAGES_SCORED, RESULTS_CLASSIFIED, RETRIEVAL_EVALUATED
+from streams.topology import DOCUMENTS_INDEXED, EXTRACTION_NEEDED, PAGES_SCORED, RESULTS_CLASSIFIED, RETRIEVAL_EVALUATED
 from tests.command_line import Ran
 from tests.kafka.installation import CRAWLED, SCORE_PAGE, Installation, Installing
 from tests.samples import EXAMPLES
