@@ -76,7 +76,7 @@ class WhyOptions:
 
 
 def run_why(settings: Settings, options: WhyOptions) -> int:
-    """Prints the decisions; 1 if there is none, or neither Kafka nor the index can be read."""
+    """Prints the decisions; 1 without a decision, or if neither Kafka nor the index can be read."""
 
     async def work() -> int:
         try:
