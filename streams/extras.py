@@ -6,6 +6,7 @@ EXTRA_OF = {
     "aiokafka": "kafka",
     "cramjam": "kafka",
     "faststream": "kafka",
+    "fastwarc": "warc",
     "httpx2": "kafka",
     "uvicorn": "kafka",
     "portalocker": "index",

@@ -1,4 +1,4 @@
-"""Reads sources one entry at a time: JSON lines, TSV, folders of pages, page lists, and standard input.
+"""Reads sources one entry at a time: JSON lines, TSV, web archives, folders of pages, page lists, and standard input.
 
 The entries of a path always have the same order. Nothing outside of the named paths is read.
 """
@@ -17,6 +17,7 @@ from streams.codec import OutputRecord, decode
 from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, explain, opened, record_of
 from streams.publish.page_folders import PAGE_LISTS, page_files, page_list, read_case, read_folder
 from streams.publish.tsv import BadRow, read_row
+from streams.publish.warc import archive_size, is_archive, read_archive
 from streams.topology import TOPIC_BYTES, Topic
 
 Format = Literal["jsonl", "tsv"]
@@ -61,10 +62,12 @@ def size_of(path: Path) -> int:
     A page list counts without its pages.
     """
     try:
+        if is_archive(path):
+            return archive_size(path)
         if path.is_dir() and (listing := page_list(path)) is None:
             return sum(file.stat().st_size for file in page_files(path))
         return (listing if path.is_dir() and listing else path).stat().st_size
-    except OSError:
+    except (OSError, EOFError, SourceError):
         return 0
 
 
@@ -74,7 +77,8 @@ def read_source(
     """The records of a path.
 
     Args:
-        path: JSON lines or TSV (also gzipped); ``cases.jsonl[.gz]`` or its folder; or a folder of HTML files.
+        path: JSON lines or TSV (also gzipped); a WARC file, a WACZ package or a list of WARC files;
+            ``cases.jsonl[.gz]`` or its folder; or a folder of HTML files.
         topic: The topic of the records.
         run: The id of the backfill, for a header and for the ids of the records; None for live traffic.
         stated: The format of lines; None derives it from the name.
@@ -91,7 +95,9 @@ def read_entries(path: Path, topic: Topic, run: str | None, stated: Format | Non
     """The entries of a path, in order; arguments and errors as ``read_source``."""
     check_source(path, topic, stated)
     try:
-        if not _holds_pages(path):
+        if is_archive(path):
+            yield from read_archive(path, topic, run)
+        elif not _holds_pages(path):
             yield from _events(path, topic, run, format_of(path, stated))
         elif (listing := page_list(path)) is None:
             yield from read_folder(path, topic, run)
@@ -136,7 +142,7 @@ def _cases(listing: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
 
 
 def _holds_pages(path: Path) -> bool:
-    return path.is_dir() or path.name in PAGE_LISTS
+    return path.is_dir() or path.name in PAGE_LISTS or is_archive(path)
 
 
 def _position(file: IO[bytes]) -> int:

@@ -23,6 +23,7 @@ from streams.publish.run_log import RunLog, RunTakenError
 from streams.publish.walk import Position
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
+from tests.archives import packed, warc_record
 from tests.kafka.installation import Installation, Installing, assay_command, command, installed, until
 
 PAGES = PAGES_CRAWLED.name
@@ -79,14 +80,10 @@ async def publish_apart(settings: Settings, *arguments: str) -> Published:
     return process.returncode or 0, json.loads(out) if out.strip() else {}, err.decode()
 
 
-@pytest.mark.slow
-async def test_publish_killed_five_times_writes_once_in_order(
-    installation: Installation, publish: Publish, tmp_path: Path
-) -> None:
-    settings, count = installation.settings, 20_000
-    write_pages(tmp_path / "a.jsonl", count // 2)
-    write_pages(tmp_path / "b.jsonl.gz", count - count // 2, first=count // 2)
-    words = ("publish", PAGES, str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl.gz"), "--run-id", "five")
+async def killed_five_times(installation: Installation, publish: Publish, count: int, *sources: Path) -> None:
+    """Publishes sources of so many pages; the process is killed five times at random moments, and then resumed."""
+    settings = installation.settings
+    words = ("publish", PAGES, *map(str, sources), "--run-id", "five")
     log, chance, seen = RunLog(settings, PAGES_CRAWLED, "five"), random.Random(5), [0]
 
     async def moved() -> bool:
@@ -107,6 +104,28 @@ async def test_publish_killed_five_times_writes_once_in_order(
     status, told, err = await publish(settings, *words[2:])
     assert (status, told["run_published"], told["run_refused"]) == (0, count, 0)
     assert f"resuming run five: {seen[-1]} published, 0 refused before" in err
+
+
+@pytest.mark.slow
+async def test_archive_killed_five_times_is_published_once(
+    installation: Installation, publish: Publish, tmp_path: Path
+) -> None:
+    count = 8000
+    urls = [f"https://a.example/{number}" for number in range(count)]
+    page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>Some text."
+    (tmp_path / "crawl.warc.gz").write_bytes(packed(warc_record(url, page) for url in urls))
+    await killed_five_times(installation, publish, count, tmp_path / "crawl.warc.gz")
+    assert sorted(record.key.decode() for record in await installation.read(PAGES)) == sorted(urls)
+
+
+@pytest.mark.slow
+async def test_publish_killed_five_times_writes_once_in_order(
+    installation: Installation, publish: Publish, tmp_path: Path
+) -> None:
+    count = 20_000
+    write_pages(tmp_path / "a.jsonl", count // 2)
+    write_pages(tmp_path / "b.jsonl.gz", count - count // 2, first=count // 2)
+    await killed_five_times(installation, publish, count, tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz")
     assert await numbers(installation) == everything(count)
     assert {dict(record.headers)["assay_run"] for record in await installation.read(PAGES)} == {b"five"}
 
