@@ -8,6 +8,7 @@ EXTRA_OF = {
     "faststream": "kafka",
     "fastwarc": "warc",
     "httpx2": "kafka",
+    "mcp": "mcp",
     "uvicorn": "kafka",
     "portalocker": "index",
     "qdrant_client": "index",

@@ -66,6 +66,20 @@ class QuerySettings(Section):
     max_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Of the body of a POST to /query.")
 
 
+class McpSettings(Section):
+    """The tools of ``assay mcp``, and what an agent may cause with them."""
+
+    allow_paid: bool = Field(
+        default=False, description="Whether a tool may ask the configured language model; else rules judge."
+    )
+    fetches_per_minute: int = Field(default=30, ge=0, description="Pages that one client may have fetched in a minute.")
+    results: int = Field(default=10, ge=1, le=100, description="Results of a search.")
+    max_text_characters: int = Field(
+        default=50_000, ge=100, description="Characters of a page's text in an answer; a longer text is cut."
+    )
+    port: int = Field(default=8091, ge=0, le=65535, description="Port of `assay mcp --http`; 0 takes a free one.")
+
+
 R = TypeVar("R", bound=Rules)
 
 LOCAL_KAFKA = "127.0.0.1:9092"
@@ -223,6 +237,7 @@ class Settings(BaseSettings):
     alerts: AlertSettings = Field(default=AlertSettings(), description="Thresholds of the alerts.")
     fetch: FetchSettings = Field(default=FetchSettings(), description="Fetching from the open web.")
     query: QuerySettings = Field(default=QuerySettings(), description="Limits of queries outside of Kafka.")
+    mcp: McpSettings = Field(default=McpSettings(), description="The tools of `assay mcp`.")
     index: IndexSettings = Field(default=IndexSettings(), description="The index and its embeddings.")
     llm: LlmSettings = Field(default=LlmSettings(), description="The language models' server, journal and budget.")
     models: ModelsSection = Field(description="Time limits, rate limits and prices of models.")

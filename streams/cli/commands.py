@@ -31,6 +31,7 @@ COMMANDS = {
     "stats": ("stats:stats", "Count the decisions of a topic or a file: tiers, scores, types, refusals."),
     "query": ("query:query", "Search the index and explain the rank of each result."),
     "answer": ("answer:answer", "Answer a question from the index, with citations that carry their trust labels."),
+    "mcp": ("mcp:mcp", "Serve the tools search, fetch, score and check_claim to an agent (MCP)."),
     "reply": ("reply:reply", "Show a model's reply, by the call id of an event."),
     "train": ("train:train", "Train a ranking model from feedback, and report whether it is better."),
     "replay": ("replay:replay", "Process a part of a topic again: `assay replay HANDLER…`."),

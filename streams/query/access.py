@@ -21,6 +21,7 @@ from streams.query.remote import RemoteQueries
 from streams.services import LiveServices
 from streams.settings import HttpSettings, Settings
 from streams.workers.handler_jobs import forked_pool
+from streams.workers.pool import WorkerPool
 
 PATIENCE_SECONDS = 10.0
 """How long to wait for embedded files of a process that answers no queries."""
@@ -33,7 +34,12 @@ class NoQueriesError(Exception):
 
 @asynccontextmanager
 async def open_queries(
-    settings: Settings, *, app: str = "", own_candidates: bool = False, services: LiveServices | None = None
+    settings: Settings,
+    *,
+    app: str = "",
+    own_candidates: bool = False,
+    services: LiveServices | None = None,
+    pool: WorkerPool | None = None,
 ) -> AsyncIterator[Queries]:
     """Opens queries for the block.
 
@@ -43,6 +49,7 @@ async def open_queries(
         own_candidates: Whether requests have their own candidates, so no index is needed.
         services: Answers the requests of the handler in this process; if None, services are opened and closed here. The
             index is closed in any case, because other commands may wait for it.
+        pool: Child processes for the handler; if None, one is forked, so the process must not have threads yet.
 
     Raises:
         NoQueriesError: There is no index, or it can't be used.
@@ -56,12 +63,13 @@ async def open_queries(
     ranker = query_handler()
     try:
         # Children start before the index is opened, because a process with threads should not fork.
-        async with forked_pool([(ranker, settings.rules(ranker.rules))], settings.workers) or nullcontext() as pool:
+        forked = None if pool else forked_pool([(ranker, settings.rules(ranker.rules))], settings.workers)
+        async with forked or nullcontext():
             owner = "" if own_candidates else await _owner(settings, own)
             if owner:
                 yield RemoteQueries(application_url(settings.http), token, settings.query.seconds, owner)
             else:
-                yield QueryEngine(settings, own, pool=pool)
+                yield QueryEngine(settings, own, pool=pool or forked)
     finally:
         if services is None:
             await own.aclose()

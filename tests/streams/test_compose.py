@@ -280,7 +280,10 @@ def test_the_image_has_what_a_setting_can_switch_on() -> None:
     lock = (ROOT / "requirements.lock").read_text("utf-8")
     for package in ("redis", "onnxruntime", "tokenizers", "xgboost-cpu", "opentelemetry-sdk"):
         assert f"\n{package}==" in lock
-    assert "EXTRAS ?= kafka index llm rank redis otel embed warc" in (ROOT / "Makefile").read_text("utf-8").splitlines()
+    assert (
+        "EXTRAS ?= kafka index llm rank redis otel embed warc mcp"
+        in (ROOT / "Makefile").read_text("utf-8").splitlines()
+    )
 
 
 def test_documented_container_replays_use_the_alias() -> None:

@@ -17,7 +17,7 @@ from streams.extras import EXTRA_OF
 from tests.samples import ROOT
 
 LOCKS = ("requirements.lock", "requirements-build.lock")
-RUNTIME_EXTRAS = ("kafka", "index", "llm", "rank", "redis", "otel", "embed", "warc")
+RUNTIME_EXTRAS = ("kafka", "index", "llm", "rank", "redis", "otel", "embed", "warc", "mcp")
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)( \\\n    --hash=sha256:[0-9a-f]{64})+\n")
 NAMED = re.compile(r"[A-Za-z0-9._-]+")
 

@@ -1,0 +1,56 @@
+"""``assay mcp``: the decisions as tools of an agent, over the Model Context Protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from typing import Annotated
+
+import typer
+
+from streams.cli.options import Config, load_settings
+from streams.cli.output import tell
+from streams.settings import Settings
+from streams.telemetry.setup import configure_logs
+from streams.workers.pool import ChildStartError
+
+
+def mcp(
+    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP instead of standard input and output.")] = False,
+    config: Config = None,
+) -> int:
+    """Serve the tools search, fetch, score and check_claim to an agent (MCP).
+
+    Clients start it themselves, with the command `assay mcp`. Over HTTP, other machines need ASSAY_HTTP__TOKEN.
+    """
+    return run_mcp(load_settings(config), http=http)
+
+
+def run_mcp(settings: Settings, *, http: bool) -> int:
+    """Serves until the client leaves, or until Ctrl-C."""
+    # Standard output belongs to the protocol; the log is on standard error.
+    configure_logs(
+        settings.logs.level if "level" in settings.logs.model_fields_set else "warning", settings.logs.format
+    )
+    from streams.http import PortTakenError
+    from streams.mcp.server import serve_http, serve_stdio
+
+    try:
+        asyncio.run(serve_http(settings, _until_stopped) if http else serve_stdio(settings))
+    except (PortTakenError, ChildStartError) as error:
+        tell("mcp", str(error))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+async def _until_stopped(address: str) -> None:
+    tell("mcp", f"serving at {address}; Ctrl-C ends it")
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):
+            loop.add_signal_handler(number, stopped.set)
+    await stopped.wait()

@@ -1,0 +1,209 @@
+"""The answers of the tools. Each is a JSON object; a refusal is one too, with its kind, its reasons and what to do.
+
+Texts of pages are strings of the answer and lose the signs that our labels are written with, so no page can write a
+label. Pages are fetched with the guarded client, and read in child processes with limits.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict, deque
+from contextlib import AsyncExitStack
+from typing import Any, Self
+from uuid import uuid4
+
+from pydantic import SecretStr, ValidationError
+
+from handlers.prompts.untrusted import sanitize
+from schemas.claims import ExtractedClaim
+from schemas.event import Event, derive_id
+from schemas.needs import FetchPages
+from schemas.outcome import Dead, Drop, Emit, Outcome, Retry
+from schemas.pages import CrawledPage, ScoredPage
+from schemas.queries import RankingRequested
+from schemas.replies import FetchedPage
+from streams.clock import Clock, SystemClock
+from streams.codec import refusal
+from streams.fetch.guard import Resolver
+from streams.fetch.worker import FetchWorker
+from streams.pipeline.breaker import ClosedBreaker
+from streams.pipeline.handler_runner import HandlerRunner, retry_of
+from streams.query.access import NoQueriesError, open_queries
+from streams.query.engine import Refusal as QueryRefusal
+from streams.query.engine import query_handler
+from streams.services import LiveServices
+from streams.settings import Settings
+from streams.telemetry.metrics import unexposed_metrics
+from streams.topology import HANDLERS, Handler
+from streams.workers.handler_jobs import handler_pool
+from streams.workers.pool import WorkerPool
+
+_MINUTE = 60.0
+_SCORE_PAGE = next(handler for handler in HANDLERS if handler.name == "score_page")
+_CLAIM = next(handler for handler in HANDLERS if handler.name == "decontextualize_claim")
+Answer = dict[str, Any]
+
+
+class Tools:
+    """Answers the calls of clients, between ``async with``."""
+
+    def __init__(self, settings: Settings, clock: Clock | None = None, resolver: Resolver | None = None) -> None:
+        """Opens nothing yet; the clock and the resolver of names are the system's by default."""
+        if not settings.mcp.allow_paid:
+            free = settings.llm.model_copy(update={"base_url": "", "api_key": SecretStr("")})
+            settings = settings.model_copy(update={"llm": free})
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._fetcher = FetchWorker(settings.fetch, clock=clock, resolver=resolver)
+        self._services = LiveServices(settings, at_once=True)
+        self._fetches: defaultdict[str, deque[float]] = defaultdict(deque)
+        self._pool: WorkerPool | None = None
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Starts the child processes. Raises SettingsError and ChildStartError."""
+        ranker, settings = query_handler(), self._settings
+        chosen = [(handler, settings.rules(handler.rules)) for handler in (_SCORE_PAGE, ranker)]
+        self._pool = handler_pool(chosen, settings.workers, unexposed_metrics())
+        if self._pool is not None:
+            await self._open.enter_async_context(self._pool)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Ends the child processes, and closes connections and caches."""
+        await self._open.aclose()
+        await self._fetcher.aclose()
+        await self._services.aclose()
+
+    async def search(self, query: str) -> Answer:
+        """The best pages of the index for a query, the most relevant and trusted first."""
+        fields = {"request_id": str(uuid4()), "query": query, "limit": self._settings.mcp.results}
+        request = _event(RankingRequested, fields)
+        if isinstance(request, dict):
+            return request
+        try:
+            async with open_queries(self._settings, services=self._services, pool=self._pool) as queries:
+                answer = await queries.answer(request)
+        except NoQueriesError as error:
+            return _refused("no_index", str(error), "fill an index with `assay run`, or name one with ASSAY_INDEX__URL")
+        if isinstance(answer, QueryRefusal):
+            return _refused(answer.reason, answer.detail, "ask again later")
+        results = [
+            {
+                "id": result.url,
+                "title": sanitize(result.title),
+                "url": result.url,
+                "text": sanitize(result.passage),
+                "trust_label": result.trust_label,
+                "score": round(result.score, 4),
+                "reasons": list(result.reasons),
+            }
+            for result in answer.results
+        ]
+        return {"results": results, "nothing_relevant": answer.nothing_relevant}
+
+    async def fetch(self, client: str, url: str) -> Answer:
+        """A page with its main text, its label and the reasons for it."""
+        scored = await self._fetched(client, url)
+        if isinstance(scored, dict):
+            return scored
+        most = self._settings.mcp.max_text_characters
+        return {
+            "id": url,
+            "title": sanitize(scored.title),
+            "text": sanitize(scored.content[:most]),
+            "url": scored.final_url or scored.url,
+            "metadata": _judged(scored) | {"cut": len(scored.content) > most},
+        }
+
+    async def score(self, client: str, url: str, html: str | None) -> Answer:
+        """How far a page can be trusted. Without its HTML it is fetched."""
+        if html is None:
+            scored = await self._fetched(client, url)
+        else:
+            page = _event(CrawledPage, {"url": url, "html": html})
+            scored = page if isinstance(page, dict) else await self._scored(page)
+        if isinstance(scored, dict):
+            return scored
+        return {"url": url, "title": sanitize(scored.title)} | _judged(scored)
+
+    async def check_claim(self, claim: str, source: str) -> Answer:
+        """Whether a claim can be understood without its source."""
+        fields = {"claim_id": derive_id("mcp", claim, source), "claim_text": claim, "source_text": source}
+        event = _event(ExtractedClaim, fields)
+        if isinstance(event, dict):
+            return event
+        outcome = await self._decide(_CLAIM, event)
+        if isinstance(outcome, dict):
+            return outcome
+        evaluated: Any = outcome
+        judge = evaluated.llm.judged_by if evaluated.llm else None
+        given = (evaluated.detail, f"judged by the {judge} judge: {evaluated.band}" if judge else "")
+        return {
+            "score": evaluated.decontextualization_score,
+            "status": str(evaluated.status),
+            "band": str(evaluated.band),
+            "reasons": [text for text in given if text],
+        }
+
+    async def _fetched(self, client: str, url: str) -> ScoredPage | Answer:
+        limit, times, now = self._settings.mcp.fetches_per_minute, self._fetches[client], self._clock.monotonic()
+        while times and times[0] <= now - _MINUTE:
+            times.popleft()
+        if len(times) >= limit:
+            return _refused("rate_limited", f"{limit} pages a minute for a client", "try again in a minute")
+        times.append(now)
+        [reply] = (await self._fetcher.fetch(FetchPages((url,), ""))).pages
+        if not isinstance(reply, FetchedPage):
+            return _refused(reply.reason, reply.detail, "try another page")
+        fields = {"url": reply.url, "html_base64": reply.body, "content_type": reply.content_type}
+        others = {"final_url": reply.final_url, "status": reply.status, "fetched_at": reply.fetched_at}
+        page = _event(CrawledPage, fields | others)
+        return page if isinstance(page, dict) else await self._scored(page)
+
+    async def _scored(self, page: CrawledPage) -> ScoredPage | Answer:
+        scored: Any = await self._decide(_SCORE_PAGE, page)
+        return scored  # type: ignore[no-any-return]
+
+    async def _decide(self, handler: Handler, event: Event) -> Event | Answer:
+        """The first event of a handler's decision, or a refusal."""
+        settings = self._settings
+        breaker = ClosedBreaker(settings.processing.breaker, self._clock)
+        retries = retry_of(handler, settings.processing.retries)
+        rules = settings.rules(handler.rules)
+        runner = HandlerRunner(
+            handler, rules, retries, self._services, self._clock, random.random, breaker, pool=self._pool
+        )
+        outcome: Outcome = (await runner.finish(event, None, record=None)).outcome
+        match outcome:
+            case Emit():
+                return outcome.events[0]
+            case Dead():
+                return _refused(outcome.reason, outcome.detail, "give another input")
+            case Retry():
+                return _refused(outcome.reason, outcome.detail, "try again later")
+            case Drop():
+                return _refused(outcome.reason, "", "give another input")
+
+
+def _event(kind: type[Any], fields: dict[str, Any]) -> Any:
+    """The event of a client's arguments, or a refusal."""
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        return _refused("invalid", refusal(error).detail, "correct the argument")
+
+
+def _refused(kind: str, reason: str, remedy: str) -> Answer:
+    return {"refused": {"kind": str(kind), "reasons": [reason] if reason else [], "what_to_do": remedy}}
+
+
+def _judged(page: ScoredPage) -> Answer:
+    return {
+        "trust_label": page.trust_label,
+        "cts_score": page.cts_score,
+        "tier": page.tier,
+        "date": page.to_wire()["date"],
+        "authors": [sanitize(author) for author in page.authors],
+        "reasons": [f"{part.points:+d} {part.reason}" if part.points else part.reason for part in page.cts_breakdown],
+    }
