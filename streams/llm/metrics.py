@@ -12,6 +12,13 @@ from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics, unexposed_metrics
 from streams.telemetry.tracing import CallSpan, NoTracer, Tracer
 
+_FINISHED = {
+    CallOutcome.OK: ("stop",),
+    CallOutcome.TRUNCATED: ("length",),
+    CallOutcome.REFUSED: ("content_filter",),
+}
+"""The finish reasons of outcomes that have one."""
+
 
 class LlmObserver:
     """Counts requests, answers and costs."""
@@ -40,6 +47,8 @@ class LlmObserver:
         if usage is not None:
             used = {"input": usage.prompt_tokens, "output": usage.completion_tokens}
             span.note({f"gen_ai.usage.{way}_tokens": tokens for way, tokens in used.items()})
+        if (finished := _FINISHED.get(outcome)) is not None:
+            span.note({"gen_ai.response.finish_reasons": finished})
         if outcome is not CallOutcome.OK:
             span.failed(outcome)
 

@@ -172,6 +172,7 @@ class RecordProcessor:
             if isinstance(encoded, Done):
                 seconds = self._clock.monotonic() - started.at
                 self._observer.emitted(outcome.events, input_.replayed, seconds)
+                started.span.decided(outcome.events)
                 self._note(started, "emit", "")
                 return encoded
             outcome, stage = encoded, Stage.ENCODE

@@ -8,7 +8,7 @@ OpenTelemetry of a host application.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from aiokafka import ConsumerRecord
@@ -23,7 +23,8 @@ from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from typing_extensions import override
 
-from schemas.event import RUN_HEADER
+from schemas.event import RUN_HEADER, Event
+from streams.telemetry.evaluations import evaluation_of
 from streams.telemetry.settings import TelemetrySettings
 from streams.telemetry.tracing import CallSpan, RecordSpan, Tracer, Value
 
@@ -112,6 +113,10 @@ class _Record:
 
     def active(self) -> AbstractContextManager[object]:
         return trace.use_span(self._span, end_on_exit=False, record_exception=False, set_status_on_exception=False)
+
+    def decided(self, events: Sequence[Event]) -> None:
+        if self._span.is_recording():
+            self._span.set_attributes(evaluation_of(events))
 
     def ended(self, outcome: str, reason: str) -> None:
         self._span.set_attributes({"assay.outcome": outcome, "assay.reason": reason})

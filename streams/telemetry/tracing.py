@@ -7,17 +7,19 @@ connects a crawled page with the indexed document, and a batch through its extra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from typing_extensions import override
 
+from schemas.event import Event
+
 if TYPE_CHECKING:
     # Commands without Kafka trace their requests too, and aiokafka is an extra.
     from aiokafka import ConsumerRecord
 
-Value = str | int | float | bool
+Value = str | int | float | bool | Sequence[str]
 
 
 class RecordSpan(Protocol):
@@ -30,6 +32,10 @@ class RecordSpan(Protocol):
 
     def active(self) -> AbstractContextManager[object]:
         """Spans of requests that start in the block become children of this one."""
+        ...
+
+    def decided(self, events: Sequence[Event]) -> None:
+        """Adds the decision in the events of the record."""
         ...
 
     def ended(self, outcome: str, reason: str) -> None:
@@ -70,6 +76,8 @@ class _NoSpan:
 
     def active(self) -> AbstractContextManager[object]:
         return _NOTHING
+
+    def decided(self, events: Sequence[Event]) -> None: ...
 
     def ended(self, outcome: str, reason: str) -> None: ...
 

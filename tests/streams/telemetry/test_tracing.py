@@ -15,11 +15,13 @@ from streams.llm.metrics import LlmObserver
 from streams.llm.replies import TokenUsage
 from streams.settings import SettingsError, load_settings
 from streams.telemetry import settings as telemetry_settings
+from streams.telemetry.evaluations import evaluation_of
 from streams.telemetry.otel import OtelTracer, exporting_tracer
 from streams.telemetry.settings import TelemetrySettings
 from streams.telemetry.setup import make_tracer
 from streams.telemetry.tracing import NoTracer, RecordSpan
-from tests.samples import instance
+from streams.topology import TOPICS
+from tests.samples import EXAMPLES, instance, scored
 from tests.streams.telemetry.spans import Spans, ids, parent
 
 TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -61,6 +63,38 @@ def test_record_span_continues_the_incoming_trace() -> None:
         "assay.reason": "",
     }
     assert span.status.is_unset
+
+
+def test_decision_is_in_the_span_of_its_record() -> None:
+    spans = Spans()
+    begun = begin(spans)
+    begun.decided([scored("https://a.example/", cts_score=44)])
+    begun.ended("emit", "")
+    found = {name: value for name, value in (spans.ended[0].attributes or {}).items() if "evaluation" in name}
+    assert found == {
+        "gen_ai.evaluation.name": "content_trust",
+        "gen_ai.evaluation.score.value": 0.44,
+        "gen_ai.evaluation.score.label": "LOW",
+    }
+
+
+def test_each_example_of_a_decision_is_an_evaluation() -> None:
+    named = {}
+    for topic in TOPICS:
+        for file in (EXAMPLES / topic.name).glob("*.json"):
+            evaluation = evaluation_of([topic.event.model_validate_json(file.read_bytes())])
+            if evaluation:
+                named[topic.name] = evaluation["gen_ai.evaluation.name"]
+                assert 0 <= float(evaluation.get("gen_ai.evaluation.score.value", 0)) <= 1
+                assert evaluation["gen_ai.evaluation.score.label"]
+    assert named == {
+        "pages.scored.v1": "content_trust",
+        "results.classified.v1": "actionable_information",
+        "retrieval.evaluated.v1": "retrieval",
+        "search.evaluated.v1": "search",
+        "relevance.judged.v1": "relevance",
+        "claims.evaluated.v1": "decontextualization",
+    }
 
 
 @pytest.mark.parametrize(
@@ -161,6 +195,7 @@ def test_model_call_span_has_settings_and_usage_without_text() -> None:
         "gen_ai.request.temperature": 0.5,
         "gen_ai.usage.input_tokens": 120,
         "gen_ai.usage.output_tokens": 10,
+        "gen_ai.response.finish_reasons": ("length",),
         "assay.task": "judge_relevance",
         "assay.prompt_version": "0123456789ab",
         "error.type": "truncated",
