@@ -11,6 +11,7 @@ READY  := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
 BENCH_READY := $(VENV)/.bench-ready
 QUIX   := .assay/quix
+INTEGRATIONS := .assay/integrations
 QUIX_READY := $(QUIX)/.ready
 RESILIPARSE := .assay/resiliparse
 RESILIPARSE_READY := $(RESILIPARSE)/.ready
@@ -63,7 +64,7 @@ done
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-slow test-faults test-mutants test-python test-containers check bench accuracy up roll down generate lock pin-images clean
+.PHONY: help setup demo test test-quick test-slow test-faults test-mutants test-python test-integrations test-containers check bench accuracy up roll down generate lock pin-images clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -140,6 +141,12 @@ accuracy: $(BENCH_READY) ## Measure on the labelled pages of DATA, beside htmlda
 test-python: ## Run tests on another Python, without Kafka (PYTHON=python3.13)
 	@$(MAKE) --no-print-directory setup VENV=$(OTHER)
 	PYTHONDONTWRITEBYTECODE= $(OTHER)/bin/pytest -q -n auto --dist loadfile -m "not kafka and not slow" $(PYTHON_TESTS) $(ARGS)
+
+test-integrations: ## The Scrapy, LangChain and LlamaIndex modules with the real packages, in an environment of their own
+	@test -d $(INTEGRATIONS) || $(PYTHON) -m venv $(INTEGRATIONS)
+	@$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--requirement tests/assay/integrations/requirements.txt --editable '.[kafka,index,rank,local]'
+	$(INTEGRATIONS)/bin/pytest -q tests/assay/integrations --override-ini addopts= --override-ini filterwarnings=default $(ARGS)
 
 test-containers: setup ## The composition run for real, where a Docker engine answers (see docs/containers.md)
 	COMPOSE_PROFILES=$(PROFILES) $(BIN)/pytest tests/containers $(ARGS)
