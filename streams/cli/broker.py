@@ -1,38 +1,70 @@
-"""``assay broker``: runs a real Kafka on this machine until Ctrl-C or SIGTERM."""
+"""``assay broker``: runs a real Kafka on this machine until Ctrl-C or SIGTERM, or in the background with ``--detach``.
+
+Examples:
+    assay broker --detach
+    assay broker --stop
+    assay broker --port 19092 --data ~/kafka
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
 import sys
+import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from streams.cli.options import AsJson
-from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
+from streams.cli.output import tell
+from streams.local_kafka.broker import HOST, STOP_SECONDS, BrokerUnavailable, LocalKafka
+from streams.local_kafka.install import cache_folder, kafka_jars
+from streams.local_kafka.running import RunningBroker, note_of, noted, running_at, stop
+
+DEFAULT_PORT = 9092
+_STOP_MARGIN_SECONDS = 10.0
 
 
 def broker(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 9092,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = DEFAULT_PORT,
     data: Annotated[Path | None, typer.Option(help="Folder for its data; a temporary one by default.")] = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Run it in the background; return when it answers.")
+    ] = False,
+    stop_it: Annotated[bool, typer.Option("--stop", help="Stop the broker that runs at --port.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Run a real Apache Kafka on this machine; no Docker needed."""
+    if detach and stop_it:
+        raise typer.BadParameter("it cannot be used with --stop", param_hint="'--detach'")
+    if stop_it:
+        return stop_broker(port)
+    if detach:
+        return detach_broker(port, data, as_json=as_json)
     return run_broker(port or None, data, as_json=as_json)
 
 
 def run_broker(port: int | None, data_dir: Path | None, *, as_json: bool) -> int:
     """Runs Kafka on a port of 127.0.0.1, a free one where None; returns 1 if it cannot start, or ends by itself."""
+    if (other := _running(port)) is not None:
+        tell("broker", _already(other))
+        return 1
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
-        with LocalKafka(port=port, data_dir=data_dir, progress=_tell) as kafka:
-            print(_as_json(kafka) if as_json else _as_text(kafka, kept=data_dir is not None), flush=True)
-            kafka.wait()
-            _tell(f"Kafka ended by itself. The end of its log:\n{kafka.tail()}")
+        with LocalKafka(port=port, data_dir=data_dir, progress=_say) as kafka:
+            where = kafka.bootstrap_servers
+            here = RunningBroker(where, os.getpid(), str(kafka.data_dir), kept=data_dir is not None)
+            with noted(note_of(cache_folder(), int(where.rsplit(":", 1)[1])), here):
+                print(_as_json(here, kafka.pid) if as_json else _as_text(here, "Ctrl-C stops it."), flush=True)
+                kafka.wait()
+            tell("broker", f"Kafka ended by itself: {kafka.cause()}")
     except BrokerUnavailable as error:
-        _tell(f"assay broker: {error}")
+        tell("broker", str(error))
     except KeyboardInterrupt:
         return 0
     finally:
@@ -40,22 +72,98 @@ def run_broker(port: int | None, data_dir: Path | None, *, as_json: bool) -> int
     return 1
 
 
-def _as_json(kafka: LocalKafka) -> str:
-    return json.dumps(
-        {"bootstrap_servers": kafka.bootstrap_servers, "pid": kafka.pid, "data_dir": str(kafka.data_dir)},
-        ensure_ascii=False,
-    )
+def detach_broker(port: int, data_dir: Path | None, *, as_json: bool) -> int:
+    """Starts the command in the background, and returns when Kafka answers; 0 if the same one runs already."""
+    if (other := _running(port)) is not None:
+        if data_dir is not None and Path(other.data_dir) != data_dir.absolute():
+            tell("broker", f"{_already(other)} (its data: {other.data_dir})")
+            return 1
+        print(_as_json(other, None) if as_json else _already(other))
+        return 0
+    command = [sys.executable, "-c", "from streams.cli.main import main; main()"]
+    command += ["broker", "--json", "--port", str(port)]
+    command += [] if data_dir is None else ["--data", str(data_dir.absolute())]
+    try:
+        kafka_jars(cache_folder(), _say)  # a download shows its progress here
+        with tempfile.TemporaryFile() as said:
+            child = subprocess.Popen(  # noqa: S603 - our own command line
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, start_new_session=True
+            )
+            line = _first_line(child)
+            if not line:
+                child.wait()
+                said.seek(0)
+                print(said.read().decode("utf-8", "replace").strip(), file=sys.stderr)
+                return 1
+    except BrokerUnavailable as error:
+        tell("broker", str(error))
+        return 1
+    told = json.loads(line)
+    here = RunningBroker(**{name: told[name] for name in RunningBroker.__slots__})
+    if as_json:
+        print(line.decode().strip())
+    else:
+        print(_as_text(here, f"It runs in the background. To stop it:\n  {_stop_command(here)}"))
+    return 0
 
 
-def _as_text(kafka: LocalKafka, *, kept: bool) -> str:
+def _first_line(child: subprocess.Popen[bytes]) -> bytes:
+    """The first line that a child writes, or what it wrote before its end. Ctrl-C ends the child too."""
+    try:
+        assert child.stdout is not None  # noqa: S101 - a pipe was asked for
+        return child.stdout.readline()
+    except KeyboardInterrupt:
+        child.terminate()
+        child.wait()
+        raise
+
+
+def stop_broker(port: int) -> int:
+    """Stops the broker at a port; returns 1 if no broker runs there, or if it does not end."""
+    note = note_of(cache_folder(), port)
+    if (running := running_at(note)) is None:
+        tell("broker", f"no broker of `assay broker` runs at {HOST}:{port}")
+        return 1
+    if not stop(note, running, STOP_SECONDS + _STOP_MARGIN_SECONDS):
+        tell("broker", f"process {running.pid} does not end; `kill -9 {running.pid}` ends it")
+        return 1
+    print(f"Kafka at {running.bootstrap_servers} was stopped.")
+    return 0
+
+
+def _running(port: int | None) -> RunningBroker | None:
+    return None if not port else running_at(note_of(cache_folder(), port))
+
+
+def _already(broker: RunningBroker) -> str:
     return (
-        f"Kafka answers at {kafka.bootstrap_servers} (process {kafka.pid}).\n"
-        f"Data and log: {kafka.data_dir} ({'kept' if kept else 'removed at the end'})\n\n"
-        f"In another terminal:\n"
-        f"  export ASSAY_KAFKA__BOOTSTRAP_SERVERS={kafka.bootstrap_servers}\n\n"
-        f"Ctrl-C stops it."
+        f"Kafka already answers at {broker.bootstrap_servers} (process {broker.pid}); "
+        f"to stop it: {_stop_command(broker)}"
     )
 
 
-def _tell(message: str) -> None:
+def _stop_command(broker: RunningBroker) -> str:
+    port = int(broker.bootstrap_servers.rsplit(":", 1)[1])
+    return "assay broker --stop" + (f" --port {port}" if port != DEFAULT_PORT else "")
+
+
+def _as_json(broker: RunningBroker, kafka_pid: int | None) -> str:
+    return json.dumps(asdict(broker) | {"kafka_pid": kafka_pid}, ensure_ascii=False)
+
+
+def _as_text(broker: RunningBroker, end: str) -> str:
+    default = broker.bootstrap_servers.endswith(f":{DEFAULT_PORT}")
+    hint = (
+        "Commands use it by default."
+        if default
+        else f"In another terminal:\n  export ASSAY_KAFKA__BOOTSTRAP_SERVERS={broker.bootstrap_servers}"
+    )
+    return (
+        f"Kafka answers at {broker.bootstrap_servers} (process {broker.pid}).\n"
+        f"Data and log: {broker.data_dir} ({'kept' if broker.kept else 'removed at the end'})\n\n"
+        f"{hint}\n\n{end}"
+    )
+
+
+def _say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)

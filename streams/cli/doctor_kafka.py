@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -28,6 +29,7 @@ from streams.topology import HANDLERS
 
 SECONDS = 15.0
 """The time that the cluster has for each check."""
+_CONNECT_SECONDS = 3.0
 _SKEW_SECONDS = 60.0
 """How far a record's timestamp may be ahead of this machine's clock."""
 _LITTLE = 0.25
@@ -37,10 +39,12 @@ _NAMED = 3
 
 def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Check]:
     """The findings in order; timestamps are compared with the clock, that of the system where None."""
-    where = settings.kafka.bootstrap_servers
-    if not where:
-        yield Check("Kafka", "ok", "not configured: `assay demo` starts its own, other commands use 127.0.0.1:9092")
-        return
+    if not settings.kafka.bootstrap_servers:
+        settings = settings.with_kafka()
+        if not _listens(where := settings.kafka.bootstrap_servers):
+            found = f"none at {where}, the default address"
+            yield Check("Kafka", "warn", found, "`assay broker --detach` starts one, `assay demo` its own")
+            return
     # aiokafka logs each failed connection attempt; the finding reports it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     clock = clock or SystemClock()
@@ -56,6 +60,16 @@ def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Chec
         yield from found
         if any(finding.what == "Kafka" and finding.state == "fail" for finding in found):
             return
+
+
+def _listens(address: str) -> bool:
+    """Whether anything takes connections at ``host:port``."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 async def _findings(look: Callable[[], Coroutine[Any, Any, list[Check]]], settings: Settings) -> list[Check]:

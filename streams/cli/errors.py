@@ -118,7 +118,7 @@ def _describe(error: Exception, kafka: KafkaSettings) -> str:
 
 def _no_kafka(kafka: KafkaSettings) -> str:
     if kafka.security_protocol == "PLAINTEXT":
-        return f"no Kafka at {kafka.bootstrap_servers}; start one with `assay broker`, or set {_ADDRESS}"
+        return f"no Kafka at {kafka.bootstrap_servers}; start one with `assay broker --detach`, or set {_ADDRESS}"
     return f"no Kafka at {kafka.bootstrap_servers}; see {_ADDRESS}"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import shutil
 import socket
 import tempfile
@@ -43,6 +44,10 @@ STOP_SECONDS = 15.0
 _PORT_ATTEMPTS = 5
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 5.0
+_FULL_BYTES = 1024 * 1024
+"""With less free space, a disk counts as full."""
+_LONGEST_CAUSE = 300
+_THROWN = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b.*")
 _JAVA_OPTIONS = (
     "-Xmx512m",
     # The first compiler only: the broker is up in 2.8 s instead of 4.8, and cheaper over any run of a few minutes.
@@ -150,7 +155,8 @@ class LocalKafka:
                     self._forget(keep_log=isinstance(error, BrokerUnavailable) and not self._abandoned.is_set())
                 if isinstance(error, OSError):
                     folders = f"{self._kept_dir or tempfile.gettempdir()} and {self._cache}"
-                    raise BrokerUnavailable(f"The local Kafka must be able to write to {folders}: {error}") from error
+                    what = error.strerror or error
+                    raise BrokerUnavailable(f"The local Kafka must be able to write to {folders}: {what}") from error
                 raise
 
     def stop(self) -> None:
@@ -188,6 +194,10 @@ class LocalKafka:
         """The end of Kafka's log since the last start; empty after a stop."""
         return self._process.tail() if self._process else ""
 
+    def cause(self) -> str:
+        """Why Kafka ended, by its log, and what to do."""
+        return self._reason(self.tail())
+
     def __enter__(self) -> LocalKafka:
         self.start()
         return self
@@ -223,7 +233,9 @@ class LocalKafka:
             if choose or self._ports is None:
                 self._ports = (self._wanted_port or free_port(), free_port())
             if not _is_free(self._ports[0]):
-                raise BrokerUnavailable(f"Port {self._ports[0]} is taken: name another one, or 0 for a free one.")
+                raise BrokerUnavailable(
+                    f"Port {self._ports[0]} is taken; name another one with --port N, 0 takes a free one"
+                )
             properties = write_properties(self._folder, *self._ports, self._listeners, self._properties)
             format_data(java, self._folder, properties)
             self._process = BrokerProcess(
@@ -235,7 +247,7 @@ class LocalKafka:
             self.kill()
             if not (choose and "Address already in use" in said):
                 break
-        raise BrokerUnavailable(f"Kafka ended while it was starting. The end of {self.log}:\n{said}")
+        raise BrokerUnavailable(f"Kafka ended while it was starting: {self._reason(said)}")
 
     def _becomes_ready(self, process: BrokerProcess) -> bool:
         """Waits for the broker's answer. Returns False if the process ended instead."""
@@ -245,12 +257,18 @@ class LocalKafka:
                 raise BrokerUnavailable("The local Kafka was stopped while it was starting.")
             if time.monotonic() > deadline:
                 raise BrokerUnavailable(
-                    f"Kafka did not answer within {self._start_seconds:g} s. The end of {self.log}:\n{self.tail()}"
+                    f"Kafka did not answer within {self._start_seconds:g} s: {self._reason(self.tail())}"
                 )
             if _answers(self.bootstrap_servers):
                 return True
             time.sleep(_POLL_SECONDS)
         return False
+
+    def _reason(self, log: str) -> str:
+        """Why Kafka ended, and what to do. On a full disk its log may be cut off."""
+        if shutil.disk_usage(self.data_dir).free < _FULL_BYTES:
+            return f"the disk of {self.data_dir} is full; make room, or name another folder with --data"
+        return f"{cause_in(log)}; its log: {self.log}"
 
     def _forget(self, *, keep_log: bool) -> None:
         """Releases the ports, and removes temporary files except the log of a failed start."""
@@ -258,6 +276,13 @@ class LocalKafka:
         if self._folder is not None and self._kept_dir is None:
             shutil.rmtree(self._folder / "data" if keep_log else self._folder, ignore_errors=True)
         self._folder = None
+
+
+def cause_in(log: str) -> str:
+    """The line of Kafka's log that says why it ended: the last exception, otherwise the last line."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    thrown = [found[0] for line in lines if not line.startswith("at ") and (found := _THROWN.search(line))]
+    return (thrown or lines or ["its log is empty"])[-1][:_LONGEST_CAUSE]
 
 
 def _refuse_in_event_loop() -> None:

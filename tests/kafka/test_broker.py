@@ -14,8 +14,10 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import UnknownTopicOrPartitionError
 
+from streams.cli.broker import detach_broker, run_broker, stop_broker
 from streams.kafka.clients import make_reader, opened
-from streams.local_kafka.broker import LocalKafka
+from streams.local_kafka.broker import LocalKafka, free_port
+from streams.local_kafka.install import KAFKA_VERSION, cache_folder
 from tests.kafka.installation import install
 
 DEAD_LETTER_BYTES = 13 * 1024 * 1024
@@ -167,28 +169,49 @@ def test_the_command_says_where_and_stops_in_good_order(stop: signal.Signals) ->
     command = subprocess.Popen([sys.executable, "-c", COMMAND.format(as_json=True)], stdout=subprocess.PIPE, text=True)
     assert command.stdout is not None
     said = json.loads(command.stdout.readline())
-    assert set(said) == {"bootstrap_servers", "pid", "data_dir"}
-    os.kill(said["pid"], 0)
+    assert set(said) == {"bootstrap_servers", "pid", "kafka_pid", "data_dir", "kept"}
+    os.kill(said["kafka_pid"], 0)
     command.send_signal(stop)
     assert command.wait() == 0
     assert command.stdout.read() == ""
     command.stdout.close()
-    assert gone(said["pid"])
+    assert gone(said["kafka_pid"])
     assert not Path(said["data_dir"]).exists()
 
 
 @pytest.mark.slow
 def test_the_command_fails_when_the_broker_ends_by_itself() -> None:
     command = subprocess.Popen(
-        [sys.executable, "-c", COMMAND.format(as_json=False)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", COMMAND.format(as_json=True)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert command.stdout is not None
     assert command.stderr is not None
-    first = command.stdout.readline()
-    os.kill(int(first.split("process ")[1].split(")")[0]), signal.SIGKILL)
-    out, err = command.stdout.read(), command.stderr.read()
+    os.kill(json.loads(command.stdout.readline())["kafka_pid"], signal.SIGKILL)
+    err = command.stderr.read()
     command.stdout.close()
     command.stderr.close()
     assert command.wait() == 1
-    assert f"export ASSAY_KAFKA__BOOTSTRAP_SERVERS={first.split()[3]}" in out
     assert "ended by itself" in err
+
+
+@pytest.mark.slow
+def test_detached_broker_answers_until_it_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # The jars are those of the machine; the notes of its other brokers are in another folder.
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / f"kafka-{KAFKA_VERSION}").symlink_to(cache_folder() / f"kafka-{KAFKA_VERSION}")
+    monkeypatch.setenv("ASSAY_CACHE_DIR", str(tmp_path / "cache"))
+    assert detach_broker(port := free_port(), tmp_path / "data", as_json=True) == 0
+    try:
+        said = json.loads(capfd.readouterr().out)
+        assert said["bootstrap_servers"] == f"127.0.0.1:{port}"
+        assert detach_broker(port, None, as_json=False) == 0
+        assert "already answers" in capfd.readouterr().out
+        assert detach_broker(port, tmp_path / "other", as_json=False) == 1
+        assert run_broker(port, None, as_json=False) == 1
+        assert f"assay broker --stop --port {port}" in capfd.readouterr().err
+    finally:
+        assert stop_broker(port) == 0
+    assert gone(said["kafka_pid"])
+    assert stop_broker(port) == 1

@@ -94,4 +94,4 @@ def test_doctor_finds_a_missing_broker_and_missing_topics(
     assert run_topics("list", nowhere, as_json=False) == 1
     out, err = capfd.readouterr()
     assert "✗ Kafka         no Kafka at 127.0.0.1:1" in out
-    assert "no Kafka at 127.0.0.1:1; start one with `assay broker`" in err
+    assert "no Kafka at 127.0.0.1:1; start one with `assay broker --detach`" in err

@@ -23,7 +23,10 @@ def no_java() -> str:
     raise BrokerUnavailable("no Java was found")
 
 
-def test_a_machine_that_has_everything_is_well(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_machine_that_has_everything_is_well(
+    settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.settings.LOCAL_KAFKA", "127.0.0.1:1")
     assert doctor.run_doctor(settings, as_json=True) == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert answer["well"] is True
@@ -31,6 +34,7 @@ def test_a_machine_that_has_everything_is_well(settings: Settings, capsys: pytes
     assert states.pop("packages") in ("ok", "warn")
     # In a cache of its own there is nothing yet.
     assert states.pop("local Kafka") == "warn"
+    assert states.pop("Kafka") == "warn", "none runs at the default address"
     assert set(states.values()) == {"ok"}
 
 

@@ -29,6 +29,20 @@ def test_missing_kafka_is_reported_with_a_remedy() -> None:
     assert "assay broker" in finding.detail
 
 
+def test_the_default_address_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", raising=False)
+    monkeypatch.setattr("streams.settings.LOCAL_KAFKA", "127.0.0.1:1")
+    [finding] = check_kafka(load_settings())
+    assert (finding.state, finding.detail) == ("warn", "none at 127.0.0.1:1, the default address")
+    assert "assay broker --detach" in finding.todo
+    monkeypatch.setattr(doctor_kafka, "SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = f"127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setattr("streams.settings.LOCAL_KAFKA", where)
+        [finding] = check_kafka(load_settings())
+    assert (finding.state, where in finding.detail) == ("fail", True)
+
+
 def test_a_kafka_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_kafka, "SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 
-from streams.local_kafka import broker, guard, install
+from streams.local_kafka import broker, guard, install, running
 from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
 from streams.local_kafka.install import are_cached, cache_folder, find_java, format_data, kafka_jars, write_properties
 from streams.local_kafka.process import BrokerProcess
+from streams.local_kafka.running import RunningBroker
 from tests.kafka_server import docker_answers, kafka_server
 
 
@@ -324,6 +325,54 @@ class TestStart:
         kafka.wait()
         assert kafka.pid is None
         assert kafka.tail() == ""
+
+
+class TestCause:
+    def test_is_the_last_exception_of_the_log(self) -> None:
+        settings = "".join(f"\tsetting.{number} = null\n" for number in range(50))
+        log = (
+            f"[main] INFO KafkaConfig values:\n{settings}[main] ERROR Exiting Kafka due to fatal exception\n"
+            "org.apache.kafka.common.KafkaException: failed to start\n\tat kafka.Kafka.main(Kafka.scala)\n"
+            "Caused by: java.io.IOException: No space left on device\n\tat sun.nio.ch.IOUtil.write(IOUtil.java)"
+        )
+        assert broker.cause_in(log) == "java.io.IOException: No space left on device"
+        assert broker.cause_in("starting\nExiting\n") == "Exiting"
+        assert broker.cause_in("") == "its log is empty"
+
+
+class TestRunning:
+    """The note of a running broker is valid while its process holds the lock."""
+
+    def test_is_known_while_it_runs(self, tmp_path: Path) -> None:
+        note = running.note_of(tmp_path / "cache", 9092)
+        here = RunningBroker("127.0.0.1:9092", os.getpid(), "/data", kept=False)
+        assert running.running_at(note) is None
+        with running.noted(note, here):
+            assert running.running_at(note) == here
+        assert running.running_at(note) is None
+        note.write_text('{"bootstrap_servers": "127.0.0.1:9092", "pid": 1, "data_dir": "/data", "kept": false}')
+        assert running.running_at(note) is None, "no process holds the lock"
+
+    def test_is_no_reason_not_to_run(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        with running.noted(tmp_path / "file" / "note", RunningBroker("h:1", 1, "/d", kept=True)):
+            pass
+
+    def test_stop_ends_the_process(self, tmp_path: Path) -> None:
+        note = running.note_of(tmp_path, 1)
+        script = (
+            "import os, sys, time; from pathlib import Path; from streams.local_kafka.running import *\n"
+            "with noted(Path(sys.argv[1]), RunningBroker('h:1', os.getpid(), '/d', True)):\n"
+            "    print(1, flush=True); time.sleep(600)"
+        )
+        with subprocess.Popen([sys.executable, "-c", script, str(note)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            found = running.running_at(note)
+            assert found is not None
+            assert found.pid == process.pid
+            assert running.stop(note, found, 30)
+            assert process.wait() != 0
 
 
 class TestProcess:
