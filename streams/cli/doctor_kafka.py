@@ -42,8 +42,8 @@ def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Chec
     if not settings.kafka.bootstrap_servers:
         settings = settings.with_kafka()
         if not _listens(where := settings.kafka.bootstrap_servers):
-            found = f"none at {where}, the default address"
-            yield Check("Kafka", "warn", found, "`assay broker --detach` starts one, `assay demo` its own")
+            none = f"none at {where}, the default address"
+            yield Check("Kafka", "warn", none, "`assay broker --detach` starts one, `assay demo` its own")
             return
     # aiokafka logs each failed connection attempt; the finding reports it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
