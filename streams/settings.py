@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -334,7 +335,7 @@ def load_settings(overlay: Path | None = None, **flags: Any) -> Settings:
         trees = settings.ranking.trees
         model = None if trees.mode == "off" else read_ranking_model(trees.model)
     except ValidationError as error:
-        raise SettingsError(explain(error)) from None
+        raise SettingsError(explain(error, _origins(error, overlay, above))) from None
     except UnreadableVariableError as error:
         raise SettingsError(f"environment: {error} (a section or a list is given as JSON)") from None
     except ModelMismatchError as error:
@@ -349,11 +350,35 @@ def _unknown_variables(environment: Iterable[str]) -> list[str]:
     return sorted(name for name in ours if name[len("ASSAY_") :].split("__")[0].lower() not in sections)
 
 
-def explain(error: ValidationError) -> str:
-    """A validation error for people: each key with its problem."""
+def _nearest(path: tuple[int | str, ...]) -> str:
+    """The key that an unknown key may mean; "" if no key is similar."""
+    keys: Any = Settings.model_json_schema()
+    known = keys.get("properties", {})
+    for part in path[:-1]:
+        its: dict[str, Any] = known.get(str(part), {})
+        name = str(its.get("$ref", "")).rpartition("/")[2]
+        known = keys["$defs"].get(name, {}).get("properties", {})
+    near = get_close_matches(str(path[-1]), known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _origins(error: ValidationError, overlay: Path | None, above: dict[str, Any]) -> str:
+    """The file of ``--config`` or the variables of the environment that have the wrong keys; "" if neither does."""
+    places = [tuple(map(str, item["loc"])) for item in error.errors(include_url=False)]
+    found = [str(overlay)] if overlay and any(place[0] in above for place in places if place) else []
+    names = {"ASSAY_" + "__".join(place[:length]).upper() for place in places for length in range(1, len(place) + 1)}
+    return ", ".join([*found, *sorted(name for name in os.environ if name.upper() in names)])
+
+
+def explain(error: ValidationError, origin: str = "") -> str:
+    """A validation error for people: each key with its problem, and where the keys come from."""
     lines = []
     for item in error.errors(include_url=False):
         key = ".".join(str(part) for part in item["loc"])
-        problem = "is not a known key" if item["type"] == "extra_forbidden" else item["msg"]
+        problem = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "extra_forbidden":
+            problem = "is not a known key" + _nearest(tuple(item["loc"]))
+        elif isinstance(given := item.get("input"), str | int | float) and item["type"].endswith("_parsing"):
+            problem += f", not {given!r}"
         lines.append(f"{key}: {problem}" if key else problem)
-    return "configuration: " + "; ".join(lines) + " (see `assay config schema`)"
+    return f"{origin or 'configuration'}: " + "; ".join(lines) + " (see `assay config schema`)"

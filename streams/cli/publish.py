@@ -29,7 +29,7 @@ from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import in_time, tell
 from streams.cli.publish_input import Input, Publication, refusals_problem
-from streams.cli.publish_run import Backfill, Sending
+from streams.cli.publish_run import Backfill, Sending, command_of
 from streams.clock import SystemClock
 from streams.codec import OutputRecord, framed
 from streams.generate.json_schemas import schema_text
@@ -195,6 +195,7 @@ async def _publish(source: Input, settings: Settings) -> int:
     async with opened(make_producer(settings.kafka, None, "assay.publish")) as producer:
         sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
         status = 0
+        interrupted = False
         began = time.monotonic()
         try:
             with source.progress(f"publishing to {topic}") as advance:
@@ -210,6 +211,9 @@ async def _publish(source: Input, settings: Settings) -> int:
             status = 2
         except KafkaError as error:
             sending.failure = error
+        except asyncio.CancelledError:
+            interrupted = True
+            raise
         finally:
             # Also after Ctrl-C: wait for the records that were sent, and print the summary.
             await sending.stop()
@@ -219,6 +223,14 @@ async def _publish(source: Input, settings: Settings) -> int:
                 print(json.dumps({"published": sending.acknowledged, "refused": source.refused, "seconds": seconds}))
             else:
                 print(f"published {sending.acknowledged} to {topic}, refused {source.refused}, in {seconds:.1f} s")
+            if interrupted:
+                tell("publish", _repeated(source.asked, sending.acknowledged))
     if sending.failure is not None:
         raise sending.failure
     return status or (1 if source.refused else 0)
+
+
+def _repeated(asked: Publication, published: int) -> str:
+    """What a second start does after Ctrl-C, and how a run that can be resumed is begun."""
+    again = f"a second start publishes {published} records again, under the same ids: readers that ignore known ids "
+    return f"interrupted; {again}skip them. To be able to resume: {command_of(asked, '--run-id', 'NAME')}"

@@ -140,14 +140,17 @@ class Backfill:
         tell("publish", f"another copy of run {self._run} has taken over, so this one ends")
 
     def _command(self) -> str:
-        """The command that resumes the run."""
-        asked = self._asked
-        rate = None if asked.rate is None else f"{asked.rate:g}"
-        options = {"--format": asked.stated, "--rate": rate, "--refused": asked.refused, "--config": asked.config}
-        words = ["assay", "publish", asked.topic.name, *map(str, asked.paths), "--resume", self._run]
-        for option, value in options.items():
-            words += [] if value is None else [option, str(value)]
-        return shlex.join(words)
+        return command_of(self._asked, "--resume", self._run)
+
+
+def command_of(asked: Publication, *run: str) -> str:
+    """The command that publishes the same, with the options of a run."""
+    rate = None if asked.rate is None else f"{asked.rate:g}"
+    options = {"--format": asked.stated, "--rate": rate, "--refused": asked.refused, "--config": asked.config}
+    words = ["assay", "publish", asked.topic.name, *map(str, asked.paths), *run]
+    for option, value in options.items():
+        words += [] if value is None else [option, str(value)]
+    return shlex.join(words)
 
 
 def _explained(error: Exception, run: str) -> str:

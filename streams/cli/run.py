@@ -20,6 +20,7 @@ import typer
 from aiokafka.errors import KafkaError
 
 from streams.app import Application
+from streams.cli.drain_summary import summary_lines, summary_of
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import tell
@@ -66,10 +67,10 @@ def run_handlers(names: Sequence[str], settings: Settings, *, drain: bool, as_js
     configure_logs(settings.logs.level, settings.logs.format)
     handlers = [known[name] for name in names] or list(HANDLERS)
     began = time.monotonic()
-    result = {"caught_up": False}
+    result: dict[str, Any] = {"caught_up": False}
 
     async def work() -> int:
-        status, result["caught_up"] = await _run(handlers, settings, drain)
+        status, result["caught_up"], result["summary"] = await _run(handlers, settings, drain)
         return status
 
     try:
@@ -77,17 +78,20 @@ def run_handlers(names: Sequence[str], settings: Settings, *, drain: bool, as_js
     except (PortTakenError, IndexSettingsError) as error:
         tell("run", str(error))
         return 1
+    if drain and "summary" in result:
+        for line in summary_lines(result["summary"]):
+            tell("run", line)
     if as_json:
         seconds = round(time.monotonic() - began, 2)
         print(json.dumps({"handlers": [h.name for h in handlers], **result, "seconds": seconds}))
     return status
 
 
-async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> tuple[int, bool]:
-    """Returns the exit status, and whether the handlers are caught up."""
+async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> tuple[int, bool, dict[str, Any]]:
+    """Returns the exit status, whether the handlers are caught up, and what they did."""
     stop = stop_on_signals()
     if settings.kafka.create_topics and not await _unless_asked(stop, create_topics(settings.kafka)):
-        return 0, False
+        return 0, False, {}
     application = Application(settings, handlers)
     judged = {handler.name: settings.model_of(handler.name) for handler in handlers if handler.asks_models}
     for check in checks_of_models(settings.llm, settings.models, judged):
@@ -104,7 +108,8 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
         finally:
             drained = await _stop(application, settings)
     log.info("stopped", caught_up=caught_up)
-    return (status if drained else 1), caught_up
+    summary = summary_of(application.metrics, [handler.name for handler in handlers])
+    return (status if drained else 1), caught_up, summary
 
 
 async def _unless_asked(stop: asyncio.Event, work: Coroutine[Any, Any, object]) -> bool:

@@ -1,9 +1,10 @@
 """``assay try``: runs a handler or a pure step on one event a line, without a broker.
 
 Each input line is an event of the handler's topic, a line of ``assay tail --json``, or an answer of another trial that
-contains such events. Each output line is ``{"outcome", "reason", "events": [{"topic", "key", "value"}]}``, in the order
-of the input. A bad line gives ``dead`` with a reason. The command holds one line at a time and imports neither Kafka
-nor a model's client.
+contains such events. HTML files and folders of pages are read as ``assay publish`` reads them. Each output line is
+``{"outcome", "reason", "events": [{"topic", "key", "value"}]}``, in the order of the input. A bad line gives ``dead``
+with a reason, a line on standard error with its place, and exit status 1. The command holds one line at a time and
+imports neither Kafka nor a model's client.
 
 The pure steps are parts of a handler: the links of a listing that are its items, and a source's snippet. Their input
 may omit fields and may have unknown ones.
@@ -14,25 +15,36 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry
-from streams.cli.event_lines import open_lines, values_in
+from schemas.event import Event
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome
+from streams.cli.event_lines import STANDARD_INPUT, open_lines, values_in
 from streams.cli.handler_trial import STEPS, HandlerTrial, StepTrial, dumped, unknown_handler
 from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import printable, tell, text_console
+from streams.codec import decode
+from streams.publish.entries import Refused, SourceError
+from streams.publish.sources import check_source, holds_pages, read_entries
 from streams.settings import Settings
 from streams.topology import Topic, handler_named, topic_of
+
+_NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
+_SHOWN_REFUSALS = 20
 
 
 def try_(
     handler: Annotated[str, typer.Argument(help="A handler, or a step: follow_listing, extract_snippet.")],
-    file: Annotated[Path | None, typer.Argument(help="One event a line; standard input by default.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if any line was dead.")] = False,
+    file: Annotated[
+        Path | None, typer.Argument(help="Events, one a line; HTML file or folder; standard input by default.")
+    ] = None,
+    pretty: Annotated[bool, typer.Option("--pretty", help="Print the events for people.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if any event was dead.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Report what --config changes.")] = False,
     limit: Annotated[int, typer.Option(min=0, help="Differences that --diff shows in full.")] = 50,
     as_json: AsJson = False,
@@ -46,71 +58,128 @@ def try_(
 
         settings, other = load_settings(), load_settings(config)
         return run_diff(handler, file, settings, other, limit=limit, strict=strict, as_json=as_json)
-    return run_try(handler, file, load_settings(config), strict=strict)
+    return run_try(handler, file, load_settings(config), strict=strict, pretty=pretty)
 
 
-def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool) -> int:
-    """Writes the answer for every line of a file or of standard input.
+def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, pretty: bool = False) -> int:
+    """Writes the answer for every line of a file or of standard input, or for every page of a folder.
 
-    Raises:
-        OSError: The file cannot be read.
+    Returns:
+        0; 1 if a line is no event, or with ``strict`` if one was dead; 2 for an unreadable file and wrong usage.
     """
     handler = handler_named(name)
     if handler is None and name not in STEPS:
         return unknown_handler(name)
-    with asyncio.Runner() as runner, open_lines("try", file, quiet=True) as lines:
-        if handler is None:
-            with closing(StepTrial(name, settings, runner)) as step:
-                dead = _write_all(_answer_step(step, line) for line in lines)
-        else:
-            with closing(HandlerTrial(handler, settings, runner)) as trial:
-                dead = _write_all(answer for line in lines for answer in _answers(trial, handler.consumes, line))
-    return 1 if dead and strict else 0
+    answers = _Answers(pretty)
+    try:
+        with asyncio.Runner() as runner, _inputs(file, handler.consumes if handler else None) as inputs:
+            if handler is None:
+                with closing(StepTrial(name, settings, runner)) as step:
+                    for place, line in inputs:
+                        answer = step.answer(line) if isinstance(line, bytes) else Dead(DeadReason.INVALID, "no line")
+                        answer = line if isinstance(line, Dead) else answer
+                        answers.write(place, answer if isinstance(answer, Dead) else dumped(answer))
+            else:
+                with closing(HandlerTrial(handler, settings, runner)) as trial:
+                    for place, line in inputs:
+                        for outcome in _outcomes(trial, handler.consumes, line):
+                            answers.write(place, outcome)
+    except SourceError as error:
+        tell("try", str(error))
+        return 2
+    answers.tell_rest()
+    return 1 if answers.refused or (answers.dead and strict) else 0
 
 
-def _write_all(answers: Iterable[tuple[str, bool]]) -> int:
-    """Writes each answer on a line; returns how many are dead."""
-    dead = 0
-    for text, died in answers:
-        dead += died
+@contextmanager
+def _inputs(file: Path | None, topic: Topic | None) -> Iterator[Iterator[tuple[str, bytes | Event | Dead]]]:
+    """The lines of a file, or the pages of a folder or an HTML file, each with its place.
+
+    Raises:
+        SourceError: The path cannot be read, or has no events of the topic.
+    """
+    if file is not None and file != STANDARD_INPUT and topic is not None:
+        check_source(file, topic, "jsonl")
+        if holds_pages(file):
+            yield _pages(file, topic)
+            return
+    name = "standard input" if file is None or file == STANDARD_INPUT else str(file)
+    try:
+        with open_lines("try", file, quiet=True) as lines:
+            yield ((f"{name}:{number}", line) for number, line in enumerate(lines, 1))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise SourceError(f"{name}: {error.strerror}") from None
+
+
+def _pages(path: Path, topic: Topic) -> Iterator[tuple[str, Event | Dead]]:
+    for entry in read_entries(path, topic, None):
+        record = entry.read()
+        if isinstance(record, Refused):
+            yield entry.place, Dead(DeadReason.INVALID, record.reason)
+        elif record is not None:
+            yield entry.place, decode(topic, record.value, record.headers, None)
+
+
+class _Answers:
+    """Writes answers, and reports the first lines that are no events."""
+
+    def __init__(self, pretty: bool) -> None:
+        self.dead = self.refused = 0
+        self._console = text_console() if pretty else None
+
+    def write(self, place: str, answer: Outcome | str) -> None:
+        """Writes the answer of a step, which is JSON, or the outcome of a handler."""
+        if isinstance(answer, Dead):
+            self.dead += 1
+            if answer.reason in _NO_EVENT:
+                self.refused += 1
+                if self.refused <= _SHOWN_REFUSALS:
+                    tell("try", f"{place}: {answer.reason}: {printable(answer.detail)}")
+        if self._console is not None and isinstance(answer, Emit):
+            # rich takes a part of a second to import.
+            from streams.cli.event_screen import print_event
+
+            for event in answer.events:
+                print_event(self._console, event)
+            return
+        text = answer if isinstance(answer, str) else _line(answer)
         # Bytes, for the terminal's encoding is not the data's.
         sys.stdout.buffer.write(text.encode() + b"\n")
         sys.stdout.buffer.flush()
-    return dead
+
+    def tell_rest(self) -> None:
+        """Reports how many more lines are no events."""
+        if self.refused > _SHOWN_REFUSALS:
+            tell("try", f"and {self.refused - _SHOWN_REFUSALS} more that are no events")
 
 
-def _answers(trial: HandlerTrial, topic: Topic, line: bytes | Dead) -> Iterator[tuple[str, bool]]:
-    """An answer for each event of a line, and whether it is dead."""
-    if isinstance(line, Dead):
-        yield _without_events(line)
+def _outcomes(trial: HandlerTrial, topic: Topic, line: bytes | Event | Dead) -> Iterator[Outcome]:
+    """The outcome of each event of a line."""
+    if not isinstance(line, bytes):
+        yield line if isinstance(line, Dead) else trial.decide(line)
         return
     values = values_in(line, topic)
     for value, _ in values:
-        yield _answer(trial, value)
+        event = trial.decode(value)
+        yield event if isinstance(event, Dead) else trial.decide(event)
     if not values:
-        yield _without_events(Drop(DropReason.NOTHING_TO_DO))
+        yield Drop(DropReason.NOTHING_TO_DO)
 
 
-def _answer(trial: HandlerTrial, value: bytes) -> tuple[str, bool]:
-    event = trial.decode(value)
-    outcome: Outcome = event if isinstance(event, Dead) else trial.decide(event)
-    return _emit_line(outcome.events) if isinstance(outcome, Emit) else _without_events(outcome)
+def _line(outcome: Outcome) -> str:
+    match outcome:
+        case Emit():
+            return _emit_line(outcome.events)
+        case Dead():
+            return _dead_line(outcome)
+        case Drop():
+            return json.dumps({"outcome": "drop", "reason": outcome.reason, "events": []})
+    return dumped({"outcome": "retry", "reason": outcome.reason, "detail": outcome.detail, "events": []})
 
 
-def _without_events(outcome: Drop | Retry | Dead) -> tuple[str, bool]:
-    if isinstance(outcome, Dead):
-        return _dead_line(outcome), True
-    if isinstance(outcome, Drop):
-        return json.dumps({"outcome": "drop", "reason": outcome.reason, "events": []}), False
-    return dumped({"outcome": "retry", "reason": outcome.reason, "detail": outcome.detail, "events": []}), False
-
-
-def _answer_step(step: StepTrial, line: bytes | Dead) -> tuple[str, bool]:
-    answer = line if isinstance(line, Dead) else step.answer(line)
-    return (_dead_line(answer), True) if isinstance(answer, Dead) else (dumped(answer), False)
-
-
-def _emit_line(events: tuple[Any, ...]) -> tuple[str, bool]:
+def _emit_line(events: tuple[Any, ...]) -> str:
     try:
         parts = [
             f'{{"topic":{json.dumps(topic.name)},"key":{dumped(topic.key(event))},"value":{event.to_json().decode()}}}'
@@ -118,8 +187,8 @@ def _emit_line(events: tuple[Any, ...]) -> tuple[str, bool]:
             for topic in (topic_of(event),)
         ]
     except (ValueError, RecursionError) as error:
-        return _dead_line(Dead(DeadReason.OUTPUT_INVALID, str(error))), True
-    return f'{{"outcome":"emit","reason":null,"events":[{",".join(parts)}]}}', False
+        return _dead_line(Dead(DeadReason.OUTPUT_INVALID, str(error)))
+    return f'{{"outcome":"emit","reason":null,"events":[{",".join(parts)}]}}'
 
 
 def _dead_line(refused: Dead) -> str:

@@ -33,7 +33,7 @@ def tell_decisions(console: Console, tally: Tally, least: Dimensions) -> None:
     pages = sorted(tally.pages.values(), key=lambda page: -(page.cts_score or 0))
     _section(console, "How far can a page be trusted?")
     for page in [*pages[:1], *[p for p in pages[1:] if p.tier == "B"][:1], *pages[-1:]]:
-        _tell_page(console, page)
+        tell_page(console, page)
     roots = sorted((b for b in tally.classified.values() if b.parent_batch_id is None), key=lambda b: b.batch_id)
     _section(console, "Do the results answer the question, or are they only listings?")
     for batch in roots:
@@ -78,14 +78,17 @@ def _address(console: Console, indent: int, head: str | Text, url: str, style: s
     _line(console, indent, line)
 
 
-def _tell_page(console: Console, page: ScoredPage) -> None:
+def tell_page(console: Console, page: ScoredPage) -> None:
+    """Prints a page's tier, score and label, and the points of each component."""
     score = "   –" if page.cts_score is None else f"{page.cts_score:4}"
     console.print()
     _line(
         console,
         0,
         Text.assemble(
-            (f"tier {page.tier}", f"bold {TIER_STYLE[page.tier]}"), (score, "bold"), f"  {page.title or page.url}"
+            (f"tier {page.tier}", f"bold {TIER_STYLE[page.tier]}"),
+            (score, "bold"),
+            f" {page.trust_label}  {page.title or page.url}",
         ),
     )
     _address(console, 2, "", page.url)

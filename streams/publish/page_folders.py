@@ -32,13 +32,24 @@ def page_list(path: Path) -> Path | None:
     return next((path / name for name in PAGE_LISTS if (path / name).is_file()), None)
 
 
+def is_page(path: Path) -> bool:
+    """Whether a path is named as an HTML file.
+
+    >>> is_page(Path("a/Page.HTML")), is_page(Path("pages.jsonl"))
+    (True, False)
+    """
+    return path.name.lower().endswith(_PAGE_SUFFIXES)
+
+
 def page_files(path: Path) -> list[Path]:
-    """The HTML files below a folder, sorted."""
-    return sorted(file for file in path.rglob("*") if file.name.lower().endswith(_PAGE_SUFFIXES))
+    """The HTML files below a folder, sorted; an HTML file itself."""
+    if path.is_file():
+        return [path]
+    return sorted(file for file in path.rglob("*") if is_page(file))
 
 
 def read_folder(path: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
-    """An entry for each HTML file below a folder; its address is its name.
+    """An entry for each HTML file below a folder, or for one file; its address is its name.
 
     Raises:
         SourceError: The folder has no HTML files.
@@ -48,7 +59,7 @@ def read_folder(path: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
         raise SourceError(f"{path}: no cases.jsonl and no .html files in it")
     end = 0
     for file in files:
-        name = os.fsencode(file.relative_to(path).as_posix())
+        name = os.fsencode(file.name if file == path else file.relative_to(path).as_posix())
         size = _size(file)
         end += size
         url = "https://file.invalid/" + quote(name)

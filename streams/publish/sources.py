@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import IO, Literal
 from schemas.outcome import Dead
 from streams.codec import OutputRecord, decode
 from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, explain, opened, record_of
-from streams.publish.page_folders import PAGE_LISTS, page_files, page_list, read_case, read_folder
+from streams.publish.page_folders import PAGE_LISTS, is_page, page_files, page_list, read_case, read_folder
 from streams.publish.tsv import BadRow, read_row
 from streams.publish.warc import archive_size, is_archive, read_archive
 from streams.topology import TOPIC_BYTES, Topic
@@ -27,6 +28,8 @@ LARGEST_LINE = TOPIC_BYTES
 STANDARD_INPUT_PATH = Path("-")
 STANDARD_INPUT = 0
 """The descriptor of standard input."""
+_URL = re.compile(r"(https?):/+(.+)")
+"""An address as a path, which has lost a slash."""
 _CHUNK_BYTES = 64 * 1024
 _TSV_SUFFIXES = (".tsv", ".tsv.gz")
 
@@ -50,9 +53,12 @@ def check_source(path: Path, topic: Topic, stated: Format | None = None) -> None
         raise SourceError(f"{path}: TSV has pages, and {topic.name} does not take pages")
     if path == STANDARD_INPUT_PATH:
         return
+    if (url := _URL.match(str(path))) is not None and not path.exists():
+        address = f"{url[1]}://{url[2]}"
+        raise SourceError(f"{address} is an address; `assay score {address}` fetches and scores it")
     if not os.access(path, os.R_OK):
         raise SourceError(f"{path}: {'no permission to read it' if path.exists() else 'No such file or folder'}")
-    if not topic.raw_pages and _holds_pages(path):
+    if not topic.raw_pages and holds_pages(path):
         raise SourceError(f"{path} has pages, and {topic.name} does not take pages")
 
 
@@ -97,9 +103,9 @@ def read_entries(path: Path, topic: Topic, run: str | None, stated: Format | Non
     try:
         if is_archive(path):
             yield from read_archive(path, topic, run)
-        elif not _holds_pages(path):
+        elif not holds_pages(path):
             yield from _events(path, topic, run, format_of(path, stated))
-        elif (listing := page_list(path)) is None:
+        elif is_page(path) or (listing := page_list(path)) is None:
             yield from read_folder(path, topic, run)
         else:
             yield from _cases(listing, topic, run)
@@ -141,8 +147,9 @@ def _cases(listing: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
                 yield read_case(line, _position(file), f"{listing}:{number}", folder, topic, run)
 
 
-def _holds_pages(path: Path) -> bool:
-    return path.is_dir() or path.name in PAGE_LISTS or is_archive(path)
+def holds_pages(path: Path) -> bool:
+    """Whether a path is a folder, a page list, an HTML file or a web archive, which have pages and not lines."""
+    return path.is_dir() or path.name in PAGE_LISTS or is_page(path) or is_archive(path)
 
 
 def _position(file: IO[bytes]) -> int:

@@ -91,10 +91,13 @@ async def _owner(settings: Settings, services: LiveServices) -> str:
         if index.path is None:
             return f": the index is in the memory of the application{otherwise}"
         if not has_collection(index):
+            here = f"there is no index at {index.path.resolve()}"
+            if settings.http.port and await _listens(settings.http):
+                return f"; {here} either{otherwise}"
             raise NoQueriesError(
-                f"there is no index at {index.path.resolve()} yet: `assay run` fills one from the pages it is given "
-                "(docs/tutorial.md); another one is named with ASSAY_INDEX__PATH or ASSAY_INDEX__URL, an application "
-                "with --app"
+                f"{here} yet, and no worker answers at {application_url(settings.http)}: `assay run` fills an index "
+                "from the pages it is given (docs/tutorial.md); another one is named with ASSAY_INDEX__PATH or "
+                "ASSAY_INDEX__URL, a worker with --app"
             )
     try:
         if not await _is_given(services, settings.http):

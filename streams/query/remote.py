@@ -26,7 +26,7 @@ class RemoteQueries(Queries):
     def __init__(self, url: str, token: str, seconds: float, hint: str = "") -> None:
         """Opens nothing. The URL may end in ``/query``. ``seconds`` is the application's own limit for a query.
 
-        ``hint`` is appended to the error if the application can't be reached.
+        ``hint`` is appended to the error if no application of this kind answers.
         """
         self.url = url.rstrip("/").removesuffix("/query") + "/query"
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
@@ -57,12 +57,12 @@ class RemoteQueries(Queries):
             try:
                 return RankingCompleted.model_validate_json(body)
             except ValueError:
-                return Refusal("failed", f"what answers at {self.url} is no Assay of this version")
+                return Refusal("failed", f"what answers at {self.url} is no Assay of this version{self._hint}")
         reason, detail = _said(body)
         if status in (401, 403):
             return Refusal("failed", f"{self.url} refuses: {detail or status} (ASSAY_HTTP__TOKEN is what is shown)")
         if status == 404:
-            return Refusal("failed", f"{self.url}: {detail or 'this server answers no queries'}")
+            return Refusal("failed", f"{self.url}: {detail or 'this server answers no queries'}{self._hint}")
         if reason is None:
             return Refusal("failed", f"{self.url} answers with status {status}: {detail or 'no reason given'}")
         after = response.headers.get("retry-after", "")

@@ -53,7 +53,11 @@ def test_pages_flow_from_a_folder_through_a_handler_to_tail(
     assert json.loads(out.splitlines()[-1])["refused"] == 3
     assert "outside of the folder" in err
     assert run_handlers(["score_page"], settings, drain=True, as_json=True) == 0
-    assert last_line(capfd)["caught_up"] is True
+    out, err = capfd.readouterr()
+    drained = json.loads(out.splitlines()[-1])
+    assert drained["caught_up"] is True
+    assert drained["summary"]["score_page"]["in"] == sum(drained["summary"]["score_page"]["tiers"].values()) == 4
+    assert "assay run: score_page 4 in: 4 done (A 0, B 0, C 4)" in err
     assert run_tail("pages.scored.v1", settings, "earliest", as_json=True, follow=False) == 0
     scored = {record["key"]: record["value"]["title"] for record in lines(capfd)}
     assert scored == {

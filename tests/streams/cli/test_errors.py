@@ -10,7 +10,10 @@ from streams.settings import SettingsError, load_settings
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (KafkaConnectionError("Unable to bootstrap"), "no Kafka at 127.0.0.1:1; start one with `assay broker`"),
+        (
+            KafkaConnectionError("Unable to bootstrap"),
+            "no Kafka at 127.0.0.1:1; start one with `assay broker --detach`",
+        ),
         (KafkaTimeoutError("nothing\nanswers"), "Kafka at 127.0.0.1:1: KafkaTimeoutError: nothing answers"),
         (KafkaTimeoutError(), "Kafka at 127.0.0.1:1: KafkaTimeoutError"),
         (TopicsError("topic a: PolicyViolation"), "topic a: PolicyViolation"),

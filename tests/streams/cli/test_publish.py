@@ -64,7 +64,7 @@ def test_an_unknown_topic_is_one_line(capsys: pytest.CaptureFixture[str]) -> Non
 def test_no_kafka_is_one_line(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.jsonl").write_text("")
     done = publish(tmp_path / "pages.jsonl")
-    expected = "no Kafka at 127.0.0.1:1; start one with `assay broker`, or set ASSAY_KAFKA__BOOTSTRAP_SERVERS"
+    expected = "no Kafka at 127.0.0.1:1; start one with `assay broker --detach`, or set ASSAY_KAFKA__BOOTSTRAP_SERVERS"
     assert (done.status, done.complaint) == (1, f"assay publish: {expected}\n")
 
 

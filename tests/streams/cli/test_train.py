@@ -137,4 +137,4 @@ def test_without_a_kafka_it_says_what_to_do(train: Train, tmp_path: Path) -> Non
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
     done = train(tmp_path / "one", settings, completed=None, feedback=None)
     assert done.status == 1
-    assert "no Kafka at 127.0.0.1:1; start one with `assay broker`" in done.err
+    assert "no Kafka at 127.0.0.1:1; start one with `assay broker --detach`" in done.err

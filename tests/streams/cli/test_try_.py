@@ -60,8 +60,9 @@ def assay(
 
 
 def answers(done: Done) -> list[dict[str, Any]]:
-    """The lines of standard output, each of which is UTF-8 JSON."""
-    assert done.stderr == b"", done.stderr.decode("utf-8", "replace")
+    """The lines of standard output, each of which is UTF-8 JSON; standard error names the lines that are no events."""
+    assert all(line.startswith(b"assay try: standard input:") for line in done.stderr.splitlines()[:20]), done.stderr
+    assert bool(done.stderr) == (done.returncode == 1)
     return [json.loads(line) for line in done.stdout.decode("utf-8").splitlines()]
 
 
@@ -101,8 +102,9 @@ def test_each_line_has_its_answer_in_order(assay: Any) -> None:
         (PAGE, ("emit", None)),
     ]
     done = assay("try", "score_page", given=b"\n".join(line for line, _ in cases) + b"\n")
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert outcomes(done) == [expected for _, expected in cases]
+    assert b"assay try: standard input:4: undecodable: " in done.stderr
     first, *_, last = answers(done)
     assert first == last
     assert first["events"][0]["topic"] == "pages.scored.v1"
@@ -140,7 +142,7 @@ def test_huge_lines_are_answered_and_the_run_continues(assay: Any) -> None:
 
     lines = [page_of(8 * MIB - 100), page_of(TOPIC_BYTES + MIB), b"x" * (40 * MIB), PAGE]
     done = assay("try", "score_page", given=b"\n".join(lines))
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert outcomes(done) == [("emit", None), ("dead", "too_large"), ("dead", "too_large"), ("emit", None)]
 
 
@@ -232,11 +234,13 @@ def test_the_step_extract_snippet_answers_with_a_bare_line(assay: Any) -> None:
 
 
 def test_dead_line_sets_status_1_only_with_strict(assay: Any) -> None:
-    assert assay("try", "score_page", given=b"{}").returncode == 0
+    deep = b'{"url":"https://a.example/","html":"' + b"<div>" * 2_000 + b'"}\n'
+    assert assay("try", "score_page", given=deep).returncode == 0
     assert assay("try", "score_page", "--strict", given=PAGE).returncode == 0
-    strict = assay("try", "score_page", "--strict", given=b"{}\n" + PAGE)
-    assert strict.returncode == 1
-    assert outcomes(strict) == [("dead", "invalid"), ("emit", None)]
+    strict = assay("try", "score_page", "--strict", given=deep + PAGE)
+    assert (strict.returncode, strict.stderr) == (1, b"")
+    # A line that is no event sets the status in any case.
+    assert assay("try", "score_page", given=b"{}\n" + PAGE).returncode == 1
 
 
 def complaint(done: Done) -> str:
@@ -258,9 +262,10 @@ def test_unknown_handler_is_refused_with_the_known_ones(assay: Any) -> None:
 
 
 def test_unreadable_file_is_reported_in_one_line(assay: Any, tmp_path: Path) -> None:
-    for name in ("nowhere.jsonl", str(tmp_path)):
+    (tmp_path / "empty").mkdir()
+    for name in ("nowhere.jsonl", "empty"):
         done = assay("try", "score_page", name)
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert name in complaint(done)
 
 

@@ -8,7 +8,7 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.index.ports import IndexOwnedError
 from streams.query.access import NoQueriesError, application_url, open_queries
-from streams.query.engine import QueryEngine
+from streams.query.engine import QueryEngine, Refusal
 from streams.query.remote import RemoteQueries
 from streams.services import LiveServices
 from streams.settings import HttpSettings
@@ -20,8 +20,8 @@ REQUEST = RankingRequested(request_id="q", query="when does the river bridge ope
 
 
 async def test_missing_index_is_not_created(tmp_path: Path) -> None:
-    with pytest.raises(NoQueriesError, match=r"no index at .*index yet: .*ASSAY_INDEX__PATH"):
-        async with open_queries(settings_at(tmp_path)):
+    with pytest.raises(NoQueriesError, match=r"no index at .*index yet, and no worker answers at .*ASSAY_INDEX__PATH"):
+        async with open_queries(settings_at(tmp_path, port=9)):
             pass
     assert os.listdir(tmp_path) == []
     (tmp_path / "index").mkdir()
@@ -29,6 +29,19 @@ async def test_missing_index_is_not_created(tmp_path: Path) -> None:
     with pytest.raises(NoQueriesError, match="no index"):
         async with open_queries(settings_at(tmp_path)):
             pass
+
+
+async def test_worker_is_asked_if_this_folder_has_no_index(tmp_path: Path) -> None:
+    async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(close, "127.0.0.1", 0) as worker:
+        port = worker.sockets[0].getsockname()[1]
+        async with open_queries(settings_at(tmp_path, port=port)) as queries:
+            assert isinstance(queries, RemoteQueries)
+            answer = instance(Refusal, await queries.answer(REQUEST))
+    assert f"http://127.0.0.1:{port}/query" in answer.detail
+    assert f"there is no index at {tmp_path}" in answer.detail
 
 
 async def test_damaged_files_are_not_called_no_index(tmp_path: Path) -> None:
