@@ -47,7 +47,7 @@ _ANSWER_SECONDS = 5.0
 _FULL_BYTES = 1024 * 1024
 """With less free space, a disk counts as full."""
 _LONGEST_CAUSE = 300
-_THROWN = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b.*")
+_THROWN = re.compile(r"(?<![\w.])(?:[a-z]\w*+\.)++[A-Z]\w*(?:Exception|Error)\b.*")
 _JAVA_OPTIONS = (
     "-Xmx512m",
     # The first compiler only: the broker is up in 2.8 s instead of 4.8, and cheaper over any run of a few minutes.

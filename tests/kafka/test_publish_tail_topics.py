@@ -54,11 +54,15 @@ async def test_ctrl_c_ends_quietly_and_loses_nothing(settings: Settings) -> None
         assert publish.stdin is not None
         publish.stdin.write(page(1))
         await line_of(tail)
+        said = []
         for process in (tail, publish):
             process.send_signal(signal.SIGINT)
             assert await process.wait() == 130
             assert process.stderr is not None
-            assert await process.stderr.read() == b""
+            said.append((await process.stderr.read()).decode())
+        assert said[0] == ""
+        assert said[1].startswith("assay publish: interrupted; a second start publishes 1 records again")
+        assert said[1].endswith(f"To be able to resume: assay publish {PAGES} - --run-id NAME\n")
         assert (await line_of(publish))["published"] == 1
 
 
