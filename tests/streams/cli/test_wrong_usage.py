@@ -32,7 +32,7 @@ WRONG: list[tuple[str, int, str]] = [
     ("lag --config value.yaml", 2, "not 'high'"),
     ("lag --config order.yaml", 2, "order.yaml: tiered_indexing: min_cts has to fall from tier_a over tier_b"),
     ("lag --config broken.yaml", 2, "broken.yaml: "),
-    ("pubish x", 2, "Did you mean 'publish'?"),
+    ("topcs x", 2, "Did you mean 'topics'"),
 ]
 
 
