@@ -14,11 +14,11 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import UnknownTopicOrPartitionError
 
-from streams.cli.broker import detach_broker, run_broker, stop_broker
 from streams.kafka.clients import make_reader, opened
 from streams.local_kafka.broker import LocalKafka, free_port
 from streams.local_kafka.install import KAFKA_VERSION, cache_folder
 from tests.kafka.installation import install
+from tests.samples import environment
 
 DEAD_LETTER_BYTES = 13 * 1024 * 1024
 """What a dead letter topic takes."""
@@ -195,23 +195,31 @@ def test_the_command_fails_when_the_broker_ends_by_itself() -> None:
 
 
 @pytest.mark.slow
-def test_detached_broker_answers_until_it_is_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_detached_broker_answers_until_it_is_stopped(tmp_path: Path) -> None:
+    """Each command is a process of its own: the broker outlives the one that starts it."""
     # The jars are those of the machine; the notes of its other brokers are in another folder.
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / f"kafka-{KAFKA_VERSION}").symlink_to(cache_folder() / f"kafka-{KAFKA_VERSION}")
-    monkeypatch.setenv("ASSAY_CACHE_DIR", str(tmp_path / "cache"))
-    assert detach_broker(port := free_port(), tmp_path / "data", as_json=True) == 0
+    port = str(free_port())
+
+    def broker(*options: str | Path) -> subprocess.CompletedProcess[str]:
+        program = "from streams.cli.main import main; main()"
+        command = [sys.executable, "-c", program, "broker", "--port", port, *map(str, options)]
+        variables = environment(ASSAY_CACHE_DIR=str(tmp_path / "cache"))
+        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+    started = broker("--detach", "--data", tmp_path / "data", "--json")
     try:
-        said = json.loads(capfd.readouterr().out)
+        assert started.returncode == 0, started.stderr
+        said = json.loads(started.stdout)
         assert said["bootstrap_servers"] == f"127.0.0.1:{port}"
-        assert detach_broker(port, None, as_json=False) == 0
-        assert "already answers" in capfd.readouterr().out
-        assert detach_broker(port, tmp_path / "other", as_json=False) == 1
-        assert run_broker(port, None, as_json=False) == 1
-        assert f"assay broker --stop --port {port}" in capfd.readouterr().err
+        again = broker("--detach")
+        assert (again.returncode, "already answers" in again.stdout) == (0, True)
+        assert broker("--detach", "--data", tmp_path / "other").returncode == 1
+        beside = broker()
+        assert (beside.returncode, f"assay broker --stop --port {port}" in beside.stderr) == (1, True)
     finally:
-        assert stop_broker(port) == 0
-    assert gone(said["kafka_pid"])
-    assert stop_broker(port) == 1
+        stopped = broker("--stop")
+    assert stopped.returncode == 0, stopped.stderr
+    while not gone(said["kafka_pid"]):
+        time.sleep(0.05)
