@@ -202,9 +202,12 @@ def test_detached_broker_answers_until_it_is_stopped(
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / f"kafka-{KAFKA_VERSION}").symlink_to(cache_folder() / f"kafka-{KAFKA_VERSION}")
     monkeypatch.setenv("ASSAY_CACHE_DIR", str(tmp_path / "cache"))
-    assert detach_broker(port := free_port(), tmp_path / "data", as_json=True) == 0
+    port = free_port()
+    detach = f"detach_broker({port}, Path({str(tmp_path / 'data')!r}), as_json=True)"
+    script = f"import sys; from pathlib import Path; from streams.cli.broker import detach_broker; sys.exit({detach})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     try:
-        said = json.loads(capfd.readouterr().out)
+        said = json.loads(done.stdout)
         assert said["bootstrap_servers"] == f"127.0.0.1:{port}"
         assert detach_broker(port, None, as_json=False) == 0
         assert "already answers" in capfd.readouterr().out
