@@ -60,9 +60,12 @@ def run_broker(port: int | None, data_dir: Path | None, *, as_json: bool) -> int
             where = kafka.bootstrap_servers
             here = RunningBroker(where, os.getpid(), str(kafka.data_dir), kept=data_dir is not None)
             with noted(note_of(cache_folder(), int(where.rsplit(":", 1)[1])), here):
-                print(_as_json(here, kafka.pid) if as_json else _as_text(here, "Ctrl-C stops it."), flush=True)
-                kafka.wait()
-            tell("broker", f"Kafka ended by itself: {kafka.cause()}")
+                try:
+                    print(_as_json(here, kafka.pid) if as_json else _as_text(here, "Ctrl-C stops it."), flush=True)
+                    kafka.wait()
+                    tell("broker", f"Kafka ended by itself: {kafka.cause()}")
+                finally:
+                    kafka.stop()  # before the note is removed, which tells --stop that the port is free
     except BrokerUnavailable as error:
         tell("broker", str(error))
     except KeyboardInterrupt:
