@@ -151,7 +151,9 @@ async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledP
 def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
     """The pages of a file, a folder or standard input."""
     path = Path(source)
-    if source == _STANDARD_INPUT:
+    if not source.strip():
+        yield Refused("(empty)", "invalid", "name an address, a file or a folder")
+    elif source == _STANDARD_INPUT:
         head = sys.stdin.buffer.peek(1)[:1] if hasattr(sys.stdin.buffer, "peek") else b""
         if head == b"{":
             for number, line in enumerate(sys.stdin.buffer, 1):

@@ -106,6 +106,16 @@ def test_many_pages_on_a_terminal_are_a_line_each(score: Callable[..., Done], tm
     assert done.status == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [("", "name an address"), ("ftp://a.example/x", "begins with https://"), ("a.example/x", "begins with https://")],
+)
+def test_what_is_no_page_is_refused(score: Callable[..., Done], source: str, words: str) -> None:
+    done = score(source)
+    assert done.status == 1
+    assert words in lines(done)[0]["detail"]
+
+
 def test_refused_page_on_a_terminal_says_why(score: Callable[..., Done], tmp_path: Path) -> None:
     done = score("nothing.html", terminal=True)
     assert done.status == 1
