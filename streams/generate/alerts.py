@@ -246,8 +246,8 @@ def _dead_letter_pauses() -> Alert:
             ),
         ),
         summary="{{ $labels.handler }} is paused: most of its records become dead letters",
-        description="More than dlq.max_share of the records of {{ $labels.handler }} in a minute became dead letters, so"
-        ' intake pauses and tries again (about {{ $value | printf "%.0f" }} pauses in 10 minutes). A bad deploy or a'
+        description="More than dlq.max_share of the records of {{ $labels.handler }} in a minute became dead letters,"
+        ' so intake pauses and tries again (about {{ $value | printf "%.0f" }} pauses in 10 minutes). A bad deploy or a'
         " producer of bad records does this. The other records wait in Kafka.",
     )
 

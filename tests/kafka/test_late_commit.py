@@ -12,8 +12,7 @@ from aiokafka.errors import KafkaError
 
 from streams.kafka.clients import SingleEndProducer, producer_options
 from tests.kafka.installation import CRAWLED, Installation
-from tools.faults.kafka_proxy import KafkaProxy
-from tools.faults.worker import connect_through
+from tests.kafka_proxy import KafkaProxy, connect_through
 
 
 @pytest.fixture
@@ -56,17 +55,13 @@ async def write_with_late_commit(assay: Installation, proxy: KafkaProxy, kind: t
     return [record.value for record in await assay.read(CRAWLED)] + errors
 
 
-async def test_late_commit_ends_no_transaction_of_a_producer_that_commits_once(
-    assay: Installation, proxy: KafkaProxy
-) -> None:
+async def test_late_commit_of_a_replaced_producer_is_refused(assay: Installation, proxy: KafkaProxy) -> None:
     """The outcome of its commit is unknown, so a new producer follows, whose epoch the late commit does not have."""
     assert await write_with_late_commit(assay, proxy, SingleEndProducer) == [
         "KafkaError: no confirmation of the end of the transaction"
     ]
 
 
-async def test_late_commit_ends_the_next_transaction_of_a_producer_that_commits_again(
-    assay: Installation, proxy: KafkaProxy
-) -> None:
+async def test_late_commit_after_a_repeated_one_ends_the_next(assay: Installation, proxy: KafkaProxy) -> None:
     """A fact about aiokafka's own producer. If this changes, ``SingleEndProducer`` can go."""
     assert await write_with_late_commit(assay, proxy, AIOKafkaProducer) == [b"committed", b"aborted"]

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from streams.local_kafka.broker import LocalKafka
 from streams.telemetry.setup import configure_logs
+from tests.kafka_proxy import KafkaProxy
 from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
-from tools.faults.kafka_proxy import KafkaProxy
 from tools.faults.ledger import Findings
 from tools.faults.rounds import FAULTS
 from tools.faults.seeded import KINDS, SITUATIONS

@@ -19,6 +19,7 @@ from schemas.dead import dead_letter_topic
 from streams.kafka.clients import make_admin, make_producer, make_reader, opened, producer_options, start, stop
 from streams.kafka.topics import create_topics
 from streams.local_kafka.broker import LocalKafka
+from tests.kafka_proxy import KafkaProxy
 from tests.processes import marked
 from tools.faults.chain import (
     ARRIVED,
@@ -34,7 +35,6 @@ from tools.faults.chain import (
     Numbered,
     settings_of,
 )
-from tools.faults.kafka_proxy import KafkaProxy
 from tools.faults.ledger import Ledger
 from tools.faults.points import Arm
 from tools.faults.worker_process import Worker

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
+from typing import Any
 
+import aiokafka.client
 from aiokafka.protocol.transaction import EndTxnRequest_v0
 
 from tests.proxy import Proxy
@@ -52,3 +54,14 @@ class KafkaProxy(Proxy):
 def _commits(request: bytes) -> bool:
     """Whether a request ends a transaction by a commit; the last byte of an EndTxn says so."""
     return int.from_bytes(request[:2]) == EndTxnRequest_v0.API_KEY and request[-1] == 1
+
+
+def connect_through(proxy_port: int, only_consumers: bool) -> None:
+    """Has connections to the broker go through a proxy on this machine: all, or all but the producers'."""
+    real = aiokafka.client.create_conn
+
+    async def create_conn(host: str, port: int, **options: Any) -> object:
+        direct = only_consumers and str(options.get("client_id")).startswith("assay.")
+        return await real(host, port if direct else proxy_port, **options)
+
+    aiokafka.client.create_conn = create_conn
