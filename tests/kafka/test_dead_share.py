@@ -11,7 +11,7 @@ def raises(event: CrawledPage, rules: Rules) -> Outcome:
 
 
 async def test_bad_deploy_pauses_and_the_next_one_does_the_rest(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix, dlq={"least_records": 20, "pause_seconds": 3600})
+    assay = await installed(kafka, topic_prefix, dlq={"max_share": 0.5, "least_records": 20, "pause_seconds": 3600})
     await assay.feed(page(number) for number in range(400))
     async with assay.running(scorer(raises)) as application:
         await until(
