@@ -108,7 +108,7 @@ def test_many_pages_on_a_terminal_are_a_line_each(score: Callable[..., Done], tm
 
 @pytest.mark.parametrize(
     ("source", "words"),
-    [("", "name an address"), ("ftp://a.example/x", "begins with https://"), ("a.example/x", "begins with https://")],
+    [("", "name an address"), ("ftp://a.example/x", "begins with https://"), ("a.example", "begins with https://")],
 )
 def test_what_is_no_page_is_refused(score: Callable[..., Done], source: str, words: str) -> None:
     done = score(source)
