@@ -135,7 +135,9 @@ async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledP
     from schemas.needs import FetchPages
     from schemas.replies import FetchedPage
     from streams.fetch.worker import FetchWorker
+    from streams.process import structlog_to_logging
 
+    structlog_to_logging()
     pages: dict[str, CrawledPage | Refused] = {}
     async with FetchWorker(settings) as worker:
         for reply in (await worker.fetch(FetchPages(tuple(dict.fromkeys(urls)), ""))).pages:

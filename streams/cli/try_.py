@@ -16,7 +16,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -105,11 +105,18 @@ def _inputs(file: Path | None, topic: Topic | None) -> Iterator[Iterator[tuple[s
             yield _pages(file, topic)
             return
     name = "standard input" if file is None or file == STANDARD_INPUT else str(file)
+    with ExitStack() as opening:
+        try:
+            lines = opening.enter_context(open_lines("try", file, quiet=True))
+        except OSError as error:
+            raise SourceError(f"{name}: {error.strerror}") from None
+        yield _numbered(name, lines)
+
+
+def _numbered(name: str, lines: Iterator[bytes | Dead]) -> Iterator[tuple[str, bytes | Dead]]:
     try:
-        with open_lines("try", file, quiet=True) as lines:
-            yield ((f"{name}:{number}", line) for number, line in enumerate(lines, 1))
-    except BrokenPipeError:
-        raise
+        for number, line in enumerate(lines, 1):
+            yield f"{name}:{number}", line
     except OSError as error:
         raise SourceError(f"{name}: {error.strerror}") from None
 

@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from schemas.outcome import Dead, DeadReason
+from streams.process import structlog_to_logging
 from streams.workers.child import LENGTH, OUT_OF_MEMORY, SOCKET_BYTES, JobLimits, Work, run_child
 
 _LARGEST_RESULT = 256 << 20
@@ -379,4 +380,5 @@ def _warn(event: str, **values: object) -> None:
     # Imported on use: a command whose children all stay alive starts faster.
     import structlog
 
+    structlog_to_logging()
     structlog.get_logger(__name__).warning(event, **values)
