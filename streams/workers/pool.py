@@ -201,7 +201,7 @@ class WorkerPool:
         if self._how == "spawn":
             # A command reports the outcome of each input itself.
             _warn("a child process ended", reason=reason, status=status)
-        # Where the template has ended too, nobody knows why the child ended, and no job is blamed for it.
+        # Without its template the reason for the end of a child is unknown, and no job is blamed for it.
         if child.jobs and status is not None:
             self._on_failure(reason)
             culprit = child.jobs.popleft()
