@@ -90,8 +90,6 @@ async def score_many(
 ) -> AsyncIterator[Score | Refusal]:
     """The scores of many pages in their order, from child processes with limits of time and memory for each page.
 
-    The children import the main module, so a script calls this below ``if __name__ == "__main__":``.
-
     Args:
         pages: Mappings with the fields of ``pages.crawled.v1``, such as ``{"url": …, "html": …}``.
         processes: Child processes; one for each core by default.
