@@ -35,6 +35,11 @@ _STOP_SECONDS = 2.0
 _LONGEST_PAUSE_SECONDS = 30.0
 
 
+def concurrency_of(processes: int) -> int:
+    """Jobs that keep so many children busy: each has one in work and one waiting, and the event loop has one."""
+    return processes * (_AHEAD + 1)
+
+
 class ChildStartError(OSError):
     """A child ended before it was ready. Its standard error has the reason."""
 
@@ -175,8 +180,8 @@ class WorkerPool:
 
     @property
     def concurrency(self) -> int:
-        """Jobs that keep every child busy: each has one in work and one waiting, and the event loop has one."""
-        return self.processes * (_AHEAD + 1)
+        """Jobs that keep every child busy."""
+        return concurrency_of(self.processes)
 
     async def run(self, job: Any) -> Any:
         """The result of a job; a ``Dead`` if it has none."""
