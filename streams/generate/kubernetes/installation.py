@@ -13,6 +13,7 @@ from handlers.prompts.template import ModelTasks
 from schemas.rules import Section
 from streams.index.settings import IndexSettings
 from streams.kafka.settings import KafkaSettings
+from streams.llm.limits import Shares
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.settings import PipelineSettings
 from streams.telemetry.labels import TASKS
@@ -83,17 +84,15 @@ class Installation(Section):
         if not self.limited or handler.lane != "llm":
             return handler.consumes.partitions
         policy, limits = self.models.task(handler.name), self.models.limits_of(self._model_of(handler.name))
-        share = (1 - self.models.replay_share) * policy.weight / self._weights(self._model_of(handler.name))
+        weights = {task: self.models.task(task).weight for task in TASKS}
+        shares = Shares({task: self._model_of(task) for task in TASKS}, weights, 1 - self.models.replay_share)
+        share = shares.of(handler.name)
         calls = handler.concurrency * 60 / policy.deadline_seconds
         useful = min(limits.requests_per_minute * share / calls, limits.in_flight * share / handler.concurrency)
         return min(handler.consumes.partitions, max(1, ceil(useful)))
 
     def _model_of(self, task: str) -> str:
         return self.model.of_task(task) or self.model_tasks[task].model or self.llm.model
-
-    def _weights(self, model: str) -> float:
-        """The sum of the weights of the tasks of a model; 1 if all are 0."""
-        return sum(self.models.task(task).weight for task in TASKS if self._model_of(task) == model) or 1.0
 
 
 def port_of(url: str) -> int:
