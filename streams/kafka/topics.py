@@ -16,13 +16,18 @@ from aiokafka.errors import TopicAlreadyExistsError, for_code
 from schemas.dead import dead_letter_topic
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.settings import KafkaSettings
-from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES, TOPICS, Handler, Topic
+from streams.topology import (
+    DEAD_LETTER_BYTES,
+    DEAD_LETTER_RETENTION_DAYS,
+    HANDLERS,
+    RETENTION_DAYS,
+    TOPIC_BYTES,
+    TOPICS,
+    Handler,
+    Topic,
+)
 
 _DAY_MS = 24 * 60 * 60 * 1000
-RETENTION_MS = 7 * _DAY_MS
-"""Of events; a replay can go back this far."""
-DEAD_LETTER_RETENTION_MS = 30 * _DAY_MS
-"""Longer than that of events: an operator has to look at dead letters."""
 _FOR_EVER = -1
 _LEADER_LOOKS = 50
 _LEADER_PAUSE_SECONDS = 0.1
@@ -58,28 +63,28 @@ def plan_topics(
     """Every topic of the topology, and each handler's retry topics and dead letter topic."""
     prefix, replication = kafka.topic_prefix, kafka.replication_factor
 
-    def planned(name: str, partitions: int, size: int, retention: int, compacted: bool = False) -> PlannedTopic:
+    def planned(name: str, partitions: int, size: int, days: int, compacted: bool = False) -> PlannedTopic:
         config = {
             "cleanup.policy": "compact" if compacted else "delete",
             "compression.type": "producer",
             "max.message.bytes": str(size),
-            "retention.ms": str(_FOR_EVER if compacted else retention),
+            "retention.ms": str(_FOR_EVER if compacted else days * _DAY_MS),
         }
         return PlannedTopic(prefix + name, partitions, replication, config)
 
-    events = [planned(topic.name, topic.partitions, TOPIC_BYTES, RETENTION_MS, topic.compacted) for topic in topics]
+    events = [planned(topic.name, topic.partitions, TOPIC_BYTES, RETENTION_DAYS, topic.compacted) for topic in topics]
     dead = [
         planned(
             dead_letter_topic(handler.consumes.name, handler.group),
             handler.consumes.partitions,
             DEAD_LETTER_BYTES,
-            DEAD_LETTER_RETENTION_MS,
+            DEAD_LETTER_RETENTION_DAYS,
         )
         for handler in handlers
     ]
     # A retry record is as large as a dead letter: the original and our headers.
     retried = [
-        planned(retry.topic, handler.consumes.partitions, DEAD_LETTER_BYTES, RETENTION_MS)
+        planned(retry.topic, handler.consumes.partitions, DEAD_LETTER_BYTES, RETENTION_DAYS)
         for handler in handlers
         for retry in handler.retry_topics
     ]
