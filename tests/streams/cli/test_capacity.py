@@ -3,6 +3,7 @@
 import json
 from math import isclose
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def load(pages: float = 1e6, **more: float) -> Load:
     return Load(pages=pages, page_bytes=COSTS.page_bytes, **more)  # type: ignore[arg-type]
 
 
-def setup(**sections: object) -> Setup:
+def setup(**sections: Any) -> Setup:
     return Setup.of(load_settings(**sections))
 
 
