@@ -13,11 +13,11 @@ from streams.settings_files import SettingsError, read_yaml
 FILE = "costs.yaml"
 
 
-class HandlerCost(Section):
-    """CPU time of a worker for one input."""
+class CpuCost(Section):
+    """CPU time for one input."""
 
     milliseconds: float = Field(ge=0, description="For each input.")
-    per_kilobyte: float = Field(default=0.0, ge=0, description="For each 1,000 bytes of HTML, of handlers of pages.")
+    per_kilobyte: float = Field(default=0.0, ge=0, description="For each 1,000 bytes of HTML, if pages are read.")
 
     def seconds(self, page_bytes: float) -> float:
         """For one input; a page has so many bytes of HTML."""
@@ -46,8 +46,8 @@ class Costs(Section):
     """What work costs."""
 
     page_bytes: float = Field(gt=0, description="HTML of an average page.")
-    handlers: dict[str, HandlerCost] = Field(description="CPU time of each handler.")
-    broker_milliseconds: float = Field(ge=0, description="CPU time of the broker for one record, written and read.")
+    handlers: dict[str, CpuCost] = Field(description="CPU time of each handler.")
+    broker: CpuCost = Field(description="CPU time of one broker for one input of a handler, which reads and writes it.")
     topics: dict[str, TopicCost] = Field(description="Size of the records of each topic.")
     models: dict[str, ReplyCost] = Field(description="Tokens of one question of each handler that asks models.")
     worker_megabytes: float = Field(gt=0, description="Most memory of a worker and its child.")

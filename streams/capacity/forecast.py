@@ -17,7 +17,7 @@ from streams.index.estimate import FLOAT_BYTES, estimate_points
 from streams.llm.limits import Shares
 from streams.llm.settings import ModelLimits
 from streams.settings import Settings
-from streams.topology import HANDLERS, RETENTION_DAYS, Handler, Topic
+from streams.topology import HANDLERS, PAGES_CRAWLED, RETENTION_DAYS, Handler
 
 DAY_SECONDS = 86_400
 UTILISATION = 0.7
@@ -228,8 +228,7 @@ def forecast(load: Load, costs: Costs, setup: Setup) -> Forecast:
         if handler.name in setup.models
     )
     replicas = sum(its.replicas for its in handlers)
-    written = list(_written(load, busy, costs))
-    records, size = sum(count for count, _ in written), sum(count * each for count, each in written)
+    size = sum(_written(load, busy, costs))
     points = _points(load, setup.tiers, setup.chunks)
     costs_known = [its.usd for its in models if its.usd is not None]
     return Forecast(
@@ -237,7 +236,7 @@ def forecast(load: Load, costs: Costs, setup: Setup) -> Forecast:
         models=models,
         cores=replicas,
         memory_bytes=replicas * costs.worker_megabytes * 2**20,
-        broker_cores=setup.copies * load.peak * records * costs.broker_milliseconds / 1000 / DAY_SECONDS,
+        broker_cores=setup.copies * load.peak * sum(_broker_seconds(busy, load, costs)) / DAY_SECONDS,
         kafka_bytes=setup.copies * RETENTION_DAYS * size,
         kafka_bytes_a_second=setup.copies * load.peak * size / DAY_SECONDS,
         index_points=points,
@@ -278,15 +277,19 @@ def _model(handler: str, inputs: float, peak: float, cost: ReplyCost, asked: Ask
     return ModelForecast(handler, asked.name, inputs, tokens_in, tokens_out, usd, requests, tokens, enough)
 
 
-def _written(load: Load, busy: list[Handler], costs: Costs) -> Iterator[tuple[float, float]]:
-    """The number and the size of the records of each topic in a day: those from outside, and one for each input."""
+def _broker_seconds(busy: list[Handler], load: Load, costs: Costs) -> Iterator[float]:
+    """CPU time of one broker in a day for each handler; only crawled pages have a size of their own."""
+    for handler in busy:
+        size = load.page_bytes if handler.consumes == PAGES_CRAWLED else 0.0
+        yield load.inputs()[handler.name] * costs.broker.seconds(size)
+
+
+def _written(load: Load, busy: list[Handler], costs: Costs) -> Iterator[float]:
+    """Bytes of each topic in a day: the records that a handler reads, and one result for each of its inputs."""
     inputs = load.inputs()
-    from_outside: dict[str, tuple[Topic, float]] = {
-        handler.consumes.name: (handler.consumes, inputs[handler.name]) for handler in busy
-    }
-    results = {handler.emits[0].name: (handler.emits[0], inputs[handler.name]) for handler in busy}
-    for topic, count in (results | from_outside).values():
-        yield count, costs.topics[topic.name].size(load.page_bytes)
+    results = {handler.emits[0].name: inputs[handler.name] for handler in busy}
+    for topic, count in (results | {handler.consumes.name: inputs[handler.name] for handler in busy}).items():
+        yield count * costs.topics[topic].size(load.page_bytes)
 
 
 def _points(load: Load, tiers: TieredIndexingSection, chunks: int) -> int:

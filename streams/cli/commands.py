@@ -22,7 +22,10 @@ COMMANDS = {
     "demo": ("demo:demo", "Run all handlers on a small sample web, on a Kafka of its own."),
     "run": ("run:run", "Run handlers as consumer groups."),
     "broker": ("broker:broker", "Run a real Apache Kafka on this machine; no Docker needed."),
-    "topics": ("topics:topics", "Create the topics, list them, or compare them with what is declared."),
+    "topics": (
+        "topics:topics",
+        "Create the topics, list them, compare them with what is declared, or list needed rights.",
+    ),
     "publish": ("publish:publish", "Publish events or pages, as live traffic or as a backfill that can be resumed."),
     "tail": ("tail:tail", "Show the records of a topic as they come."),
     "export": ("export:export", "Write scored pages as TSV, for `assay publish` or other tools."),

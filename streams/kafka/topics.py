@@ -29,6 +29,16 @@ from streams.topology import (
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _FOR_EVER = -1
+EXPECTED = {
+    "message.timestamp.type": "CreateTime",
+    "retention.bytes": "-1",
+    "unclean.leader.election.enable": "false",
+}
+"""What a cluster's defaults, or an operator, may have changed: ages and replays by time need the producers' timestamps,
+retention by size deletes unread records early, and an unclean election loses committed ones."""
+_IN_SYNC = "min.insync.replicas"
+_LEAST_IN_SYNC = 2
+"""Of three replicas and more: with one, a commit is lost with its broker."""
 _LEADER_LOOKS = 50
 _LEADER_PAUSE_SECONDS = 0.1
 
@@ -142,13 +152,19 @@ async def find_differences(kafka: KafkaSettings) -> list[Difference]:
 
 
 async def _compare(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> list[Difference]:
-    there = await describe_topic(admin, topic)
+    watched = {**topic.config, **EXPECTED, _IN_SYNC: ""}
+    there = await describe_topic(admin, replace(topic, config=watched))
     differences = []
     if there.partitions != topic.partitions:
         differences.append(Difference(topic.name, "partitions", str(topic.partitions), str(there.partitions)))
+    if there.replication < topic.replication:
+        differences.append(Difference(topic.name, "replicas", str(topic.replication), str(there.replication)))
+    in_sync = there.config[_IN_SYNC]
+    if there.replication > _LEAST_IN_SYNC > int(in_sync):
+        differences.append(Difference(topic.name, _IN_SYNC, str(_LEAST_IN_SYNC), in_sync))
     differences += [
         Difference(topic.name, key, value, there.config[key])
-        for key, value in topic.config.items()
+        for key, value in {**topic.config, **EXPECTED}.items()
         if there.config[key] != value
     ]
     return differences
@@ -160,4 +176,5 @@ async def describe_topic(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> Pla
     [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic.name)])
     actual = {entry[0]: entry[1] for _, _, _, _, entries in response.resources for entry in entries}
     config = {key: str(actual.get(key)) for key in topic.config}
-    return replace(topic, partitions=len(described["partitions"]), config=config)
+    replicas = min(len(partition["replicas"]) for partition in described["partitions"])
+    return replace(topic, partitions=len(described["partitions"]), replication=replicas, config=config)
