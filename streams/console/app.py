@@ -29,18 +29,22 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from streams.clock import SystemClock
-from streams.console import decision, live
+from streams.console import decision, live, page
 from streams.console.context import Context
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.guard import Guard
+from streams.console.page_text import PageTexts
 from streams.console.records import Records
 from streams.console.store import Store
 from streams.http import HttpServer
 from streams.query.engine import Queries
 from streams.settings import HttpSettings, Settings
 
-SCREENS = (live.SCREEN,)
+SCREENS = (
+    live.SCREEN,
+    page.SCREEN,
+)
 _STATIC = Path(__file__).parent / "static"
 
 
@@ -57,6 +61,7 @@ def make_context(settings: Settings, queries: Queries | None = None) -> Context:
         flow=Flow(settings.kafka, store, clock),
         guard=Guard(http.token.get_secret_value(), http.allowed_hosts),
         clock=clock,
+        texts=PageTexts(settings),
         queries=queries,
         screens=SCREENS,
     )
@@ -108,4 +113,5 @@ async def serve_console(settings: Settings, http: HttpSettings, queries: Queries
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await context.texts.aclose()
         context.store.close()

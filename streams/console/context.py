@@ -16,6 +16,7 @@ from streams.console import words
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.guard import Guard
+from streams.console.page_text import PageTexts
 from streams.console.records import Records
 from streams.console.store import Store
 from streams.process import installed_version
@@ -50,6 +51,7 @@ class Context:
     Attributes:
         settings: Those of the installation; they name a Kafka cluster.
         queries: Answers queries; None if no process does.
+        texts: Reads the texts of crawled pages, with marks.
         screens: For the navigation; set by the application.
     """
 
@@ -61,6 +63,7 @@ class Context:
     flow: Flow
     guard: Guard
     clock: Clock
+    texts: PageTexts
     queries: Queries | None = None
     screens: Sequence[Screen] = ()
     environment: Environment = field(default_factory=make_environment)
