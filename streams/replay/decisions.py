@@ -140,7 +140,7 @@ class DecisionFilter:
     def matches(self, decision: Mapping[str, Any]) -> bool:
         """Whether a decision, as JSON, is selected."""
         return self.present and all(
-            any(value in wanted for value in _values(decision, name.split("."))) for name, wanted in self.values
+            any(value in wanted for value in values_at(decision, name)) for name, wanted in self.values
         )
 
 
@@ -265,6 +265,19 @@ def identity_of(record: ConsumerRecord) -> str:
     return Input.of(record).provenance.identity
 
 
+def values_at(part: Any, path: str) -> Iterator[str]:
+    """The values at a path as text, also of each item of a list; other values than text are JSON, such as ``null``."""
+    name, _, rest = path.partition(".")
+    if isinstance(part, list):
+        for item in part:
+            yield from values_at(item, path)
+    elif path:
+        if isinstance(part, dict):
+            yield from values_at(part.get(name), rest)
+    else:
+        yield part if isinstance(part, str) else json.dumps(part)
+
+
 def _note_decision(previous: PreviousDecisions, record: ConsumerRecord, source: str) -> None:
     headers = {name: value for name, value in record.headers if value is not None}
     causation = headers.get("ce_causationid")
@@ -286,18 +299,6 @@ def _decisions_of(handler: Handler, by_tier: bool) -> Topic:
     if by_tier:
         raise ReplayError(f"{handler.name} neither reads nor writes a tier: leave --tier out")
     raise ReplayError(f"{handler.name} writes no decisions to choose by: leave --outcome and --judged-by out")
-
-
-def _values(part: Any, path: Sequence[str]) -> Iterator[str]:
-    """The values at a path as text, also of each item of a list; other values than text are JSON, such as ``null``."""
-    if isinstance(part, list):
-        for item in part:
-            yield from _values(item, path)
-    elif path:
-        if isinstance(part, dict):
-            yield from _values(part.get(path[0]), path[1:])
-    else:
-        yield part if isinstance(part, str) else json.dumps(part)
 
 
 def _digest(identity: str) -> bytes:
