@@ -244,3 +244,11 @@ def _check(handlers: Sequence[Handler], request: ReplayRequest, settings: Settin
 def _chained(handlers: Sequence[Handler]) -> tuple[Handler, Handler] | None:
     pairs = ((one, two) for one in handlers for two in handlers if two.consumes in one.emits and one is not two)
     return next(pairs, None)
+
+
+def own_topics(plan: ReplayPlan) -> list[str]:
+    """The topics that hold a plan's results, before the prefix; those of its dead letters come last."""
+    live = plan.target is ReplayTarget.LIVE
+    results = (name if live else shadow_topic(name, plan.plan) for stage in plan.stages for name in stage.rewritten)
+    letters = (replay_dead_letters(handler_of(stage), plan.plan) for stage in plan.stages)
+    return list(dict.fromkeys([*results, *letters]))
