@@ -226,7 +226,7 @@ class Intake:
         self._refused = 0
 
     def event(self, found: LineEvent) -> Event | None:
-        """The event; None if there is none, which is reported."""
+        """The event; None for anything else, which is reported."""
         self._read += 1
         if isinstance(found.event, Event):
             return found.event

@@ -19,7 +19,7 @@ class CostReport:
         today: The present day (UTC).
         calls: By day and model; a day or model without calls has no entry.
         spent_usd: Costs that are booked on the present day, with the longest reply of each call in flight.
-        budget_usd: The day's budget; None if there is none.
+        budget_usd: The budget of the day; None without a budget.
     """
 
     today: str
@@ -34,7 +34,7 @@ class CostReport:
 
 
 async def read_costs(llm: LlmSettings, now: datetime, days: int) -> CostReport | None:
-    """Calls and costs of the last days, today included. None if no journal is kept, or there is none yet.
+    """Calls and costs of the last days, today included. None if answers are not kept, or none is kept yet.
 
     Raises:
         JournalError: The journal can't be read now.

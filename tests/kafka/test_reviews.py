@@ -102,7 +102,7 @@ def test_each_review_has_its_decision_and_its_input(ran: Ran, settings: Settings
     assert found["batch"]["input"] is None
 
 
-def test_people_are_told_how_many_there_are(ran: Ran, settings: Settings) -> None:
+def test_people_see_how_many_there_are(ran: Ran, settings: Settings) -> None:
     done = ran(run_export_reviews, settings, ExportOptions())
     assert len(done.out.splitlines()) == 4
     assert "exported 4 (2 right, 2 wrong, 1 without their input), refused 1, in " in done.err

@@ -53,7 +53,7 @@ def test_a_page_that_is_too_deep_or_no_page_is_dead_under_both() -> None:
     assert {instance(Dead, outcome).reason for outcome in found[0]} == {DeadReason.UNDECODABLE}
 
 
-def test_a_page_that_exceeds_its_time_is_dead_and_the_next_is_not() -> None:
+def test_a_page_over_its_time_is_dead_and_the_next_is_scored() -> None:
     long = CrawledPage(url="https://a.example/", html="<p>" + "word " * 1_500_000)
     found = tried(WorkersSettings(processes=1, cpu_seconds=0.05, wall_seconds=60), (long, {}), (PAGE, {}))
     assert instance(Dead, found[0][0]) == found[0][1]
