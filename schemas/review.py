@@ -46,7 +46,7 @@ class DecisionReviewed(Event):
         right: Whether the editor agrees with it.
         expected: The value that the editor expected in place of the decision's, such as the tier ``A``; null if the
             editor did not say.
-        note: The editor's words; null if there are none.
+        note: The editor's words; null without a note.
         reviewer: The name that the editor gave; null if the editor gave none.
         reviewed_at: When the mark was made; the record's timestamp is used without it.
     """
