@@ -62,6 +62,15 @@ def check_values(event: type[Event], path: str, values: Iterable[str], option: s
     Raises:
         ReplayError: There is such a value.
     """
+    allowed = allowed_values(event, path)
+    if not allowed:
+        return
+    if wrong := sorted(set(values) - set(allowed)):
+        raise ReplayError(f"{option} {wrong[0]!r} is no {path}; there are {', '.join(allowed)}")
+
+
+def allowed_values(event: type[Event], path: str) -> list[str]:
+    """The values that a field can have, as text; empty if they are not a closed set."""
     schema = event.model_json_schema(by_alias=True, mode="serialization")
     nodes: list[Mapping[str, Any]] = [schema]
     for part in path.split("."):
@@ -71,10 +80,9 @@ def check_values(event: type[Event], path: str, values: Iterable[str], option: s
         constant = [leaf["const"]] if "const" in leaf else None
         known = leaf.get("enum") or constant or _VALUES_OF_TYPE.get(leaf.get("type", ""))
         if known is None:
-            return
+            return []
         allowed += map(str, known)
-    if wrong := sorted(set(values) - set(allowed)):
-        raise ReplayError(f"{option} {wrong[0]!r} is no {path}; there are {', '.join(dict.fromkeys(allowed))}")
+    return list(dict.fromkeys(allowed))
 
 
 _VALUES_OF_TYPE = {"boolean": ["true", "false"], "null": ["null"]}

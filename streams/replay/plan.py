@@ -189,12 +189,17 @@ def check_readers(topics: Sequence[str]) -> None:
     Raises:
         ReplayError: There is such a topic.
     """
-    dedupe = {topic.name: topic.readers_dedupe for handler in HANDLERS for topic in handler.emits}
-    if twice := [name for name in dict.fromkeys(topics) if not dedupe[name]]:
+    if twice := doubtful_readers(topics):
         raise ReplayError(
             f"readers of {', '.join(twice)} may take a second copy for a new one; write to shadow topics, or say "
             "--readers-dedupe where all of them go by ce_id"
         )
+
+
+def doubtful_readers(topics: Sequence[str]) -> list[str]:
+    """Those of the live topics whose readers may process a duplicate of an event as a new one."""
+    dedupe = {topic.name: topic.readers_dedupe for handler in HANDLERS for topic in handler.emits}
+    return [name for name in dict.fromkeys(topics) if not dedupe[name]]
 
 
 def _named(names: Sequence[str]) -> list[Handler]:
