@@ -27,6 +27,7 @@ COMMANDS = {
     "tail": ("tail:tail", "Show the records of a topic as they come."),
     "export": ("export:export", "Write scored pages as TSV, or reviewed decisions as JSON lines, for other tools."),
     "try": ("try_:try_", "Run a handler on events from a file, without a broker."),
+    "console": ("console:console", "Show the decisions in a browser: what flows, why, and what can be done."),
     "why": ("why:why", "Show every decision about a page, a batch, a request or a claim, the newest first."),
     "stats": ("stats:stats", "Count the decisions of a topic or a file: tiers, scores, types, refusals."),
     "query": ("query:query", "Search the index and explain the rank of each result."),
