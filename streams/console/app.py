@@ -29,7 +29,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from streams.clock import SystemClock
-from streams.console import decision, live
+from streams.console import cost, dead_letters, decision, live, replays, review, what_if
 from streams.console.context import Context
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
@@ -40,7 +40,14 @@ from streams.http import HttpServer
 from streams.query.engine import Queries
 from streams.settings import HttpSettings, Settings
 
-SCREENS = (live.SCREEN,)
+SCREENS = (
+    live.SCREEN,
+    dead_letters.SCREEN,
+    replays.SCREEN,
+    what_if.SCREEN,
+    review.SCREEN,
+    cost.SCREEN,
+)
 _STATIC = Path(__file__).parent / "static"
 
 
@@ -108,4 +115,5 @@ async def serve_console(settings: Settings, http: HttpSettings, queries: Queries
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await context.resources.aclose()
         context.store.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ class Context:
         settings: Those of the installation; they name a Kafka cluster.
         queries: Answers queries; None if no process does.
         screens: For the navigation; set by the application.
+        resources: What screens have opened for longer than a request; closed when the console ends.
     """
 
     settings: Settings
@@ -63,6 +65,7 @@ class Context:
     clock: Clock
     queries: Queries | None = None
     screens: Sequence[Screen] = ()
+    resources: AsyncExitStack = field(default_factory=AsyncExitStack)
     environment: Environment = field(default_factory=make_environment)
     _versions: dict[str, str] = field(default_factory=dict)
 

@@ -1,8 +1,8 @@
 """The screen ``dead_letters``: dead letters by handler and reason, each with its bytes; redrive and purge.
 
-Redrive and purge are those of ``assay dlq``. Both begin with a dry run, whose page has a ticket for the action. A ticket
-is for one selection and is used once, so an action is never done without its dry run, and never twice by a second
-click.
+Redrive and purge are those of ``assay dlq``. Both begin with a dry run, whose page has a ticket for the action. A
+ticket is for one selection and is used once, so an action is never done without its dry run, and never twice by a
+second click.
 """
 
 from __future__ import annotations
@@ -184,7 +184,13 @@ class _DeadLetters:
             ticket = token_urlsafe(16)
             self._tickets.append(_Ticket(ticket, action, chosen, self._context.clock.now()))
         return self._context.render(
-            request, "dead_letters_dry_run.html", action=action, chosen=chosen, told=told, problem=problem, ticket=ticket
+            request,
+            "dead_letters_dry_run.html",
+            action=action,
+            chosen=chosen,
+            told=told,
+            problem=problem,
+            ticket=ticket,
         )
 
     async def act(self, request: Request) -> Response:

@@ -128,7 +128,7 @@ class _Replays:
                     found = await shadow_diff(self._context.settings, *chosen, name, most=_MOST_COMPARED, limit=_LIMIT)
                 except KafkaError as error:
                     problem = f"Kafka can't be read: {error}"
-        values: dict[str, Any] = {"status": status, "diff": found, "problem": problem, "most": _MOST_COMPARED}
+        values: dict[str, Any] = {"replay": status, "diff": found, "problem": problem, "most": _MOST_COMPARED}
         if found is not None:
             values |= {"found": found.comparison, "told": found.comparison.to_wire()}
             values["pages"] = isinstance(found.comparison, PageDifferences)
@@ -215,7 +215,7 @@ class _Replays:
         return self._context.render(
             request,
             template,
-            status=status,
+            replay=status,
             told=status.to_wire(),
             running=running,
             at_work=running is not None and running.at_work,

@@ -217,7 +217,9 @@ class _WhatIf:
         text = as_yaml(differences(self._context.settings, other))
         head = "# Keys that differ from the configuration in force: assay replay score_page --config FILE --diff\n"
         return Response(
-            head + text, media_type="application/yaml", headers={"content-disposition": 'attachment; filename="what-if.yaml"'}
+            head + text,
+            media_type="application/yaml",
+            headers={"content-disposition": 'attachment; filename="what-if.yaml"'},
         )
 
     async def pages(self, request: Request) -> Response:
@@ -315,7 +317,8 @@ class _WhatIf:
 def _newest(ranges: tuple[OffsetRange, ...], count: int) -> list[OffsetRange]:
     """The last offsets of each partition, ``count`` in all or a few more.
 
-    >>> [its.start for its in _newest((OffsetRange(partition=0, start=0, end=90), OffsetRange(partition=1, start=5, end=7)), 10)]
+    >>> ranges = OffsetRange(partition=0, start=0, end=90), OffsetRange(partition=1, start=5, end=7)
+    >>> [its.start for its in _newest(ranges, 10)]
     [82, 5]
     """
     left = count

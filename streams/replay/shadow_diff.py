@@ -102,7 +102,11 @@ async def _compare(
         async for records in steps:
             for record in records:
                 cause = _header(record, "ce_causationid")
-                if cause in replayed and not _header(record, RUN_HEADER) and (live := _event(topic, record)) is not None:
+                if (
+                    cause in replayed
+                    and not _header(record, RUN_HEADER)
+                    and (live := _event(topic, record)) is not None
+                ):
                     comparison.add(Emit((live,)), Emit((replayed.pop(cause),)))
             if not replayed:
                 return
