@@ -65,6 +65,55 @@ def topology_svg(flows: Mapping[str, HandlerFlow]) -> Markup:
     return Markup("").join([*parts, Markup("</svg>")])
 
 
+_BAR_HEIGHT = 150
+_BAR_LEFT = 46
+_BAR_WIDTH = 700
+
+
+def day_bars(days: Sequence[str], series: Mapping[str, Sequence[int]]) -> Markup:
+    """A stacked bar for each day, the oldest on the left; a table is its text form. The series are CSS classes."""
+    most = max((sum(counts) for counts in zip(*series.values(), strict=True)), default=0)
+    top = _nice(most)
+    step = (_BAR_WIDTH - _BAR_LEFT) / max(1, len(days))
+    width = min(44.0, step * 0.68)
+    parts = [
+        Markup('<svg class="bars" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
+            _BAR_WIDTH, _BAR_HEIGHT + 34, "Calls by day, as in the table"
+        )
+    ]
+    for part in (0, 1, 2):
+        y, amount = 8 + _BAR_HEIGHT * part / 2, top * (2 - part) // 2
+        parts.append(
+            Markup('<path class="grid" d="M{} {:g}H{}"/><text class="tick" x="{}" y="{:g}">{}</text>').format(
+                _BAR_LEFT, y, _BAR_WIDTH, _BAR_LEFT - 8, y + 4, figure(amount)
+            )
+        )
+    every = -(-len(days) // 10)
+    for number, day in enumerate(days):
+        x, y = _BAR_LEFT + step * (number + 0.5) - width / 2, 8.0 + _BAR_HEIGHT
+        for name, counts in series.items():
+            height = _BAR_HEIGHT * counts[number] / top
+            y -= height
+            if height:
+                told = f"{day}: {figure(counts[number])} {name}"
+                bar = Markup('<rect class="bar {}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}">')
+                parts.append(bar.format(name, x, y, width, height) + Markup("<title>{}</title></rect>").format(told))
+        if number % every == 0:
+            text = Markup('<text class="day" x="{:.1f}" y="{}">{}</text>')
+            parts.append(text.format(x + width / 2, _BAR_HEIGHT + 26, day[5:]))
+    return Markup("").join([*parts, Markup("</svg>")])
+
+
+def _nice(most: int) -> int:
+    """The end of an axis: an even number of one or two digits and zeros, at least ``most``.
+
+    >>> _nice(0), _nice(7), _nice(31), _nice(1234)
+    (2, 8, 32, 1400)
+    """
+    unit: int = 10 ** max(0, len(str(most)) - 2)
+    return max(2, 2 * unit * -(-most // (2 * unit)))
+
+
 def _box(node: _Node, flow: HandlerFlow | None) -> Markup:
     kind = "handler" if node.is_handler else "topic"
     state = " idle" if flow is not None and not flow.members else ""

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from aiokafka.errors import KafkaError
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from handlers.html.links import canonical_url
@@ -77,8 +77,21 @@ class _Pages:
         versions = [(entry, reads.get(entry.position)) for entry in scored[:_MOST_VERSIONS]]
         newest = next((its for _, read in versions if (its := _scored(read)) is not None), None)
         steps = [
-            *(Step("crawled", its.at, its.headers.get("ce_source", "").removeprefix("assay/") or "a crawler", verdict_of(its.event), "none", _path(its.position)) for its in crawled),
-            *(Step(_STEPS.get(its.position.topic, "refused"), its.at, its.handler, its.verdict, its.tone, its.path) for its in entries),
+            *(
+                Step(
+                    "crawled",
+                    its.at,
+                    its.headers.get("ce_source", "").removeprefix("assay/") or "a crawler",
+                    verdict_of(its.event),
+                    "none",
+                    _path(its.position),
+                )
+                for its in crawled
+            ),
+            *(
+                Step(_STEPS.get(its.position.topic, "refused"), its.at, its.handler, its.verdict, its.tone, its.path)
+                for its in entries
+            ),
             *(Step(role, its.at, its.handler, note, its.tone, its.path) for its, role, note in mentions),
         ]
         return self._context.render(
@@ -92,7 +105,9 @@ class _Pages:
             expired=bool(scored) and newest is None and not problem,
             has_text=bool(crawled),
             problem=problem,
-            other_rules=self._context.other_rules(handler_named("score_page"), newest.config_version if newest else None),
+            other_rules=self._context.other_rules(
+                handler_named("score_page"), newest.config_version if newest else None
+            ),
         )
 
     async def text(self, request: Request) -> Response:
@@ -119,7 +134,9 @@ class _Pages:
 
     def _listed(self, request: Request) -> Response:
         tier = request.query_params.get("tier", "").lower()
-        entries = self._context.store.newest(_MOST_LISTED, topic=PAGES_SCORED.name, tone=tier if tier in ("a", "b", "c") else "")
+        entries = self._context.store.newest(
+            _MOST_LISTED, topic=PAGES_SCORED.name, tone=tier if tier in ("a", "b", "c") else ""
+        )
         return self._context.render(request, "pages.html", entries=entries, tier=tier)
 
 

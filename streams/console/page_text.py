@@ -80,7 +80,11 @@ class PageText:
 def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
     """The text of a page as the scorer sees it."""
     outcome = score_page(page, rules)
-    scored = next((its for its in outcome.events if isinstance(its, ScoredPage)), None) if isinstance(outcome, Emit) else None
+    scored = (
+        next((its for its in outcome.events if isinstance(its, ScoredPage)), None)
+        if isinstance(outcome, Emit)
+        else None
+    )
     refusal = f"{outcome.reason}: {outcome.detail}" if isinstance(outcome, Dead) else ""
     if scored is not None:
         refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
@@ -189,7 +193,9 @@ class PageTexts:
             return await asyncio.to_thread(read_page_text, page, rules)
         async with self._starting:
             if self._pool is None:
-                pool = WorkerPool(partial(_work, rules.model_copy()), 1, self._settings.workers.limits, preload=[__name__])
+                pool = WorkerPool(
+                    partial(_work, rules.model_copy()), 1, self._settings.workers.limits, preload=[__name__]
+                )
                 await pool.start()
                 self._pool = pool
         result: PageText | Dead = await self._pool.run(page)

@@ -141,6 +141,14 @@ class Store:
             "SELECT topic, tone, count(*) FROM decisions WHERE at >= ? GROUP BY topic, tone", (since,)
         ).fetchall()
 
+    def judged(self, since: int) -> list[tuple[str, str, int, int, float]]:
+        """The decisions of judges since a moment: day (UTC), judge, decisions, those from the journal, USD."""
+        return self._database.execute(
+            "SELECT date(at / 1000, 'unixepoch') AS day, judge, count(*), sum(cached), total(cost_usd) FROM decisions"
+            " WHERE judge <> '' AND at >= ? GROUP BY day, judge ORDER BY day DESC, judge",
+            (since,),
+        ).fetchall()
+
     def _entries(self, where: str, values: Sequence[Any]) -> list[Entry]:
         rows = self._database.execute(f"SELECT {_COLUMNS} FROM decisions WHERE {where}", values)  # noqa: S608
         return [_entry(row) for row in rows]
