@@ -152,17 +152,18 @@ def changes_of(wish: Wish, settings: Settings) -> dict[str, Any]:
 class _WhatIf:
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._trials: Trials | None = None
-        self._starting = asyncio.Lock()
+        self._started: asyncio.Task[Trials] | None = None
         self._comparing = asyncio.Lock()
         handler = handler_named("score_page")
         if handler is None:
             raise KeyError("score_page")
         self._handler = handler
         self._rules = context.settings.rules(ScorePageRules)
+        context.resources.push_async_callback(self._end)
 
     async def page(self, request: Request) -> Response:
-        """The form; its values come from the address."""
+        """The form; its values come from the address. The child starts now, so that the first answer is fast."""
+        self._begin()
         settings = self._context.settings
         wish = wish_of(request.query_params, settings)
         sliders = [(slider, wish.values.get(slider.name, slider.value(settings))) for slider in SLIDERS]
@@ -295,13 +296,23 @@ class _WhatIf:
         except ValidationError as error:
             return f"That is no page: {refusal(error).detail}"
 
+    def _begin(self) -> asyncio.Task[Trials]:
+        """The start of the child; another one after a failure."""
+        if self._started is None or (self._started.done() and self._started.exception() is not None):
+            trials = Trials(self._handler, self._rules, self._context.settings.workers)
+            self._started = asyncio.create_task(self._context.resources.enter_async_context(trials), name="what if")
+        return self._started
+
+    async def _end(self) -> None:
+        """Gives a start up that is not done; what was started is closed by the context."""
+        if self._started is not None:
+            self._started.cancel()
+            await asyncio.gather(self._started, return_exceptions=True)
+
     async def _outcomes(self, source: CrawledPage | RawRecord, other: Settings, wish: Wish) -> tuple[Outcome, Outcome]:
-        async with self._starting:
-            if self._trials is None:
-                trials = Trials(self._handler, self._rules, self._context.settings.workers)
-                self._trials = await self._context.resources.enter_async_context(trials)
+        trials = await asyncio.shield(self._begin())
         sections: dict[str, Section] = {name: getattr(other, name) for name in changes_of(wish, self._context.settings)}
-        return await self._trials.outcomes(source, sections)
+        return await trials.outcomes(source, sections)
 
     async def _compare(self, found: PageDifferences, other: Settings, wish: Wish, count: int) -> None:
         """Feeds the comparison with the newest crawled pages."""
