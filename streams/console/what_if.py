@@ -268,7 +268,7 @@ class _WhatIf:
         return other
 
     async def _page(self, request: Request, url: str, html: str) -> tuple[CrawledPage, str] | str:
-        """The page to score and where it is from, or why there is none."""
+        """The page to score and where it is from, or why it can't be scored."""
         if html.strip():
             return self._crawled({"url": url or _SAMPLE, "html": html}, "the pasted HTML")
         if canonical_url(url) is None:
