@@ -261,8 +261,15 @@ def _shown_decision(read: Read | None) -> dict[str, Any] | None:
         "reasons": reasons_of(event),
         "decided": ", ".join(dict.fromkeys(decided)),
         "field": path,
-        "choices": [value for value in allowed_values(type(event), path) if value not in decided] if path else [],
+        "choices": _choices(type(event), path, decided),
         "title": str(getattr(event, "title", "") or getattr(event, "query", "") or ""),
         "text": str(getattr(event, "content", "") or getattr(event, "context", "") or "")[:_TEXT],
         "at": read.at,
     }
+
+
+def _choices(event: type[Event], path: str, decided: list[str]) -> list[str]:
+    """The other values of the decision's field; empty if they are not a closed set, or the field has several values."""
+    if not path or "." in path:
+        return []
+    return [value for value in allowed_values(event, path) if value not in decided]

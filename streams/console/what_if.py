@@ -48,6 +48,8 @@ _COUNTS = (50, 100, 200, 500)
 """Pages over which settings can be compared."""
 _LIMIT = 50
 """Moved pages that are shown."""
+_KEPT_SECONDS = 30.0
+"""How long the page of an address is kept: a slider that moves asks for it many times."""
 _SOURCE_TIERS = ("1", "2", "3")
 _SAMPLE = "https://example.org/report"
 
@@ -154,6 +156,7 @@ class _WhatIf:
         self._context = context
         self._started: asyncio.Task[Trials] | None = None
         self._comparing = asyncio.Lock()
+        self._last: tuple[str, float, tuple[CrawledPage, str]] | None = None
         handler = handler_named("score_page")
         if handler is None:
             raise KeyError("score_page")
@@ -273,6 +276,16 @@ class _WhatIf:
             return self._crawled({"url": url or _SAMPLE, "html": html}, "the pasted HTML")
         if canonical_url(url) is None:
             return "The address begins with http:// or https:// and a host."
+        now = self._context.clock.monotonic()
+        if self._last is not None and self._last[0] == url and now - self._last[1] < _KEPT_SECONDS:
+            return self._last[2]
+        found = await self._found(request, url)
+        if not isinstance(found, str):
+            self._last = url, now, found
+        return found
+
+    async def _found(self, request: Request, url: str) -> tuple[CrawledPage, str] | str:
+        """The page of an address among the crawled pages or, for a user who may act, from the web."""
         keys = {spelling.encode() for spelling in (url, canonical_url(url)) if spelling}
         try:
             known = [read.event for read in await self._context.records.newest(PAGES_CRAWLED, keys, 1)]
