@@ -29,11 +29,25 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from streams.clock import SystemClock
-from streams.console import cost, dead_letters, decision, live, replays, review, what_if
+from streams.console import (
+    batch,
+    claim,
+    cost,
+    dead_letters,
+    decision,
+    live,
+    page,
+    query,
+    relevance,
+    replays,
+    review,
+    what_if,
+)
 from streams.console.context import Context
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.guard import Guard
+from streams.console.page_text import PageTexts
 from streams.console.records import Records
 from streams.console.store import Store
 from streams.http import HttpServer
@@ -42,6 +56,11 @@ from streams.settings import HttpSettings, Settings
 
 SCREENS = (
     live.SCREEN,
+    page.SCREEN,
+    batch.SCREEN,
+    claim.SCREEN,
+    relevance.SCREEN,
+    query.SCREEN,
     dead_letters.SCREEN,
     replays.SCREEN,
     what_if.SCREEN,
@@ -54,8 +73,8 @@ _STATIC = Path(__file__).parent / "static"
 def make_context(settings: Settings, queries: Queries | None = None) -> Context:
     """The parts of a console of these settings, which must name a Kafka cluster. Opens no connection."""
     store, feed, clock = Store(settings.console.decisions), Feed(), SystemClock()
-    http = settings.http
-    return Context(
+    http, texts = settings.http, PageTexts(settings)
+    context = Context(
         settings=settings,
         store=store,
         feed=feed,
@@ -64,9 +83,12 @@ def make_context(settings: Settings, queries: Queries | None = None) -> Context:
         flow=Flow(settings.kafka, store, clock),
         guard=Guard(http.token.get_secret_value(), http.allowed_hosts),
         clock=clock,
+        texts=texts,
         queries=queries,
         screens=SCREENS,
     )
+    context.resources.push_async_callback(texts.aclose)
+    return context
 
 
 def make_app(context: Context) -> Any:

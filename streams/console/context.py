@@ -17,8 +17,11 @@ from streams.console import words
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.guard import Guard
+from streams.console.page_text import PageTexts
 from streams.console.records import Records
 from streams.console.store import Store
+from streams.llm.journal import StoredAnswer
+from streams.llm.stored_replies import stored_reply
 from streams.process import installed_version
 from streams.query.engine import Queries
 from streams.settings import Settings
@@ -51,6 +54,7 @@ class Context:
     Attributes:
         settings: Those of the installation; they name a Kafka cluster.
         queries: Answers queries; None if no process does.
+        texts: Reads the texts of crawled pages, with marks.
         screens: For the navigation; set by the application.
         resources: What screens have opened for longer than a request; closed when the console ends.
     """
@@ -63,6 +67,7 @@ class Context:
     flow: Flow
     guard: Guard
     clock: Clock
+    texts: PageTexts
     queries: Queries | None = None
     screens: Sequence[Screen] = ()
     resources: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -90,6 +95,10 @@ class Context:
         if present is None:
             present = self._versions[handler.name] = self.settings.rules(handler.rules).config_version
         return "" if present == version else present
+
+    async def replies(self, call_id: str) -> StoredAnswer:
+        """A model's stored reply. Raises JournalError."""
+        return await stored_reply(self.settings.llm, call_id)
 
     def missing(self, request: Request, title: str, what: str) -> HTMLResponse:
         """The page for an object that the console does not have: 404, what is missing, and what to do."""

@@ -66,7 +66,7 @@ def routes(context: Context) -> list[Route]:
     ]
 
 
-SCREEN = Screen("Replays", "/replays", "p", "plans, progress, cost and differences", routes)
+SCREEN = Screen("Replays", "/replays", "y", "plans, progress, cost and differences", routes)
 
 
 @dataclass(slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from markupsafe import Markup, escape
@@ -44,6 +44,33 @@ def visible(text: str, most: int | None = None) -> Markup:
         name = escape(unicodedata.name(sign, "control character"))
         parts.append(Markup('<span class="code-point" title="{}">U+{:04X}</span>').format(name, ord(sign)))
     return Markup("").join([*parts, escape("".join(plain))])
+
+
+class Span(NamedTuple):
+    """A part of a text that is marked: its class, and what it is for the title."""
+
+    start: int
+    end: int
+    kind: str
+    title: str
+
+
+def marked(text: str, spans: Sequence[Span], most: int = 4000) -> Markup:
+    """A text of a stranger with marks in place; a span that overlaps the one before it is left out.
+
+    >>> marked("on 3 May", [Span(3, 8, "date", "date: 05-03")])
+    Markup('on <mark class="date" title="date: 05-03">3 May</mark>')
+    """
+    parts: list[Markup] = []
+    at = 0
+    for span in sorted(spans):
+        if span.start < at or span.end > most:
+            continue
+        parts.append(visible(text[at : span.start]))
+        mark = Markup('<mark class="{}" title="{}">{}</mark>')
+        parts.append(mark.format(span.kind, span.title, visible(text[span.start : span.end])))
+        at = span.end
+    return Markup("").join([*parts, visible(text[at:], max(0, most - at))])
 
 
 def when(at: int | datetime) -> Markup:
@@ -145,6 +172,7 @@ def pretty(value: Any) -> str:
 
 FILTERS: dict[str, Callable[..., Any]] = {
     "visible": visible,
+    "marked": marked,
     "when": when,
     "in_time": in_time,
     "figure": figure,

@@ -79,6 +79,11 @@ all("[data-poll]").forEach((target) => {
   }, 1000 * Number(target.dataset.seconds || 5));
 });
 
+// data-load="/part": the part is loaded once, after the page.
+all("[data-load]").forEach((target) => load(target, target.dataset.load).catch(() => {
+  target.textContent = "The console does not answer.";
+}));
+
 // data-live="#target": the form is sent at each change, and the answer is shown in the target.
 all("form[data-live]").forEach((form) => {
   const target = one(form.dataset.live);
