@@ -88,6 +88,12 @@ class ConsoleSettings(Section):
     decisions: int = Field(
         default=100_000, ge=100, le=10_000_000, description="Newest records that the console lists; older ones leave."
     )
+    reading_needs_token: bool = Field(
+        default=False, description="Whether also reading needs http.token; actions always do."
+    )
+    queries: str = Field(
+        default="", description="Address of an application that answers queries; that on http.port by default."
+    )
 
 
 R = TypeVar("R", bound=Rules)

@@ -43,7 +43,9 @@ def run_console(settings: Settings, http: HttpSettings) -> int:
     from streams.console.app import serve_console
 
     queries = RemoteQueries(
-        application_url(settings.http), settings.http.token.get_secret_value(), settings.query.seconds
+        settings.console.queries or application_url(settings.http),
+        settings.http.token.get_secret_value(),
+        settings.query.seconds,
     )
 
     async def work() -> int:

@@ -81,7 +81,11 @@ def make_context(settings: Settings, queries: Queries | None = None) -> Context:
         records=Records(settings.kafka),
         follower=Follower(settings.kafka, store, feed),
         flow=Flow(settings.kafka, store, clock),
-        guard=Guard(http.token.get_secret_value(), http.allowed_hosts),
+        guard=Guard(
+            http.token.get_secret_value(),
+            http.allowed_hosts,
+            reading_needs_token=settings.console.reading_needs_token,
+        ),
         clock=clock,
         texts=texts,
         queries=queries,

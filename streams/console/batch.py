@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from aiokafka.errors import KafkaError
@@ -72,7 +71,7 @@ class Step:
 
 @dataclass(slots=True)
 class Attempt:
-    """A batch and everything that was decided about it. What has expired is None or missing."""
+    """A batch of a tree and everything that was decided about it. What has expired is None or missing."""
 
     batch_id: str
     parent: str = ""
@@ -124,10 +123,8 @@ class Attempt:
         match event:
             case RetrievalBatch():
                 self.batch = self.batch or event
-                self.parent = self.parent or event.parent_batch_id or ""
             case ResultsClassified():
                 self.classified = self.classified or event
-                self.parent = self.parent or event.parent_batch_id or ""
                 reason = event.extraction_reason or "no extraction is needed"
                 self.steps.append(Step("classified", f"{entry.verdict}; {reason}", entry.tone, entry))
             case RetrievalEvaluated():
@@ -188,13 +185,15 @@ class _Batches:
             if not above or above == root:
                 break
             root = above
-        attempts: dict[str, Attempt] = {}
+        attempts = {root: Attempt(root, entries=store.of_subject(root, SubjectKind.BATCH))}
         waiting = [root]
         while waiting and len(attempts) < _MOST_BATCHES:
-            batch_id = waiting.pop(0)
-            if batch_id not in attempts:
-                attempts[batch_id] = Attempt(batch_id, entries=store.of_subject(batch_id, SubjectKind.BATCH))
-                waiting += dict.fromkeys(its.subject for its in store.children(batch_id))
+            above = waiting.pop(0)
+            for child in dict.fromkeys(its.subject for its in store.children(above)):
+                if child not in attempts:
+                    attempts[child] = Attempt(child, above, store.of_subject(child, SubjectKind.BATCH))
+                    attempts[above].children.append(attempts[child])
+                    waiting.append(child)
         positions = [entry.position for attempt in attempts.values() for entry in attempt.entries if not entry.run]
         reads = await self._context.records.events(positions)
         for attempt in attempts.values():
@@ -202,11 +201,7 @@ class _Batches:
                 read = reads.get(entry.position)
                 if read is not None and isinstance(read.event, Event):
                     attempt.add(entry, read.event)
-                attempt.parent = attempt.parent or entry.parent
             attempt.steps.sort(key=lambda step: step.entry.at)
-        for attempt in attempts.values():
-            if attempt.parent in attempts and attempt.parent != attempt.batch_id:
-                attempts[attempt.parent].children.append(attempt)
         return attempts[root], attempts
 
 
@@ -215,15 +210,3 @@ def _value(evidence: object) -> str:
     fields = ("amount", "currency", "unit", "date", "time", "name")
     known = (str(value) for name in fields if (value := getattr(evidence, name, None)))
     return f"{getattr(evidence, 'kind', '')}: {' '.join(known)}"
-
-
-def attempts_below(attempt: Attempt, depth: int = 0) -> Iterator[tuple[int, Attempt]]:
-    """An attempt and those that follow from it, each with its depth."""
-    yield depth, attempt
-    for child in attempt.children:
-        yield from attempts_below(child, depth + 1)
-
-
-def scores_of(attempts: Sequence[Attempt], name: str) -> list[float | None]:
-    """A dimension of each attempt; None if it was not evaluated."""
-    return [getattr(its.evaluated.scores, name) if its.evaluated else None for its in attempts]

@@ -1,4 +1,4 @@
-"""The screen ``claim``: a claim beside its source, every judgment of it with judge, tools and cost, and where judges differ."""
+"""The screen ``claim``: a claim beside its source, and each judgment of it with judge, tools, cost and disagreement."""
 
 from __future__ import annotations
 
@@ -63,13 +63,11 @@ class _Claims:
         events = [(entry, read.event) for entry in entries if (read := reads.get(entry.position)) is not None]
         claim = next((event for _, event in events if isinstance(event, ExtractedClaim)), None)
         handler = handler_named("decontextualize_claim")
-        judgments = [
-            Judgment(
-                entry, event, await reply_of(context, event.llm), context.other_rules(handler, event.config_version)
-            )
-            for entry, event in events
-            if isinstance(event, ClaimEvaluated)
-        ]
+        judgments = []
+        for entry, event in events:
+            if isinstance(event, ClaimEvaluated):
+                other_rules = context.other_rules(handler, event.config_version)
+                judgments.append(Judgment(entry, event, await reply_of(context, event.llm), other_rules))
         return context.render(
             request,
             "claim.html",

@@ -83,7 +83,7 @@ class Context:
             "has_token": self.guard.has_token,
             "follower": self.follower,
             "version": installed_version(),
-            "kept": self.store.count,
+            "records_kept": self.store.count,
         }
         return HTMLResponse(self.environment.get_template(template).render(shared | values), status)
 

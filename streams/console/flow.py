@@ -23,8 +23,8 @@ from streams.topology import HANDLERS
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 3.0
-_LOOKS = 11
-"""The rate is over so many looks, half a minute."""
+_WINDOW_SECONDS = 30.0
+"""The time that rates are taken over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +47,27 @@ class HandlerFlow:
 
 
 class Flow:
-    """Reads the figures at intervals, while the console runs."""
+    """Reads the figures at intervals while a screen shows them: one look asks the cluster some thirty questions."""
 
     def __init__(self, kafka: KafkaSettings, store: Store, clock: Clock) -> None:
         """Opens nothing."""
         self._kafka = kafka
         self._store = store
         self._clock = clock
-        self._looks: deque[tuple[float, Mapping[str, int]]] = deque(maxlen=_LOOKS)
+        self._looks: deque[tuple[float, Mapping[str, int]]] = deque()
+        self._wanted = asyncio.Event()
         self.handlers: Mapping[str, HandlerFlow] = {}
-        self.problem = "not read yet"
+        self.problem = ""
+
+    def want(self) -> None:
+        """Says that a screen shows the figures; the next ones are read soon."""
+        self._wanted.set()
 
     async def run(self) -> None:
         """Reads until it is cancelled; an error is shown, and the next look tries again."""
         while True:
+            await self._wanted.wait()
+            self._wanted.clear()
             try:
                 await self.look()
                 self.problem = ""
@@ -77,7 +84,10 @@ class Flow:
         done: dict[str, int] = {}
         for lag in lags:
             done[lag.handler] = done.get(lag.handler, 0) + sum(its.committed or 0 for its in lag.partitions)
-        self._looks.append((self._clock.monotonic(), done))
+        now = self._clock.monotonic()
+        while self._looks and now - self._looks[0][0] > _WINDOW_SECONDS:
+            self._looks.popleft()
+        self._looks.append((now, done))
         self.handlers = {
             handler.name: self._flow(handler.name, [lag for lag in lags if lag.handler == handler.name], dead)
             for handler in HANDLERS

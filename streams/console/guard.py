@@ -1,8 +1,8 @@
 """Decides what a request to the console may do, and gives every answer the same security headers.
 
 Every request needs a host of this server. A page of another site can link to a screen and do nothing else. Reading
-needs no token, because the port is open to the operator's network only; an action needs the token of ``http.token``, in
-the header ``Authorization`` or in a cookie that the login sets.
+needs no token by default, because the port is open to the operator's network only; an action needs the token of
+``http.token``, in the header ``Authorization`` or in a cookie that the login sets.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import hmac
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from streams.query.gate import Refused, refuse, refuse_host
 
@@ -32,6 +32,8 @@ SECURITY_HEADERS: Final = {
 }
 _OWN = frozenset({"same-origin", "none"})
 _MAX_TOKEN = 1000
+_OPEN = frozenset({"/sign-in", "/healthz"})
+"""Paths that need no token, also if reading does."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -39,8 +41,9 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class Guard:
     """The rules for requests under one token; without a token no action is possible."""
 
-    def __init__(self, token: str, allowed_hosts: tuple[str, ...]) -> None:
+    def __init__(self, token: str, allowed_hosts: tuple[str, ...], *, reading_needs_token: bool = False) -> None:
         self.has_token = bool(token)
+        self._closed = reading_needs_token
         self._token = token
         self._hosts = allowed_hosts
         # The cookie proves the token and does not contain it.
@@ -87,6 +90,10 @@ class Guard:
         response.set_cookie(COOKIE, self._cookie, httponly=True, samesite="strict", secure=secure)
         return True
 
+    def _may_read(self, connection: HTTPConnection) -> bool:
+        path = connection.url.path
+        return not self._closed or path in _OPEN or path.startswith("/static/") or self.may_act(connection)
+
     def wrap(self, app: Any) -> Any:
         """The ASGI application behind these rules."""
 
@@ -103,11 +110,23 @@ class Guard:
                     headers.setdefault("cache-control", "no-store")
                 await send(message)
 
-            refused = self.refuse(HTTPConnection(scope))
-            target = app if refused is None else PlainTextResponse(refused.detail, refused.status)
+            connection = HTTPConnection(scope)
+            refused = self.refuse(connection)
+            if refused is not None:
+                target: Any = PlainTextResponse(refused.detail, refused.status)
+            elif self._may_read(connection):
+                target = app
+            else:
+                target = RedirectResponse("/sign-in?" + urlencode({"next": _asked(connection)}), 303)
             await target(scope, receive, with_headers)
 
         return answer
+
+
+def _asked(connection: HTTPConnection) -> str:
+    """The path to return to after the sign-in."""
+    url = connection.url
+    return url.path + (f"?{url.query}" if url.query else "")
 
 
 def _is_own_origin(headers: Headers) -> bool:

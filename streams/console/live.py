@@ -47,6 +47,7 @@ class _Live:
     async def page(self, request: Request) -> Response:
         span, topic = _chosen(request)
         context = self._context
+        context.flow.want()
         return context.render(
             request,
             "live.html",
@@ -63,6 +64,7 @@ class _Live:
 
     async def flow(self, request: Request) -> Response:
         context = self._context
+        context.flow.want()
         picture = topology_svg(context.flow.handlers)
         return context.render(request, "live_flow.html", flow=context.flow, handlers=HANDLERS, picture=picture)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from itertools import pairwise
+from operator import attrgetter
 
 from aiokafka.errors import KafkaError
 from starlette.requests import Request
@@ -15,7 +16,7 @@ from handlers.html.links import canonical_url
 from schemas.outcome import Dead
 from schemas.pages import CrawledPage, ScoredPage
 from streams.console.context import Context
-from streams.console.entries import Entry, Position
+from streams.console.entries import Entry
 from streams.console.page_text import PageText
 from streams.console.records import Read
 from streams.console.screen import Screen
@@ -28,6 +29,7 @@ from streams.workers.pool import ChildStartError
 _MOST_VERSIONS = 6
 _MOST_CRAWLED = 6
 _MOST_LISTED = 100
+_SCORER = handler_named("score_page")
 _STEPS = {PAGES_SCORED.name: "scored", DOCUMENTS_INDEXED.name: "indexed"}
 
 
@@ -45,7 +47,7 @@ class Step:
     """A step of a page's history."""
 
     name: str
-    at: datetime | int
+    at: int
     by: str
     told: str
     tone: str
@@ -77,22 +79,9 @@ class _Pages:
         versions = [(entry, reads.get(entry.position)) for entry in scored[:_MOST_VERSIONS]]
         newest = next((its for _, read in versions if (its := _scored(read)) is not None), None)
         steps = [
-            *(
-                Step(
-                    "crawled",
-                    its.at,
-                    its.headers.get("ce_source", "").removeprefix("assay/") or "a crawler",
-                    verdict_of(its.event),
-                    "none",
-                    _path(its.position),
-                )
-                for its in crawled
-            ),
-            *(
-                Step(_STEPS.get(its.position.topic, "refused"), its.at, its.handler, its.verdict, its.tone, its.path)
-                for its in entries
-            ),
-            *(Step(role, its.at, its.handler, note, its.tone, its.path) for its, role, note in mentions),
+            *(_crawl(read) for read in crawled),
+            *(_step(_STEPS.get(its.position.topic, "refused"), its, its.verdict) for its in entries),
+            *(_step(role, its, note) for its, role, note in mentions),
         ]
         return self._context.render(
             request,
@@ -100,14 +89,12 @@ class _Pages:
             url=url,
             page=newest,
             entry=scored[0] if scored else None,
-            steps=sorted(steps, key=_moment, reverse=True),
+            steps=sorted(steps, key=attrgetter("at"), reverse=True),
             changes=_changes(versions),
             expired=bool(scored) and newest is None and not problem,
             has_text=bool(crawled),
             problem=problem,
-            other_rules=self._context.other_rules(
-                handler_named("score_page"), newest.config_version if newest else None
-            ),
+            other_rules=self._context.other_rules(_SCORER, newest.config_version if newest else None),
         )
 
     async def text(self, request: Request) -> Response:
@@ -134,9 +121,8 @@ class _Pages:
 
     def _listed(self, request: Request) -> Response:
         tier = request.query_params.get("tier", "").lower()
-        entries = self._context.store.newest(
-            _MOST_LISTED, topic=PAGES_SCORED.name, tone=tier if tier in ("a", "b", "c") else ""
-        )
+        tone = tier if tier in ("a", "b", "c") else ""
+        entries = self._context.store.newest(_MOST_LISTED, topic=PAGES_SCORED.name, tone=tone)
         return self._context.render(request, "pages.html", entries=entries, tier=tier)
 
 
@@ -147,15 +133,18 @@ def _scored(read: Read | None) -> ScoredPage | None:
 def _changes(versions: Sequence[tuple[Entry, Read | None]]) -> list[tuple[Entry, object]]:
     """Each version with what it changed against the one before it, the newest first; None for an expired one."""
     found: list[tuple[Entry, object]] = []
-    for (entry, read), (_, earlier) in zip(versions, versions[1:], strict=False):
+    for (entry, read), (_, earlier) in pairwise(versions):
         after, before = _scored(read), _scored(earlier)
         found.append((entry, changes_between(before, after) if before and after else None))
     return found
 
 
-def _moment(step: Step) -> float:
-    return step.at.timestamp() * 1000 if isinstance(step.at, datetime) else float(step.at)
+def _crawl(read: Read) -> Step:
+    by = read.headers.get("ce_source", "").removeprefix("assay/") or "a crawler"
+    its = read.position
+    path = f"/decision/{its.topic}/{its.partition}/{its.offset}"
+    return Step("crawled", int(read.at.timestamp() * 1000), by, verdict_of(read.event), "none", path)
 
 
-def _path(position: Position) -> str:
-    return f"/decision/{position.topic}/{position.partition}/{position.offset}"
+def _step(name: str, entry: Entry, told: str) -> Step:
+    return Step(name, entry.at, entry.handler, told, entry.tone, entry.path)

@@ -1,8 +1,8 @@
 """The text of a crawled page, block by block, with what the scorer made of each: counted, skipped, hidden or refused.
 
-``score_page`` runs again on the page, under the present rules. A block is counted if its text is in the content that was
-scored, hidden if the page's markup shows it to no reader, and skipped otherwise. If the page was refused, all of it is.
-Both run in a child process under the limits of the workers, because pages are untrusted.
+``score_page`` runs again on the page, under the present rules. A block is counted if its text is in the content that
+was scored, hidden if the page's markup shows it to no reader, and skipped otherwise. If the page was refused, all of it
+is. Both run in a child process under the limits of the workers, because pages are untrusted.
 """
 
 from __future__ import annotations
@@ -80,23 +80,21 @@ class PageText:
 def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
     """The text of a page as the scorer sees it."""
     outcome = score_page(page, rules)
-    scored = (
-        next((its for its in outcome.events if isinstance(its, ScoredPage)), None)
-        if isinstance(outcome, Emit)
-        else None
-    )
-    refusal = f"{outcome.reason}: {outcome.detail}" if isinstance(outcome, Dead) else ""
-    if scored is not None:
-        refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
-    found: list[tuple[str, str]] = []
-    if page.content is not None:
-        found = [(line, "") for line in page.content[: MOST_CHARACTERS + 1].splitlines() if line.strip()]
-    else:
+    scored: ScoredPage | None = None
+    refusal = ""
+    match outcome:
+        case Dead():
+            refusal = f"{outcome.reason}: {outcome.detail}"
+        case Emit(events=(ScoredPage() as emitted,)):
+            scored = emitted
+            refusal = next((its.reason for its in emitted.cts_breakdown if its.component == "refusal"), "")
+        case _:
+            pass
+    found = [(line, "") for line in (page.content or "")[: MOST_CHARACTERS + 1].splitlines() if line.strip()]
+    if page.content is None:
         tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)
-        if isinstance(tree, str) or tree.body is None:
-            found = []
-        else:
-            found = list(_blocks(tree.body))
+        if not isinstance(tree, str) and tree.body is not None:
+            found = [*_blocks(tree.body)]
     counted = _Content(scored.content if scored is not None and not refusal else "")
     blocks: list[Block] = []
     length = 0
@@ -106,10 +104,10 @@ def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
             return PageText(tuple(blocks), refusal, True, scored)
         if refusal:
             blocks.append(Block(text, "refused", hidden))
-        elif counted.has(text):
-            blocks.append(Block(text, "counted", hidden and f"counted although {hidden}"))
+        elif hidden:
+            blocks.append(Block(text, "hidden", f"{hidden}, and counted" if counted.has(text) else hidden))
         else:
-            blocks.append(Block(text, "hidden" if hidden else "skipped", hidden))
+            blocks.append(Block(text, "counted" if counted.has(text) else "skipped"))
     return PageText(tuple(blocks), refusal, False, scored)
 
 
@@ -157,7 +155,8 @@ def _blocks(body: LexborNode) -> Iterator[tuple[str, str]]:
             yield from _joined(texts, before[1])
             texts = []
         before = here
-        texts.append(text)
+        # Links of a menu are apart on the screen.
+        texts.append(f" {text} " if node.parent is not None and node.parent.tag == "a" else text)
     yield from _joined(texts, before[1])
 
 
@@ -193,9 +192,8 @@ class PageTexts:
             return await asyncio.to_thread(read_page_text, page, rules)
         async with self._starting:
             if self._pool is None:
-                pool = WorkerPool(
-                    partial(_work, rules.model_copy()), 1, self._settings.workers.limits, preload=[__name__]
-                )
+                work, limits = partial(_work, rules.model_copy()), self._settings.workers.limits
+                pool = WorkerPool(work, 1, limits, preload=[__name__])
                 await pool.start()
                 self._pool = pool
         result: PageText | Dead = await self._pool.run(page)

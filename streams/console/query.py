@@ -1,4 +1,4 @@
-"""The screen ``query``: the order and the scores after every stage in columns, the filters, and the context for a model."""
+"""The screen ``query``: order and scores after every stage in columns, the filters, and the context for a model."""
 
 from __future__ import annotations
 
@@ -136,10 +136,8 @@ def rows_of(completed: RankingCompleted, stages: list[str]) -> list[Row]:
     """The results in their final order, each with its place by the score of every stage."""
     places: dict[str, dict[str, int]] = {}
     for stage in stages:
-        scored = [(its.stage_scores.get(stage), its.url) for its in completed.results]
-        ordered = sorted(
-            ((score, url) for score, url in scored if score is not None), reverse=True, key=lambda its: its[0]
-        )
+        scored = [(score, its.url) for its in completed.results if (score := its.stage_scores.get(stage)) is not None]
+        ordered = sorted(scored, key=lambda its: -its[0])
         places[stage] = {url: number for number, (_, url) in enumerate(ordered, 1)}
     return [
         Row(its, tuple(Place(places[stage].get(its.url), its.stage_scores.get(stage)) for stage in stages))

@@ -1,4 +1,4 @@
-"""The screen ``relevance``: a request with its sources, the judge's opinion of each beside its text, and the snippets."""
+"""The screen ``relevance``: the sources of a request, each with its text, the judge's opinion and its snippet."""
 
 from __future__ import annotations
 

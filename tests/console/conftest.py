@@ -1,5 +1,6 @@
 """One demonstration and one browser for all tests of the console; without Chromium they are skipped."""
 
+import json
 import os
 import re
 import shutil
@@ -40,6 +41,13 @@ class Demonstration:
     address: str
     kafka: str
     topic_prefix: str
+
+    def publish(self, topic: str, *events: dict[str, object]) -> None:
+        """Publishes events as another producer does."""
+        variables = {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": self.kafka, "ASSAY_KAFKA__TOPIC_PREFIX": self.topic_prefix}
+        lines = "".join(json.dumps(event) + "\n" for event in events)
+        command = [sys.executable, "-m", "assay", "publish", topic, "-"]
+        subprocess.run(command, input=lines, text=True, env=environment(**variables), check=True, capture_output=True)
 
 
 @pytest.fixture(scope="session")
@@ -122,6 +130,7 @@ def visits(demonstration: Demonstration, browser: Browser) -> Iterator[Visits]:
     def visit(**options: object) -> Visit:
         page = browser.new_page(**({"viewport": {"width": 1280, "height": 800}} | options))  # type: ignore[arg-type]
         new = Visit(page, demonstration.address)
+        page.on("dialog", lambda dialog: new.problems.append(f"dialog: {dialog.message}") or dialog.dismiss())
         page.on("pageerror", lambda error: new.problems.append(f"script: {error}"))
         page.on("console", lambda said: new.problems.append(f"console: {said.text}") if said.type == "error" else None)
         page.on("request", lambda asked: new.problems.append(asked.url) if _foreign(asked.url, new.address) else None)

@@ -18,7 +18,7 @@ from streams.console.entries import Position, dead_entry, entry_of, mentions_of
 from streams.console.records import Read, Records
 from streams.console.screen import Screen
 from streams.decisions.subjects import SubjectKind
-from streams.settings import HttpSettings, Settings, load_settings
+from streams.settings import ConsoleSettings, HttpSettings, Settings, load_settings
 from streams.topology import Topic, handler_named, topic_named, topic_of
 
 TOKEN = "the-token"
@@ -73,8 +73,9 @@ class KnownRecords(Records):
 class OwnConsole:
     """A console, its client, and the records that were written to it."""
 
-    def __init__(self, token: str = TOKEN, screens: Sequence[Screen] = SCREENS) -> None:
-        self.settings = settings().model_copy(update={"http": HttpSettings(token=SecretStr(token))})
+    def __init__(self, token: str = TOKEN, screens: Sequence[Screen] = SCREENS, **console: Any) -> None:
+        changed = {"http": HttpSettings(token=SecretStr(token)), "console": ConsoleSettings(**console)}
+        self.settings = settings().model_copy(update=changed)
         self.context: Context = make_context(self.settings)
         self.context.screens = screens
         self.records = KnownRecords()

@@ -134,6 +134,17 @@ def test_sign_in_leads_to_this_server_only(console: OwnConsole, target: str) -> 
     assert answer.headers["location"] == "/"
 
 
+def test_reading_may_need_the_token() -> None:
+    client = OwnConsole(reading_needs_token=True).client
+    for path in (*PATHS, "/live/dots", "/decision/pages.scored.v1/0/0", "/nosuch"):
+        assert client.get(path).status_code == 303
+        assert client.get(path, headers=AUTHORIZED).status_code in (200, 404)
+    assert client.get("/?span=1h").headers["location"] == "/sign-in?next=%2F%3Fspan%3D1h"
+    assert client.get("/static/console.css").status_code == client.get("/sign-in").status_code == 200
+    client.post("/sign-in", data={"token": TOKEN}, headers=OWN)
+    assert client.get("/").status_code == 200
+
+
 def test_an_unknown_address_answers_404_with_the_navigation(console: OwnConsole) -> None:
     answer = console.client.get("/<script>alert(1)</script>")
     assert answer.status_code == 404
