@@ -20,7 +20,7 @@ from tests.samples import environment
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 TOKEN = "token-of-the-tests"
-_START_SECONDS = 120
+_START_SECONDS = 240
 _AXE_OPTIONS = {"resultTypes": ["violations"]}
 
 
