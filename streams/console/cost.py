@@ -51,7 +51,7 @@ class _Cost:
             report=report,
             problem=problem,
             offline=llm.offline,
-            kept=llm.cache_path or llm.redis_url.get_secret_value(),
+            is_shared=bool(llm.cache_path or llm.redis_url.get_secret_value()),
             chart=_chart(report, names[::-1]) if report is not None and report.calls else "",
             kinds=_KINDS,
             totals=_totals(report),

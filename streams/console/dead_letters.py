@@ -247,7 +247,7 @@ class _DeadLetters:
         return {"run": run, "sent": sent.sent, "rows": rows, "skipped": skipped, "most": _MOST_SENT}, ""
 
     async def _letter(self, request: Request) -> DeadLetterRecord | str:
-        """The letter of an address, or why there is none."""
+        """The letter of an address, or why it is gone."""
         its = request.path_params
         handler, partition, offset = its["handler"], its["partition"], its["offset"]
         if handler_named(handler) is None:

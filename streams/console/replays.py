@@ -222,14 +222,12 @@ class _Replays:
             problem=running.problem if running else "",
             may_resume=plan.state in UNFINISHED,
             may_cancel=plan.state in UNFINISHED and plan.state is not ReplayState.CANCELLED,
-            may_promote=_may_promote(plan),
+            promotion=_promotion(plan),
             comparable=comparable_stage(plan) is not None,
-            withheld=[live for _, live in held_back(plan)],
-            readers=doubtful_readers([live for _, live in copies_of(plan, fetch=True)]),
         )
 
     async def _status(self, name: str) -> PlanStatus | str:
-        """The status of a plan, or why there is none."""
+        """The status of a plan, or why it can't be shown."""
         plans, problem = await self._plans()
         if problem:
             return problem
@@ -253,13 +251,27 @@ class _Replays:
         return {name for name in names if (its := self._running.get(name)) is not None and its.at_work}
 
 
-def _may_promote(plan: ReplayPlan) -> bool:
-    """Whether a promotion could begin, or go on."""
+@dataclass(frozen=True, slots=True)
+class _Promotion:
+    """What an operator confirms before a promotion.
+
+    Attributes:
+        readers: Live topics whose readers may take a second copy for a new record.
+        withheld: Live topics whose records cause requests to the web.
+    """
+
+    readers: list[str]
+    withheld: list[str]
+
+
+def _promotion(plan: ReplayPlan) -> _Promotion | None:
+    """The promotion that could begin, or go on; None if the plan can't be promoted now."""
     try:
         promotable(plan, plan.plan, fetch=True)
+        copied = [live for _, live in copies_of(plan, fetch=True)]
+        return _Promotion(doubtful_readers(copied), [live for _, live in held_back(plan)])
     except ReplayError:
-        return False
-    return True
+        return None
 
 
 def _back_to(name: str) -> RedirectResponse:

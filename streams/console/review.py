@@ -24,7 +24,18 @@ from streams.decisions.words import reasons_of, verdict_of
 from streams.replay.decisions import DECISION_FIELDS, allowed_values, values_at
 from streams.review.agreement import agreement
 from streams.review.marks import Marks
-from streams.topology import HANDLERS, TOPICS, handler_named, topic_named
+from streams.topology import (
+    CLAIMS_EVALUATED,
+    HANDLERS,
+    PAGES_SCORED,
+    RANKING_COMPLETED,
+    RELEVANCE_JUDGED,
+    RESULTS_CLASSIFIED,
+    RETRIEVAL_EVALUATED,
+    SEARCH_EVALUATED,
+    handler_named,
+    topic_named,
+)
 
 _QUEUE = 20
 """Decisions of the queue that the screen lists."""
@@ -34,8 +45,16 @@ _RECENT = 10
 _MAX_FORM = 20_000
 _TEXT = 4000
 """Characters of a decision's text."""
-REVIEWED = tuple(topic for topic in TOPICS if topic.event in DECISION_FIELDS)
-"""The topics of decisions that can be reviewed."""
+REVIEWED = (
+    PAGES_SCORED,
+    RESULTS_CLASSIFIED,
+    RETRIEVAL_EVALUATED,
+    SEARCH_EVALUATED,
+    RELEVANCE_JUDGED,
+    CLAIMS_EVALUATED,
+    RANKING_COMPLETED,
+)
+"""The topics of decisions that an editor can judge; others hold effects, such as what was written to the index."""
 _BY_HANDLER = {
     handler.name: [topic.name for topic in handler.emits if topic in REVIEWED]
     for handler in HANDLERS
@@ -242,8 +261,15 @@ def _shown_decision(read: Read | None) -> dict[str, Any] | None:
         "reasons": reasons_of(event),
         "decided": ", ".join(dict.fromkeys(decided)),
         "field": path,
-        "choices": [value for value in allowed_values(type(event), path) if value not in decided] if path else [],
+        "choices": _choices(type(event), path, decided),
         "title": str(getattr(event, "title", "") or getattr(event, "query", "") or ""),
         "text": str(getattr(event, "content", "") or getattr(event, "context", "") or "")[:_TEXT],
         "at": read.at,
     }
+
+
+def _choices(event: type[Event], path: str, decided: list[str]) -> list[str]:
+    """The other values of the decision's field; empty if they are not a closed set, or the field has several values."""
+    if not path or "." in path:
+        return []
+    return [value for value in allowed_values(event, path) if value not in decided]

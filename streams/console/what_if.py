@@ -48,6 +48,8 @@ _COUNTS = (50, 100, 200, 500)
 """Pages over which settings can be compared."""
 _LIMIT = 50
 """Moved pages that are shown."""
+_KEPT_SECONDS = 30.0
+"""How long the page of an address is kept: a slider that moves asks for it many times."""
 _SOURCE_TIERS = ("1", "2", "3")
 _SAMPLE = "https://example.org/report"
 
@@ -152,17 +154,19 @@ def changes_of(wish: Wish, settings: Settings) -> dict[str, Any]:
 class _WhatIf:
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._trials: Trials | None = None
-        self._starting = asyncio.Lock()
+        self._started: asyncio.Task[Trials] | None = None
         self._comparing = asyncio.Lock()
+        self._last: tuple[str, float, tuple[CrawledPage, str]] | None = None
         handler = handler_named("score_page")
         if handler is None:
             raise KeyError("score_page")
         self._handler = handler
         self._rules = context.settings.rules(ScorePageRules)
+        context.resources.push_async_callback(self._end)
 
     async def page(self, request: Request) -> Response:
-        """The form; its values come from the address."""
+        """The form; its values come from the address. The child starts now, so that the first answer is fast."""
+        self._begin()
         settings = self._context.settings
         wish = wish_of(request.query_params, settings)
         sliders = [(slider, wish.values.get(slider.name, slider.value(settings))) for slider in SLIDERS]
@@ -267,11 +271,21 @@ class _WhatIf:
         return other
 
     async def _page(self, request: Request, url: str, html: str) -> tuple[CrawledPage, str] | str:
-        """The page to score and where it is from, or why there is none."""
+        """The page to score and where it is from, or why it can't be scored."""
         if html.strip():
             return self._crawled({"url": url or _SAMPLE, "html": html}, "the pasted HTML")
         if canonical_url(url) is None:
             return "The address begins with http:// or https:// and a host."
+        now = self._context.clock.monotonic()
+        if self._last is not None and self._last[0] == url and now - self._last[1] < _KEPT_SECONDS:
+            return self._last[2]
+        found = await self._found(request, url)
+        if not isinstance(found, str):
+            self._last = url, now, found
+        return found
+
+    async def _found(self, request: Request, url: str) -> tuple[CrawledPage, str] | str:
+        """The page of an address among the crawled pages or, for a user who may act, from the web."""
         keys = {spelling.encode() for spelling in (url, canonical_url(url)) if spelling}
         try:
             known = [read.event for read in await self._context.records.newest(PAGES_CRAWLED, keys, 1)]
@@ -295,13 +309,23 @@ class _WhatIf:
         except ValidationError as error:
             return f"That is no page: {refusal(error).detail}"
 
+    def _begin(self) -> asyncio.Task[Trials]:
+        """The start of the child; another one after a failure."""
+        if self._started is None or (self._started.done() and self._started.exception() is not None):
+            trials = Trials(self._handler, self._rules, self._context.settings.workers)
+            self._started = asyncio.create_task(self._context.resources.enter_async_context(trials), name="what if")
+        return self._started
+
+    async def _end(self) -> None:
+        """Gives a start up that is not done; what was started is closed by the context."""
+        if self._started is not None:
+            self._started.cancel()
+            await asyncio.gather(self._started, return_exceptions=True)
+
     async def _outcomes(self, source: CrawledPage | RawRecord, other: Settings, wish: Wish) -> tuple[Outcome, Outcome]:
-        async with self._starting:
-            if self._trials is None:
-                trials = Trials(self._handler, self._rules, self._context.settings.workers)
-                self._trials = await self._context.resources.enter_async_context(trials)
+        trials = await asyncio.shield(self._begin())
         sections: dict[str, Section] = {name: getattr(other, name) for name in changes_of(wish, self._context.settings)}
-        return await self._trials.outcomes(source, sections)
+        return await trials.outcomes(source, sections)
 
     async def _compare(self, found: PageDifferences, other: Settings, wish: Wish, count: int) -> None:
         """Feeds the comparison with the newest crawled pages."""

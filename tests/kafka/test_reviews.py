@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from contextlib import aclosing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,11 @@ import pytest
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.cli.export import ExportOptions
 from streams.cli.export_reviews import run_export_reviews
+from streams.review.marks import Marks
 from streams.settings import Settings, load_settings
 from streams.topology import DECISIONS_REVIEWED, PAGES_SCORED, RESULTS_CLASSIFIED
 from tests.command_line import Ran
-from tests.kafka.installation import SCORE_PAGE, Installation, Installing
+from tests.kafka.installation import SCORE_PAGE, Installation, Installing, install
 
 URLS = [f"https://a.example/{number}" for number in range(5)]
 
@@ -122,3 +125,23 @@ def test_people_see_how_many_there_are(ran: Ran, settings: Settings) -> None:
 def test_wrong_usage(ran: Ran, options: ExportOptions, says: str) -> None:
     done = ran(run_export_reviews, load_settings(), options)
     assert (done.status, says in done.complaint) == (2, True)
+
+
+async def test_marks_are_read_again_and_the_newest_counts(installing: Installing) -> None:
+    assay = await installing(topics=(DECISIONS_REVIEWED,))
+    now = datetime.now(UTC)
+    decision = ReviewedDecision(topic="t", partition=0, offset=1, handler="h", config_version="v", subject="s")
+    async with aclosing(Marks(assay.settings.kafka)) as writer, aclosing(Marks(assay.settings.kafka)) as reader:
+        assert await reader.refresh() == {}
+        for right in (True, False, False):
+            await writer.write(DecisionReviewed(decision=decision, right=right, reviewed_at=now), now)
+        [mark] = (await reader.refresh()).values()
+        assert (mark.right, mark.decision, list(writer.by_decision)) == (False, decision, ["t/0/1"])
+    records = await assay.read(DECISIONS_REVIEWED.name)
+    assert {dict(record.headers)["ce_source"] for record in records} == {b"assay/console"}
+    assert len({dict(record.headers)["ce_id"] for record in records}) == 2, "the same mark has the same id"
+
+
+async def test_without_the_topic_there_are_no_marks(kafka: str, topic_prefix: str) -> None:
+    async with aclosing(Marks(install(kafka, topic_prefix).kafka)) as marks:
+        assert await marks.refresh() == {}
