@@ -96,7 +96,7 @@ def environment(installation: Installation) -> list[str]:
     variables = {
         "ASSAY_KAFKA__BOOTSTRAP_SERVERS": installation.kafka_servers,
         "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
-        "ASSAY_KAFKA__REPLICATION_FACTOR": str(max(kafka.replication_factor, 3)),
+        "ASSAY_KAFKA__REPLICATION_FACTOR": str(kafka.replication_factor),
         "ASSAY_KAFKA__CREATE_TOPICS": "false",
         "ASSAY_HTTP__HOST": "0.0.0.0",  # noqa: S104 - inside the container; policies say which clients reach it
         "ASSAY_HTTP__PORT": str(HTTP_PORT),
