@@ -30,6 +30,11 @@ _AHEAD = 2
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 30.0
 
 
+def concurrency_of(processes: int) -> int:
+    """Jobs that keep so many children busy: each has one in work and one waiting, and the event loop has one."""
+    return processes * (_AHEAD + 1)
+
+
 @dataclass(order=True, slots=True)
 class _Job:
     number: int
@@ -140,8 +145,8 @@ class WorkerPool:
 
     @property
     def concurrency(self) -> int:
-        """Jobs that keep every child busy: each has one in work and one waiting, and the event loop has one."""
-        return self.processes * (_AHEAD + 1)
+        """Jobs that keep every child busy."""
+        return concurrency_of(self.processes)
 
     async def run(self, job: Any) -> Any:
         """The result of a job; a ``Dead`` if it has none."""
