@@ -79,6 +79,17 @@ Text = Annotated[str, AfterValidator(_no_nul)]
 Url = Annotated[str, Field(min_length=1, max_length=MAX_URL), AfterValidator(_no_nul)]
 """An address as it was given: not every one of a crawler is valid."""
 
+AnyUrl = Annotated[str, Field(max_length=MAX_URL)]
+"""An address of an output, or "" where the input has none."""
+
+
+def _missing_if_too_long(value: Any) -> Any:
+    return "" if isinstance(value, str) and len(value) > MAX_URL else value
+
+
+LenientUrl = Annotated[AnyUrl, BeforeValidator(_missing_if_too_long)]
+"""An address that may be missing; one that is too long is read as missing."""
+
 
 def _both_styles(written: str, other: str) -> AliasChoices | str:
     return written if written == other else AliasChoices(written, other)
