@@ -51,7 +51,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     """
     names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml", OWN_SOURCES)
     named = [path for name in names if (path := directory / name).is_file()]
-    packs = sorted((directory / "patterns").glob("*.yaml"))
+    packs = sorted((directory / "patterns").rglob("*.yaml"))
     lists = sorted((directory / "sources").glob("*.yaml"))
     handlers = Path(__file__).parent.parent / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))

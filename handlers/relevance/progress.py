@@ -20,6 +20,7 @@ from handlers.html.links import canonical_url, page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import SnippetLimits, SourcePage, begin, paragraphs_of
 from handlers.prompts.untrusted import cleaned
+from handlers.text.patterns import WordList
 from schemas.event import MAX_ITEMS, derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.relevance import (
@@ -58,8 +59,8 @@ class RelevanceGateSection(Section):
         le=1,
         description="Share of them up to which it calls a source irrelevant that has some.",
     )
-    plain_words: tuple[str, ...] = Field(description="Words of a query that say little, for the offline judge.")
-    same_words: tuple[tuple[str, ...], ...] = Field(
+    plain_words: WordList = Field(description="Words of a query that say little, for the offline judge.")
+    same_words: tuple[WordList, ...] = Field(
         description="Groups of words and phrases of which each meets the others in a query, for the offline judge."
     )
     snippet: SnippetLimits = Field(description="Sizes of summaries and snippets.")

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 
 from handlers.html.links import host_of, registrable_domain
 from handlers.retrieval.facets import QueryReader, answers, met, with_missing_weighed
+from handlers.text.patterns import WordList as Words
 from schemas.event import Score
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.rules import Section
@@ -23,7 +24,6 @@ from schemas.search import Rubric
 _WORDS = re.compile(r"[^\W_]+")
 _STROKE = re.compile(r"[/|／]")
 _FIELD_CHARACTERS = 80
-Words = tuple[str, ...]
 
 
 class CountPoints(Section):

@@ -329,8 +329,8 @@ def _changes(value: Any) -> Iterator[Any]:
             yield value * 0.99
         case str():
             yield f"{value}-other"
-        case list():
-            yield value[1:]
+        case [_, *others]:
+            yield others
         case {"system": str(system), "user": str(user)}:
             yield f"# system\n{system} Be brief.\n# user\n{user}"
         case dict():
