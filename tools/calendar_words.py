@@ -10,8 +10,11 @@ from pathlib import Path
 from babel.dates import get_month_names
 
 PACK = Path(__file__).parent.parent / "config/patterns/generated/calendar.yaml"
-# English has a pack with capitals: may and march are verbs.
-_LANGUAGES = "ar bg cs da de el es fi fr hi hu id it nb nl pl pt ro ru sk sv th tr uk".split()
+_LANGUAGES = (
+    *("ar", "bg", "cs", "da", "de", "el", "es", "fi", "fr", "hi", "hu", "id", "it"),
+    *("nb", "nl", "pl", "pt", "ro", "ru", "sk", "sv", "th", "tr", "uk"),
+)
+"""English has a pack with capitals: march and may are verbs."""
 _HEAD = "# Names of months in text. Written by `python -m tools.calendar_words` (Unicode CLDR).\nmonths:\n"
 
 
