@@ -114,7 +114,9 @@ class OwnSource(Section):
 class SourcesSection(Section):
     """The ``sources`` section: kinds with their tiers, shipped lists, and the user's own entries."""
 
-    kinds: dict[str, KindSection] = Field(description="Kinds of sources by name, with their tiers.")
+    kinds: dict[str, KindSection] = Field(
+        description="Kinds of sources by name, with their tiers: config/sources/<kind>.yaml."
+    )
     members: MembersSection = Field(description="Which pages members of an institution publish themselves.")
     lists: dict[str, dict[Country, dict[str, str | NamedSource]]] = Field(
         default={}, description="Shipped entries by kind, country and domain: config/sources/<kind>.yaml."
