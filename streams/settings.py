@@ -209,6 +209,16 @@ class BreakerSettings(Section):
     )
 
 
+class DlqSettings(Section):
+    """When intake pauses because too many records become dead letters, as after a bad deploy."""
+
+    max_share: float = Field(
+        default=0.5, ge=0, le=1, description="Largest share of a minute's records; 1 never pauses a handler."
+    )
+    least_records: int = Field(default=100, ge=1, description="Records in a minute before their share counts.")
+    pause_seconds: float = Field(default=60.0, gt=0, description="The pause. Then the next records are judged again.")
+
+
 class ProcessingSettings(Section):
     """Retries and the circuit breaker."""
 
@@ -235,6 +245,7 @@ class Settings(BaseSettings):
         default=WorkersSettings(), description="Child processes that read untrusted pages, and their limits."
     )
     processing: ProcessingSettings = Field(default=ProcessingSettings(), description="How records are handled.")
+    dlq: DlqSettings = Field(default=DlqSettings(), description="A pause while most records become dead letters.")
     alerts: AlertSettings = Field(default=AlertSettings(), description="Thresholds of the alerts.")
     fetch: FetchSettings = Field(default=FetchSettings(), description="Fetching from the open web.")
     query: QuerySettings = Field(default=QuerySettings(), description="Limits of queries outside of Kafka.")

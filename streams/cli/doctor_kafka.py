@@ -14,6 +14,8 @@ from typing import Any
 
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
+from aiokafka.protocol.admin import ApiVersionRequest
+from aiokafka.protocol.transaction import EndTxnRequest
 
 from streams.cli.errors import explain_trouble
 from streams.cli.output import in_time
@@ -35,6 +37,8 @@ _SKEW_SECONDS = 60.0
 _LITTLE = 0.25
 """The share of the retention below which the rest is reported."""
 _NAMED = 3
+_OWN_EPOCH = 5
+"""The EndTxn version from which a late end of a transaction can't end the next one (KIP-890)."""
 
 
 def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Check]:
@@ -85,10 +89,21 @@ async def _findings(look: Callable[[], Coroutine[Any, Any, list[Check]]], settin
 async def _cluster(kafka: KafkaSettings) -> list[Check]:
     async with opened(make_admin(kafka)) as admin:
         brokers = (await admin.describe_cluster())["brokers"]
-        node = str(brokers[0]["node_id"])
-        responses = await admin.describe_configs([ConfigResource(ConfigResourceType.BROKER, node)])
+        node = brokers[0]["node_id"]
+        responses = await admin.describe_configs([ConfigResource(ConfigResourceType.BROKER, str(node))])
+        versions = (await admin._client.send(node, ApiVersionRequest())).api_versions
     values = {e[0]: e[1] for response in responses for *_, entries in response.resources for e in entries}
-    return [_answers(kafka, len(brokers), values), *_suits(kafka, len(brokers), values)]
+    offered = {key: (oldest, newest) for key, oldest, newest in versions}
+    return [_answers(kafka, len(brokers), values), *_suits(kafka, len(brokers), values), _ends(offered)]
+
+
+def _ends(offered: dict[int, tuple[int, int]]) -> Check:
+    """Which version of the end of a transaction the client uses. From version 5, each transaction has its own epoch."""
+    used = EndTxnRequest("", 0, 0, True).prepare(offered).API_VERSION
+    found = f"EndTxn version {used}, the brokers offer {offered[EndTxnRequest.API_KEY][1]}"
+    if used < _OWN_EPOCH:
+        found += "; a commit without an answer is not repeated, its producer is replaced"
+    return Check("transactions", "ok", found)
 
 
 def _answers(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None]) -> Check:

@@ -19,8 +19,8 @@ from schemas.dead import dead_letter_topic
 from streams.kafka.clients import make_admin, make_producer, make_reader, opened, producer_options, start, stop
 from streams.kafka.topics import create_topics
 from streams.local_kafka.broker import LocalKafka
+from tests.kafka_proxy import KafkaProxy
 from tests.processes import marked
-from tests.proxy import Proxy
 from tools.faults.chain import (
     ARRIVED,
     AUDITED,
@@ -63,7 +63,7 @@ _TRICKLE_SECONDS = 600.0
 class Cluster:
     """One run's broker, topics, workers and ledger."""
 
-    def __init__(self, kafka: LocalKafka, prefix: str, folder: Path, proxy: Proxy, stage: str) -> None:
+    def __init__(self, kafka: LocalKafka, prefix: str, folder: Path, proxy: KafkaProxy, stage: str) -> None:
         """Prepares; ``cluster`` makes the topics and opens the clients."""
         self.kafka = kafka
         self.settings = settings_of(kafka.bootstrap_servers, prefix)
@@ -333,7 +333,7 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster(
-    kafka: LocalKafka, folder: Path, proxy: Proxy, name: str, stage: str = "exactly_once"
+    kafka: LocalKafka, folder: Path, proxy: KafkaProxy, name: str, stage: str = "exactly_once"
 ) -> AsyncIterator[Cluster]:
     """A separate cluster on a broker, for the time of the block."""
     inner = folder / name
