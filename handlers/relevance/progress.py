@@ -117,16 +117,11 @@ def sources_of(urls: Iterable[str], most: int) -> Sources:
     for address in filter(None, map(str.strip, urls)):
         places.setdefault(canonical_url(address) or address, address)
     sources = []
-    for number, url in enumerate(places.values()):
-        too_long = len(url) > MAX_URL_CHARACTERS
-        if not too_long and number < most:
-            sources.append(SnippetSource(url=url, page_id=page_id_of(url)))
-            continue
-        failure = FetchFailure.INVALID_URL if too_long else FetchFailure.OVER_BUDGET
-        url = url[:MAX_URL_CHARACTERS]
-        sources.append(
-            SnippetSource(url=url, page_id=page_id_of(url), outcome=SourceOutcome.NOT_FETCHED, failure=failure)
-        )
+    for number, whole in enumerate(places.values()):
+        url, failure = whole[:MAX_URL_CHARACTERS], FetchFailure.OVER_BUDGET if number >= most else None
+        failure = FetchFailure.INVALID_URL if url != whole else failure
+        outcome = SourceOutcome.NOT_FETCHED if failure else SourceOutcome.PENDING
+        sources.append(SnippetSource(url=url, page_id=page_id_of(url), outcome=outcome, failure=failure))
     return tuple(sources)
 
 
