@@ -195,7 +195,7 @@ class ScoreSource(StrEnum):
 
 
 class SourceDetail(CamelPart):
-    """The evaluation of one source; ``relevance_score`` and ``quality_score`` follow R-061.
+    """The evaluation of one source (R-061).
 
     Attributes:
         score_source: The origin of this source's own scores; null if they come from the batch's dimensions (C-08).
