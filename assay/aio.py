@@ -33,6 +33,7 @@ from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
 from streams.extras import missing_extra
 from streams.lazy_settings import LazySettings
+from streams.process import structlog_to_logging
 
 if TYPE_CHECKING:
     from streams.workers.handler_jobs import Answer
@@ -304,17 +305,13 @@ async def _decide(name: str, event: Event, settings: Settings) -> tuple[Any, ...
     """The events of a handler that asks for a judge: a language model, or the offline judge."""
     import random
 
-    import structlog
-
     from streams.clock import SystemClock
     from streams.pipeline.breaker import ClosedBreaker
     from streams.pipeline.handler_runner import HandlerRunner, retry_of
     from streams.services import LiveServices
     from streams.topology import handler_named
 
-    if not structlog.is_configured():
-        # Standard output belongs to the program; the standard library's logging has its levels and handlers.
-        structlog.configure(logger_factory=structlog.stdlib.LoggerFactory())
+    structlog_to_logging()
     handler = handler_named(name)
     assert handler is not None  # noqa: S101 - it is declared
     # A judge's tool finds nothing in an empty index. That of the configuration belongs to a worker.

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from schemas.outcome import Dead, DeadReason
+from streams.process import structlog_to_logging
 from streams.workers.child import LENGTH, OUT_OF_MEMORY, SOCKET_BYTES, JobLimits, Work
 from streams.workers.template import Start, Template, ended_early
 
@@ -27,6 +28,11 @@ _LARGEST_RESULT = 256 << 20
 _AHEAD = 2
 """Jobs that a child has at most: one in work, and one that it takes without waiting for the event loop."""
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 30.0
+
+
+def concurrency_of(processes: int) -> int:
+    """Jobs that keep so many children busy: each has one in work and one waiting, and the event loop has one."""
+    return processes * (_AHEAD + 1)
 
 
 @dataclass(order=True, slots=True)
@@ -139,8 +145,8 @@ class WorkerPool:
 
     @property
     def concurrency(self) -> int:
-        """Jobs that keep every child busy: each has one in work and one waiting, and the event loop has one."""
-        return self.processes * (_AHEAD + 1)
+        """Jobs that keep every child busy."""
+        return concurrency_of(self.processes)
 
     async def run(self, job: Any) -> Any:
         """The result of a job; a ``Dead`` if it has none."""
@@ -301,4 +307,5 @@ def _warn(event: str, **values: object) -> None:
     # Imported on use: a command whose children all stay alive starts faster.
     import structlog
 
+    structlog_to_logging()
     structlog.get_logger(__name__).warning(event, **values)

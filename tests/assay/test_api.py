@@ -138,7 +138,7 @@ def test_ranking() -> None:
         lambda: assay.classify("abc", query="x"),  # type: ignore[arg-type]
         lambda: assay.classify([7], query="x"),  # type: ignore[list-item]
         lambda: assay.classify(None, query="x"),  # type: ignore[arg-type]
-        lambda: assay.classify({"url": "https://a.example/"}, query="x"),  # type: ignore[arg-type]
+        lambda: assay.classify({"url": URL}, query="x"),  # type: ignore[dict-item]
         lambda: assay.evaluate([{"url": 7}], query="x"),
         lambda: assay.evaluate(None, query="x"),  # type: ignore[arg-type]
         lambda: assay.snippet("<p>a", url="", query="x"),
