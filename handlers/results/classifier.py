@@ -29,6 +29,7 @@ _ITEM, _LISTING, _NAVIGATION = range(3)
 _TITLE_CHARACTERS = 500
 _NAMED_CHARACTERS = 1000
 _MOST_REASONS = 4
+_Each = tuple[float, float, float]
 
 
 class ResultClassifier:
@@ -46,8 +47,9 @@ class ResultClassifier:
         self.patterns = compile_patterns(patterns)
         self._reading = reading
         self._refusals = Refusals(refusals, self.patterns.details)
-        self._on_page, self._on_text = Forest(trees.page), Forest(trees.text)
-        self._bias, self._weights = section.bias.each, [(name, its.each) for name, its in section.weights.items()]
+        self._on_page = Forest(trees.page), (section.bias.each, section.page_bias.each)
+        self._on_text = Forest(trees.text), (section.bias.each,)
+        self._weights = [(name, its.each) for name, its in section.weights.items()]
 
     def classify(self, result: RetrievedContent) -> ClassifiedResult:
         """The result with exactly one type (R-020), a score in its band (R-030), confidence and reasons (R-041).
@@ -61,27 +63,16 @@ class ResultClassifier:
         """The result as it was read (``with_page``), and classified. Offsets of the evidence are into its text."""
         read, page = self._with_page(result)
         observed = self._observe(read, page)
-        if (refusal := observed.refusal) is not None:
-            return read, ClassifiedResult(
-                url=result.url,
-                page_id=page_id_of(result.url),
-                result_type=ResultType.NAVIGATION,
-                actionable_score=0.0,
-                confidence=1.0,
-                content_kind=read.content_kind,
-                reasons=(f"no content, {refusal.reason}: {refusal.words!r}",),
-                evidence=(),
-            )
         result_type, confidence, reasons = self._decide(observed)
         return read, ClassifiedResult(
             url=result.url,
             page_id=page_id_of(result.url),
             result_type=result_type,
-            actionable_score=actionable_score(result_type, observed, self._section),
+            actionable_score=0.0 if observed.refusal else actionable_score(result_type, observed, self._section),
             confidence=confidence,
             content_kind=read.content_kind,
             reasons=reasons,
-            evidence=observed.evidence,
+            evidence=() if observed.refusal else observed.evidence,
         )
 
     def measures(self, result: RetrievedContent) -> dict[str, float]:
@@ -89,16 +80,18 @@ class ResultClassifier:
         return measures_of(self._observe(*self._with_page(result)), self.patterns, self._section)
 
     def _decide(self, observed: Observed) -> tuple[ResultType, float, tuple[str, ...]]:
+        if (refusal := observed.refusal) is not None:
+            return ResultType.NAVIGATION, 1.0, (f"no content, {refusal.reason}: {refusal.words!r}",)
         measures = measures_of(observed, self.patterns, self._section)
-        forest = self._on_text if observed.page is None else self._on_page
-        scores = self._scores(measures, forest)
+        model = self._on_text if observed.page is None else self._on_page
+        scores = self._scores(measures, *model)
         ordered = sorted(range(len(TYPES)), key=lambda index: (-scores[index], -index))
         # Listings are fetched. A page shows its items, while a title and a snippet need some confidence.
         is_sure = observed.page is not None or _share(scores, _LISTING) >= self._section.least_listing_confidence
         winner = next(index for index in ordered if index != _LISTING or is_sure)
         confidence = _share(scores, winner)
         losses = {
-            name: confidence - _share(self._scores({**measures, name: 0.0}, forest), winner)
+            name: confidence - _share(self._scores({**measures, name: 0.0}, *model), winner)
             for name in REASONS
             if measures.get(name)
         }
@@ -106,9 +99,10 @@ class ResultClassifier:
         because = reasons_of(carried[:_MOST_REASONS], observed, measures) or ("no single measure decides it",)
         return TYPES[winner], round(confidence, 4), because
 
-    def _scores(self, measures: Mapping[str, float], forest: Forest) -> list[float]:
+    def _scores(self, measures: Mapping[str, float], forest: Forest, biases: Sequence[_Each]) -> list[float]:
         scores = forest.scores(measures)
-        for weights, value in ((self._bias, 1.0), *((weights, measures[name]) for name, weights in self._weights)):
+        weighed = ((weights, measures[name]) for name, weights in self._weights)
+        for weights, value in (*((bias, 1.0) for bias in biases), *weighed):
             if value:
                 scores = [score + value * weight for score, weight in zip(scores, weights, strict=True)]
         return scores
