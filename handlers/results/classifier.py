@@ -29,7 +29,6 @@ _ITEM, _LISTING, _NAVIGATION = range(3)
 _TITLE_CHARACTERS = 500
 _NAMED_CHARACTERS = 1000
 _MOST_REASONS = 4
-_Each = tuple[float, float, float]
 
 
 class ResultClassifier:
@@ -47,9 +46,8 @@ class ResultClassifier:
         self.patterns = compile_patterns(patterns)
         self._reading = reading
         self._refusals = Refusals(refusals, self.patterns.details)
-        self._on_page = Forest(trees.page), (section.bias.each, section.page_bias.each)
-        self._on_text = Forest(trees.text), (section.bias.each,)
-        self._weights = [(name, its.each) for name, its in section.weights.items()]
+        self._on_page, self._on_text = Forest(trees.page), Forest(trees.text)
+        self._bias, self._weights = section.bias.each, [(name, its.each) for name, its in section.weights.items()]
 
     def classify(self, result: RetrievedContent) -> ClassifiedResult:
         """The result with exactly one type (R-020), a score in its band (R-030), confidence and reasons (R-041).
@@ -83,15 +81,15 @@ class ResultClassifier:
         if (refusal := observed.refusal) is not None:
             return ResultType.NAVIGATION, 1.0, (f"no content, {refusal.reason}: {refusal.words!r}",)
         measures = measures_of(observed, self.patterns, self._section)
-        model = self._on_text if observed.page is None else self._on_page
-        scores = self._scores(measures, *model)
+        forest = self._on_text if observed.page is None else self._on_page
+        scores = self._scores(measures, forest)
         ordered = sorted(range(len(TYPES)), key=lambda index: (-scores[index], -index))
         # Listings are fetched. A page shows its items, while a title and a snippet need some confidence.
         is_sure = observed.page is not None or _share(scores, _LISTING) >= self._section.least_listing_confidence
         winner = next(index for index in ordered if index != _LISTING or is_sure)
         confidence = _share(scores, winner)
         losses = {
-            name: confidence - _share(self._scores({**measures, name: 0.0}, *model), winner)
+            name: confidence - _share(self._scores({**measures, name: 0.0}, forest), winner)
             for name in REASONS
             if measures.get(name)
         }
@@ -99,10 +97,9 @@ class ResultClassifier:
         because = reasons_of(carried[:_MOST_REASONS], observed, measures) or ("no single measure decides it",)
         return TYPES[winner], round(confidence, 4), because
 
-    def _scores(self, measures: Mapping[str, float], forest: Forest, biases: Sequence[_Each]) -> list[float]:
+    def _scores(self, measures: Mapping[str, float], forest: Forest) -> list[float]:
         scores = forest.scores(measures)
-        weighed = ((weights, measures[name]) for name, weights in self._weights)
-        for weights, value in (*((bias, 1.0) for bias in biases), *weighed):
+        for weights, value in ((self._bias, 1.0), *((weights, measures[name]) for name, weights in self._weights)):
             if value:
                 scores = [score + value * weight for score, weight in zip(scores, weights, strict=True)]
         return scores

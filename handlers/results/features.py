@@ -128,7 +128,6 @@ class ClassificationSection(Section):
     )
     least_listing_confidence: float = Field(ge=0, le=1, description="Confidence that a listing without its page needs.")
     bias: Weight = Field(description="Added to the score of each type.")
-    page_bias: Weight = Field(default=Weight(), description="Added as well for results with a page.")
     weights: dict[str, Weight] = Field(description="What measures add to the scores beside the trees.")
     bands: ActionableBands = Field(description="How the actionable score is made.")
 

@@ -79,8 +79,7 @@ def write(cases: Sequence[Case]) -> None:
 
 def _weighed(cases: Sequence[Case], mode: str, section: ClassificationSection) -> Floats:
     """What the weights of measures add to the scores of the trees."""
-    bias = np.array(section.bias.each) + (np.array(section.page_bias.each) if mode == "page" else 0.0)
-    found = np.tile(bias, (len(cases), 1))
+    found = np.tile(np.array(section.bias.each), (len(cases), 1))
     for name, weight in section.weights.items():
         found += np.outer([case.measures[mode].get(name, 0.0) for case in cases], np.array(weight.each))
     return found
