@@ -52,6 +52,10 @@ TOPIC_BYTES = 12 * MIB
 """The largest record of a topic: an 8 MB page, as base64 in JSON."""
 DEAD_LETTER_BYTES = 13 * MIB
 """The largest record of a dead letter topic: any record of a topic, and its headers."""
+RETENTION_DAYS = 7
+"""Of events; a replay can go back this far."""
+DEAD_LETTER_RETENTION_DAYS = 30
+"""Longer than that of events: an operator has to look at dead letters."""
 
 Lane = Literal["cpu", "llm", "fetch", "index", "query"]
 ReplayPolicy = Literal["safe", "paid", "never"]

@@ -24,10 +24,10 @@ from streams.kafka.clients import make_admin, opened
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.kafka.last_records import LatestDecisions, read_dated_after, read_latest_decisions
 from streams.kafka.settings import KafkaSettings
-from streams.kafka.topics import RETENTION_MS, find_differences, plan_topics
+from streams.kafka.topics import find_differences, plan_topics
 from streams.llm.checks import Check
 from streams.settings import Settings
-from streams.topology import HANDLERS
+from streams.topology import HANDLERS, RETENTION_DAYS
 
 SECONDS = 15.0
 """The time that the cluster has for each check."""
@@ -122,10 +122,10 @@ def _suits(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None])
     if longest and kafka.transaction_timeout_seconds * 1000 > longest:
         found = f"the brokers allow transactions of {in_time(longest / 1000)}, and Assay needs more"
         yield Check("transactions", "fail", found, "lower ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS")
-    kept = 60_000 * int(values.get("offsets.retention.minutes") or 0)
-    if kept and kept < RETENTION_MS:
-        found = f"deleted {in_time(kept / 1000)} after a group stopped; the group then starts again at the first record"
-        yield Check("offsets", "warn", found, f"raise offsets.retention.minutes to {RETENTION_MS // 60_000}")
+    kept, events = int(values.get("offsets.retention.minutes") or 0), RETENTION_DAYS * 24 * 60
+    if kept and kept < events:
+        found = f"deleted {in_time(60 * kept)} after a group stopped; the group then starts again at the first record"
+        yield Check("offsets", "warn", found, f"raise offsets.retention.minutes to {events}")
     if values.get("auto.create.topics.enable") == "true":
         found = "the brokers create any topic that a client names, with default settings"
         yield Check("topics", "warn", found, "set auto.create.topics.enable=false")

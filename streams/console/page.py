@@ -24,7 +24,7 @@ from streams.console.versions import changes_between
 from streams.decisions.subjects import SubjectKind
 from streams.decisions.words import verdict_of
 from streams.topology import DOCUMENTS_INDEXED, PAGES_CRAWLED, PAGES_SCORED, handler_named
-from streams.workers.pool import ChildStartError
+from streams.workers.template import ChildStartError
 
 _MOST_VERSIONS = 6
 _MOST_CRAWLED = 6

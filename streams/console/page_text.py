@@ -193,7 +193,7 @@ class PageTexts:
         async with self._starting:
             if self._pool is None:
                 work, limits = partial(_work, rules.model_copy()), self._settings.workers.limits
-                pool = WorkerPool(work, 1, limits, preload=[__name__])
+                pool = WorkerPool(work, 1, limits)
                 await pool.start()
                 self._pool = pool
         result: PageText | Dead = await self._pool.run(page)

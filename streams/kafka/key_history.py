@@ -63,7 +63,7 @@ async def read_newest_first(
             ends |= {at: start for at, (start, _) in spans.items()}
             done += sum(end - start for start, end in spans.values())
             progress(done, total)
-            yield sorted(records, key=lambda record: record.timestamp, reverse=True)
+            yield sorted(records, key=lambda record: (record.timestamp, record.offset), reverse=True)
             step = min(2 * step, _LARGEST_STEP)
 
 

@@ -42,7 +42,7 @@ class Trials:
         self._here = None if settings.processes else _Work(handler, rules)
         # A copy has no cached properties, which a child computes faster than it reads them.
         make = partial(_Work, handler, rules.model_copy())
-        self._pool = WorkerPool(make, 1, settings.limits, preload=[__name__])
+        self._pool = WorkerPool(make, 1, settings.limits)
 
     async def __aenter__(self) -> Self:
         """Starts the child. Raises ChildStartError."""

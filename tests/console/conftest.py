@@ -1,5 +1,6 @@
 """One demonstration and one browser for all tests of the console; without Chromium they are skipped."""
 
+import contextlib
 import json
 import os
 import re
@@ -8,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.kafka_server import shared_server
 from tests.samples import environment
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -29,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.timeout(300))
+            item.add_marker(pytest.mark.timeout(600))
             if CHROMIUM is None:
                 item.add_marker(pytest.mark.skip(reason="there is no Chromium on this machine"))
 
@@ -42,7 +44,7 @@ class Demonstration:
     kafka: str
     topic_prefix: str
 
-    def publish(self, topic: str, *events: dict[str, object]) -> None:
+    def publish(self, topic: str, *events: Mapping[str, object]) -> None:
         """Publishes events as another producer does."""
         variables = {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": self.kafka, "ASSAY_KAFKA__TOPIC_PREFIX": self.topic_prefix}
         lines = "".join(json.dumps(event) + "\n" for event in events)
@@ -51,9 +53,19 @@ class Demonstration:
 
 
 @pytest.fixture(scope="session")
-def demonstration(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demonstration]:
-    """``assay demo`` on the Kafka of the tests, when it has done all its work."""
+def demonstration(kafka: str, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Demonstration:
+    """``assay demo`` on the Kafka of the tests, when it has done all its work; one for all processes of the run."""
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if hasattr(pytestconfig, "workerinput") else folder
     log = tmp_path_factory.mktemp("demo") / "out.txt"
+    place = shared_server("demo", shared, lambda: _running(kafka, log), pytestconfig.add_cleanup)
+    address, prefix = place.split()
+    return Demonstration(address, kafka, prefix)
+
+
+@contextlib.contextmanager
+def _running(kafka: str, log: Path) -> Iterator[str]:
+    """Runs the demonstration; gives the address of its console and the prefix of its topics."""
     variables = environment(
         ASSAY_KAFKA__BOOTSTRAP_SERVERS=kafka,
         ASSAY_HTTP__PORT="0",
@@ -61,11 +73,9 @@ def demonstration(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         ASSAY_CONSOLE__PORT="0",
         COLUMNS="200",
     )
+    command = [sys.executable, "-m", "assay", "demo"]
     with log.open("wb") as out:
-        demo = subprocess.Popen(
-            [sys.executable, "-m", "assay", "demo"],
-            cwd=log.parent, env=variables, stdout=out, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        demo = subprocess.Popen(command, cwd=log.parent, env=variables, stdout=out, stderr=subprocess.STDOUT)
     try:
         until = time.monotonic() + _START_SECONDS
         while "done; Ctrl-C" not in (text := log.read_text("utf-8", "replace")):
@@ -74,7 +84,7 @@ def demonstration(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
             time.sleep(0.2)
         [address] = re.findall(r"the console is at (http://\S+)", text)
         [prefix] = re.findall(r"topics under (\S+)", text)
-        yield Demonstration(address, kafka, prefix)
+        yield f"{address} {prefix}"
     finally:
         demo.send_signal(signal.SIGINT)
         demo.wait(60)
@@ -130,7 +140,6 @@ def visits(demonstration: Demonstration, browser: Browser) -> Iterator[Visits]:
     def visit(**options: object) -> Visit:
         page = browser.new_page(**({"viewport": {"width": 1280, "height": 800}} | options))  # type: ignore[arg-type]
         new = Visit(page, demonstration.address)
-        page.on("dialog", lambda dialog: new.problems.append(f"dialog: {dialog.message}") or dialog.dismiss())
         page.on("pageerror", lambda error: new.problems.append(f"script: {error}"))
         page.on("console", lambda said: new.problems.append(f"console: {said.text}") if said.type == "error" else None)
         page.on("request", lambda asked: new.problems.append(asked.url) if _foreign(asked.url, new.address) else None)

@@ -87,6 +87,7 @@ def test_the_keyboard_opens_rows_and_screens(visits: Visits) -> None:
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/claim/."))
+    page.wait_for_load_state()
     page.keyboard.press("g")
     page.keyboard.press("b")
     expect(page).to_have_url(re.compile(r"/batch$"))

@@ -154,7 +154,7 @@ class Cluster:
             self.complaints.append(f"these processes outlived their worker: {self._orphans()}")
 
     def below(self, worker: Worker) -> list[int]:
-        """The processes below a worker: its children, the spare one, their fork server and the tracker."""
+        """The processes below a worker: its children and their template."""
         name = self._prefix + str(worker.number)
         return [pid for pid, its in marked(_MARK, name).items() if its == name and pid != worker.process.pid]
 
