@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
 from tests.kafka_server import shared_server
 from tests.samples import environment
@@ -110,6 +110,8 @@ class Visit:
     page: Page
     address: str
     problems: list[str] = field(default_factory=list)
+    accepts: bool = False
+    """Whether a question of the page is answered with yes; otherwise a question is a problem."""
 
     def open(self, path: str) -> Page:
         """Opens a screen."""
@@ -122,6 +124,14 @@ class Visit:
         self.page.get_by_label("Token").fill(TOKEN)
         self.page.get_by_role("main").get_by_role("button", name="Sign in").click()
         self.page.get_by_role("button", name="Sign out").wait_for()
+
+    def answer(self, dialog: Dialog) -> None:
+        """Answers a question of the page."""
+        if self.accepts:
+            dialog.accept()
+        else:
+            self.problems.append(f"dialog: {dialog.message}")
+            dialog.dismiss()
 
     def violations(self) -> list[str]:
         """What axe finds on the present page."""
