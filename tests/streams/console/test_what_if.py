@@ -40,7 +40,7 @@ def sides(text: str) -> list[str]:
     return [" ".join(word for word in words if word.removeprefix("score ") in part) for part in parts]
 
 
-def test_the_sliders_begin_at_the_settings_in_force_or_at_the_address(console: OwnConsole) -> None:
+def test_the_sliders_begin_at_the_settings_or_the_address(console: OwnConsole) -> None:
     text = console.client.get("/what-if").text
     for slider in SLIDERS:
         most = slider.most(settings())
