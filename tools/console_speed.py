@@ -116,7 +116,7 @@ async def _in_browser(address: str, settings: Settings) -> dict[str, Any]:
         for _ in range(5):
             began = time.monotonic()
             await page.goto(address + "/?span=all")
-            await page.wait_for_function("document.querySelector('#dots canvas').dataset.painted >= 10000")
+            await page.locator(f'#dots canvas[data-painted="{_DRAWN}"]').wait_for()
             loaded.append(time.monotonic() - began)
             drawn.append(float(await page.locator("#dots canvas").get_attribute("data-milliseconds") or "nan"))
         await asyncio.sleep(3)
