@@ -87,7 +87,7 @@ def test_an_unknown_address_is_not_fetched_without_the_token(
 @pytest.mark.parametrize(
     ("form", "says"),
     [
-        ({"html": HTML, "tier_a": "10"}, "min_cts has to fall"),
+        ({"html": HTML, "tier_a": "10"}, "must be above tier_b.min_cts"),
         ({"url": "ftp://a.example/"}, "The address begins with http:// or https://"),
     ],
 )
@@ -155,7 +155,7 @@ def test_a_source_leaves_its_former_tier() -> None:
 
 def test_a_comparison_needs_a_change_and_a_cluster(console: OwnConsole) -> None:
     assert "No key differs" in console.client.get("/what-if/pages").text
-    assert "min_cts has to fall" in console.client.get("/what-if/pages?tier_a=10").text
+    assert "must be above tier_b.min_cts" in console.client.get("/what-if/pages?tier_a=10").text
     text = console.client.get("/what-if/pages?tier_b=20&pages=50").text
     assert "Kafka can&#39;t be read" in text
     assert "<option selected>50</option>" in text
