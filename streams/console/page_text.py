@@ -136,6 +136,7 @@ def _blocks(body: LexborNode) -> Iterator[tuple[str, str]]:
     fates: dict[int, str] = {body.mem_id: _hides(body)}
     owners: dict[int, int] = {body.mem_id: body.mem_id}
     silent: set[int] = set()
+    after_link = False
     for number, node in enumerate(body.traverse(include_text=True)):
         if number > _MOST_NODES:
             break
@@ -160,8 +161,12 @@ def _blocks(body: LexborNode) -> Iterator[tuple[str, str]]:
             yield from _joined(texts, before[1])
             texts = []
         before = here
-        # Links of a menu are apart on the screen.
-        texts.append(f" {text} " if node.parent is not None and node.parent.tag == "a" else text)
+        is_link = node.parent is not None and node.parent.tag == "a"
+        if is_link and after_link:
+            # Links of a menu are apart on the screen.
+            texts.append(" ")
+        after_link = is_link
+        texts.append(text)
     yield from _joined(texts, before[1])
 
 
@@ -191,7 +196,7 @@ class PageTexts:
         self._starting = asyncio.Lock()
 
     async def read(self, page: CrawledPage) -> PageText | Dead:
-        """The text of a page; why there is none, for a page that takes too long. Raises ChildStartError."""
+        """The text of a page; why it has no text, for a page that takes too long. Raises ChildStartError."""
         rules = self._settings.rules(ScorePageRules)
         if self._settings.workers.processes == 0:
             return await asyncio.to_thread(read_page_text, page, rules)

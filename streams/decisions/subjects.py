@@ -17,7 +17,7 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, RankingFeedback
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.search import SearchEvaluated
-from streams.topology import EXTRACTION_NEEDED, HANDLERS, TOPICS
+from streams.topology import DECISIONS_REVIEWED, EXTRACTION_NEEDED, HANDLERS, TOPICS
 
 WEB = ("http://", "https://")
 
@@ -71,6 +71,7 @@ def keys_of(subject: str) -> dict[str, set[bytes]]:
         spellings = {url.encode() for url in (subject, canonical_url(subject)) if url}
         keys = {topic.name: spellings for topic in TOPICS if topic.key_means == "url"}
         keys[EXTRACTION_NEEDED.name] = {registrable_domain(host_of(subject)).encode()}
+        keys[DECISIONS_REVIEWED.name] = spellings
     else:
         named = [topic for topic in TOPICS if topic.key_means != "url" and topic not in (EXTRACTION_NEEDED,)]
         keys = {topic.name: {subject.encode()} for topic in named if not topic.compacted}

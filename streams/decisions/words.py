@@ -19,6 +19,7 @@ from schemas.relevance import (
     SnippetsRequested,
 )
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
+from schemas.review import DecisionReviewed
 from schemas.search import SearchEvaluated
 
 
@@ -78,6 +79,8 @@ def verdict_of(decision: Event | DeadLetter | Dead) -> str:
             return f"claim {decision.status}" if quality is None else f"claim {decision.band}, {quality:.2f}"
         case RankingCompleted():
             return f"ranked {len(decision.results)} results"
+        case DecisionReviewed():
+            return f"{decision.decision.handler} reviewed: {'right' if decision.right else 'wrong'}"
         case _:
             return type(decision).__name__
 
@@ -115,5 +118,8 @@ def reasons_of(decision: Event | DeadLetter | Dead) -> list[str]:
             return [text for text in (decision.detail, decision.exclusion) if text]
         case RankingCompleted():
             return [f"{note.stage}: {note.reason}" for note in decision.notes if note.reason]
+        case DecisionReviewed():
+            expected = f"expected {decision.expected}" if decision.expected else ""
+            return [text for text in (expected, decision.note) if text]
         case _:
             return []

@@ -154,6 +154,7 @@ def visits(demonstration: Demonstration, browser: Browser) -> Iterator[Visits]:
         page = browser.new_page(**({"viewport": {"width": 1280, "height": 800}} | options))  # type: ignore[arg-type]
         page.set_default_timeout(1000 * _PATIENCE_SECONDS)
         new = Visit(page, demonstration.address)
+        page.on("dialog", new.answer)
         page.on("pageerror", lambda error: new.problems.append(f"script: {error}"))
         page.on("console", lambda said: new.problems.append(f"console: {said.text}") if said.type == "error" else None)
         page.on("request", lambda asked: new.problems.append(asked.url) if _foreign(asked.url, new.address) else None)

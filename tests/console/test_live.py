@@ -23,11 +23,12 @@ def test_a_click_on_a_dot_opens_the_decision(visits: Visits) -> None:
     place = page.evaluate("""() => {
         const canvas = document.querySelector('#dots canvas'), draw = canvas.getContext('2d');
         const data = draw.getImageData(0, 0, canvas.width, canvas.height).data, ratio = devicePixelRatio;
-        for (let y = 0; y < canvas.height; y++) for (let x = 60; x < canvas.width; x++) {
+        for (let y = 0; y < canvas.height; y++) for (let x = 30; x < canvas.width; x++) {
             const at = 4 * (y * canvas.width + x);
-            if (data[at + 3] > 150 && Math.abs(data[at] - data[at + 1]) > 60) return { x: x / ratio, y: y / ratio };
+            if (data[at + 3] > 150 && Math.abs(data[at] - data[at + 1]) > 40) return { x: x / ratio, y: y / ratio };
         }
     }""")
+    assert place is not None
     canvas.click(position=place)
     page.wait_for_url("**/decision/pages.scored.v1/**")
     expect(page.get_by_role("heading", level=1)).to_contain_text("score")

@@ -12,7 +12,14 @@ from streams.cli.stats import run_topic_stats
 from streams.cli.why import WhyOptions, run_why
 from streams.decisions.subjects import keys_of
 from streams.settings import Settings, load_settings
-from streams.topology import DOCUMENTS_INDEXED, EXTRACTION_NEEDED, PAGES_SCORED, RESULTS_CLASSIFIED, RETRIEVAL_EVALUATED
+from streams.topology import (
+    DECISIONS_REVIEWED,
+    DOCUMENTS_INDEXED,
+    EXTRACTION_NEEDED,
+    PAGES_SCORED,
+    RESULTS_CLASSIFIED,
+    RETRIEVAL_EVALUATED,
+)
 from tests.command_line import Ran
 from tests.kafka.installation import CRAWLED, SCORE_PAGE, Installation, Installing
 from tests.samples import EXAMPLES
@@ -107,5 +114,6 @@ def test_keys_of_a_page_and_of_an_id() -> None:
     assert page[CRAWLED] == {b"https://Www.Example.org/a?utm_source=x", b"https://www.example.org/a"}
     assert page[EXTRACTION_NEEDED.name] == {b"example.org"}
     assert f"{CRAWLED}.assay.score_page.dlq" in page
-    assert keys_of("batch-1")[RESULTS_CLASSIFIED.name] == {b"batch-1"}
+    assert page[DECISIONS_REVIEWED.name] == page[CRAWLED]
+    assert keys_of("batch-1")[RESULTS_CLASSIFIED.name] == keys_of("batch-1")[DECISIONS_REVIEWED.name] == {b"batch-1"}
     assert CRAWLED not in keys_of("batch-1")
