@@ -18,6 +18,8 @@ class ReviewedDecision(Part):
 
     Attributes:
         topic: Its topic, without the prefix.
+        partition: The partition of its record.
+        offset: The offset of its record.
         event_id: The id of its event; null if its record has none.
         handler: The handler that decided.
         config_version: The rules of the decision; null if its event has none.

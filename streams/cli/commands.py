@@ -28,7 +28,10 @@ COMMANDS = {
     ),
     "publish": ("publish:publish", "Publish events or pages, as live traffic or as a backfill that can be resumed."),
     "tail": ("tail:tail", "Show the records of a topic as they come."),
-    "export": ("export:export", "Write scored pages as TSV, or reviewed decisions as JSON lines, for other tools."),
+    "export": (
+        "export:export",
+        "Write scored pages as TSV, or the reviewed decisions with their inputs as JSON lines.",
+    ),
     "try": ("try_:try_", "Run a handler on events from a file, without a broker."),
     "console": ("console:console", "Show the decisions in a browser: what flows, why, and what can be done."),
     "why": ("why:why", "Show every decision about a page, a batch, a request or a claim, the newest first."),

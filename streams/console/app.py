@@ -6,7 +6,7 @@ a screen, write the module, its template ``templates/<name>.html`` (which extend
 ``main``) and its test, and add the screen to ``SCREENS``. Navigation, keys and the help derive from that list.
 
 - A page is ``context.render(request, "name.html", …)``; a missing object is ``context.missing(…)``.
-- Reading is open to every client that reaches the port. An action is a POST route whose endpoint is wrapped in
+- Every client of the port can read. An action is a POST route whose endpoint is wrapped in
   ``context.guard.acting(endpoint)``, which checks the token and the origin; templates show it if ``may_act``.
 - Texts of strangers are shown with the filter ``visible``. Nothing is marked as safe HTML by hand.
 - The content security policy forbids inline scripts and inline styles. ``static/console.js`` offers behaviour by

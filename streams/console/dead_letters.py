@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from secrets import token_urlsafe
 from typing import Any, Literal
 from urllib.parse import urlencode
@@ -36,6 +36,7 @@ _LISTED = 100
 _SHOWN_BYTES = 16_384
 _ROW_BYTES = 16
 _TICKETS = 200
+_TICKET_AGE = timedelta(minutes=15)
 _MOST_SENT = 10_000
 """Dead letters that one redrive here sends; the command has no such limit."""
 
@@ -96,12 +97,12 @@ def chosen_of(given: FormData | QueryParams) -> Chosen:
 
 @dataclass(frozen=True, slots=True)
 class _Ticket:
-    """The permission for one action on what a dry run has counted."""
+    """The permission for one action on what a dry run has counted, at ``made_at``."""
 
     secret: str
     action: Action
     chosen: Chosen
-    until: datetime
+    made_at: datetime
 
 
 class _DeadLetters:
@@ -125,7 +126,8 @@ class _DeadLetters:
                         if selection.means(handler, letter.record.key, letter.note):
                             counts.add(letter)
                             if chosen.again or letter.redriven_by is None:
-                                letters.append(_without_value(letter))
+                                # A list of pages would take much memory.
+                                letters.append(replace(letter, record=replace(letter.record, value=None)))
         except SelectionError as error:
             problem = str(error)
         except KafkaError as error:
@@ -178,11 +180,12 @@ class _DeadLetters:
         """What a redrive or a purge would do; for a user who may act also the ticket to do it."""
         chosen = chosen_of(request.query_params)
         action: Action = "purge" if request.query_params.get("action") == "purge" else "redrive"
-        told, problem = await self._done(action, chosen, dry_run=True)
+        now = self._context.clock.now()
+        told, problem = await self._done(action, chosen, now, dry_run=True)
         ticket = ""
         if not problem and self._context.guard.may_act(request):
             ticket = token_urlsafe(16)
-            self._tickets.append(_Ticket(ticket, action, chosen, self._context.clock.now()))
+            self._tickets.append(_Ticket(ticket, action, chosen, now))
         return self._context.render(
             request,
             "dead_letters_dry_run.html",
@@ -197,7 +200,8 @@ class _DeadLetters:
         """Does what a dry run has shown."""
         async with request.form() as form:
             secret = str(form.get("ticket", ""))
-        ticket = next((its for its in self._tickets if its.secret == secret), None)
+        oldest = self._context.clock.now() - _TICKET_AGE
+        ticket = next((its for its in self._tickets if its.secret == secret and its.made_at > oldest), None)
         if ticket is None:
             return self._context.render(
                 request,
@@ -210,14 +214,19 @@ class _DeadLetters:
             )
         self._tickets.remove(ticket)
         async with self._acting:
-            told, problem = await self._done(ticket.action, ticket.chosen, dry_run=False)
+            told, problem = await self._done(ticket.action, ticket.chosen, ticket.made_at, dry_run=False)
         return self._context.render(
             request, "dead_letters_done.html", action=ticket.action, told=told, problem=problem, chosen=ticket.chosen
         )
 
-    async def _done(self, action: Action, chosen: Chosen, *, dry_run: bool) -> tuple[dict[str, Any], str]:
-        """The counts of an action or of its dry run, and why it failed."""
-        settings, now = self._context.settings, self._context.clock.now()
+    async def _done(
+        self, action: Action, chosen: Chosen, now: datetime, *, dry_run: bool
+    ) -> tuple[dict[str, Any], str]:
+        """The counts of an action or of its dry run, and why it failed; ``now`` is the time of the dry run.
+
+        Letters that died after the dry run are left out, because the operator has not seen their count.
+        """
+        settings = self._context.settings
         if chosen.plan:
             return {}, "Dead letters of a replay are not sent again or deleted: another replay reads their inputs."
         try:
@@ -226,7 +235,7 @@ class _DeadLetters:
                 # Only the handlers and reasons that the operator named, never all of them.
                 if selection.open:
                     return {}, "Name the dead letters to delete: a handler, a reason, a key or a time."
-                purged = await purge(settings, selection, only_redriven=False, dry_run=dry_run)
+                purged = await purge(settings, _before(selection, now), only_redriven=False, dry_run=dry_run)
                 return {
                     "deleted": purged.deleted,
                     "not_sent_again": purged.not_sent_again,
@@ -234,7 +243,7 @@ class _DeadLetters:
                 }, ""
             run = f"redrive-{derive_id(now.astimezone(UTC).isoformat())[:8]}"
             options = RedriveOptions(run, dry_run=dry_run, again=chosen.again, limit=_MOST_SENT)
-            sent = await redrive(settings, selection, options)
+            sent = await redrive(settings, _before(selection, now), options)
         except SelectionError as error:
             return {}, str(error)
         except KafkaError as error:
@@ -267,24 +276,8 @@ class _DeadLetters:
         return "It was purged, or its retention is over."
 
 
-def _without_value(letter: DeadLetterRecord) -> DeadLetterRecord:
-    """The letter with its notes only: a list of pages would take much memory."""
-    return DeadLetterRecord(letter.handler, _Listed.of(letter), letter.note, letter.redriven_by)
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """What a list shows of a record."""
-
-    partition: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
-
-    @classmethod
-    def of(cls, letter: DeadLetterRecord) -> Any:
-        its = letter.record
-        return cls(its.partition, its.offset, its.key, None)
+def _before(selection: Selection, now: datetime) -> Selection:
+    return selection if selection.until is not None else replace(selection, until=now)
 
 
 def _text(value: bytes) -> str | None:

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from schemas.dead import DeadLetter
+from schemas.dead import DeadLetter, dead_letter_topic
 from schemas.event import Event
 from schemas.outcome import Dead
 from streams.codec import decode, timestamp
@@ -19,12 +19,16 @@ from streams.console.guard import COOKIE
 from streams.console.words import link_of, page_path
 from streams.decisions.subjects import WEB
 from streams.decisions.words import reasons_of, verdict_of
-from streams.topology import handler_named, topic_named
+from streams.topology import HANDLERS, TOPICS, handler_named, topic_named
 
 _SHOWN_BYTES = 4096
 _SHORT = 200_000
 """Bytes of an event that is shown as a whole."""
 _MAX_FORM = 4000
+_TOPICS = frozenset(topic.name for topic in TOPICS) | {
+    dead_letter_topic(its.consumes.name, its.group) for its in HANDLERS
+}
+"""The topics whose records are shown: the cluster may have topics of other applications."""
 
 
 def routes(context: Context) -> list[Route]:
@@ -47,6 +51,8 @@ class _Beside:
     async def decision(self, request: Request) -> Response:
         its = request.path_params
         position = Position(its["topic"], its["partition"], its["offset"])
+        if position.topic not in _TOPICS:
+            return self._context.missing(request, "No such decision", f"{position.topic} is no topic of Assay.")
         entry = self._context.store.at(position)
         record, problem = None, ""
         try:
@@ -68,17 +74,19 @@ class _Beside:
             headers = [(name, (value or b"").decode("utf-8", "replace")) for name, value in record.headers]
             source = dict(headers).get("ce_source", "").removeprefix("assay/")
             handler = handler_named(source or getattr(event, "handler", ""))
+            version = getattr(event, "config_version", None)
             values |= {
                 "record": record,
+                "config_version": version,
                 "verdict": verdict_of(event),
                 "reasons": reasons_of(event),
                 "wire": event.to_wire()
-                if isinstance(event, Event) and record.value and len(record.value) < 200_000
+                if isinstance(event, Event) and record.value and len(record.value) < _SHORT
                 else None,
                 "start": (record.value or b"")[:_SHOWN_BYTES].decode("utf-8", "replace"),
                 "size": len(record.value or b""),
                 "headers": headers,
-                "other_rules": self._context.other_rules(handler, getattr(event, "config_version", None)),
+                "other_rules": self._context.other_rules(handler, version),
             }
         return self._context.render(request, "decision.html", link=link_of(entry) if entry else "", **values)
 
@@ -115,8 +123,11 @@ class _Beside:
             if self._context.guard.sign_in(response, given, secure=request.url.scheme == "https"):
                 return response
             wrong = True
+        closed = self._context.guard.reading_needs_token
         following = _own_path(request.query_params.get("next", "/"))
-        return self._context.render(request, "sign_in.html", 401 if wrong else 200, wrong=wrong, following=following)
+        return self._context.render(
+            request, "sign_in.html", 401 if wrong else 200, wrong=wrong, following=following, closed=closed
+        )
 
     async def sign_out(self, request: Request) -> Response:
         """Removes the cookie."""

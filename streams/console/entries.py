@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
 from handlers.trust.labels import TIERS
@@ -19,7 +20,7 @@ from schemas.ranking import RankingCompleted
 from schemas.relevance import RelevanceJudged, RelevanceOutcome, SnippetExtracted, SnippetsCompleted, SourceOutcome
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
-from streams.codec import Headers
+from streams.codec import Headers, timestamp
 from streams.decisions.subjects import SubjectKind, page_number, subject_of
 from streams.decisions.words import verdict_of
 
@@ -33,6 +34,11 @@ _MAX_MENTIONS = 200
 _GOOD = 70
 _FAIR = 40
 """From these scores of 100 a verdict is good, or fair, if the event itself does not say."""
+
+
+def time_of(milliseconds: int) -> datetime:
+    """The time of a record; 1970 if its producer gave it none that a calendar has, such as one in nanoseconds."""
+    return timestamp(milliseconds) or datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from aiokafka.errors import KafkaError
 from schemas.dead import dead_letter_topic
 from schemas.outcome import Dead
 from streams.codec import decode, timestamp
-from streams.console.entries import Entry, Mention, Position, dead_entry, entry_of, mentions_of
+from streams.console.entries import Entry, Mention, Position, dead_entry, entry_of, mentions_of, time_of
 from streams.console.store import Store
 from streams.decisions.subjects import SubjectKind
 from streams.kafka.clients import make_admin, make_reader, opened
@@ -109,7 +109,8 @@ class Follower:
         self._store = store
         self._feed = feed
         self._past: asyncio.Task[None] | None = None
-        self._read: set[TopicPartition] = set()
+        self._next: dict[TopicPartition, int] = {}
+        """The next offset of each followed partition; kept while the cluster does not answer, so nothing is missed."""
         self.problem = "not connected to Kafka yet"
         """Why it does not follow now; "" while it does."""
         self.rebuilt = False
@@ -146,6 +147,7 @@ class Follower:
                 taken = await reader.getmany(timeout_ms=_POLL_MS)
                 if new := self._store.add(self._found(record for records in taken.values() for record in records)):
                     self._feed.publish(new)
+                self._next |= {partition: records[-1].offset + 1 for partition, records in taken.items()}
 
     async def _assign(self, reader: AIOKafkaConsumer, before: set[TopicPartition]) -> set[TopicPartition]:
         """Follows all partitions that exist; those that are new from their end, and their past is read beside."""
@@ -155,35 +157,41 @@ class Follower:
         self.problem = "" if now else "the topics do not exist yet: assay topics create"
         if now == before:
             return now
-        positions = {partition: await reader.position(partition) for partition in before & now}
         reader.assign(list(now))
-        ends = await reader.end_offsets(list(now - before))
-        for partition, offset in (positions | ends).items():
+        unread = now - self._next.keys()
+        ends = await reader.end_offsets(list(unread)) if unread else {}
+        self._next = {partition: offset for partition, offset in self._next.items() if partition in now} | ends
+        for partition, offset in self._next.items():
             reader.seek(partition, offset)
-        if unread := {partition: end for partition, end in ends.items() if partition not in self._read}:
-            self._read |= unread.keys()
-            self._past = asyncio.create_task(self._read_back(unread, self._past), name="console past")
+        if ends:
+            self._past = asyncio.create_task(self._read_back(ends, self._past), name="console past")
         return now
 
     async def _read_back(self, ends: dict[TopicPartition, int], before: asyncio.Task[None] | None) -> None:
         """Reads the log before these ends, the newest records first, until the store is full."""
         self.rebuilt = False
         if before is not None:
-            await asyncio.wait({before})
-        try:
-            async with opened(make_reader(self._kafka, client_id="assay-console-past")) as reader:
-                assign_paused(reader, ends)
-                firsts, step = await reader.beginning_offsets(list(ends)), _FIRST_STEP
-                while not self._store.is_full:
-                    spans = {at: (max(firsts[at], ends[at] - step), ends[at]) for at in ends if firsts[at] < ends[at]}
-                    if not spans:
-                        break
-                    await self._read_spans(reader, spans)
-                    ends |= {at: start for at, (start, _) in spans.items()}
-                    step = min(2 * step, _LARGEST_STEP)
-            self.rebuilt = True
-        except KafkaError as error:
-            log.warning("the console can't read the past of the topics", error=str(error))
+            await before
+        while not self.rebuilt:
+            try:
+                async with opened(make_reader(self._kafka, client_id="assay-console-past")) as reader:
+                    await self._read_back_from(reader, ends)
+                self.rebuilt = True
+            except KafkaError as error:
+                log.warning("the console can't read the past of the topics", error=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _read_back_from(self, reader: AIOKafkaConsumer, ends: dict[TopicPartition, int]) -> None:
+        """Lowers ``ends`` to the first offsets that were read, so that another reader can go on there."""
+        assign_paused(reader, ends)
+        firsts, step = await reader.beginning_offsets(list(ends)), _FIRST_STEP
+        while not self._store.is_full:
+            spans = {at: (max(firsts[at], ends[at] - step), ends[at]) for at in ends if firsts[at] < ends[at]}
+            if not spans:
+                break
+            await self._read_spans(reader, spans)
+            ends |= {at: start for at, (start, _) in spans.items()}
+            step = min(2 * step, _LARGEST_STEP)
 
     async def _read_spans(self, reader: AIOKafkaConsumer, spans: dict[TopicPartition, tuple[int, int]]) -> None:
         waiting: list[ConsumerRecord] = []
@@ -203,9 +211,10 @@ class Follower:
 
 def _found(record: ConsumerRecord, name: str) -> Found | None:
     position = Position(name, record.partition, record.offset)
+    at = int(time_of(record.timestamp).timestamp() * 1000)
     if name in _DEAD:
-        letter = dead_entry(position, record.timestamp, record.key, record.headers, _DEAD[name])
+        letter = dead_entry(position, at, record.key, record.headers, _DEAD[name])
         return None if letter is None else (letter, [])
     event = decode(_FOLLOWED[name], record.value, record.headers, timestamp(record.timestamp))
-    entry = entry_of(position, record.timestamp, record.headers, event)
+    entry = entry_of(position, at, record.headers, event)
     return None if entry is None else (entry, [] if isinstance(event, Dead) else mentions_of(event))

@@ -43,7 +43,7 @@ class Guard:
 
     def __init__(self, token: str, allowed_hosts: tuple[str, ...], *, reading_needs_token: bool = False) -> None:
         self.has_token = bool(token)
-        self._closed = reading_needs_token
+        self.reading_needs_token = reading_needs_token
         self._token = token
         self._hosts = allowed_hosts
         # The cookie proves the token and does not contain it.
@@ -54,6 +54,8 @@ class Guard:
         headers = connection.headers
         if refused := refuse_host(headers.raw, self._hosts):
             return refused
+        if "transfer-encoding" in headers:
+            return Refused(411, "the request does not give its length")  # the limits of forms are of lengths
         linked = connection.scope["method"] in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
         foreign = headers.get("sec-fetch-site", "none") not in _OWN and not linked
         if foreign or not _is_own_origin(headers):
@@ -91,8 +93,8 @@ class Guard:
         return True
 
     def _may_read(self, connection: HTTPConnection) -> bool:
-        path = connection.url.path
-        return not self._closed or path in _OPEN or path.startswith("/static/") or self.may_act(connection)
+        path = connection.scope["path"]
+        return not self.reading_needs_token or path in _OPEN or path.startswith("/static/") or self.may_act(connection)
 
     def wrap(self, app: Any) -> Any:
         """The ASGI application behind these rules."""
@@ -116,6 +118,8 @@ class Guard:
                 target: Any = PlainTextResponse(refused.detail, refused.status)
             elif self._may_read(connection):
                 target = app
+            elif connection.headers.get("sec-fetch-mode", "navigate") != "navigate":
+                target = PlainTextResponse("Sign in first.", 401)  # a part of a page must not be the sign-in
             else:
                 target = RedirectResponse("/sign-in?" + urlencode({"next": _asked(connection)}), 303)
             await target(scope, receive, with_headers)

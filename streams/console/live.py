@@ -90,7 +90,7 @@ class _Live:
         )
 
     async def events(self, request: Request) -> Response:
-        """New decisions as server-sent events, as they are committed."""
+        """New decisions as server-sent events, as they are committed; the browser asks again at its end."""
         _, topic = _chosen(request)
         return StreamingResponse(
             self._stream(topic), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
@@ -102,7 +102,6 @@ class _Live:
             chosen = [entry for entry in entries if not topic or entry.position.topic == topic]
             yield f"event: decisions\ndata: {as_json(chosen)}\n\n" if chosen else ": open\n\n"
             await asyncio.sleep(_GATHER_SECONDS)
-        yield "event: reload\ndata: \n\n"
 
 
 def as_json(entries: Sequence[Entry]) -> str:

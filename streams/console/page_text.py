@@ -196,7 +196,7 @@ class PageTexts:
         self._starting = asyncio.Lock()
 
     async def read(self, page: CrawledPage) -> PageText | Dead:
-        """The text of a page; ``Dead`` for a page that takes too long. Raises ChildStartError."""
+        """The text of a page; why it has no text, for a page that takes too long. Raises ChildStartError."""
         rules = self._settings.rules(ScorePageRules)
         if self._settings.workers.processes == 0:
             return await asyncio.to_thread(read_page_text, page, rules)

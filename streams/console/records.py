@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from aiokafka import ConsumerRecord, TopicPartition
 
 from schemas.event import Event
 from schemas.outcome import Dead
 from streams.codec import decode, timestamp
-from streams.console.entries import Position
+from streams.console.entries import Position, time_of
 from streams.kafka.key_history import read_newest_first
 from streams.kafka.record_at import record_reader
 from streams.kafka.settings import KafkaSettings
@@ -54,11 +55,12 @@ class Records:
     async def newest(self, topic: Topic, keys: Collection[bytes], most: int) -> list[Read]:
         """The newest records with one of the keys, from all of the topic that Kafka has."""
         found: list[Read] = []
-        async for records in read_newest_first(self._kafka, {topic.name: keys}, None):
-            found += [self._read(topic, record) for record in records]
-            if len(found) >= most:
-                break
-        return found[:most]
+        async with aclosing(read_newest_first(self._kafka, {topic.name: keys}, None)) as steps:
+            async for records in steps:
+                found += [self._read(topic, record) for record in records[: most - len(found)]]
+                if len(found) >= most:
+                    break
+        return found
 
     async def _raw(self, positions: Collection[Position]) -> dict[Position, ConsumerRecord]:
         prefix = self._kafka.topic_prefix
@@ -70,5 +72,4 @@ class Records:
         name = record.topic.removeprefix(self._kafka.topic_prefix)
         headers = {key: value.decode("utf-8", "replace") for key, value in record.headers if value is not None}
         event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
-        at = datetime.fromtimestamp(record.timestamp / 1000, UTC)
-        return Read(Position(name, record.partition, record.offset), at, headers, event)
+        return Read(Position(name, record.partition, record.offset), time_of(record.timestamp), headers, event)

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from aiokafka.errors import KafkaError
+from pydantic import ValidationError
 from starlette.datastructures import FormData, QueryParams
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -138,12 +139,12 @@ class _Review:
             return PlainTextResponse("The form names no decision or no mark.", 400)
         try:
             read = await self._context.records.event(position)
-            if read is None or isinstance(read.event, Dead):
-                return self._context.missing(request, "No such decision", "Kafka has deleted its record.")
+            if read is None or (shown := _shown_decision(read)) is None:
+                return self._context.missing(request, "No such decision", "Its record is gone, or can't be read.")
             now = self._context.clock.now()
             is_right = values["right"] == "yes"
             review = DecisionReviewed(
-                decision=_reviewed(read),
+                decision=shown["about"],
                 right=is_right,
                 expected=None if is_right else values.get("expected", "").strip()[:200] or None,
                 note=values.get("note", "").strip()[:2000] or None,
@@ -170,7 +171,9 @@ class _Review:
         store, marks = self._context.store, self._marks.by_decision
         entries = [entry for topic in topics for entry in store.newest(_LOOKED_AT, topic=topic)]
         entries.sort(key=lambda entry: entry.at, reverse=True)
-        open_ = [entry for entry in entries if not entry.run and entry.handler and _identity(entry) not in marks]
+        # A record that can't be read has no kind.
+        judged = [entry for entry in entries if entry.kind and not entry.run and entry.handler in _BY_HANDLER]
+        open_ = [entry for entry in judged if _identity(entry) not in marks]
         return open_[int(queue.skipped or 0) :]
 
     async def _shown(
@@ -191,7 +194,7 @@ class _Review:
                 problem = f"Kafka can't be read: {error}"
         decision = _shown_decision(read)
         marks = self._marks.by_decision
-        mark = marks.get(_reviewed(read).identity) if read is not None and decision else None
+        mark = marks.get(decision["about"].identity) if decision else None
         recent = sorted((its for its in marks.values() if its.reviewed_at), key=lambda its: str(its.reviewed_at))
         return self._context.render(
             request,
@@ -252,11 +255,15 @@ def _shown_decision(read: Read | None) -> dict[str, Any] | None:
     if read is None or isinstance(read.event, Dead):
         return None
     event = read.event
+    try:
+        about = _reviewed(read)
+    except ValidationError:  # such as an id that is too long
+        return None
     path = DECISION_FIELDS.get(type(event), "")
     wire = event.to_wire()
     decided = list(values_at(wire, path)) if path else []
     return {
-        "about": _reviewed(read),
+        "about": about,
         "verdict": verdict_of(event),
         "reasons": reasons_of(event),
         "decided": ", ".join(dict.fromkeys(decided)),

@@ -31,6 +31,8 @@ CREATE INDEX mentions_of_page ON mentions (page);
 CREATE INDEX mentions_of_decision ON mentions (decision);
 """
 _CACHE_KIB = 16_384
+_MOST_NUMBER = 2**63 - 1
+"""The largest number of SQLite and of Kafka; an address can have any."""
 _SPARE = 0.02
 """The share of decisions above the bound before the oldest are deleted: deleting one at a time is slower."""
 _COLUMNS = (
@@ -91,6 +93,8 @@ class Store:
     def at(self, position: Position) -> Entry | None:
         """The decision at a position."""
         its = position
+        if max(its.partition, its.offset) > _MOST_NUMBER:
+            return None
         found = self._entries("topic = ? AND partition = ? AND offset = ?", (its.topic, its.partition, its.offset))
         return found[0] if found else None
 

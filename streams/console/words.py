@@ -14,7 +14,9 @@ from markupsafe import Markup, escape
 from streams.console.entries import Entry
 from streams.decisions.subjects import SubjectKind
 
-_KEPT = frozenset("\n\t")
+_KEPT = frozenset("\n\r\t")
+_BLANK = frozenset(map(chr, (0x034F, 0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0))))
+"""Characters that count as printable and show nothing; the last can carry a text that no reader sees."""
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 _SCREENS = {
     SubjectKind.BATCH: "/batch/",
@@ -29,6 +31,8 @@ def visible(text: str, most: int | None = None) -> Markup:
 
     >>> visible("a<b>" + chr(0x202E))
     Markup('a&lt;b&gt;<span class="code-point" title="RIGHT-TO-LEFT OVERRIDE">U+202E</span>')
+    >>> [str(visible(chr(sign))).count("U+") for sign in (0x1C, 0x85, 0x2028, 0x3164, 0xE0101, 0xA0, 0x3000)]
+    [1, 1, 1, 1, 1, 0, 0]
     """
     cut = text if most is None or len(text) <= most else text[:most] + "…"
     if cut.isascii() and cut.isprintable():
@@ -36,7 +40,8 @@ def visible(text: str, most: int | None = None) -> Markup:
     parts: list[str] = []
     plain: list[str] = []
     for sign in cut:
-        if sign in _KEPT or sign.isprintable() or sign.isspace():
+        is_shown = sign.isprintable() or unicodedata.category(sign) == "Zs"
+        if sign in _KEPT or (is_shown and sign not in _BLANK):
             plain.append(sign)
             continue
         parts.append(escape("".join(plain)))

@@ -128,7 +128,7 @@ function startDots(box, canvas, tip) {
   const LEFT = 34, RIGHT = 10, TOP = 8, BOTTOM = 40, LANE = 16;
   const colour = one("#colour");
   let data = { topics: [], tones: [], topic: [], partition: [], offset: [], at: [], score: [], tone: [], seconds: 0 };
-  let extra = [], places = [], last = 0;
+  let places = [], last = 0;
   // A canvas needs resolved colours.
   const style = (name) => { tip.style.outlineColor = `var(--${name})`; return getComputedStyle(tip).outlineColor; };
 
@@ -147,7 +147,8 @@ function startDots(box, canvas, tip) {
     canvas.width = width * ratio; canvas.height = height * ratio;
     const draw = canvas.getContext("2d");
     draw.scale(ratio, ratio);
-    const shown = kept.concat(extra);
+    const oldest = data.seconds ? Date.now() - 1000 * data.seconds : 0;
+    const shown = kept.filter((dot) => dot.at >= oldest);
     let first = Infinity, end = -Infinity;
     for (const dot of shown) { if (dot.at < first) first = dot.at; if (dot.at > end) end = dot.at; }
     if (data.seconds && box.dataset.span !== "all") { end = Math.max(end, Date.now()); }
@@ -255,19 +256,25 @@ function startDots(box, canvas, tip) {
   const query = new URLSearchParams({ span: box.dataset.span, topic: box.dataset.topic });
   async function reload() {
     const answer = await fetch(`/live/dots?${query}`);
+    if (!answer.ok) throw new Error(answer.status);
     data = await answer.json();
-    kept = dotsOf(); extra = [];
+    // Decisions that have arrived since the answer was made are kept.
+    const found = dotsOf(), known = new Set(found.map(pathOf));
+    keep(found.concat(kept.filter((dot) => !known.has(pathOf(dot)))));
     paint();
+  }
+  // The newest of the span: a screen can be open for days.
+  function keep(all) {
+    const oldest = data.seconds ? Date.now() - 1000 * data.seconds : 0;
+    kept = all.filter((dot) => dot.at >= oldest).sort((a, b) => a.at - b.at).slice(-Number(box.dataset.most));
   }
   let frame = 0;
   const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; paint(); }); };
   function arrived(entries) {
-    for (const entry of entries) {
+    keep(kept.concat(entries.filter((entry) => entry.tone !== "none").map((entry) => {
       const [, , topic, partition, offset] = entry.path.split("/");
-      if (entry.tone !== "none") extra.push({ at: entry.at, score: entry.score, tone: entry.tone, topic, partition: Number(partition), offset: Number(offset), seen: Date.now() });
-    }
-    const most = Number(box.dataset.most), over = kept.length + extra.length - most;
-    if (over > 0) { kept.sort((a, b) => a.at - b.at); kept.splice(0, over); }
+      return { at: entry.at, score: entry.score, tone: entry.tone, topic, partition: Number(partition), offset: Number(offset) };
+    })));
     soon();
     addRows(entries);
   }
@@ -299,12 +306,14 @@ function startDots(box, canvas, tip) {
   let stream = null;
   function open() {
     stream = new EventSource(`/live/events?${query}`);
+    // Also after a lost connection, which the browser opens again: the dots have what was committed meanwhile.
+    stream.addEventListener("open", () => reload().catch(() => {}));
     stream.addEventListener("decisions", (event) => arrived(JSON.parse(event.data)));
-    stream.addEventListener("reload", () => { stream.close(); reload().then(open); });
   }
   addEventListener("pagehide", () => stream?.close());
+  addEventListener("pageshow", (event) => { if (event.persisted) open(); });
   colour.addEventListener("change", soon);
   repaint.add(soon);
   new ResizeObserver(soon).observe(box);
-  reload().then(open, open);
+  open();
 }

@@ -122,6 +122,11 @@ def test_the_cookie_is_strict_and_is_not_the_token(console: OwnConsole) -> None:
     assert "Sign out" not in console.client.get("/").text
 
 
+def test_a_form_without_a_length_is_refused(console: OwnConsole) -> None:
+    headers = OWN | {"content-length": "10", "transfer-encoding": "chunked"}
+    assert console.client.post("/sign-in", content=b"token=wrong", headers=headers).status_code == 411
+
+
 def test_a_wrong_token_is_refused(console: OwnConsole) -> None:
     answer = console.client.post("/sign-in", data={"token": "wrong"}, headers=OWN)
     assert answer.status_code == 401
@@ -139,6 +144,9 @@ def test_reading_may_need_the_token() -> None:
     for path in (*PATHS, "/live/dots", "/decision/pages.scored.v1/0/0", "/nosuch"):
         assert client.get(path).status_code == 303
         assert client.get(path, headers=AUTHORIZED).status_code in (200, 404)
+    part = {"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors"}
+    assert client.get("/state", headers=part).status_code == 401
+    assert "Reading does not" not in client.get("/sign-in").text
     assert client.get("/?span=1h").headers["location"] == "/sign-in?next=%2F%3Fspan%3D1h"
     assert client.get("/static/console.css").status_code == client.get("/sign-in").status_code == 200
     client.post("/sign-in", data={"token": TOKEN}, headers=OWN)

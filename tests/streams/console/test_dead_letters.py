@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Self
 
 import pytest
@@ -145,8 +147,10 @@ def test_a_letter_that_is_gone_is_not_found(console: OwnConsole, path: str) -> N
 @pytest.mark.parametrize(("action", "says"), [("redrive", "3 sent again"), ("purge", "2 deleted")])
 def test_an_action_follows_its_dry_run_once(console: OwnConsole, done: list[Any], action: str, says: str) -> None:
     text = console.client.get(DRY_RUN.format(action), headers=AUTHORIZED).text
-    selection = Selection(("score_page",), ("invalid",))
+    [(_, _, selection)] = done
     assert done == [(action, True, selection)]
+    assert selection.until is not None  # letters that die after the dry run stay
+    assert replace(selection, until=None) == Selection(("score_page",), ("invalid",))
     ticket = ticket_of(text)
     answer = console.client.post("/dead-letters/do", data={"ticket": ticket}, headers=ACTING)
     assert (answer.status_code, says in answer.text) == (200, True)
@@ -162,12 +166,19 @@ def test_an_action_without_a_dry_run_is_refused(console: OwnConsole, done: list[
     assert done == []
 
 
+def test_an_old_dry_run_allows_nothing(console: OwnConsole, done: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    ticket = ticket_of(console.client.get(DRY_RUN.format("purge"), headers=AUTHORIZED).text)
+    monkeypatch.setattr("streams.console.dead_letters._TICKET_AGE", timedelta(0))
+    assert console.client.post("/dead-letters/do", data={"ticket": ticket}, headers=ACTING).status_code == 409
+    assert len(done) == 1
+
+
 def test_a_reader_gets_no_ticket(console: OwnConsole, done: list[Any]) -> None:
     text = console.client.get(DRY_RUN.format("redrive")).text
     assert ticket_of(text) == ""
     assert "Sign in to do it" in text
     assert console.client.post("/dead-letters/do", data={}, headers=OWN).status_code == 401
-    assert done == [("redrive", True, Selection(("score_page",), ("invalid",)))]
+    assert [(action, dry_run) for action, dry_run, _ in done] == [("redrive", True)]
 
 
 def test_what_a_dry_run_skips_and_holds_back_is_explained(console: OwnConsole, done: list[Any]) -> None:

@@ -11,7 +11,7 @@ from streams.console.entries import Entry, Position
 from streams.console.follow import Feed
 from streams.console.live import as_json
 from tests.samples import EXAMPLES
-from tests.streams.console.consoles import OwnConsole
+from tests.streams.console.consoles import OwnConsole, Stored
 
 PAGE = ScoredPage.model_validate_json((EXAMPLES / "pages.scored.v1" / "government_notice.json").read_bytes())
 CLAIM = ClaimEvaluated.model_validate_json((EXAMPLES / "claims.evaluated.v1" / "stands_alone.json").read_bytes())
@@ -74,6 +74,17 @@ def test_an_expired_record_keeps_its_verdict(console: OwnConsole) -> None:
 def test_a_decision_that_never_was_is_missing(console: OwnConsole) -> None:
     assert console.client.get("/decision/pages.scored.v1/0/99").status_code == 404
     assert console.client.get("/decision/nosuch.v1/0/0/line").status_code == 404
+
+
+def test_a_number_beyond_those_of_kafka_is_missing(console: OwnConsole) -> None:
+    path = f"/decision/pages.scored.v1/0/{10**20}"
+    assert console.client.get(path).status_code == console.client.get(path + "/line").status_code == 404
+
+
+def test_a_record_of_another_application_is_not_shown(console: OwnConsole) -> None:
+    console.records.written[Position("payments", 0, 0)] = Stored("payments", 0, 0, 0, b"k", b"a secret", ())
+    answer = console.client.get("/decision/payments/0/0")
+    assert (answer.status_code, "a secret" in answer.text) == (404, False)
 
 
 def test_the_search_leads_to_the_screen_of_a_subject(console: OwnConsole) -> None:

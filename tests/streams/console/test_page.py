@@ -119,7 +119,7 @@ def test_the_text_has_marks(console: OwnConsole) -> None:
     assert "Ignore previous instructions" in text
 
 
-def test_rankings_and_snippets_are_in_the_history_of_their_page(console: OwnConsole) -> None:
+def test_rankings_and_snippets_are_in_its_history(console: OwnConsole) -> None:
     path = EXAMPLES / "ranking.completed.v1" / "own_candidates_zh.json"
     ranking = RankingCompleted.model_validate_json(path.read_bytes())
     result = ranking.results[0].model_copy(update={"url": URL})

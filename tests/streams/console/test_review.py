@@ -124,6 +124,16 @@ def test_decisions_of_replays_are_not_in_the_queue(console: OwnConsole) -> None:
     assert "0 decisions without a mark" in console.client.get("/review").text
 
 
+def test_what_no_handler_of_ours_wrote_is_not_in_the_queue(console: OwnConsole) -> None:
+    console.write(scored("https://a.example/1"), "x" * 150)
+    assert "0 decisions without a mark" in console.client.get("/review").text
+
+
+def test_a_record_that_is_gone_can_be_skipped(console: OwnConsole) -> None:
+    console.forget([page(console, 1)])
+    assert 'data-key="s"' in console.client.get("/review").text
+
+
 def test_marks_need_the_token(console: OwnConsole) -> None:
     page(console, 1)
     text = console.client.get("/review").text

@@ -7,9 +7,7 @@ import yaml
 from streams.generate.alerts import AGE_P99, IN_TIME, LATE, TIER_SHARE, recording_rules
 from streams.generate.compose_workers import HTTP_PORT
 from streams.generate.promql import LAG_READER, WORKERS, scraping, services
-from streams.settings_files import read_document
 from streams.telemetry.metrics import AGE_BUCKETS
-from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS
 from tests.samples import ROOT
 
@@ -44,9 +42,3 @@ def test_each_handler_has_its_own_objective() -> None:
         for handler in HANDLERS:
             assert re.findall(r'handler="(\w+)"', held[handler.name]) == [handler.name] * 2
             assert f'le="{float(handler.slo_seconds)}"' in held[handler.name]
-
-
-def test_shipped_thresholds_equal_the_defaults() -> None:
-    written = read_document(ROOT / "config")["alerts"]
-    assert set(written) == set(AlertSettings.model_fields)
-    assert AlertSettings.model_validate(written) == AlertSettings()
