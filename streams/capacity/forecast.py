@@ -1,14 +1,15 @@
 """What a load needs: CPU time, replicas, partitions, memory, disk, index, and money for models.
 
 All figures are linear in the load, from costs that were measured for one input. Replicas are planned for the peak. A
-burst or an outage leaves a backlog; the time to catch up is the backlog by what the replicas can do beyond the load.
+burst or an outage leaves a backlog; the time to catch up is the backlog by what the replicas, and the limits of their
+model, can do beyond the load.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from math import ceil
+from math import ceil, inf
 from typing import Any, Self
 
 from handlers.indexing.config import TieredIndexingSection
@@ -92,8 +93,9 @@ class HandlerForecast:
         cores: At the peak.
         replicas: Workers of one core each.
         partitions: Of its topic: at least as many as replicas, in steps of what the topology has.
-        outage_catch_up_hours: From the end of an outage on, at the average load.
-        burst_catch_up_hours: From the end of a burst on, at the average load.
+        outage_catch_up_hours: From the end of an outage on, at the average load; None if the model's limits
+            are too low.
+        burst_catch_up_hours: From the end of a burst on, likewise.
     """
 
     handler: str
@@ -103,8 +105,8 @@ class HandlerForecast:
     cores: float
     replicas: int
     partitions: int
-    outage_catch_up_hours: float
-    burst_catch_up_hours: float
+    outage_catch_up_hours: float | None
+    burst_catch_up_hours: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,8 @@ class ModelForecast:
     Attributes:
         handler: Its name.
         model: The model; "" if the configuration names none.
-        calls: In a day, at most: answers in the journal cost nothing.
+        calls: In a day, one for each input. Answers in the journal cost nothing; tools and further tries of
+            ``decontextualize_claim`` cost more.
         tokens_in: Of the prompts in a day.
         tokens_out: Of the longest replies in a day.
         usd: In a day; None if the model has no price.
@@ -180,6 +183,11 @@ class AskedModel:
     limits: ModelLimits
     share: float
 
+    def inputs_a_second(self, cost: ReplyCost) -> float:
+        """The inputs that the share allows, at one question for each."""
+        tokens = self.limits.tokens_per_minute / max(1.0, cost.tokens_in + cost.tokens_out)
+        return self.share * min(self.limits.requests_per_minute, tokens) / 60
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:
@@ -221,7 +229,10 @@ def forecast(load: Load, costs: Costs, setup: Setup) -> Forecast:
     """What a load needs under these costs."""
     inputs = load.inputs()
     busy = [handler for handler in HANDLERS if inputs.get(handler.name)]
-    handlers = tuple(_handler(handler, inputs[handler.name], load, costs) for handler in busy)
+    allowed = {name: asked.inputs_a_second(costs.models[name]) for name, asked in setup.models.items()}
+    handlers = tuple(
+        _handler(handler, inputs[handler.name], load, costs, allowed.get(handler.name, inf)) for handler in busy
+    )
     models = tuple(
         _model(handler.name, inputs[handler.name], load.peak, costs.models[handler.name], setup.models[handler.name])
         for handler in busy
@@ -245,12 +256,13 @@ def forecast(load: Load, costs: Costs, setup: Setup) -> Forecast:
     )
 
 
-def _handler(handler: Handler, inputs: float, load: Load, costs: Costs) -> HandlerForecast:
+def _handler(handler: Handler, inputs: float, load: Load, costs: Costs, allowed: float) -> HandlerForecast:
     each = costs.handlers[handler.name].seconds(load.page_bytes)
     average = inputs / DAY_SECONDS
     cores = load.peak * average * each
     replicas = max(1, ceil(cores / UTILISATION - 1e-9))
-    most = replicas / each
+    most = min(replicas / each, allowed)
+    room = most - average
     backlog = max(0.0, load.burst * average - most) * load.burst_hours
     step = handler.consumes.partitions
     return HandlerForecast(
@@ -261,9 +273,9 @@ def _handler(handler: Handler, inputs: float, load: Load, costs: Costs) -> Handl
         cores=cores,
         replicas=replicas,
         partitions=step * ceil(replicas / step),
-        # The peak is above the average, so the replicas always catch up.
-        outage_catch_up_hours=load.outage_hours * average / (most - average),
-        burst_catch_up_hours=backlog / (most - average),
+        # The replicas always catch up, because the peak is above the average; the limits of a model may not allow it.
+        outage_catch_up_hours=load.outage_hours * average / room if room > 0 else None,
+        burst_catch_up_hours=backlog / room if room > 0 else None,
     )
 
 

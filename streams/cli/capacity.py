@@ -160,9 +160,13 @@ def cells(its: HandlerForecast) -> tuple[str, ...]:
         f"{its.cores:,.2f}",
         f"{its.replicas:,}",
         f"{its.partitions:,}",
-        in_time(its.outage_catch_up_hours * _HOUR),
-        in_time(its.burst_catch_up_hours * _HOUR),
+        _catch_up(its.outage_catch_up_hours),
+        _catch_up(its.burst_catch_up_hours),
     )
+
+
+def _catch_up(hours: float | None) -> str:
+    return "never" if hours is None else in_time(hours * _HOUR)
 
 
 def sums(found: Forecast, setup: Setup) -> dict[str, str]:

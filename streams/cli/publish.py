@@ -41,7 +41,7 @@ from streams.publish.entries import SourceError
 from streams.publish.sources import Format, check_source
 from streams.replay.estimate import Estimate
 from streams.settings import Settings
-from streams.topology import TOPICS, no_such, topic_named
+from streams.topology import DECISIONS_REVIEWED, TOPICS, no_such, topic_named
 
 
 def publish(
@@ -72,6 +72,9 @@ def publish(
         raise typer.BadParameter(f"--run-id {run_id} is another run", param_hint="'--resume'")
     if (found := topic_named(topic)) is None:
         tell("publish", no_such("topic", topic, [known.name for known in TOPICS]))
+        return 2
+    if found is DECISIONS_REVIEWED:
+        tell("publish", f"only the console writes {topic}: see `assay console`, screen Review")
         return 2
     asked = Publication(
         topic=found,

@@ -110,6 +110,8 @@ class _DeadLetters:
         self._context = context
         self._tickets: deque[_Ticket] = deque(maxlen=_TICKETS)
         self._acting = asyncio.Lock()
+        self._reading = asyncio.Lock()
+        """One at a time reads the topics, because that may be many megabytes."""
 
     async def page(self, request: Request) -> Response:
         """Counts by handler and reason, and the newest letters of the selection."""
@@ -117,7 +119,7 @@ class _DeadLetters:
         counts, letters, problem, cut = LetterCounts(), deque[DeadLetterRecord](maxlen=_LISTED), "", False
         try:
             selection = chosen.selection(self._context.clock.now())
-            async with DeadLetterReader(self._context.settings, selection, chosen.plan) as found:
+            async with self._reading, DeadLetterReader(self._context.settings, selection, chosen.plan) as found:
                 for handler, partition in found.partitions:
                     start = await found.start_of_last(partition, _LAST)
                     cut |= start > 0
@@ -181,7 +183,8 @@ class _DeadLetters:
         chosen = chosen_of(request.query_params)
         action: Action = "purge" if request.query_params.get("action") == "purge" else "redrive"
         now = self._context.clock.now()
-        told, problem = await self._done(action, chosen, now, dry_run=True)
+        async with self._reading:
+            told, problem = await self._done(action, chosen, now, dry_run=True)
         ticket = ""
         if not problem and self._context.guard.may_act(request):
             ticket = token_urlsafe(16)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Collection
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -17,6 +19,9 @@ from streams.kafka.key_history import read_newest_first
 from streams.kafka.record_at import record_reader
 from streams.kafka.settings import KafkaSettings
 from streams.topology import Topic, topic_named
+
+_SEARCH_SECONDS = 8.0
+"""A page that was crawled once would otherwise be searched in the whole partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +58,17 @@ class Records:
         return found
 
     async def newest(self, topic: Topic, keys: Collection[bytes], most: int) -> list[Read]:
-        """The newest records with one of the keys, from all of the topic that Kafka has."""
+        """The newest records with one of the keys, as far back as a few seconds of reading reach."""
         found: list[Read] = []
-        async with aclosing(read_newest_first(self._kafka, {topic.name: keys}, None)) as steps:
-            async for records in steps:
-                found += [self._read(topic, record) for record in records[: most - len(found)]]
-                if len(found) >= most:
-                    break
+        with contextlib.suppress(TimeoutError):
+            async with (
+                asyncio.timeout(_SEARCH_SECONDS),
+                aclosing(read_newest_first(self._kafka, {topic.name: keys}, None)) as steps,
+            ):
+                async for records in steps:
+                    found += [self._read(topic, record) for record in records[: most - len(found)]]
+                    if len(found) >= most:
+                        break
         return found
 
     async def _raw(self, positions: Collection[Position]) -> dict[Position, ConsumerRecord]:

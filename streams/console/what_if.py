@@ -158,6 +158,8 @@ class _WhatIf:
         self._context = context
         self._started: asyncio.Task[Trials] | None = None
         self._comparing = asyncio.Lock()
+        self._trying = asyncio.Semaphore(2)
+        """A pasted page may have 8 MB, and several copies of it exist while it is scored."""
         self._last: tuple[str, float, tuple[CrawledPage, str]] | None = None
         handler = handler_named("score_page")
         if handler is None:
@@ -188,6 +190,10 @@ class _WhatIf:
         """The decision on the form's page under both settings, as a part of the screen."""
         if int(request.headers.get("content-length", _MOST_FORM + 1)) > _MOST_FORM:
             return PlainTextResponse("The page has more than 8 MB.", 413)
+        async with self._trying:
+            return await self._try(request)
+
+    async def _try(self, request: Request) -> Response:
         async with request.form(max_part_size=_MOST_FORM) as form:
             url, html = str(form.get("url", "")).strip(), str(form.get("html", ""))
             wish = wish_of(form, self._context.settings)

@@ -104,7 +104,7 @@ class SingleEndProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is n
         async def end_once(result: object) -> None:
             await end(result)
             if self._txn_manager.needs_transaction_commit() is not None:
-                self._txn_manager.error_transaction(KafkaError("no confirmation of the end of the transaction"))
+                self._txn_manager.fatal_error(KafkaError("no confirmation of the end of the transaction"))
 
         self._sender._do_txn_commit = end_once
 

@@ -39,6 +39,8 @@ retention by size deletes unread records early, and an unclean election loses co
 _IN_SYNC = "min.insync.replicas"
 _LEAST_IN_SYNC = 2
 """Of three replicas and more: with one, a commit is lost with its broker."""
+_NOT_TOLD = "None"
+"""The value of a key that the cluster does not report; not every provider reports all."""
 _LEADER_LOOKS = 50
 _LEADER_PAUSE_SECONDS = 0.1
 
@@ -160,12 +162,12 @@ async def _compare(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> list[Diff
     if there.replication < topic.replication:
         differences.append(Difference(topic.name, "replicas", str(topic.replication), str(there.replication)))
     in_sync = there.config[_IN_SYNC]
-    if there.replication > _LEAST_IN_SYNC > int(in_sync):
+    if there.replication > _LEAST_IN_SYNC and in_sync.isdigit() and int(in_sync) < _LEAST_IN_SYNC:
         differences.append(Difference(topic.name, _IN_SYNC, str(_LEAST_IN_SYNC), in_sync))
     differences += [
         Difference(topic.name, key, value, there.config[key])
         for key, value in {**topic.config, **EXPECTED}.items()
-        if there.config[key] != value
+        if there.config[key] not in (value, _NOT_TOLD)
     ]
     return differences
 

@@ -1,4 +1,4 @@
-"""Pauses a handler if too many of its records become dead letters: a bad deploy looks like this, bad data does not.
+"""Pauses a handler if too many of its records become dead letters, as after a bad deploy or from a broken producer.
 
 The records wait in Kafka. After the pause the handler gets enough of them to be judged again.
 """
@@ -27,8 +27,10 @@ class DeadShare:
         self._dead = 0
 
     def note(self, dead: bool) -> None:
-        """A record is done; a dead letter may start a pause."""
+        """A record is done; a dead letter may start a pause. Records that end during a pause do not count."""
         now = self._clock.monotonic()
+        if now < self._until:
+            return
         if now - self._since >= _WINDOW_SECONDS:
             self._restart(now)
         self._records += 1

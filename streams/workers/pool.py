@@ -15,6 +15,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from types import TracebackType
 from typing import Any, Self
 
@@ -52,7 +53,6 @@ class _Child:
     ) -> None:
         self.pid = pid
         self.jobs: deque[_Job] = deque()
-        self.room = asyncio.Semaphore(_AHEAD)
         self._template = template
         self._reader = reader
         self._writer = writer
@@ -110,9 +110,10 @@ class WorkerPool:
         self._how = start
         self._template: Template | None = None
         self._renewing = asyncio.Lock()
-        self._waiting: asyncio.PriorityQueue[_Job] = asyncio.PriorityQueue()
+        self._waiting: list[_Job] = []
         self._suspects: deque[_Job] = deque()
         self._children: set[_Child] = set()
+        self._fed: set[_Child] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._numbers = itertools.count()
 
@@ -151,7 +152,8 @@ class WorkerPool:
     async def run(self, job: Any) -> Any:
         """The result of a job; a ``Dead`` if it has none."""
         result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.put_nowait(_Job(next(self._numbers), job, result))
+        heappush(self._waiting, _Job(next(self._numbers), job, result))
+        self._feed()
         return await result
 
     async def _use_and_replace(self, child: _Child) -> None:
@@ -167,21 +169,24 @@ class WorkerPool:
             child.send(self._suspects.popleft())
             if not await self._collect(child):
                 return
-        feeding = self._spawn(self._feed(child))
+        self._fed.add(child)
         try:
+            self._feed()
             while await self._collect(child):
-                child.room.release()
+                self._feed()
         finally:
-            feeding.cancel()
+            self._fed.discard(child)
 
-    async def _feed(self, child: _Child) -> None:
-        while True:
-            await child.room.acquire()
-            job = await self._waiting.get()
-            while job.result.done():
-                # Its caller has gone, for example because a query took too long.
-                job = await self._waiting.get()
-            child.send(job)
+    def _feed(self) -> None:
+        """Gives each waiting job to the child with the fewest jobs, until every child has enough."""
+        while self._waiting and self._fed:
+            child = min(self._fed, key=lambda its: len(its.jobs))
+            if len(child.jobs) >= _AHEAD:
+                return
+            job = heappop(self._waiting)
+            # Otherwise its caller has gone, for example because a query took too long.
+            if not job.result.done():
+                child.send(job)
 
     async def _collect(self, child: _Child) -> bool:
         """Takes the next result of a child; False if the child ended instead."""
@@ -218,7 +223,8 @@ class WorkerPool:
                 culprit.has_ended_a_child = True
                 self._suspects.append(culprit)
         for job in child.jobs:
-            self._waiting.put_nowait(job)
+            heappush(self._waiting, job)
+        self._feed()
 
     def _refusal(self, reason: DeadReason, status: int | None) -> Dead:
         limits = self._limits
@@ -284,9 +290,8 @@ class WorkerPool:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        unfinished = [job for child in self._children for job in child.jobs] + list(self._suspects)
-        while not self._waiting.empty():
-            unfinished.append(self._waiting.get_nowait())
+        unfinished = [job for child in self._children for job in child.jobs] + [*self._suspects, *self._waiting]
+        self._waiting.clear()
         for job in unfinished:
             job.result.cancel()
         for child in self._children:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
 import os
 import pickle
@@ -135,7 +136,9 @@ def _spawned(connection: socket.socket) -> int:
     """Starts a new interpreter, which has the connection as its standard input."""
     to_input = [(os.POSIX_SPAWN_DUP2, connection.fileno(), 0)]
     arguments = [sys.executable, "-c", _BEGIN, *sys.path]
-    return os.posix_spawn(sys.executable, arguments, os.environ, file_actions=to_input, setsigmask=_SHIELDED)
+    # numpy starts a thread for each core, and the template must have one; its children share the cores anyway.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    return os.posix_spawn(sys.executable, arguments, environment, file_actions=to_input, setsigmask=_SHIELDED)
 
 
 def main() -> NoReturn:
@@ -181,11 +184,15 @@ def _serve(connection: socket.socket, make_work: Callable[[], Work], limits: Job
             request, descriptors, _, _ = socket.recv_fds(connection, _NUMBER.size, 1)
             if descriptors:
                 reply = _fork(connection, socket.socket(fileno=descriptors[0]), work, limits)
-                children.add(reply)
+                if reply > 0:
+                    children.add(reply)
+            elif request == _READY:
+                # The kernel dropped the descriptor: this process may have no more. 0 and less are groups for ``kill``.
+                reply = -errno.EMFILE
             elif request:
                 [pid] = _NUMBER.unpack(request)
+                children.remove(pid)
                 reply = _end(pid)
-                children.discard(pid)
             else:
                 break
             connection.sendall(_NUMBER.pack(reply))

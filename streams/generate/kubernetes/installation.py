@@ -17,6 +17,7 @@ from streams.llm.limits import Shares
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.settings import PipelineSettings
 from streams.telemetry.labels import TASKS
+from streams.telemetry.settings import TelemetrySettings
 from streams.topology import Handler
 
 KAFKA, QDRANT, REDIS = "kafka:9092", "http://qdrant:6333", "redis://redis:6379/0"
@@ -31,6 +32,7 @@ class Installation(Section):
     """
 
     kafka: KafkaSettings = Field(default=KafkaSettings(), description="The cluster.")
+    telemetry: TelemetrySettings = Field(default=TelemetrySettings(), description="The collector of traces.")
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="The drain budget.")
     index: IndexSettings = Field(default=IndexSettings(), description="The index and the embedder.")
     llm: LlmSettings = Field(default=LlmSettings(), description="The server of models.")
@@ -67,6 +69,18 @@ class Installation(Section):
     def kafka_ports(self) -> tuple[int, ...]:
         """The ports of the brokers."""
         return tuple(sorted({int(server.rpartition(":")[2]) for server in self.kafka_servers.split(",")}))
+
+    @property
+    def service_ports(self) -> tuple[int, ...]:
+        """The ports of what every process uses beside Kafka: the schema registry and the collector of traces."""
+        traces = self.telemetry.otlp_endpoint or "http://localhost:4318"
+        used = [self.kafka.schema_registry_url, traces if self.telemetry.traces == "otlp" else ""]
+        return tuple(port_of(url) for url in used if url)
+
+    @property
+    def redis_port(self) -> int:
+        """The port of the journal of models' replies."""
+        return urlsplit(self.llm.redis_url.get_secret_value() or REDIS).port or 6379
 
     @property
     def index_port(self) -> int:

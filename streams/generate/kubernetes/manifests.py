@@ -12,7 +12,7 @@ from typing import Any
 from streams.generate.compose_workers import service_name
 from streams.generate.kubernetes.autoscaling import PROMETHEUS, scaled_object
 from streams.generate.kubernetes.installation import Installation
-from streams.generate.kubernetes.network import network_policies
+from streams.generate.kubernetes.network import kafka_rule, network_policies
 from streams.generate.kubernetes.workers import (
     ENVIRONMENT,
     IMAGE,
@@ -79,6 +79,8 @@ def _component(files: list[str]) -> dict[str, Any]:
 
 def _example(installation: Installation) -> dict[str, Any]:
     servers = [f"ASSAY_KAFKA__BOOTSTRAP_SERVERS={installation.kafka_servers}"]
+    # The ports of the servers above: other ones are closed.
+    ports = [{"op": "replace", "path": "/spec/egress/1", "value": kafka_rule(installation)}]
     addresses = [
         {"op": "replace", "path": f"/spec/triggers/{number}/metadata/serverAddress", "value": PROMETHEUS}
         for number in (0, 1)
@@ -91,5 +93,8 @@ def _example(installation: Installation) -> dict[str, Any]:
         "components": ["../../autoscaling"],
         "images": [{"name": IMAGE.partition(":")[0], "newName": "registry.example.org/assay", "newTag": "1.0.0"}],
         "configMapGenerator": [{"name": ENVIRONMENT, "behavior": "merge", "literals": servers}],
-        "patches": [{"target": {"kind": "ScaledObject"}, "patch": to_yaml(addresses).removeprefix(IN_YAML)}],
+        "patches": [
+            {"target": {"kind": "ScaledObject"}, "patch": to_yaml(addresses).removeprefix(IN_YAML)},
+            {"target": {"kind": "NetworkPolicy", "name": "assay"}, "patch": to_yaml(ports).removeprefix(IN_YAML)},
+        ],
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from schemas.needs import AskModel, FetchPages, IndexDocument, SearchVectors
 from streams.generate.compose_workers import HTTP_PORT
-from streams.generate.kubernetes.installation import REDIS, Installation, port_of
+from streams.generate.kubernetes.installation import Installation, port_of
 from streams.generate.kubernetes.workers import HANDLER_LABEL, PART_OF
 from streams.topology import HANDLERS, Handler
 
@@ -28,14 +28,21 @@ def network_policies(installation: Installation) -> list[dict[str, Any]]:
         *_policies("assay-index", _of({IndexDocument, SearchVectors}), _index(installation)),
         *_policies("assay-models", _of({AskModel}), _models(installation)),
         *_policies("assay-fetch", _of({FetchPages}), [_open_web()]),
-        _policy("assay-console", {"matchLabels": {"app.kubernetes.io/name": "console", **PART_OF}}, _console()),
+        _policy(
+            "assay-console", {"matchLabels": {"app.kubernetes.io/name": "console", **PART_OF}}, _console(installation)
+        ),
     ]
 
 
 def _kafka(installation: Installation) -> list[dict[str, Any]]:
     names = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
     look_ups = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
-    return [{"to": [names], "ports": look_ups}, _ports(installation.kafka_ports)]
+    return [{"to": [names], "ports": look_ups}, kafka_rule(installation)]
+
+
+def kafka_rule(installation: Installation) -> dict[str, Any]:
+    """The servers of all processes; rule 1 of the policy ``assay``, which the example replaces."""
+    return _ports([*installation.kafka_ports, *installation.service_ports])
 
 
 def _index(installation: Installation) -> list[dict[str, Any]]:
@@ -48,12 +55,13 @@ def _index(installation: Installation) -> list[dict[str, Any]]:
 
 def _models(installation: Installation) -> list[dict[str, Any]]:
     model = port_of(installation.llm.base_url) if installation.llm.base_url else 443
-    return [_ports([model, port_of(REDIS)])]
+    return [_ports([model, installation.redis_port])]
 
 
-def _console() -> list[dict[str, Any]]:
+def _console(installation: Installation) -> list[dict[str, Any]]:
     """The application that answers queries, and the journal of models' replies."""
-    return [{"to": [{"podSelector": {"matchLabels": PART_OF}}], **_ports([HTTP_PORT])}, _ports([port_of(REDIS)])]
+    application = {"to": [{"podSelector": {"matchLabels": PART_OF}}], **_ports([HTTP_PORT])}
+    return [application, _ports([installation.redis_port])]
 
 
 def _open_web() -> dict[str, Any]:

@@ -61,10 +61,23 @@ def test_a_backlog_is_worked_off_by_what_the_load_leaves() -> None:
     scoring = found.handlers[0]
     average = scoring.inputs / 86_400
     most = scoring.replicas / (scoring.cpu_seconds / scoring.inputs)
+    assert scoring.outage_catch_up_hours is not None
+    assert scoring.burst_catch_up_hours is not None
     assert isclose((most - average) * scoring.outage_catch_up_hours, 2 * average)
     assert isclose((most - average) * scoring.burst_catch_up_hours, 3 * (10 * average - most))
     # A burst below what the replicas can do leaves no backlog.
     assert forecast(load(1e8, burst=2), COSTS, setup()).handlers[0].burst_catch_up_hours == 0
+
+
+def test_limits_of_a_model_bound_what_can_be_caught_up() -> None:
+    limits = {"requests_per_minute": 600, "tokens_per_minute": 10**9}
+    models = setup(models={"limits": {"default": limits}})
+    # Its share is a sixth of nine tenths, 90 a minute: 129,600 a day.
+    [claims, _] = forecast(load(0, claims=64_800), COSTS, models).handlers
+    assert claims.outage_catch_up_hours is not None
+    assert isclose(claims.outage_catch_up_hours, 2, rel_tol=1e-6)
+    [claims, _] = forecast(load(0, claims=130_000), COSTS, models).handlers
+    assert (claims.outage_catch_up_hours, claims.burst_catch_up_hours) == (None, None)
 
 
 def test_larger_pages_cost_more() -> None:

@@ -165,6 +165,18 @@ def test_policies_open_what_a_handler_asks_for(its: Handler) -> None:
     assert chosen == expected
 
 
+def test_servers_of_every_process_are_open() -> None:
+    kafka = {"bootstrap_servers": "a:9093", "schema_registry_url": "http://registry:8081"}
+    telemetry = {"traces": "otlp", "otlp_endpoint": "https://collector/v1/traces"}
+    files = manifests(installation(kafka=kafka, telemetry=telemetry, llm={"redis_url": "rediss://redis:6380/0"}))
+    policies = found("NetworkPolicy", documents(files))
+    expected = [{"protocol": "TCP", "port": port} for port in (443, 8081, 9093)]
+    assert policies["assay"]["spec"]["egress"][1]["ports"] == expected
+    assert {"protocol": "TCP", "port": 6380} in policies["assay-models"]["spec"]["egress"][0]["ports"]
+    [_, patch] = yaml.safe_load(files[EXAMPLE / "kustomization.yaml"])["patches"]
+    assert yaml.safe_load(patch["patch"])[0]["value"] == {"ports": expected}
+
+
 def test_fetching_reaches_no_private_address() -> None:
     [rule] = found("NetworkPolicy")["assay-fetch"]["spec"]["egress"]
     assert rule["to"][0]["ipBlock"] == {"cidr": "0.0.0.0/0", "except": list(PRIVATE_V4)}

@@ -46,6 +46,15 @@ def test_records_after_the_pause_are_judged_again() -> None:
     assert len(causes) == 2
 
 
+def test_records_in_work_at_the_start_of_a_pause_do_not_start_another() -> None:
+    clock = VirtualClock()
+    share, causes = watched(clock)
+    done(share, "x" * 30)
+    clock.seconds += 60
+    assert share.pause() == 0
+    assert len(causes) == 1
+
+
 def test_earlier_minutes_do_not_count() -> None:
     clock = VirtualClock()
     share, _ = watched(clock)

@@ -20,7 +20,7 @@ import pytest
 from schemas.outcome import Dead, DeadReason
 from streams.workers.child import JobLimits
 from streams.workers.pool import WorkerPool
-from streams.workers.template import ChildStartError, Start, Template
+from streams.workers.template import ChildStartError, Start, Template, _serve
 from tests.processes import below, end_of, running, wait_for_end
 from tests.samples import environment, instance
 from tests.streams.workers.jobs import make_no_work, make_work
@@ -91,6 +91,14 @@ async def test_a_job_that_ends_two_children_fails(pool: WorkerPool, deed: tuple[
 async def test_a_job_whose_child_was_killed_once_has_its_result(pool: WorkerPool, tmp_path: Path) -> None:
     mark = str(tmp_path / "crashed")
     assert await run(pool, ("crash once", mark), ("echo", 1)) == [mark, 1]
+
+
+async def test_a_job_goes_to_the_child_with_the_fewest_jobs(pool: WorkerPool) -> None:
+    for _ in range(3):
+        jobs = asyncio.gather(*(pool.run(("sleep", 0.1)) for _ in range(2)))
+        await asyncio.sleep(0)
+        assert [len(child.jobs) for child in pool._children] == [1, 1]
+        await jobs
 
 
 async def test_many_failing_jobs_leave_as_many_children(pool: WorkerPool) -> None:
@@ -164,6 +172,28 @@ async def test_a_child_that_cannot_be_forked_is_tried_again(pool: WorkerPool, mo
         1,
     ]
     assert next(errors, None) is None
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["no process", "no descriptor"])
+def test_a_template_that_cannot_fork_ends_no_other_process(given: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_process() -> int:
+        raise BlockingIOError(errno.EAGAIN, "no process")
+
+    ended: list[int] = []
+    monkeypatch.setattr("streams.workers.template.os.fork", no_process)
+    monkeypatch.setattr("streams.workers.template.os.kill", lambda pid, _: ended.append(pid))
+    monkeypatch.setattr("streams.workers.template.gc.disable", lambda: None)
+    monkeypatch.setattr("streams.workers.template.gc.freeze", lambda: None)
+    ours, its = socket.socketpair()
+    child, childs = socket.socketpair()
+    with ours, its, child, childs:
+        number = b"\0\0\0\0"
+        socket.send_fds(ours, [number], [childs.fileno()] if given else [])
+        ours.shutdown(socket.SHUT_WR)
+        _serve(its, make_work, LIMITS)
+        error = -errno.EAGAIN if given else -errno.EMFILE
+        assert ours.recv(8) == number + error.to_bytes(4, signed=True)
+    assert ended == []
 
 
 async def test_a_signal_for_all_processes_ends_no_child(pool: WorkerPool) -> None:
