@@ -47,7 +47,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     """Each file with its part of the document; a later file overrides an earlier one.
 
     A file of patterns is a key below ``patterns``, a list of sources a key below ``sources.lists``, a prompt a key
-    below ``prompts``; trained trees are a section.
+    below ``prompts``; trained trees are a section or a part of one.
     """
     names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml", OWN_SOURCES)
     named = [path for name in names if (path := directory / name).is_file()]
@@ -55,13 +55,14 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     lists = sorted((directory / "sources").glob("*.yaml"))
     handlers = Path(__file__).parent.parent / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
-    trained = sorted((handlers / "results").glob("trained.json"))
+    results, content = (handlers / package / "trained.json" for package in ("results", "html"))
     return [
         *((path, read_yaml(path)) for path in named),
         *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
         *((path, {"sources": {"lists": {path.stem: read_yaml(path)}}}) for path in lists),
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
-        *((path, {"result_trees": json.loads(path.read_text("utf-8"))}) for path in trained),
+        (results, {"result_trees": json.loads(results.read_text("utf-8"))}),
+        (content, {"page_reading": {"content_trees": json.loads(content.read_text("utf-8"))}}),
     ]
 
 

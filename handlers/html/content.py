@@ -31,6 +31,7 @@ from handlers.html.outline import HEADING_NAMES, A, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
+from handlers.html.template import content
 from handlers.html.walk import has_data_table, walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
@@ -122,6 +123,7 @@ class PageReader:
             page.json_ld, page.item_types, page.part_types, self._types, reading.max_structured_characters
         )
         body = main_text(page, reading.max_content_characters)
+        text = content(page, body, reading.content_forest, reading.max_content_characters)
         host = host_of(url)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         story = Story(page, look_near(page, body.first), self._story)
@@ -150,14 +152,14 @@ class PageReader:
         return PageFacts(
             title=title,
             titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(story.heading)),
-            text=clean(body.text),
+            text=clean(text),
             summary=clean(_summary(page, data, body.text, reading)),
             date=found.value if found else None,
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),
             site_name=site_name,
             language=language,
-            word_count=count_words(body.text),
+            word_count=count_words(text),
             has_doi=citations.has_doi,
             citation_count=citations.count,
             has_references_section=citations.has_references_section,
