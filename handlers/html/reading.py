@@ -89,9 +89,10 @@ class PageReadingSection(Section):
     name_credentials: Words = Field(description="Titles that follow a name after a comma.")
     author_paths: Words = Field(description="Segments of addresses of authors' pages, before the author's own.")
     user_paths: Words = Field(description="Segments of addresses of members' pages in forums.")
-    content_trees: Trees = Field(
-        default=Trees(), description="Trained trees that tell content from the rest of a page."
+    place_hints: dict[str, Words] = Field(
+        default={}, description="Parts of class names and ids by the place of a template that they name."
     )
+    content_trees: Trees = Field(default=Trees(), description="Trained trees that find the content of a page.")
 
     @cached_property
     def content_forest(self) -> Forest:

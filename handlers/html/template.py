@@ -11,26 +11,40 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
-from handlers.html.hints import OTHERS
+from handlers.html.hints import OTHERS, PLACES
 from handlers.html.main_text import CONTAINERS, MainText
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.trees.forest import Forest
 
 _LEAST_CHARACTERS = 200
 """Of a page: with fewer there is too little to measure, and the story is the content."""
+_MOST = 0.85
+"""Share of a page's text from which on the story is the content; most articles need no trees."""
 _LONG = 80
+_SHORT = 60
 _LINK_WORTH = 0.7
 """What a character inside of a link counts in the choice of a container."""
 _REPEATED = 3
+_MOSTLY = 0.5
 _SURE = -0.32
 """Log-odds from which on a place is content. A missed line costs more than a superfluous one."""
-_DIGITS = re.compile(r"\S{0,100}\d\S{0,100}")
+_NUMBERS = re.compile(r"\d+")
+_MAX_NAMES = 200
 _ENDS = (".", "!", "?", "。", "！", "？")
-_PRICE = re.compile(r"[$€£¥₹]\s?\d|\d\s?[$€£]")
+_PRICE = re.compile(r"[$€£¥₹] ?\d|\d ?[$€£]")
 _KINDS = dict.fromkeys(HEADING_NAMES, 1) | {"p": 2, "li": 3, "td": 4, "th": 4, "dt": 5, "dd": 5}
 _ABOVE = 4
 """Elements around a place that are measured, the innermost first."""
+_AROUND = tuple(tuple(f"{what} {level}" for what in ("text", "links", "prose", "lines")) for level in range(_ABOVE))
+_INSIDE = {name: 1 << bit for bit, name in enumerate(("main", "article", "header", "section"))}
+_TYPES = {
+    "product": ('"Product', "schema.org/Product", "product"),
+    "article": ('Article"', "Posting", "article"),
+    "thread": ('"DiscussionForum', "schema.org/QAPage", "forum"),
+}
+"""Signs of a page's type: in JSON-LD, in the types of microdata, and in ``og:type``."""
 
 
 @dataclass(slots=True)
@@ -42,145 +56,217 @@ class Place:
     numbers: list[int] = field(default_factory=list)
     characters: int = 0
     longest: int = 0
+    linked: int = 0
     ends: int = 0
     repeated: int = 0
     early: int = 0
+    prices: int = 0
     kept: int = 0
+    narrow: int = 0
+    wide: int = 0
 
 
-class Elements:
-    """Sums over the lines inside of each block element, from the innermost outwards."""
+def content(outline: Outline, story: MainText, forest: Forest, max_characters: int) -> str:
+    """The content of a page, one line each: its story if that is nearly all, or if there is too little to measure."""
+    blocks = outline.lines_with_links()
+    length = sum(len(block.text) for block in blocks)
+    told = sum(len(block.text) for block in story.blocks)
+    if not forest.is_grown or length < _LEAST_CHARACTERS or told >= _MOST * length:
+        return story.text
+    chosen: set[int] = set()
+    of_page, places = measured(outline, blocks, story)
+    left = forest.left(of_page)
+    for place, measures in places:
+        scores = forest.reached(forest.left(measures, left))
+        if scores[1] - scores[0] > _SURE or _has_prices_of_cards(place):
+            chosen.update(place.numbers)
+    return "\n".join(blocks[number].text for number in sorted(chosen))[:max_characters]
+
+
+def _has_prices_of_cards(place: Place) -> bool:
+    """Whether a place in the container has prices; reference texts often lack them, but readers ask for them."""
+    count = len(place.blocks)
+    return count >= _REPEATED and place.prices > _MOSTLY * count and place.narrow > _MOSTLY * place.characters
+
+
+def measured(
+    outline: Outline, blocks: list[Block], story: MainText
+) -> tuple[dict[str, float], Iterator[tuple[Place, dict[str, float]]]]:
+    """The measures of a page, and its places, each with its own measures."""
+    sums = _Sums(outline, blocks)
+    heading = next((number for number, block in enumerate(blocks) if block.tag == "h1"), -1)
+    seen = Counter(block.text for block in blocks)
+    places = _places(outline, blocks, story, sums, heading, seen)
+    total, count = sums.text[0] or 1, len(blocks)
+    of_page: dict[str, float] = {
+        "page narrow": sum(place.narrow for place in places) / total,
+        "page places": len(places),
+        "page main": sum(sums.text[element] for element, tag in enumerate(outline.tags) if tag == "main") / total,
+        "page story": sum(place.kept for place in places) / total,
+        "page linked": sums.linked[0] / total,
+        "page prose": sums.prose[0] / total,
+        "page lines": count,
+        "page repeated": sum(place.repeated for place in places) / count,
+        "page prices": sum(place.prices for place in places) / count,
+        "page times": len(outline.times),
+    }
+    kind = " ".join(outline.meta.get("og:type", ()))
+    items = " ".join((*outline.item_types, *outline.part_types))
+    for name, (script, item, meta) in _TYPES.items():
+        stated = any(script in text for text in outline.json_ld)
+        of_page[f"page {name}"] = stated + (item in items) + (meta in kind.lower())
+    return of_page, ((place, _measures(place, outline, sums, heading, total, count)) for place in places)
+
+
+def _places(
+    outline: Outline, blocks: list[Block], story: MainText, sums: _Sums, heading: int, seen: Counter[str]
+) -> list[Place]:
+    told = {block.start for block in story.blocks}
+    makes: dict[str, str] = {}
+    of_element: dict[int, tuple[str, str, bool]] = {}
+    places: dict[tuple[str, tuple[str, str, bool]], Place] = {}
+    narrow, wide, hides, outer = sums.narrow, sums.wide, outline.regions.hides, outline.outer
+    for number, block in enumerate(blocks):
+        element, text = block.element, block.text
+        length = len(text)
+        where = of_element.get(element)
+        if where is None:
+            around = outer[element]
+            above = _make(outline, around, makes) if around >= 0 else ""
+            where = of_element[element] = _make(outline, element, makes), above, hides(element)
+        place = places.get((block.tag, where))
+        if place is None:
+            place = places[block.tag, where] = Place(element)
+        place.blocks.append(block)
+        place.numbers.append(number)
+        place.characters += length
+        place.linked += block.linked
+        if length > place.longest:
+            place.longest = length
+        if text.endswith(_ENDS):
+            place.ends += 1
+        if seen[text] >= _REPEATED:
+            place.repeated += 1
+        if number < heading:
+            place.early += 1
+        if length < _SHORT and _PRICE.search(text):
+            place.prices += 1
+        if block.start in told:
+            place.kept += length
+        if narrow[element]:
+            place.narrow += length
+        if wide[element]:
+            place.wide += length
+    return list(places.values())
+
+
+def _make(outline: Outline, element: int, known: dict[str, str]) -> str:
+    """Tag and first class names of an element; numbers in names count states, sizes and items."""
+    names = outline.elements[element].attrs.get("class")
+    if not names:
+        return outline.tags[element]
+    make = known.get(names)
+    if make is None:
+        make = known[names] = " ".join(_NUMBERS.sub("", names[:_MAX_NAMES]).split()[:2])
+    return f"{outline.tags[element]} {make}"
+
+
+def _measures(place: Place, outline: Outline, sums: _Sums, heading: int, total: int, lines: int) -> dict[str, float]:
+    """What the trees ask about a place."""
+    element, characters, count = place.element, place.characters, len(place.blocks)
+    first, last = place.numbers[0], place.numbers[-1]
+    regions = outline.regions
+    own, around = regions.hint(element), sums.hints[outline.outer[element]] if outline.outer[element] >= 0 else 0
+    elements = {block.element for block in place.blocks}
+    measures: dict[str, float] = {
+        "narrow": place.narrow / characters,
+        "wide": place.wide / characters,
+        "beside": regions.is_beside(element),
+        "hidden": regions.hides(element),
+        "others": own & OTHERS > 0,
+        "others around": around & OTHERS > 0,
+        "share": characters / total,
+        "story": place.kept / characters,
+        "longest": place.longest,
+        "mean": characters / count,
+        "lines": count,
+        "linked": place.linked / characters,
+        "kind": _KINDS.get(place.blocks[0].tag, 0),
+        "ends": place.ends / count,
+        "repeated": place.repeated / count,
+        "early": place.early / count,
+        "prices": place.prices / count,
+        "from heading": first - heading if heading >= 0 else -99,
+        "first": first / lines,
+        "last": last / lines,
+        "spread": (last - first) / lines,
+        "depth": sums.depth[element],
+        "elements": len(elements),
+        "groups": len({outline.outer[one] for one in elements}),
+        "distinct": len({block.text for block in place.blocks}) / count,
+    }
+    for name, bit in _INSIDE.items():
+        measures[name] = sums.inside[element] & bit > 0
+    for name, bit in PLACES.items():
+        measures[name] = own & bit > 0
+        measures[f"{name} around"] = around & bit > 0
+    for names, one in zip(_AROUND, islice(outline.around(element), _ABOVE), strict=False):
+        text = sums.text[one] or 1
+        values = text / total, sums.linked[one] / text, sums.prose[one] / text, sums.lines[one]
+        measures.update(zip(names, values, strict=True))
+    return measures
+
+
+class _Sums:
+    """Sums over the lines inside of each block element, and what is known of the elements around it."""
 
     def __init__(self, outline: Outline, blocks: list[Block]) -> None:
-        self.outer, self.tags = outline.outer, outline.tags
-        count = len(self.tags)
+        self._tags, self._outer = outline.tags, outline.outer
+        count = len(self._tags)
         self.text, self.linked, self.prose, self.lines = ([0] * count for _ in range(4))
+        self.hints, self.inside, self.depth = ([0] * count for _ in range(3))
         worth, plain = [0.0] * count, [0.0] * count
         hides, is_beside = outline.regions.hides, outline.regions.is_beside
         for block in blocks:
-            element, length = block.element, len(block.text)
+            element, length, linked = block.element, len(block.text), block.linked
             self.text[element] += length
-            self.linked[element] += block.linked
+            self.linked[element] += linked
             self.lines[element] += 1
-            if length >= _LONG and block.linked * 2 < length:
+            if length >= _LONG and linked * 2 < length:
                 self.prose[element] += length
             if not hides(element):
-                value = length - (1 - _LINK_WORTH) * block.linked
+                value = length - (1 - _LINK_WORTH) * linked
                 worth[element] += value
                 if not is_beside(element):
                     plain[element] += value
         # The index of an element is larger than those of the elements around it.
         for element in range(count - 1, 0, -1):
-            if self.lines[element] and (around := self.outer[element]) >= 0:
+            if self.lines[element] and (around := self._outer[element]) >= 0:
                 self.text[around] += self.text[element]
                 self.linked[around] += self.linked[element]
                 self.prose[around] += self.prose[element]
                 self.lines[around] += self.lines[element]
                 worth[around] += worth[element]
                 plain[around] += plain[element]
-        self.narrow, self.wide = self._inside(plain, 0.6), self._inside(worth, 0.7)
+        hint = outline.regions.hint
+        for element, around in enumerate(self._outer):
+            if not self.lines[element]:
+                continue
+            self.hints[element] = hint(element)
+            self.inside[element] = _INSIDE.get(self._tags[element], 0)
+            if around >= 0:
+                self.hints[element] |= self.hints[around]
+                self.inside[element] |= self.inside[around]
+                self.depth[element] = self.depth[around] + 1
+        self.narrow, self.wide = self._container(plain, 0.6), self._container(worth, 0.7)
 
-    def _inside(self, held: list[float], share: float) -> list[bool]:
+    def _container(self, held: list[float], share: float) -> list[bool]:
         """Whether each element is inside of the smallest container with a share of the text."""
-        best = 0
+        best, least = 0, share * held[0]
         for element, length in enumerate(held):
-            if length >= share * held[0] and self.tags[element] in CONTAINERS:
+            if length >= least and self._tags[element] in CONTAINERS:
                 best = element
-        inside = [False] * len(held)
-        for element, around in enumerate(self.outer):
-            inside[element] = element == best or (around >= 0 and inside[around])
+        inside = [False] * best + [True] + [False] * (len(held) - best - 1)
+        for element in range(best + 1, len(held)):
+            inside[element] = self._outer[element] >= best and inside[self._outer[element]]
         return inside
-
-
-def content(outline: Outline, story: MainText, forest: Forest, max_characters: int) -> str:
-    """The content of a page, one line each; its story if there are no trees, or too little to measure."""
-    blocks = outline.lines_with_links()
-    if not forest.is_grown or sum(len(block.text) for block in blocks) < _LEAST_CHARACTERS:
-        return story.text
-    chosen: set[int] = set()
-    for place, measures in measured(outline, blocks, story):
-        scores = forest.scores(measures)
-        if scores[1] - scores[0] > _SURE:
-            chosen.update(place.numbers)
-    kept = [block for number, block in enumerate(blocks) if number in chosen]
-    return "\n".join(block.text for block in kept)[:max_characters]
-
-
-def measured(outline: Outline, blocks: list[Block], story: MainText) -> Iterator[tuple[Place, dict[str, float]]]:
-    """The places of a page, each with its measures."""
-    sums = Elements(outline, blocks)
-    told = {block.start for block in story.blocks}
-    seen = Counter(block.text for block in blocks)
-    heading = next((number for number, block in enumerate(blocks) if block.tag == "h1"), -1)
-    makes: dict[int, str] = {-1: ""}
-    places: dict[tuple[str, str, str, bool], Place] = {}
-    narrow = wide = 0
-    for number, block in enumerate(blocks):
-        element, length = block.element, len(block.text)
-        for one in (element, outline.outer[element]):
-            if one not in makes:
-                makes[one] = _make(outline, one)
-        key = (block.tag, makes[element], makes[outline.outer[element]], outline.regions.hides(element))
-        place = places.get(key)
-        if place is None:
-            place = places[key] = Place(element)
-        place.blocks.append(block)
-        place.numbers.append(number)
-        place.characters += length
-        place.longest = max(place.longest, length)
-        place.ends += block.text.endswith(_ENDS)
-        place.repeated += seen[block.text] >= _REPEATED
-        place.early += number < heading
-        place.kept += length * (block.start in told)
-        narrow += length * sums.narrow[element]
-        wide += length * sums.wide[element]
-    total, lines = sums.text[0] or 1, len(blocks)
-    page = {
-        "page narrow": narrow / total,
-        "page places": len(places),
-        "page main": sum(sums.text[element] for element, tag in enumerate(sums.tags) if tag == "main") / total,
-        "page story": sum(len(block.text) for block in story.blocks) / total,
-        "page linked": sums.linked[0] / total,
-        "page prose": sums.prose[0] / total,
-        "page lines": lines,
-        "page repeated": sum(seen[block.text] >= _REPEATED for block in blocks) / lines,
-        "page prices": sum(_PRICE.search(block.text) is not None for block in blocks) / lines,
-    }
-    for place in places.values():
-        element, count, first = place.element, len(place.blocks), place.numbers[0]
-        around = tuple(outline.around(element))[:_ABOVE]
-        measures = {
-            "narrow": sum(len(b.text) for b in place.blocks if sums.narrow[b.element]) / place.characters,
-            "wide": sum(len(b.text) for b in place.blocks if sums.wide[b.element]) / place.characters,
-            "beside": float(outline.regions.is_beside(element)),
-            "hidden": float(outline.regions.hides(element)),
-            "others": float(outline.regions.hint(element) & OTHERS > 0),
-            "others around": float(any(outline.regions.hint(one) & OTHERS for one in around[1:])),
-            "share": place.characters / total,
-            "story": place.kept / place.characters,
-            "longest": place.longest,
-            "mean": place.characters / count,
-            "lines": count,
-            "linked": sum(block.linked for block in place.blocks) / place.characters,
-            "kind": _KINDS.get(place.blocks[0].tag, 0),
-            "ends": place.ends / count,
-            "repeated": place.repeated / count,
-            "early": place.early / count,
-            "from heading": first - heading if heading >= 0 else -99,
-            "first": first / lines,
-            "last": place.numbers[-1] / lines,
-            "spread": (place.numbers[-1] - first) / lines,
-        }
-        for name, one in zip(("", "1", "2", "3"), around, strict=False):
-            text = sums.text[one] or 1
-            measures[f"text{name}"] = text / total
-            measures[f"links{name}"] = sums.linked[one] / text
-            measures[f"prose{name}"] = sums.prose[one] / text
-            measures[f"count{name}"] = sums.lines[one]
-        yield place, measures | page
-
-
-def _make(outline: Outline, element: int) -> str:
-    """Tag and class names of an element; names with digits are states, sizes and numbers of items."""
-    names = outline.elements[element].attrs.get("class") or ""
-    return f"{outline.tags[element]} {' '.join(_DIGITS.sub('', names[:200]).split()[:2])}"

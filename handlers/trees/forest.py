@@ -64,11 +64,11 @@ class Forest:
             for node, (measure, threshold) in enumerate(zip(tree.measures, tree.thresholds, strict=True)):
                 left = _left_leaves(node, len(tree.leaves)) << 8 * place
                 questions.setdefault(measure, []).append((threshold, every ^ left))
-        self._asked = []
+        self._asked: dict[str, tuple[list[float], list[int]]] = {}
         for measure, asked in questions.items():
             asked.sort()
             kept = list(accumulate((keeps for _, keeps in asked), and_, initial=every))
-            self._asked.append((trees.measures[measure], [threshold for threshold, _ in asked], kept))
+            self._asked[trees.measures[measure]] = [threshold for threshold, _ in asked], kept
         self._every, self._bytes, self._start = every, len(ordered), trees.start
         self._leaves = [[tree.leaves for tree in ordered if tree.of == of] for of in range(len(trees.start))]
 
@@ -79,9 +79,20 @@ class Forest:
 
     def scores(self, measures: Mapping[str, float]) -> list[float]:
         """The score of each type in log-odds, by its number. A missing measure counts as 0."""
-        left = self._every
-        for name, thresholds, kept in self._asked:
-            left &= kept[bisect_left(thresholds, measures.get(name, 0.0))]
+        return self.reached(self.left({name: measures.get(name, 0.0) for name in self._asked}))
+
+    def left(self, measures: Mapping[str, float], left: int | None = None) -> int:
+        """The leaves that some measures leave, of those that others left; ``reached`` needs all measures."""
+        left = self._every if left is None else left
+        asked = self._asked
+        for name, value in measures.items():
+            if name in asked:
+                thresholds, kept = asked[name]
+                left &= kept[bisect_left(thresholds, value)]
+        return left
+
+    def reached(self, left: int) -> list[float]:
+        """The score of each type by the leaves that are left."""
         reached = left.to_bytes(self._bytes, "little").translate(_LOWEST)
         scores, begin = [], 0
         for start, leaves in zip(self._start, self._leaves, strict=True):

@@ -39,8 +39,8 @@ ABOUT = (
     "Gradient-boosted trees over counts and shares of labelled public pages; no text or address of a page is kept. "
     "Grown by `python -m tools.training.content` on the open pages of WCXB (Murrough Foley, 2026, CC-BY-4.0). {day}."
 )
-RECIPE = Recipe(rounds=60, depth=3, rate=0.1, rows=0.7, columns=0.4, penalty=5.0, least=2.0)
-SEEDS = (1,)
+RECIPE = Recipe(rounds=60, depth=3, rate=0.15, rows=0.7, columns=0.3, penalty=5.0, least=2.0)
+SEEDS = (1, 2)
 FOLDS = 5
 _SAME_WORDS = 0.6
 """Share of a line's three-word sequences in the reference text from which on it is a part of it."""
@@ -158,7 +158,9 @@ def _measured(case: Mapping[str, Any], reading: PageReadingSection) -> Page | No
         return None
     outline = walk_page(tree, Hints(reading), reading.max_nodes)
     story = main_text(outline, reading.max_content_characters)
-    places = list(measured(outline, outline.lines_with_links(), story)) if outline.texts else []
+    blocks = outline.lines_with_links()
+    of_page, found = measured(outline, blocks, story) if blocks else ({}, iter(()))
+    places = [(place, measures | of_page) for place, measures in found]
     total = sum(place.characters for place, _ in places)
     is_content = _matcher(case["main_content"])
     return Page(

@@ -37,12 +37,12 @@ def stump(measure: str, threshold: float) -> Forest:
 
 def test_lines_of_one_make_are_measured_together() -> None:
     page = outline_of(SHOP)
-    places = list(measured(page, page.lines_with_links(), main_text(page, 10_000)))
+    places = list(measured(page, page.lines_with_links(), main_text(page, 10_000))[1])
     assert [len(place.blocks) for place, _ in places] == [8, 1, 10, 10, 10, 10]
     carts = places[-1][1]
     assert (carts["repeated"], carts["linked"], carts["lines"]) == (1.0, 1.0, 10)
     assert places[0][1]["early"] == 1.0
-    assert places[3][1]["text2"] > places[3][1]["text1"] > places[3][1]["text"]
+    assert places[3][1]["text 2"] > places[3][1]["text 1"] > places[3][1]["text 0"]
 
 
 def test_a_place_is_taken_as_a_whole() -> None:
@@ -84,6 +84,7 @@ def test_without_trees_the_story_is_the_content() -> None:
 
 def test_the_trees_ask_for_measures_that_there_are() -> None:
     page = outline_of(SHOP)
-    names = {name for _, found in measured(page, page.lines_with_links(), main_text(page, 10_000)) for name in found}
+    of_page, places = measured(page, page.lines_with_links(), main_text(page, 10_000))
+    names = set(of_page).union(*(found for _, found in places))
     assert set(READING.content_trees.measures) == names
     assert "CC-BY-4.0" in READING.content_trees.about
