@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 PAGES, TEXTS = "wcxb_page_types", "wcxb_main_content"
 WEIGHTS = {
@@ -35,3 +36,8 @@ def word_f1(reference: Counter[str], answer: Counter[str]) -> float:
         return float(not answer)
     shared = (reference & answer).total()
     return 2 * shared / (reference.total() + answer.total())
+
+
+def weighted(means: Mapping[str, float]) -> float:
+    """The mean of the types' figures by their pages in the benchmark."""
+    return sum(WEIGHTS[kind] * mean for kind, mean in means.items()) / sum(WEIGHTS[kind] for kind in means)

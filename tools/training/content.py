@@ -32,7 +32,7 @@ from handlers.score_page import ScorePageRules
 from handlers.trees.forest import Forest, Trees
 from tests.rules import CONTENT_TREES, shipped_rules
 from tools import labelled
-from tools.accuracy.word_f1 import PAGES, TEXTS, WEIGHTS, word_f1, words
+from tools.accuracy.word_f1 import PAGES, TEXTS, WEIGHTS, weighted, word_f1, words
 from tools.training.boosting import Floats, Grown, Recipe, grow
 
 ABOUT = (
@@ -84,20 +84,31 @@ def cases() -> Iterator[dict[str, Any]]:
             yield case | {name: texts[case["id"]][name] for name in ("main_content", "page_type")}
 
 
+def by_site() -> dict[str, str]:
+    """The content of each page, by trees that saw none of its site."""
+    if not labelled.has(TEXTS):
+        return {}
+    reading = shipped_rules(ScorePageRules).page_reading
+    return _by_site([page for case in cases() if (page := _measured(case, reading)) is not None], reading)
+
+
+def _by_site(pages: Sequence[Page], reading: PageReadingSection) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for fold in range(FOLDS):
+        forest = Forest(Trees.model_validate(section([page for page in pages if _fold(page.case) != fold])))
+        found |= {page.case["id"]: read(page.case, reading, forest) for page in pages if _fold(page.case) == fold}
+    return found
+
+
 def evaluate(pages: Sequence[Page], reading: PageReadingSection) -> None:
     """Prints the word F1 of each type, each page read by trees that saw none of its site."""
+    texts = _by_site(pages, reading)
     found: dict[str, list[float]] = {}
-    for fold in range(FOLDS):
-        grown = section([page for page in pages if _fold(page.case) != fold])
-        forest = Forest(Trees.model_validate(grown))
-        for page in pages:
-            if _fold(page.case) == fold:
-                text = read(page.case, reading, forest)
-                score = word_f1(words(page.case["main_content"]), words(text))
-                found.setdefault(page.case["page_type"], []).append(score)
+    for page in pages:
+        score = word_f1(words(page.case["main_content"]), words(texts[page.case["id"]]))
+        found.setdefault(page.case["page_type"], []).append(score)
     means = {kind: float(np.mean(scores)) for kind, scores in found.items()}
-    together = sum(WEIGHTS[kind] * mean for kind, mean in means.items()) / sum(WEIGHTS[kind] for kind in means)
-    print(f"word F1 by site {together:.4f}", *(f"{kind} {means[kind]:.3f}" for kind in WEIGHTS if kind in means))
+    print(f"word F1 by site {weighted(means):.4f}", *(f"{kind} {means[kind]:.3f}" for kind in WEIGHTS if kind in means))
 
 
 def read(case: Mapping[str, Any], reading: PageReadingSection, forest: Forest) -> str:
