@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from html import unescape
 from itertools import chain
 from typing import TypeVar
 
@@ -40,6 +41,8 @@ from schemas.pages import CrawledPage, CrawlerMetadata
 
 _HOST = re.compile(r"\x00(?:https?:)?//(?:[^/?#@\\\x00]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
 """The host of an address in a list of addresses, each after a NUL character."""
+_TAG = re.compile(r"<[^<>]{0,500}>")
+_WORD = re.compile(r"\w+")
 _TEXTS_AFTER = 12
 """Texts after the main text in which a line, and not only a heading, can open the references."""
 _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
@@ -123,7 +126,7 @@ class PageReader:
             page.json_ld, page.item_types, page.part_types, self._types, reading.max_structured_characters
         )
         body = main_text(page, reading.max_content_characters)
-        text = content(page, body, reading.content_forest, reading.max_content_characters)
+        text = with_description(content(page, body, reading.content_forest, reading.max_content_characters), data)
         host = host_of(url)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         story = Story(page, look_near(page, body.first), self._story)
@@ -249,6 +252,18 @@ def _first(page: Outline, names: tuple[str, ...]) -> str:
 def _summary(page: Outline, data: StructuredData, text: str, reading: PageReadingSection) -> str:
     described = _first(page, reading.description_names) or data.description
     return leading_sentences(described or text, reading.max_summary_characters)
+
+
+def with_description(text: str, data: StructuredData) -> str:
+    """The content with the description of a product, as its last line, if only the structured data has it.
+
+    Scripts show such a description to visitors. It is not in the outline, since it is no visible text.
+    """
+    if not data.is_thing or not data.description:
+        return text
+    described = " ".join(_TAG.sub(" ", unescape(data.description)).split())
+    words, shown = set(_WORD.findall(described.lower())), set(_WORD.findall(text.lower()))
+    return "\n".join(filter(None, (text, described))) if len(words - shown) * 2 > len(words) else text
 
 
 def short_type(name: str | None) -> str | None:

@@ -32,13 +32,15 @@ _SURE = -0.32
 """Log-odds from which on a place is content. A missed line costs more than a superfluous one."""
 _NUMBERS = re.compile(r"\d+")
 _MAX_NAMES = 200
-_ENDS = (".", "!", "?", "。", "！", "？")
+_ENDS = ".!?。！？"
 _PRICE = re.compile(r"[$€£¥₹] ?\d|\d ?[$€£]")
 _KINDS = dict.fromkeys(HEADING_NAMES, 1) | {"p": 2, "li": 3, "td": 4, "th": 4, "dt": 5, "dd": 5}
 _ABOVE = 4
 """Elements around a place that are measured, the innermost first."""
 _AROUND = tuple(tuple(f"{what} {level}" for what in ("text", "links", "prose", "lines")) for level in range(_ABOVE))
 _INSIDE = {name: 1 << bit for bit, name in enumerate(("main", "article", "header", "section"))}
+_MARKS_BITS = 16
+_MARKS = (1 << _MARKS_BITS) - 1
 _TYPES = {
     "product": ('"Product', "schema.org/Product", "product"),
     "article": ('Article"', "Posting", "article"),
@@ -52,6 +54,7 @@ class Place:
     """Lines in elements of the same make, with sums over them."""
 
     element: int
+    marks: int
     blocks: list[Block] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     characters: int = 0
@@ -76,8 +79,12 @@ def content(outline: Outline, story: MainText, forest: Forest, max_characters: i
     chosen: set[int] = set()
     of_page, places = measured(outline, blocks, story)
     left = forest.left(of_page)
+    marked: dict[int, int] = {}
     for place, measures in places:
-        scores = forest.reached(forest.left(measures, left))
+        so_far = marked.get(place.marks)
+        if so_far is None:
+            so_far = marked[place.marks] = forest.left(marks(place), left)
+        scores = forest.reached(forest.left(measures, so_far))
         if scores[1] - scores[0] > _SURE or _has_prices_of_cards(place):
             chosen.update(place.numbers)
     return "\n".join(blocks[number].text for number in sorted(chosen))[:max_characters]
@@ -89,10 +96,20 @@ def _has_prices_of_cards(place: Place) -> bool:
     return count >= _REPEATED and place.prices > _MOSTLY * count and place.narrow > _MOSTLY * place.characters
 
 
+def marks(place: Place) -> dict[str, float]:
+    """What the names and the tags of the elements around a place say: measures of few values, shared by many places."""
+    own, around, inside = (place.marks >> shift & _MARKS for shift in (0, _MARKS_BITS, 2 * _MARKS_BITS))
+    found: dict[str, float] = {"others": own & OTHERS > 0, "others around": around & OTHERS > 0}
+    for name, bit in PLACES.items():
+        found[name] = own & bit > 0
+        found[f"{name} around"] = around & bit > 0
+    return found | {name: inside & bit > 0 for name, bit in _INSIDE.items()}
+
+
 def measured(
     outline: Outline, blocks: list[Block], story: MainText
 ) -> tuple[dict[str, float], Iterator[tuple[Place, dict[str, float]]]]:
-    """The measures of a page, and its places, each with its own measures."""
+    """The measures of a page, and its places, each with its own measures besides ``marks``."""
     sums = _Sums(outline, blocks)
     heading = next((number for number, block in enumerate(blocks) if block.tag == "h1"), -1)
     seen = Counter(block.text for block in blocks)
@@ -122,7 +139,8 @@ def _places(
     outline: Outline, blocks: list[Block], story: MainText, sums: _Sums, heading: int, seen: Counter[str]
 ) -> list[Place]:
     told = {block.start for block in story.blocks}
-    makes: dict[str, str] = {}
+    makes: dict[int, str] = {-1: ""}
+    known: dict[str, str] = {}
     of_element: dict[int, tuple[str, str, bool]] = {}
     places: dict[tuple[str, tuple[str, str, bool]], Place] = {}
     narrow, wide, hides, outer = sums.narrow, sums.wide, outline.regions.hides, outline.outer
@@ -132,18 +150,20 @@ def _places(
         where = of_element.get(element)
         if where is None:
             around = outer[element]
-            above = _make(outline, around, makes) if around >= 0 else ""
-            where = of_element[element] = _make(outline, element, makes), above, hides(element)
+            for one in (element, around):
+                if one not in makes:
+                    makes[one] = _make(outline, one, known)
+            where = of_element[element] = makes[element], makes[around], hides(element)
         place = places.get((block.tag, where))
         if place is None:
-            place = places[block.tag, where] = Place(element)
+            place = places[block.tag, where] = Place(element, sums.marks(element))
         place.blocks.append(block)
         place.numbers.append(number)
         place.characters += length
         place.linked += block.linked
         if length > place.longest:
             place.longest = length
-        if text.endswith(_ENDS):
+        if text[-1] in _ENDS:
             place.ends += 1
         if seen[text] >= _REPEATED:
             place.repeated += 1
@@ -176,15 +196,12 @@ def _measures(place: Place, outline: Outline, sums: _Sums, heading: int, total: 
     element, characters, count = place.element, place.characters, len(place.blocks)
     first, last = place.numbers[0], place.numbers[-1]
     regions = outline.regions
-    own, around = regions.hint(element), sums.hints[outline.outer[element]] if outline.outer[element] >= 0 else 0
     elements = {block.element for block in place.blocks}
     measures: dict[str, float] = {
         "narrow": place.narrow / characters,
         "wide": place.wide / characters,
         "beside": regions.is_beside(element),
         "hidden": regions.hides(element),
-        "others": own & OTHERS > 0,
-        "others around": around & OTHERS > 0,
         "share": characters / total,
         "story": place.kept / characters,
         "longest": place.longest,
@@ -205,11 +222,6 @@ def _measures(place: Place, outline: Outline, sums: _Sums, heading: int, total: 
         "groups": len({outline.outer[one] for one in elements}),
         "distinct": len({block.text for block in place.blocks}) / count,
     }
-    for name, bit in _INSIDE.items():
-        measures[name] = sums.inside[element] & bit > 0
-    for name, bit in PLACES.items():
-        measures[name] = own & bit > 0
-        measures[f"{name} around"] = around & bit > 0
     for names, one in zip(_AROUND, islice(outline.around(element), _ABOVE), strict=False):
         text = sums.text[one] or 1
         values = text / total, sums.linked[one] / text, sums.prose[one] / text, sums.lines[one]
@@ -226,7 +238,8 @@ class _Sums:
         self.text, self.linked, self.prose, self.lines = ([0] * count for _ in range(4))
         self.hints, self.inside, self.depth = ([0] * count for _ in range(3))
         worth, plain = [0.0] * count, [0.0] * count
-        hides, is_beside = outline.regions.hides, outline.regions.is_beside
+        regions = outline.regions
+        counted: dict[int, tuple[bool, bool]] = {}
         for block in blocks:
             element, length, linked = block.element, len(block.text), block.linked
             self.text[element] += length
@@ -234,10 +247,13 @@ class _Sums:
             self.lines[element] += 1
             if length >= _LONG and linked * 2 < length:
                 self.prose[element] += length
-            if not hides(element):
+            if element not in counted:
+                counted[element] = regions.hides(element), regions.is_beside(element)
+            is_hidden, is_beside = counted[element]
+            if not is_hidden:
                 value = length - (1 - _LINK_WORTH) * linked
                 worth[element] += value
-                if not is_beside(element):
+                if not is_beside:
                     plain[element] += value
         # The index of an element is larger than those of the elements around it.
         for element in range(count - 1, 0, -1):
@@ -248,7 +264,7 @@ class _Sums:
                 self.lines[around] += self.lines[element]
                 worth[around] += worth[element]
                 plain[around] += plain[element]
-        hint = outline.regions.hint
+        self._hint = hint = regions.hint
         for element, around in enumerate(self._outer):
             if not self.lines[element]:
                 continue
@@ -259,6 +275,12 @@ class _Sums:
                 self.inside[element] |= self.inside[around]
                 self.depth[element] = self.depth[around] + 1
         self.narrow, self.wide = self._container(plain, 0.6), self._container(worth, 0.7)
+
+    def marks(self, element: int) -> int:
+        """The bits of the names of an element, of those around it, and of the tags it is in."""
+        around = self._outer[element]
+        above = self.hints[around] if around >= 0 else 0
+        return self._hint(element) | above << _MARKS_BITS | self.inside[element] << 2 * _MARKS_BITS
 
     def _container(self, held: list[float], share: float) -> list[bool]:
         """Whether each element is inside of the smallest container with a share of the text."""

@@ -20,13 +20,15 @@ from typing import Any
 
 import numpy as np
 
+from handlers.html.content import with_description
 from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
 from handlers.html.main_text import main_text
 from handlers.html.outline import Block
 from handlers.html.reading import PageReadingSection
-from handlers.html.template import content, measured
+from handlers.html.structured_data import SchemaTypes, read_structured_data
+from handlers.html.template import content, marks, measured
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
 from handlers.trees.forest import Forest, Trees
@@ -118,7 +120,11 @@ def read(case: Mapping[str, Any], reading: PageReadingSection, forest: Forest) -
         return ""
     outline = walk_page(tree, Hints(reading), reading.max_nodes)
     story = main_text(outline, reading.max_content_characters)
-    return content(outline, story, forest, reading.max_content_characters)
+    text = content(outline, story, forest, reading.max_content_characters)
+    scripts, items, parts = outline.json_ld, outline.item_types, outline.part_types
+    return with_description(
+        text, read_structured_data(scripts, items, parts, SchemaTypes(reading), reading.max_structured_characters)
+    )
 
 
 def section(pages: Sequence[Page], about: str = "") -> dict[str, Any]:
@@ -171,7 +177,7 @@ def _measured(case: Mapping[str, Any], reading: PageReadingSection) -> Page | No
     story = main_text(outline, reading.max_content_characters)
     blocks = outline.lines_with_links()
     of_page, found = measured(outline, blocks, story) if blocks else ({}, iter(()))
-    places = [(place, measures | of_page) for place, measures in found]
+    places = [(place, measures | marks(place) | of_page) for place, measures in found]
     total = sum(place.characters for place, _ in places)
     is_content = _matcher(case["main_content"])
     return Page(
