@@ -33,6 +33,7 @@ from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
 from streams.extras import missing_extra
 from streams.lazy_settings import LazySettings
+from streams.process import structlog_to_logging
 
 if TYPE_CHECKING:
     from streams.workers.handler_jobs import Answer
@@ -89,13 +90,17 @@ async def score_many(
 ) -> AsyncIterator[Score | Refusal]:
     """The scores of many pages in their order, from child processes with limits of time and memory for each page.
 
-    The children import the main module, so a script calls this below ``if __name__ == "__main__":``.
-
     Args:
         pages: Mappings with the fields of ``pages.crawled.v1``, such as ``{"url": …, "html": …}``.
         processes: Child processes; one for each core by default.
         settings: The configuration; the shipped one by default.
+
+    Raises:
+        ValueError: ``processes`` is below 1.
+        SettingsError: The configuration is invalid.
     """
+    if processes is not None and processes < 1:
+        raise ValueError(f"processes must be at least 1, not {processes}")
     from handlers.score_page import ScorePageRules
     from streams.telemetry.metrics import unexposed_metrics
     from streams.topology import handler_named
@@ -106,7 +111,7 @@ async def score_many(
     handler = handler_named("score_page")
     assert handler is not None  # noqa: S101 - it is declared
     workers = settings.whole.workers if settings.overrides else WorkersSettings()
-    workers = workers.model_copy(update={"processes": processes or cores()})
+    workers = workers.model_copy(update={"processes": cores() if processes is None else processes})
     pool = handler_pool([(handler, settings.of(ScorePageRules))], workers, unexposed_metrics())
     assert pool is not None  # noqa: S101 - there is at least one process
     async with pool:
@@ -192,7 +197,7 @@ async def snippet(
     """
     from schemas.relevance import RelevanceRequested
 
-    page = html if isinstance(html, str) or html is None else page_bytes(html, None).utf8.decode("utf-8", "replace")
+    page = page_bytes(html, None).utf8.decode("utf-8", "replace") if isinstance(html, bytes | bytearray) else html
     fields = {"query": query, "url": url, "title": title, "html": page, "content": text}
     source = _event(RelevanceRequested, _with_id("request_id", fields))
     if isinstance(source, Refusal):
@@ -300,17 +305,13 @@ async def _decide(name: str, event: Event, settings: Settings) -> tuple[Any, ...
     """The events of a handler that asks for a judge: a language model, or the offline judge."""
     import random
 
-    import structlog
-
     from streams.clock import SystemClock
     from streams.pipeline.breaker import ClosedBreaker
     from streams.pipeline.handler_runner import HandlerRunner, retry_of
     from streams.services import LiveServices
     from streams.topology import handler_named
 
-    if not structlog.is_configured():
-        # Standard output belongs to the program; the standard library's logging has its levels and handlers.
-        structlog.configure(logger_factory=structlog.stdlib.LoggerFactory())
+    structlog_to_logging()
     handler = handler_named(name)
     assert handler is not None  # noqa: S101 - it is declared
     # A judge's tool finds nothing in an empty index. That of the configuration belongs to a worker.
@@ -347,10 +348,17 @@ def _body(html: str | bytes | None) -> dict[str, Any]:
     return {"html_base64": html} if isinstance(html, bytes) else {"html": html}
 
 
-def _listed(items: Iterable[Any]) -> Any:
+def _listed(items: Any) -> Any:
+    """Mappings as dictionaries; False, which every event refuses, for what is no list of items."""
+    if not isinstance(items, Iterable) or isinstance(items, str | bytes | Mapping):
+        return False
     return [dict(item) if isinstance(item, Mapping) else item for item in items]
 
 
 def _with_id(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     """The fields with an id that follows from them, so the same input has the same id."""
-    return fields | {name: derive_id("assay", json.dumps(fields, sort_keys=True, default=str))}
+    try:
+        text = json.dumps(fields, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):  # keys that are no texts, or a list that has itself as an item
+        text = repr(fields)
+    return fields | {name: derive_id("assay", text)}

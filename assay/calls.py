@@ -29,7 +29,7 @@ def score(
 ) -> Score | Refusal:
     """How far a page can be trusted; see ``assay.aio.score``."""
     given = {"text": text, "content_type": content_type, "site_name": site_name, "fetched_at": fetched_at}
-    return _result(aio.score(html, url=url, settings=settings, **given))  # type: ignore[arg-type]
+    return result_of(aio.score(html, url=url, settings=settings, **given))  # type: ignore[arg-type]
 
 
 def score_many(
@@ -49,14 +49,14 @@ def classify(
     results: Iterable[Mapping[str, Any]], *, query: str, settings: Settings | None = None
 ) -> Classification | Refusal:
     """Which results are the content itself; see ``assay.aio.classify``."""
-    return _result(aio.classify(results, query=query, settings=settings))
+    return result_of(aio.classify(results, query=query, settings=settings))
 
 
 def evaluate(
     results: Iterable[Mapping[str, Any]], *, query: str, settings: Settings | None = None
 ) -> Evaluation | Refusal:
     """Whether results answer their query; see ``assay.aio.evaluate``."""
-    return _result(aio.evaluate(results, query=query, settings=settings))
+    return result_of(aio.evaluate(results, query=query, settings=settings))
 
 
 def snippet(
@@ -69,7 +69,7 @@ def snippet(
     settings: Settings | None = None,
 ) -> Snippet | Refusal:
     """Whether a page is relevant to a query, and its passage; see ``assay.aio.snippet``."""
-    return _result(aio.snippet(html, url=url, query=query, title=title, text=text, settings=settings))
+    return result_of(aio.snippet(html, url=url, query=query, title=title, text=text, settings=settings))
 
 
 def claim(
@@ -82,17 +82,18 @@ def claim(
 ) -> Claim | Refusal:
     """Whether a claim can be understood without its source; see ``assay.aio.claim``."""
     scores = {"entailed_score": entailed_score, "coverage_score": coverage_score}
-    return _result(aio.claim(text, source=source, settings=settings, **scores))
+    return result_of(aio.claim(text, source=source, settings=settings, **scores))
 
 
 def rank(
     query: str, candidates: Iterable[Mapping[str, Any]], *, limit: int | None = None, settings: Settings | None = None
 ) -> Ranking | Refusal:
     """Candidates in the order of their relevance and trust; see ``assay.aio.rank``."""
-    return _result(aio.rank(query, candidates, limit=limit, settings=settings))
+    return result_of(aio.rank(query, candidates, limit=limit, settings=settings))
 
 
-def _result(call: Coroutine[Any, Any, T]) -> T:
+def result_of(call: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine, also in a thread that has an event loop."""
     with _loop() as run:
         return run(call)
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from schemas.event import Event
+from schemas.event import Event, Url
 from schemas.pages import Tier
 
 
@@ -35,7 +35,7 @@ class DocumentIndexed(Event):
         fetched_at: When the page was fetched; the newest version of a page stays in the index.
     """
 
-    url: str
+    url: Url
     page_id: str | None = None
     document_id: str
     tier: Tier

@@ -28,7 +28,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticUseDefault
+from pydantic_core import CoreSchema, PydanticUseDefault, to_json
 
 RUN_HEADER = "assay_run"
 """Names the replay or backfill that wrote a record; live records do not have it."""
@@ -78,6 +78,17 @@ Text = Annotated[str, AfterValidator(_no_nul)]
 
 Url = Annotated[str, Field(min_length=1, max_length=MAX_URL), AfterValidator(_no_nul)]
 """An address as it was given: not every one of a crawler is valid."""
+
+AnyUrl = Annotated[str, Field(max_length=MAX_URL)]
+"""An address of an output, or "" where the input has none."""
+
+
+def _missing_if_too_long(value: Any) -> Any:
+    return "" if isinstance(value, str) and len(value) > MAX_URL else value
+
+
+LenientUrl = Annotated[AnyUrl, BeforeValidator(_missing_if_too_long)]
+"""An address that may be missing; one that is too long is read as missing."""
 
 
 def _both_styles(written: str, other: str) -> AliasChoices | str:
@@ -151,6 +162,13 @@ class Event(Part):
 
     event_id: Annotated[str | None, BeforeValidator(_id_or_null)] = Field(default=None, max_length=_MAX_ID)
 
+    def to_json_as(self, event_id: str) -> bytes:
+        """The value with its id, which is the first field: to replace its null takes less time than to copy all."""
+        if self.event_id is not None:
+            return self.model_copy(update={"event_id": event_id}).to_json()
+        before, _, after = self.to_json().partition(b"null")
+        return before + to_json(event_id) + after
+
     def arrived(self, produced_at: datetime | None) -> Self:
         """The event as read from a record of that time (UTC): an absent time is filled in, and has a zone."""
         if not self.time_field:
@@ -215,7 +233,8 @@ class OutputIds:
             ordinal: Position of the output among those of the input, from 0.
         """
         digest = self._begun.copy()
-        digest.update(_joined((input_identity, ordinal)))
+        place = str(ordinal)
+        digest.update(f"{len(input_identity)}:{input_identity};{len(place)}:{place};".encode())
         return _uuid5(digest)
 
 

@@ -60,7 +60,7 @@ class ExtractionNeeded(Event):
 class FetchedSource(Part):
     """A page that was fetched."""
 
-    url: str
+    url: Url
     page_id: str | None = None
     title: str
 
@@ -68,7 +68,7 @@ class FetchedSource(Part):
 class SkippedSource(Part):
     """A page that was not fetched or had no content, and why."""
 
-    url: str
+    url: Url
     page_id: str | None = None
     reason: FetchFailure
 
@@ -76,7 +76,7 @@ class SkippedSource(Part):
 class ForwardedTarget(Part):
     """A detail page on another domain, and the id of its own extraction."""
 
-    url: str
+    url: Url
     page_id: str | None = None
     extraction_id: str
 
@@ -102,7 +102,7 @@ class ExtractionCompleted(Event):
     extraction_id: str
     batch_id: str | None = None
     request_id: str | None = None
-    target_url: str
+    target_url: Url
     page_id: str | None = None
     next_batch_id: str | None = None
     forwarded: tuple[ForwardedTarget, ...]

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
-from schemas.event import Event, Many, Part, Text
+from schemas.event import AnyUrl, Event, Many, Part, Text
 from schemas.field_rules import at_least_one
 from schemas.llm import LlmCall
 from schemas.pages import LabelSource, TrustLabel
@@ -100,7 +100,7 @@ class RankedResult(Part):
     """
 
     rank: int = Field(ge=1)
-    url: str
+    url: AnyUrl
     page_id: str | None = None
     title: str
     score: float

@@ -154,7 +154,7 @@ class RelevanceJudged(Event):
     """
 
     request_id: str
-    url: str
+    url: Url
     page_id: str | None = None
     relevant: bool
     outcome: RelevanceOutcome
@@ -180,7 +180,7 @@ class SnippetExtracted(Event):
     )
 
     request_id: str
-    url: str
+    url: Url
     page_id: str | None = None
     title: str
     outcome: Literal["extracted", "failed"]

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.event import MAX_ITEMS, CamelEvent, CamelPart, Many, Score, Text
+from schemas.event import MAX_ITEMS, AnyUrl, CamelEvent, CamelPart, LenientUrl, Many, Score, Text
 from schemas.evidence import Evidence
 from schemas.llm import CamelLlmCall
 from schemas.replies import FetchFailure
@@ -38,7 +38,7 @@ class RetrievedContent(CamelPart):
         cts_score: The page's content trust score, 0 to 100, if known.
     """
 
-    url: str = ""
+    url: LenientUrl = ""
     title: str | None = None
     content: str = ""
     html: str | None = None
@@ -103,7 +103,7 @@ class ClassifiedResult(CamelPart):
             ``retrieved_content`` has the beginning.
     """
 
-    url: str
+    url: AnyUrl
     page_id: str | None = None
     result_type: ResultType
     actionable_score: Score
@@ -130,7 +130,7 @@ class ExtractionTarget(CamelPart):
         skipped: Why no ``ExtractionNeeded`` was sent for it: ``over_budget``; null if one was sent.
     """
 
-    url: str
+    url: AnyUrl
     page_id: str | None = None
     extraction_id: str
     skipped: FetchFailure | None = None
@@ -195,14 +195,14 @@ class ScoreSource(StrEnum):
 
 
 class SourceDetail(CamelPart):
-    """The evaluation of one source; ``relevance_score`` and ``quality_score`` follow R-061.
+    """The evaluation of one source (R-061).
 
     Attributes:
         score_source: The origin of this source's own scores; null if they come from the batch's dimensions (C-08).
         quality_source: ``cts`` if the quality is the page's content trust score over 100 (C-54); else null.
     """
 
-    url: str
+    url: AnyUrl
     page_id: str | None = None
     relevance_score: Score
     quality_score: Score

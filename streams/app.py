@@ -28,6 +28,7 @@ from streams.kafka.schema_registry import read_frames
 from streams.kafka.topics import create_topics
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitterFactory, committer_factory
+from streams.pipeline.dead_share import DeadShare
 from streams.pipeline.drain import DrainDetector, high_watermarks
 from streams.pipeline.group import ConsumerGroup, Subscription, subscriptions
 from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
@@ -214,6 +215,7 @@ class Application:
         self.shares.expect(handler.name, [its.topic for its in subscriptions(handler)])
         breaker = Breaker(settings.processing.breaker, self._clock)
         breaker.listen(lambda: observer.breaker(breaker.closed, breaker.cause))
+        dead_share = DeadShare(settings.dlq, self._clock, observer.paused)
         runner = HandlerRunner(
             handler,
             rules,
@@ -235,6 +237,7 @@ class Application:
                     subscription.retry_topic,
                     self._tracer.records(handler.name, group_of(settings.kafka, subscription)),
                     self._frames,
+                    dead_share.note,
                 ),
                 self._commits(settings, subscription, self._clock, observer),
                 settings.pipeline,
@@ -242,6 +245,7 @@ class Application:
                 observer,
                 breaker,
                 lambda its, held, of: self.shares.on_assignment(its.handler.name, its.topic, held, of),
+                pause=dead_share.pause,
             )
             for subscription in subscriptions(handler)
         ]

@@ -103,8 +103,8 @@ def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:
     if topic.raw_pages and isinstance(event, CrawledPage) and event.html_base64 is not None:
         headers = [*envelope.headers(topic.name, key, event.content_type or "text/html"), *_page_headers(event)]
         return OutputRecord(topic.name, key.encode(), event.html_base64, tuple(headers))
-    identified = event.model_copy(update={"event_id": envelope.id})
-    return OutputRecord(topic.name, key.encode(), identified.to_json(), tuple(envelope.headers(topic.name, key)))
+    value = event.to_json_as(envelope.id)
+    return OutputRecord(topic.name, key.encode(), value, tuple(envelope.headers(topic.name, key)))
 
 
 def framed(record: OutputRecord, frames: Frames) -> OutputRecord:

@@ -1,4 +1,4 @@
-"""The process: a watchdog of the event loop, the garbage collector, and the installed version.
+"""The process: a watchdog of the event loop, the garbage collector, the log, and the installed version.
 
 A handler that never returns blocks the event loop. Heartbeats stop, and the group assigns the partitions to another
 process, but this process would stay. The watchdog therefore ends the process, with its stacks on standard error. The
@@ -19,6 +19,17 @@ from contextlib import asynccontextmanager, contextmanager
 _TICK_SECONDS = 1.0
 _STANDARD_ERROR = 2
 """A descriptor, because the timer's thread cannot use a Python object."""
+
+
+def structlog_to_logging() -> None:
+    """Sends the log to the standard library's logging, unless a command has set it up.
+
+    By default structlog writes to standard output, which is for the results of a command or of the user's program.
+    """
+    import structlog  # not at the top: most commands that need this log nothing
+
+    if not structlog.is_configured():
+        structlog.configure(logger_factory=structlog.stdlib.LoggerFactory())
 
 
 @asynccontextmanager

@@ -81,6 +81,21 @@ class McpSettings(Section):
     port: int = Field(default=8091, ge=0, le=65535, description="Port of `assay mcp --http`; 0 takes a free one.")
 
 
+class ConsoleSettings(Section):
+    """The web console, ``assay console``. Its host, hosts and token are those of ``http``."""
+
+    port: int = Field(default=8090, ge=0, le=65535, description="Port of the console; 0 takes a free one.")
+    decisions: int = Field(
+        default=100_000, ge=100, le=10_000_000, description="Newest records that the console lists; older ones leave."
+    )
+    reading_needs_token: bool = Field(
+        default=False, description="Whether also reading needs http.token; actions always do."
+    )
+    queries: str = Field(
+        default="", description="Address of an application that answers queries; that on http.port by default."
+    )
+
+
 R = TypeVar("R", bound=Rules)
 
 LOCAL_KAFKA = "127.0.0.1:9092"
@@ -209,6 +224,16 @@ class BreakerSettings(Section):
     )
 
 
+class DlqSettings(Section):
+    """When intake pauses because too many records become dead letters, as after a bad deploy."""
+
+    max_share: float = Field(
+        default=0.5, ge=0, le=1, description="Largest share of a minute's records; 1 never pauses a handler."
+    )
+    least_records: int = Field(default=100, ge=1, description="Records in a minute before their share counts.")
+    pause_seconds: float = Field(default=60.0, gt=0, description="The pause. Then the next records are judged again.")
+
+
 class ProcessingSettings(Section):
     """Retries and the circuit breaker."""
 
@@ -235,10 +260,12 @@ class Settings(BaseSettings):
         default=WorkersSettings(), description="Child processes that read untrusted pages, and their limits."
     )
     processing: ProcessingSettings = Field(default=ProcessingSettings(), description="How records are handled.")
+    dlq: DlqSettings = Field(default=DlqSettings(), description="A pause while most records become dead letters.")
     alerts: AlertSettings = Field(default=AlertSettings(), description="Thresholds of the alerts.")
     fetch: FetchSettings = Field(default=FetchSettings(), description="Fetching from the open web.")
     query: QuerySettings = Field(default=QuerySettings(), description="Limits of queries outside of Kafka.")
     mcp: McpSettings = Field(default=McpSettings(), description="The tools of `assay mcp`.")
+    console: ConsoleSettings = Field(default=ConsoleSettings(), description="The web console.")
     index: IndexSettings = Field(default=IndexSettings(), description="The index and its embeddings.")
     llm: LlmSettings = Field(default=LlmSettings(), description="The language models' server, journal and budget.")
     models: ModelsSection = Field(description="Time limits, rate limits and prices of models.")

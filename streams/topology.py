@@ -43,6 +43,7 @@ from schemas.relevance import (
 from schemas.replays import ReplayPlan
 from schemas.replies import Reply
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
+from schemas.review import DecisionReviewed
 from schemas.rules import Rules
 from schemas.search import SearchEvaluated
 
@@ -51,6 +52,10 @@ TOPIC_BYTES = 12 * MIB
 """The largest record of a topic: an 8 MB page, as base64 in JSON."""
 DEAD_LETTER_BYTES = 13 * MIB
 """The largest record of a dead letter topic: any record of a topic, and its headers."""
+RETENTION_DAYS = 7
+"""Of events; a replay can go back this far."""
+DEAD_LETTER_RETENTION_DAYS = 30
+"""Longer than that of events: an operator has to look at dead letters."""
 
 Lane = Literal["cpu", "llm", "fetch", "index", "query"]
 ReplayPolicy = Literal["safe", "paid", "never"]
@@ -397,6 +402,16 @@ RANKING_FEEDBACK = Topic(
     written_by=("your application",),
     read_by=("assay train",),
 )
+DECISIONS_REVIEWED = Topic(
+    name="decisions.reviewed.v1",
+    event=DecisionReviewed,
+    key=attrgetter("decision.subject"),
+    key_means="the key of the decision",
+    meaning="Editors' marks on decisions: right, or wrong.",
+    written_by=("assay console",),
+    read_by=("assay console", "assay export"),
+    readers_dedupe=True,  # the newest mark of each decision counts
+)
 REPLAYS = Topic(
     name="replays.v1",
     event=ReplayPlan,
@@ -432,6 +447,7 @@ TOPICS: tuple[Topic, ...] = (
     RANKING_REQUESTED,
     RANKING_COMPLETED,
     RANKING_FEEDBACK,
+    DECISIONS_REVIEWED,
     REPLAYS,
 )
 

@@ -52,17 +52,29 @@ def kafka_server(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
 
 
 def shared_kafka(folder: Path, at_end: Callable[[Callable[[], None]], None]) -> str:
-    """The bootstrap servers of one Kafka for all processes of a test run.
+    """The bootstrap servers of one Kafka for all processes of a test run (``shared_server``)."""
+    return shared_server("kafka", folder, kafka_server, at_end)
 
-    The process that asks first starts the broker. At its end it waits for the users of the broker, then it stops it.
-    A process that needs a broker starts one if no broker runs, or if its starter has died.
+
+def shared_server(
+    name: str,
+    folder: Path,
+    start: Callable[[], contextlib.AbstractContextManager[str]],
+    at_end: Callable[[Callable[[], None]], None],
+) -> str:
+    """The address of one server for all processes of a test run.
+
+    The process that asks first starts the server. At its end it waits for the users of the server, then it stops it.
+    A process that needs the server starts one if no server runs, or if its starter has died.
 
     Args:
+        name: Of the server.
         folder: A folder that only the processes of this run share.
+        start: Runs a server while its block is open, and gives its address.
         at_end: Registers what a process does at its end.
     """
-    users, starter = ((folder / name).open("w") for name in ("kafka-users", "kafka-starter"))
-    with _locked(folder / "kafka-address") as address:
+    users, starter = ((folder / f"{name}-{part}").open("w") for part in ("users", "starter"))
+    with _locked(folder / f"{name}-address") as address:
         fcntl.flock(users, fcntl.LOCK_SH)
         at_end(users.close)
         if not _taken(starter):
@@ -70,20 +82,20 @@ def shared_kafka(folder: Path, at_end: Callable[[Callable[[], None]], None]) -> 
             return address.read()
         server = contextlib.ExitStack()
         server.callback(starter.close)
-        bootstrap_servers = server.enter_context(kafka_server())
+        started = server.enter_context(start())
         address.truncate(0)
-        address.write(bootstrap_servers)
+        address.write(started)
 
     def stop() -> None:
         while True:
-            with _locked(folder / "kafka-address"):
+            with _locked(folder / f"{name}-address"):
                 if _taken(users):
                     server.close()
                     return
             time.sleep(0.1)
 
     at_end(stop)
-    return bootstrap_servers
+    return started
 
 
 @contextlib.contextmanager

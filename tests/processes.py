@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def below(pid: int) -> set[int]:
-    """Children of a process, and theirs: also the fork server and the tracker of ``multiprocessing``."""
+    """Children of a process, and theirs."""
     found: set[int] = set()
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         try:

@@ -62,7 +62,7 @@ class Proxy:
             await self._fair.wait()
             other_reader, other_writer = await asyncio.open_connection(*self._to)
             tasks = [
-                asyncio.ensure_future(self._pass_on(reader, other_writer)),
+                asyncio.ensure_future(self._pass_requests(reader, other_writer)),
                 asyncio.ensure_future(self._pass_on(other_reader, writer)),
             ]
             self._tasks.update(tasks)
@@ -77,11 +77,17 @@ class Proxy:
                 other_writer.transport.abort()
         writer.transport.abort()
 
+    async def _pass_requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._pass_on(reader, writer)
+
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
-                if self.weather == "slow":
-                    await asyncio.sleep(0.15)
-                await self._fair.wait()
-                writer.write(data)
-                await writer.drain()
+                await self._send(data, writer)
+
+    async def _send(self, data: bytes, writer: asyncio.StreamWriter) -> None:
+        if self.weather == "slow":
+            await asyncio.sleep(0.15)
+        await self._fair.wait()
+        writer.write(data)
+        await writer.drain()

@@ -99,9 +99,8 @@ def test_base_install_works_beside_packages_of_the_same_names(base: Path, tmp_pa
         "assert assay.claim('He won.').score < 0.5\n"
         "try:\n    assay.rank('a', results)\nexcept ModuleNotFoundError as error:\n    missing = str(error)\n"
         "mine = all(module.mine for module in (handlers, schemas, streams, config))\n"
-        "if __name__ == '__main__':\n"
-        "    many = [one.cts_score for one in assay.score_many([{'url': 'https://a.example/', 'html': '<p>a'}] * 3)]\n"
-        "    print(json.dumps([page.cts_score, missing, mine, many]))\n",
+        "many = [one.cts_score for one in assay.score_many([{'url': 'https://a.example/', 'html': '<p>a'}] * 3)]\n"
+        "print(json.dumps([page.cts_score, missing, mine, many]))\n",
         "utf-8",
     )
     printed = run([base / "bin" / "python", program], tmp_path)

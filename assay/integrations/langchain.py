@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal
 from uuid import uuid4
@@ -11,6 +10,7 @@ from langchain_core.documents import BaseDocumentTransformer, Document
 from langchain_core.retrievers import BaseRetriever
 
 import assay
+from assay.calls import result_of
 from assay.results import Score
 
 _BELOW = {"HIGH": ("MEDIUM", "LOW"), "MEDIUM": ("LOW",), "LOW": ()}
@@ -52,7 +52,7 @@ class AssayRetriever(BaseRetriever):
     limit: int = 10
 
     def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
-        return asyncio.run(_search(query, self.limit))
+        return result_of(_search(query, self.limit))
 
     async def _aget_relevant_documents(self, query: str, **_: Any) -> list[Document]:
         return await _search(query, self.limit)

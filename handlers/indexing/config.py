@@ -227,8 +227,13 @@ class TieredIndexingSection(Section):
 
     @model_validator(mode="after")
     def _descend(self) -> Self:
-        if not self.tier_a.min_cts > self.tier_b.min_cts > self.tier_c.min_cts == 0:
-            raise ValueError("min_cts has to fall from tier_a over tier_b to tier_c, which begins at 0")
+        first, second, third = self.tier_a.min_cts, self.tier_b.min_cts, self.tier_c.min_cts
+        if third != 0:
+            raise ValueError(f"tier_c.min_cts ({third}) must be 0")
+        if not first > second:
+            raise ValueError(f"tier_a.min_cts ({first}) must be above tier_b.min_cts ({second})")
+        if not second > third:
+            raise ValueError(f"tier_b.min_cts ({second}) must be above tier_c.min_cts ({third})")
         return self
 
 

@@ -7,7 +7,8 @@ import contextlib
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from streams.cli.console import console_http
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import tell
@@ -23,9 +25,11 @@ from streams.demo.report import tell_decisions
 from streams.demo.run import Demo, run
 from streams.demo.screen import live_table
 from streams.demo.tally import faults
+from streams.extras import missing_extra
 from streams.http import PortTakenError
 from streams.local_kafka.broker import BrokerUnavailable
 from streams.publish.entries import SourceError
+from streams.query.remote import RemoteQueries
 from streams.settings import Settings
 from streams.telemetry.setup import configure_logs
 
@@ -93,7 +97,8 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
             console.print("done; Ctrl-C ends the demonstration", style="dim")
 
     with _screen(console, as_json) as live:
-        work = asyncio.create_task(run(settings, stop, once, pages, say, show, tell_all))
+        beside = None if once else partial(_console, say)
+        work = asyncio.create_task(run(settings, stop, once, pages, say, show, tell_all, beside))
         await _ended_or_asked(work, stop)
         if stop.is_set() and not running:
             work.cancel()
@@ -111,6 +116,29 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
         tell("demo", f"not every input is accounted for: {'; '.join(lost)}")
         return 1
     return 0
+
+
+@contextlib.asynccontextmanager
+async def _console(say: Callable[[str], None], settings: Settings, application: str) -> AsyncIterator[None]:
+    """The web console of the demonstration, if its packages are installed."""
+    try:
+        from streams.console.app import serve_console
+    except ModuleNotFoundError as error:
+        say(f"no console: {missing_extra(error) or error}")
+        yield
+        return
+    token = settings.http.token.get_secret_value()
+    queries = RemoteQueries(f"http://{application}", token, settings.query.seconds) if application else None
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            serving = serve_console(settings, console_http(settings), queries)
+            address = await stack.enter_async_context(serving)
+        except PortTakenError:
+            if "port" in settings.console.model_fields_set:
+                raise PortTakenError(f"port {settings.console.port} is taken; see ASSAY_CONSOLE__PORT") from None
+            address = await stack.enter_async_context(serve_console(settings, console_http(settings, port=0), queries))
+        say(f"the console is at {address}")
+        yield
 
 
 async def _ended_or_asked(work: asyncio.Task[Demo], stop: asyncio.Event) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 from rich.text import Text
 
 from streams.cli.output import plain_table, printable, table_console
-from streams.replay.diff import NO_DECISION, Comparison, DeadTally, FirstFew
+from streams.replay.diff import Comparison, DeadTally, FirstFew
 from streams.replay.diff_pages import PageDifferences, PageMove
 from streams.replay.diff_results import ExtractionChange, ResultFlip, ResultsDifferences
 
@@ -26,7 +25,6 @@ _STYLES = {
     "dead": "bold red",
 }
 _SHOWN_CHARACTERS = 300
-_WAYS = ("up", "down", "into the dead letters", "out of the dead letters")
 
 
 def show_differences(comparison: Comparison, *, same_rules: bool = False) -> None:
@@ -45,11 +43,7 @@ def _show_pages(console: Console, found: PageDifferences) -> None:
     wire = found.to_wire()
     _show_matrix(console, f"{_count(found.inputs, 'page')}, by tier", wire["matrix"])
     moved = found.moved.count
-    ways = Counter[str]()
-    for (now, then), count in found.tiers.items():
-        ways[_way(now, then)] += count
-    ways["label only"] = moved - sum(ways[way] for way in _WAYS)
-    told = _parts((ways[way], way) for way in (*_WAYS, "label only"))
+    told = _parts((count, way) for way, count in found.ways.items())
     console.print(Text.assemble((f"{_count(moved, 'page')} with another tier or label", "bold"), told))
     same = _parts(((found.rescored, "other score"), (found.reread, "other content"), (found.unchanged, "unchanged")))
     console.print(f"{_count(found.inputs - moved, 'page')} with the same tier and label{same}")
@@ -141,15 +135,6 @@ def _show_extractions(console: Console, change: ExtractionChange) -> None:
     for sign, urls, style in (("+", change.more, "green"), ("-", change.fewer, "red")):
         for url in urls:
             console.print(Text(f"  {sign} {_shown(url)}", style=style))
-
-
-def _way(now: str, then: str) -> str:
-    """The direction between two tiers: one of ``_WAYS``, or "" for the same tier."""
-    if now == then:
-        return ""
-    if now in NO_DECISION or then in NO_DECISION:
-        return "out of the dead letters" if now in NO_DECISION else "into the dead letters"
-    return "up" if then < now else "down"
 
 
 def _parts(counts: Iterable[tuple[int, str]]) -> str:

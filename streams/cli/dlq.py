@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from base64 import b64encode
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,8 +16,8 @@ from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import print_rows, printable, tell
 from streams.cli.progress import ProgressLine
-from streams.codec import unframed
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
+from streams.dlq.description import LetterCounts, described, header_texts, shown_value
 from streams.dlq.redrive import RedriveOptions, purge, redrive
 from streams.kafka.settings import KafkaSettings
 from streams.settings import Settings
@@ -139,24 +137,6 @@ def _selection(
         raise typer.BadParameter(str(error)) from None
 
 
-@dataclass
-class _Count:
-    """Dead letters of one handler and reason."""
-
-    waiting: int = 0
-    redriven: int = 0
-    size: int = 0
-    oldest: str = ""
-    newest: str = ""
-
-    def add(self, letter: DeadLetterRecord) -> None:
-        self.redriven += letter.redriven_by is not None
-        self.waiting += letter.redriven_by is None
-        self.size += letter.size
-        died = letter.note.died_at
-        self.oldest, self.newest = min(self.oldest or died, died), max(self.newest, died)
-
-
 def run_list(
     settings: Settings,
     selection: Selection,
@@ -169,7 +149,7 @@ def run_list(
     """Counts the dead letters of live traffic, or of a replay, or lists each; 1 if the replay has no topics."""
 
     async def work() -> int:
-        counts: dict[tuple[str, str], _Count] = {}
+        counts = LetterCounts()
         async with DeadLetterReader(settings, selection, plan) as found:
             if plan and not found.partitions:
                 tell("dlq list", f"no dead letters are kept of a replay {plan!r}; `assay replay list` shows the plans")
@@ -180,26 +160,13 @@ def run_list(
                     if not selection.means(handler, letter.record.key, letter.note):
                         continue
                     if each and (everything or letter.redriven_by is None):
-                        print(json.dumps(_described(letter)) if as_json else _line(letter), flush=True)
-                    counts.setdefault((handler, letter.note.reason), _Count()).add(letter)
+                        print(json.dumps(described(letter)) if as_json else _line(letter), flush=True)
+                    counts.add(letter)
         if each:
             return 0
-        rows = [
-            {
-                "handler": handler,
-                "reason": reason,
-                "waiting": count.waiting,
-                "redriven": count.redriven,
-                "bytes": count.size,
-                "oldest": count.oldest,
-                "newest": count.newest,
-            }
-            for (handler, reason), count in sorted(counts.items())
-            if everything or count.waiting
-        ]
+        rows = counts.rows(everything=everything)
         if as_json:
-            waiting = sum(count.waiting for count in counts.values())
-            print(json.dumps({"waiting": waiting, "letters": rows, "any_topic": bool(found.partitions)}))
+            print(json.dumps({"waiting": counts.waiting, "letters": rows, "any_topic": bool(found.partitions)}))
         elif not rows:
             print(none_waiting(settings.kafka, any_topic=bool(found.partitions)))
         else:
@@ -249,11 +216,15 @@ def run_show(
             await asyncio.to_thread(Path(value_to).write_bytes, value)
             print(f"{len(value)} bytes written to {value_to}")
         elif as_json:
-            print(json.dumps(_described(letter) | {"headers": _headers(letter), "value": _value(value, len(value))}))
+            print(
+                json.dumps(
+                    described(letter) | {"headers": header_texts(letter), "value": shown_value(value, len(value))}
+                )
+            )
         else:
-            for what, text in (_described(letter) | _headers(letter)).items():
+            for what, text in (described(letter) | header_texts(letter)).items():
                 print(f"{printable(what):24} {printable(str(text))}")
-            print(f"{'value':24} {printable(str(_value(value, _SHOWN_BYTES)))}")
+            print(f"{'value':24} {printable(str(shown_value(value, _SHOWN_BYTES)))}")
         return 0
 
     return run_with_kafka("dlq show", settings, work())
@@ -307,38 +278,6 @@ def run_purge(
         return 0
 
     return run_with_kafka("dlq purge", settings, work())
-
-
-def _described(letter: DeadLetterRecord) -> dict[str, Any]:
-    note = letter.note
-    return {
-        "id": letter.id,
-        "reason": note.reason,
-        "stage": note.stage,
-        "error": note.error,
-        "died_at": note.died_at,
-        "from": f"{note.topic}/{note.partition}/{note.offset}",
-        "root_id": note.root_id,
-        "key": None if letter.record.key is None else letter.record.key.decode("utf-8", "replace"),
-        "bytes": note.original_size or letter.size,
-        "redriven_by": letter.redriven_by,
-    }
-
-
-def _headers(letter: DeadLetterRecord) -> dict[str, Any]:
-    return {
-        name: None if value is None else value.decode("utf-8", "backslashreplace")
-        for name, value in letter.record.headers
-    }
-
-
-def _value(value: bytes, most: int) -> Any:
-    """The beginning of a value: text where it is text, without the frame of a schema registry."""
-    try:
-        text = unframed(value).decode("utf-8")
-    except UnicodeDecodeError:
-        return {"base64": b64encode(value[:most]).decode()}
-    return text[:most] + ("…" if len(text) > most else "")
 
 
 def _line(letter: DeadLetterRecord) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
+from aiokafka.protocol.admin import ApiVersionRequest
+from aiokafka.protocol.transaction import EndTxnRequest
 
 from streams.cli.errors import explain_trouble
 from streams.cli.output import in_time
@@ -22,10 +24,10 @@ from streams.kafka.clients import make_admin, opened
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.kafka.last_records import LatestDecisions, read_dated_after, read_latest_decisions
 from streams.kafka.settings import KafkaSettings
-from streams.kafka.topics import RETENTION_MS, find_differences, plan_topics
+from streams.kafka.topics import find_differences, plan_topics
 from streams.llm.checks import Check
 from streams.settings import Settings
-from streams.topology import HANDLERS
+from streams.topology import HANDLERS, RETENTION_DAYS
 
 SECONDS = 15.0
 """The time that the cluster has for each check."""
@@ -35,6 +37,8 @@ _SKEW_SECONDS = 60.0
 _LITTLE = 0.25
 """The share of the retention below which the rest is reported."""
 _NAMED = 3
+_OWN_EPOCH = 5
+"""The EndTxn version from which a late end of a transaction can't end the next one (KIP-890)."""
 
 
 def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Check]:
@@ -85,10 +89,21 @@ async def _findings(look: Callable[[], Coroutine[Any, Any, list[Check]]], settin
 async def _cluster(kafka: KafkaSettings) -> list[Check]:
     async with opened(make_admin(kafka)) as admin:
         brokers = (await admin.describe_cluster())["brokers"]
-        node = str(brokers[0]["node_id"])
-        responses = await admin.describe_configs([ConfigResource(ConfigResourceType.BROKER, node)])
+        node = brokers[0]["node_id"]
+        responses = await admin.describe_configs([ConfigResource(ConfigResourceType.BROKER, str(node))])
+        versions = (await admin._client.send(node, ApiVersionRequest())).api_versions
     values = {e[0]: e[1] for response in responses for *_, entries in response.resources for e in entries}
-    return [_answers(kafka, len(brokers), values), *_suits(kafka, len(brokers), values)]
+    offered = {key: (oldest, newest) for key, oldest, newest in versions}
+    return [_answers(kafka, len(brokers), values), *_suits(kafka, len(brokers), values), _ends(offered)]
+
+
+def _ends(offered: dict[int, tuple[int, int]]) -> Check:
+    """Which version of the end of a transaction the client uses. From version 5, each transaction has its own epoch."""
+    used = EndTxnRequest("", 0, 0, True).prepare(offered).API_VERSION
+    found = f"EndTxn version {used}, the brokers offer {offered[EndTxnRequest.API_KEY][1]}"
+    if used < _OWN_EPOCH:
+        found += "; a commit without an answer is not repeated, its producer is replaced"
+    return Check("transactions", "ok", found)
 
 
 def _answers(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None]) -> Check:
@@ -107,10 +122,10 @@ def _suits(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None])
     if longest and kafka.transaction_timeout_seconds * 1000 > longest:
         found = f"the brokers allow transactions of {in_time(longest / 1000)}, and Assay needs more"
         yield Check("transactions", "fail", found, "lower ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS")
-    kept = 60_000 * int(values.get("offsets.retention.minutes") or 0)
-    if kept and kept < RETENTION_MS:
-        found = f"deleted {in_time(kept / 1000)} after a group stopped; the group then starts again at the first record"
-        yield Check("offsets", "warn", found, f"raise offsets.retention.minutes to {RETENTION_MS // 60_000}")
+    kept, events = int(values.get("offsets.retention.minutes") or 0), RETENTION_DAYS * 24 * 60
+    if kept and kept < events:
+        found = f"deleted {in_time(60 * kept)} after a group stopped; the group then starts again at the first record"
+        yield Check("offsets", "warn", found, f"raise offsets.retention.minutes to {events}")
     if values.get("auto.create.topics.enable") == "true":
         found = "the brokers create any topic that a client names, with default settings"
         yield Check("topics", "warn", found, "set auto.create.topics.enable=false")

@@ -27,7 +27,7 @@ from streams.kafka.schema_registry import SchemaRegistryError
 from streams.kafka.settings import KafkaSettings, SecurityProtocol
 from streams.kafka.topics import TopicsError
 from streams.settings import Settings
-from streams.workers.pool import ChildStartError
+from streams.workers.template import ChildStartError
 
 _REFUSAL_SECONDS = 5.0
 """The time that a server has to refuse a client."""

@@ -1,4 +1,4 @@
-"""``assay export``: writes scored pages as TSV, from their topic or from a file.
+"""``assay export``: writes scored pages as TSV, from their topic or from a file; or reviews (``export_reviews``).
 
 An export contains what the topic holds when the command starts. ``--latest`` keeps the newest page of each address. The
 output file appears as a whole at the end: it is written beside its place and then moved. Rows that are published again
@@ -22,8 +22,9 @@ from tempfile import TemporaryFile
 from typing import Annotated, BinaryIO, Literal
 
 import typer
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 
+from schemas.event import Event
 from schemas.pages import ScoredPage
 from streams.cli.errors import run_with_kafka
 from streams.cli.event_lines import STANDARD_INPUT, LineEvent, open_lines, read_events
@@ -37,11 +38,11 @@ from streams.kafka.log_reader import records_between
 from streams.kafka.settings import KafkaSettings
 from streams.publish.tsv import row_of
 from streams.settings import Settings
-from streams.topology import PAGES_SCORED
+from streams.topology import PAGES_SCORED, Topic
 
 
 def export(
-    form: Annotated[Literal["tsv"], typer.Argument(help="The output format.")],  # noqa: ARG001 - there is one so far
+    form: Annotated[Literal["tsv", "reviews"], typer.Argument(help="Scored pages as tsv, or reviews as JSON lines.")],
     start: Annotated[str, typer.Option("--from", help="earliest, latest, or an offset.")] = "earliest",
     most: Annotated[int | None, typer.Option("--max", min=1, help="Stop after so many records.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Output file; else standard output.")] = None,
@@ -52,9 +53,13 @@ def export(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Write scored pages as TSV, for `assay publish` or other tools."""
+    """Write scored pages as TSV, or the reviewed decisions with their inputs as JSON lines."""
     settings = load_settings(config)
     options = ExportOptions(start=start, most=most, output=output, newest=newest, source=source)
+    if form == "reviews":
+        from streams.cli.export_reviews import run_export_reviews
+
+        return run_export_reviews(settings.with_kafka(), options, as_json=as_json)
     return run_export(settings if source else settings.with_kafka(), options, as_json=as_json)
 
 
@@ -177,9 +182,8 @@ def run_export(settings: Settings, options: ExportOptions, *, as_json: bool = Fa
         0; 1 if a record is not a scored page, and for trouble with Kafka or a file; 2 for wrong usage or a missing
         topic. A file is written only for 0, and for records that are not scored pages.
     """
-    if not is_start(options.start):
-        tell("export", f"--from takes earliest, latest or an offset, not {options.start!r}")
-        return 2
+    if status := refused_start(options):
+        return status
     if options.source is not None and options.start != "earliest":
         tell("export", "--from says where in the topic to begin; a file is read from its beginning")
         return 2
@@ -193,73 +197,84 @@ def run_export(settings: Settings, options: ExportOptions, *, as_json: bool = Fa
     except FileError as error:
         tell("export", str(error))
         return 1
-    if rows.refused > _SHOWN_REFUSALS:
-        tell("export", f"and {rows.refused - _SHOWN_REFUSALS} more refused")
+    refused = rows.intake.tell_rest()
     seconds = time.monotonic() - began
     told = sys.stdout if options.output else sys.stderr
     if as_json:
-        print(json.dumps({"exported": rows.count, "refused": rows.refused, "seconds": round(seconds, 3)}), file=told)
+        print(json.dumps({"exported": rows.count, "refused": refused, "seconds": round(seconds, 3)}), file=told)
     else:
         where = f" to {options.output}" if options.output else ""
-        print(f"exported {rows.count}{where}, refused {rows.refused}, in {seconds:.1f} s", file=told)
-    return 1 if rows.refused else 0
+        print(f"exported {rows.count}{where}, refused {refused}, in {seconds:.1f} s", file=told)
+    return 1 if refused else 0
+
+
+def refused_start(options: ExportOptions) -> int:
+    """Reports an impossible ``--from``; returns the exit status, 0 if it is possible."""
+    if is_start(options.start):
+        return 0
+    tell("export", f"--from takes earliest, latest or an offset, not {options.start!r}")
+    return 2
+
+
+class Intake:
+    """Takes the events of a topic, and reports and counts what is not one."""
+
+    def __init__(self, most: int | None) -> None:
+        """Takes the value of ``--max``."""
+        self._most = most
+        self._read = 0
+        self._refused = 0
+
+    def event(self, found: LineEvent) -> Event | None:
+        """The event; None for anything else, which is reported."""
+        self._read += 1
+        if isinstance(found.event, Event):
+            return found.event
+        self._refused += 1
+        if self._refused <= _SHOWN_REFUSALS:
+            tell("export", f"{found.place}: {found.problem}")
+        return None
+
+    @property
+    def full(self) -> bool:
+        """Whether ``--max`` is reached."""
+        return self._read == self._most
+
+    def tell_rest(self) -> int:
+        """Reports how many refusals were not shown; returns how many there were."""
+        if self._refused > _SHOWN_REFUSALS:
+            tell("export", f"and {self._refused - _SHOWN_REFUSALS} more refused")
+        return self._refused
 
 
 class _Export:
-    """Writes the rows, and reports what is not a scored page."""
+    """Writes the rows."""
 
     def __init__(self, options: ExportOptions) -> None:
         self._options = options
-        self._read = 0
-        self.refused = 0
+        self.intake = Intake(options.most)
         self.count = 0
 
     def write_file(self, source: Path) -> None:
         with self._rows() as rows:
             for found in _events_of(source, quiet=self._options.quiet):
-                if self._add(rows, found):
+                self._add(rows, found)
+                if self.intake.full:
                     break
 
     async def write_topic(self, kafka: KafkaSettings) -> int:
         """Writes every committed record from the start to the current end; 2 if there is no topic."""
-        name = PAGES_SCORED.name
-        partitions = await partitions_of(name, kafka)
+        partitions = await existing_partitions(PAGES_SCORED, kafka)
         if not partitions:
-            tell("export", no_topic(name, kafka))
             return 2
         with self._rows() as rows:
-            async with (
-                opened(make_reader(kafka)) as reader,
-                contextlib.aclosing(self._records(reader, kafka, partitions)) as found,
-            ):
+            async with contextlib.aclosing(topic_events(PAGES_SCORED, kafka, partitions, self._options)) as found:
                 async for event in found:
-                    if self._add(rows, event):
+                    self._add(rows, event)
+                    if self.intake.full:
                         break
                     await asyncio.sleep(0)  # lets Ctrl-C in while records are at hand
         return 0
-
-    async def _records(
-        self, reader: AIOKafkaConsumer, kafka: KafkaSettings, partitions: list[TopicPartition]
-    ) -> AsyncGenerator[LineEvent, None]:
-        reader.assign(partitions)
-        ends = await reader.end_offsets(partitions)
-        await seek_to(reader, partitions, ends, self._options.start)
-        reader.pause(*partitions)
-        spans = {partition: (await reader.position(partition), end) for partition, end in ends.items()}
-        left = {partition: max(0, end - start) for partition, (start, end) in spans.items()}
-        total = sum(left.values())
-        # The ends are those of committed records, so only a silent cluster delays them.
-        patience = kafka.transaction_timeout_seconds
-        with ProgressLine(
-            "export", "exporting", total, at=lambda: total - sum(left.values()), quiet=self._options.quiet
-        ) as advance:
-            async with contextlib.aclosing(records_between(reader, spans, patience_seconds=patience)) as records:
-                async for record in records:
-                    event = decode(PAGES_SCORED, record.value, record.headers, timestamp(record.timestamp))
-                    yield LineEvent(f"{record.partition}/{record.offset}", event)
-                    partition = TopicPartition(record.topic, record.partition)
-                    left[partition] = ends[partition] - record.offset - 1
-                    advance()
 
     @contextlib.contextmanager
     def _rows(self) -> Iterator[EveryRow | NewestRows]:
@@ -269,16 +284,43 @@ class _Export:
             rows.finish()
             self.count = rows.count
 
-    def _add(self, rows: EveryRow | NewestRows, found: LineEvent) -> bool:
-        """Writes a page, or reports what is not one; returns whether ``--max`` is reached."""
-        if isinstance(found.event, ScoredPage):
-            rows.add(found.event)
-        else:
-            self.refused += 1
-            if self.refused <= _SHOWN_REFUSALS:
-                tell("export", f"{found.place}: {found.problem}")
-        self._read += 1
-        return self._read == self._options.most
+    def _add(self, rows: EveryRow | NewestRows, found: LineEvent) -> None:
+        if isinstance(page := self.intake.event(found), ScoredPage):
+            rows.add(page)
+
+
+async def existing_partitions(topic: Topic, kafka: KafkaSettings) -> list[TopicPartition]:
+    """The partitions of a topic; empty if the cluster does not have it, which is reported."""
+    partitions = await partitions_of(topic.name, kafka)
+    if not partitions:
+        tell("export", no_topic(topic.name, kafka))
+    return partitions
+
+
+async def topic_events(
+    topic: Topic, kafka: KafkaSettings, partitions: list[TopicPartition], options: ExportOptions
+) -> AsyncGenerator[LineEvent, None]:
+    """The committed records of a topic from the options' start to the current end, with the progress."""
+    async with opened(make_reader(kafka)) as reader:
+        reader.assign(partitions)
+        ends = await reader.end_offsets(partitions)
+        await seek_to(reader, partitions, ends, options.start)
+        reader.pause(*partitions)
+        spans = {partition: (await reader.position(partition), end) for partition, end in ends.items()}
+        left = {partition: max(0, end - start) for partition, (start, end) in spans.items()}
+        total = sum(left.values())
+        # The ends are those of committed records, so only a silent cluster delays them.
+        patience = kafka.transaction_timeout_seconds
+        with ProgressLine(
+            "export", "exporting", total, at=lambda: total - sum(left.values()), quiet=options.quiet
+        ) as advance:
+            async with contextlib.aclosing(records_between(reader, spans, patience_seconds=patience)) as records:
+                async for record in records:
+                    event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
+                    yield LineEvent(f"{record.partition}/{record.offset}", event)
+                    partition = TopicPartition(record.topic, record.partition)
+                    left[partition] = ends[partition] - record.offset - 1
+                    advance()
 
 
 def _events_of(source: Path, *, quiet: bool) -> Iterator[LineEvent]:

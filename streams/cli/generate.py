@@ -1,7 +1,7 @@
 """``assay generate``: writes the files that derive from the topology, or reports drift, lost files and incompatibility.
 
-The files of a checkout depend only on its own ``config/``, not on the environment. Prometheus's files for the settings
-in force go to a folder that the user names.
+The files of a checkout depend only on its own ``config/``, not on the environment. Prometheus's files and Kubernetes
+manifests for the settings in force go to a folder that the user names.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +18,10 @@ import typer
 from pydantic import ValidationError
 
 from streams.cli.options import AsJson, Config, load_settings
-from streams.generate.alerts import prometheus
+from streams.generate.alerts import prometheus as prometheus_of
 from streams.generate.json_schemas import incompatible, lost, release
+from streams.generate.kubernetes.installation import Installation
+from streams.generate.kubernetes.manifests import manifests
 from streams.generate.outputs import drift, write
 from streams.settings import Settings, explain
 
@@ -36,16 +39,28 @@ def generate(
             help="Write Prometheus's files there instead, for the settings in force.",
         ),
     ] = None,
+    kubernetes: Annotated[
+        Path | None,
+        typer.Option(
+            "--kubernetes",
+            metavar="FOLDER",
+            help="Write the Kubernetes manifests there instead, for the settings in force.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Write the files that derive from the topology."""
     if check and release:
         raise typer.BadParameter("it cannot be used with --check", param_hint="'--release'")
-    if prometheus is not None:
-        if check or release:
-            raise typer.BadParameter("it cannot be used with --check or --release", param_hint="'--prometheus'")
-        return write_prometheus(load_settings(config), prometheus, as_json=as_json)
+    for option, folder, files in (
+        ("--prometheus", prometheus, prometheus_files),
+        ("--kubernetes", kubernetes, kubernetes_files),
+    ):
+        if folder is not None:
+            if check or release:
+                raise typer.BadParameter("it cannot be used with --check or --release", param_hint=f"'{option}'")
+            return write_files(files, load_settings(config), folder, as_json=as_json)
     if config is not None:
         raise typer.BadParameter("the files of the checkout derive from its own config/", param_hint="'--config'")
     return run_generate(check=check, as_json=as_json, keep=release)
@@ -94,18 +109,31 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
     return 1 if (check and found) or gone or broken else 0
 
 
-def write_prometheus(settings: Settings, folder: Path, *, as_json: bool) -> int:
-    """Writes Prometheus's scrape configuration and rules for the settings in force; needs no checkout.
+def prometheus_files(settings: Settings) -> dict[Path, str]:
+    """Prometheus's scrape configuration and rules for the settings, by name."""
+    document = settings.model_dump(include={"alerts", "pipeline"})
+    return {Path(path.name): text for path, text in prometheus_of(document).items()}
+
+
+def kubernetes_files(settings: Settings) -> dict[Path, str]:
+    """The Kubernetes manifests for the settings, by path."""
+    return manifests(Installation.in_force(settings.model_dump(include=set(Installation.model_fields))))
+
+
+def write_files(
+    files: Callable[[Settings], dict[Path, str]], settings: Settings, folder: Path, *, as_json: bool
+) -> int:
+    """Writes the files for the settings in force into a folder; needs no checkout.
 
     Returns:
         0; 1 if the folder cannot be written, or settings contradict each other.
     """
     written = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, text in prometheus(settings.model_dump(include={"alerts", "pipeline"})).items():
-            (folder / path.name).write_text(text, "utf-8")
-            written.append((folder / path.name).as_posix())
+        for path, text in files(settings).items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, "utf-8")
+            written.append((folder / path).as_posix())
     except OSError as error:
         return _refused(ValueError(f"{folder}: {error.strerror or error}"))
     except ValueError as error:

@@ -73,11 +73,11 @@ def init(
     except ValueError as error:
         tell("init", str(error))
         return 2
-    out.write_text(text, "utf-8")
     try:
+        out.write_text(text, "utf-8")
         load_settings(out)
-    except SettingsError:
-        out.unlink()
+    except (OSError, SettingsError):
+        out.unlink(missing_ok=True)  # a second call would find the rest
         raise
     print(f"{out} is written. Use it: assay score --config {out} https://…")
     if country:

@@ -13,7 +13,7 @@ from streams.cli.options import Config, load_settings
 from streams.cli.output import tell
 from streams.settings import Settings
 from streams.telemetry.setup import configure_logs
-from streams.workers.pool import ChildStartError
+from streams.workers.template import ChildStartError
 
 
 def mcp(

@@ -6,7 +6,8 @@ import asyncio
 import base64
 import json
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -108,18 +109,28 @@ class Input:
         if self.refused <= SHOWN_REFUSALS:
             tell("publish", f"{record.place}: {record.reason}")
         if self._file is not None:
-            self.kept += self._file.write(_kept(record))
+            with self._naming_the_file():
+                self.kept += self._file.write(_kept(record))
         return None
 
     def _open(self) -> None:
         """Opens the file of refused entries, and cuts off what the run wrote to it after the position."""
         if self.asked.refused is None:
             return
-        descriptor = os.open(self.asked.refused, os.O_WRONLY | os.O_CREAT, 0o644)
-        self.kept = min(self.kept, os.fstat(descriptor).st_size)
-        os.ftruncate(descriptor, self.kept)
-        self._file = os.fdopen(descriptor, "wb", buffering=0)
-        self._file.seek(self.kept)
+        with self._naming_the_file():
+            descriptor = os.open(self.asked.refused, os.O_WRONLY | os.O_CREAT, 0o644)
+            self.kept = min(self.kept, os.fstat(descriptor).st_size)
+            os.ftruncate(descriptor, self.kept)
+            self._file = os.fdopen(descriptor, "wb", buffering=0)
+            self._file.seek(self.kept)
+
+    @contextmanager
+    def _naming_the_file(self) -> Iterator[None]:
+        """Trouble with the file of refused entries is not trouble with Kafka."""
+        try:
+            yield
+        except OSError as error:
+            raise SourceError(f"--refused {self.asked.refused}: {error.strerror}") from None
 
 
 def refusals_problem(asked: Publication) -> str | None:

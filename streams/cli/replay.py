@@ -18,13 +18,13 @@ from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import in_money, print_rows, tell
-from streams.cli.replay_run import held_topics, own_topics, preview, refused, run_promote, run_replay, run_resume
+from streams.cli.replay_run import preview, refused, run_promote, run_replay, run_resume
 from streams.clock import SystemClock
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
-from streams.replay.plan import ReplayError, ReplayRequest
+from streams.replay.plan import ReplayError, ReplayRequest, own_topics
 from streams.replay.plan_store import NoPlanTopicError, PlanStore
 from streams.replay.ranges import bounds_of, count
-from streams.replay.transitions import existing
+from streams.replay.transitions import existing, held_topics
 from streams.settings import Settings
 
 _RUN = "run"
@@ -148,7 +148,7 @@ def replay_list(
         plans = [plan for plan in store.plans.values() if everything or plan.state is not ReplayState.DROPPED]
         found = await plan_status(settings, sorted(plans, key=lambda plan: plan.created_at))
         if as_json:
-            print(json.dumps({"plans": [_described(account) for account in found]}))
+            print(json.dumps({"plans": [account.to_wire() for account in found]}))
         elif not found:
             print("there are no replays")
         else:
@@ -166,7 +166,7 @@ def replay_show(plan: Plan, as_json: AsJson = False, config: Config = None) -> i
     async def shown(store: PlanStore) -> int:
         [account] = await plan_status(settings, [existing(store.plans.get(plan), plan)])
         if as_json:
-            print(json.dumps(_described(account) | {"entry": account.plan.to_wire()}))
+            print(json.dumps(account.to_wire() | {"entry": account.plan.to_wire()}))
         else:
             _print_plan(account)
         return 0
@@ -199,7 +199,7 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
     async def cancelled(store: PlanStore) -> int:
         account = await cancel(settings, store, plan, SystemClock())
         if as_json:
-            print(json.dumps(_described(account)))
+            print(json.dumps(account.to_wire()))
         else:
             left = f"{account.remaining:,} of {account.total:,} left in {_stage_of(account.plan)}"
             print(f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`")
@@ -285,29 +285,6 @@ def _with_store(
         return 0
     except ReplayError as error:
         return refused(command, error)
-
-
-def _described(account: PlanStatus) -> dict[str, Any]:
-    plan = account.plan
-    return {
-        "plan": plan.plan,
-        "run": plan.run,
-        "state": plan.state,
-        "detail": plan.detail,
-        "handlers": [stage.handler for stage in plan.stages],
-        "stage": plan.stage,
-        "target": plan.target,
-        "total": account.total,
-        "remaining": account.remaining,
-        "deleted": sum(count(stage.deleted) for stage in plan.stages),
-        "processes": account.members,
-        "cost_usd": account.spent_usd,
-        "max_cost_usd": plan.max_cost_usd,
-        "created_at": plan.created_at.isoformat(),
-        "updated_at": plan.updated_at.isoformat(),
-        "topics": own_topics(plan),
-        "held_back": held_topics(plan),
-    }
 
 
 def _print_table(found: list[PlanStatus]) -> None:

@@ -20,9 +20,10 @@ from schemas.replays import ReplayPlan
 from streams.cli.estimate import size_in_words
 from streams.cli.output import in_money, in_time, plain_table, table_console, tell
 from streams.cli.progress import ProgressLine
-from streams.cli.try_diff import comparison_of, not_comparable, print_comparison
+from streams.cli.try_diff import not_comparable, print_comparison
 from streams.llm.journal import JournalError
 from streams.replay.budget import cost_problems
+from streams.replay.comparisons import comparison_of
 from streams.replay.dry_run import compare
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
 from streams.replay.plan import ReplayError, handler_of

@@ -29,18 +29,16 @@ from streams.replay.plan import (
     ReplayError,
     ReplayRequest,
     ReplayTroubleError,
-    handler_of,
     is_root,
     make_plan,
-    replay_dead_letters,
-    shadow_topic,
+    own_topics,
 )
 from streams.replay.plan_store import PlanStore
 from streams.replay.promote import promote
 from streams.replay.ranges import Bound, count
 from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession, ReplayProgress
-from streams.replay.transitions import held_back
+from streams.replay.transitions import held_topics
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import configure_logs
@@ -230,18 +228,3 @@ def refused(command: str, error: ReplayError) -> int:
     """Prints why a replay is not made or does not go on; returns 1 for trouble and 2 for wrong usage."""
     tell(command, str(error))
     return 1 if isinstance(error, ReplayTroubleError) else 2
-
-
-def held_topics(plan: ReplayPlan) -> list[str]:
-    """Live topics to which a promotion copied nothing, because their records cause requests to the web."""
-    if plan.state is not ReplayState.PROMOTED:
-        return []
-    return list(dict.fromkeys(live for _, live in held_back(plan)))
-
-
-def own_topics(plan: ReplayPlan) -> list[str]:
-    """The topics that hold a plan's results, before the prefix; those of its dead letters come last."""
-    live = plan.target is ReplayTarget.LIVE
-    results = (name if live else shadow_topic(name, plan.plan) for stage in plan.stages for name in stage.rewritten)
-    letters = (replay_dead_letters(handler_of(stage), plan.plan) for stage in plan.stages)
-    return list(dict.fromkeys([*results, *letters]))

@@ -121,7 +121,7 @@ def _result(page: CrawledPage, outcome: Any) -> ScoredPage | Refused:
 
 
 async def _pages(sources: list[str], url: str, fetch: FetchSettings) -> AsyncIterator[CrawledPage | Refused]:
-    addresses = [source for source in sources if source.startswith(_WEB)]
+    addresses = [source for source in sources if source.lower().startswith(_WEB)]
     fetched = await _fetch(addresses, fetch) if addresses else {}
     for source in sources:
         if source in fetched:
@@ -135,7 +135,9 @@ async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledP
     from schemas.needs import FetchPages
     from schemas.replies import FetchedPage
     from streams.fetch.worker import FetchWorker
+    from streams.process import structlog_to_logging
 
+    structlog_to_logging()
     pages: dict[str, CrawledPage | Refused] = {}
     async with FetchWorker(settings) as worker:
         for reply in (await worker.fetch(FetchPages(tuple(dict.fromkeys(urls)), ""))).pages:
@@ -163,8 +165,8 @@ def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
     elif path.is_file() and (path.suffix.lower() in _PAGE_SUFFIXES or _begins_with(path, b"<")):
         with path.open("rb") as file:
             yield _html(source, file.read(MAX_PAGE_BYTES + 1), url)
-    elif "://" in source or (not path.exists() and "." in source and not path.suffix):
-        yield Refused(source, "invalid", "an address begins with https:// or http://")
+    elif not path.exists():
+        yield Refused(source, "invalid", "No such file or folder; an address begins with https:// or http://")
     else:
         yield from _publishable(path)
 
@@ -291,7 +293,7 @@ class _Screen:
             print(textwrap.shorten(printable(result.summary), 2 * self._width, placeholder=" …"))
 
     def _print(self, line: str) -> None:
-        print(printable(line, self._width - 1))
+        print(printable(line, self._width - 2))  # and the sign that it was cut
 
 
 def _day(page: ScoredPage) -> str:

@@ -19,7 +19,7 @@ from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from streams.cli.errors import run_with_kafka
-from streams.cli.event_lines import open_lines, read_events
+from streams.cli.event_lines import STANDARD_INPUT, open_lines, read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell
 from streams.cli.progress import ProgressLine
@@ -62,6 +62,9 @@ def stats(
         raise typer.BadParameter(str(error), param_hint="'--since'") from None
     settings = load_settings(config)
     if source is not None:
+        if source != STANDARD_INPUT and not source.exists():
+            tell("stats", f"{source}: No such file or folder")
+            return 2
         return run_file_stats(known, source, as_json=as_json)
     return run_topic_stats(settings.with_kafka(), known, begin, as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""``assay topics``: creates the topics of the topology, lists them, or compares them with the cluster."""
+"""``assay topics``: creates the topics of the topology, lists them, compares them with the cluster, or lists rights."""
 
 from __future__ import annotations
 
@@ -12,24 +12,33 @@ from aiokafka import TopicPartition
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import print_rows
+from streams.kafka.acls import command_of, needed_acls
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.topics import create_topics, find_differences, plan_topics
 from streams.settings import Settings
 
-Action = Literal["create", "list", "diff"]
+Action = Literal["create", "list", "diff", "acl"]
 
 
 def topics(
     action: Annotated[Action, typer.Argument(help="What to do.")] = "list",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what create would do.")] = False,
+    commands: Annotated[bool, typer.Option("--commands", help="Print acl as commands of Kafka's own tool.")] = False,
+    principal: Annotated[
+        str, typer.Option("--principal", metavar="TEXT", help="Principals of acl; {} is the account.")
+    ] = "User:{}",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Create the topics, list them, or compare them with what is declared."""
+    """Create the topics, list them, compare them with what is declared, or list the rights that accounts need."""
+    if action == "acl":
+        return print_acls(load_settings(config).with_kafka(), principal, commands=commands, as_json=as_json)
     return run_topics(action, load_settings(config).with_kafka(), as_json=as_json, dry_run=dry_run)
 
 
-def run_topics(action: Action, settings: Settings, *, as_json: bool = False, dry_run: bool = False) -> int:
+def run_topics(
+    action: Literal["create", "list", "diff"], settings: Settings, *, as_json: bool = False, dry_run: bool = False
+) -> int:
     """Runs the command; 1 if ``diff`` finds a difference."""
     match action:
         case "create":
@@ -39,6 +48,23 @@ def run_topics(action: Action, settings: Settings, *, as_json: bool = False, dry
         case "diff":
             work = _diff(settings, as_json=as_json)
     return run_with_kafka("topics", settings, work)
+
+
+def print_acls(settings: Settings, principal: str, *, commands: bool, as_json: bool) -> int:
+    """Prints the rights of each account; the cluster is not asked."""
+    acls = [(principal.replace("{}", acl.account), acl) for acl in needed_acls(settings.kafka)]
+    if as_json:
+        print(json.dumps({"acls": [asdict(acl) | {"principal": name} for name, acl in acls]}))
+    elif commands:
+        for name, acl in acls:
+            print(command_of(acl, name, settings.kafka.bootstrap_servers))
+    else:
+        rows = [
+            (name, acl.resource, acl.name + ("*" if acl.prefixed else ""), ", ".join(acl.operations))
+            for name, acl in acls
+        ]
+        print_rows(("principal", "resource", "name", "operations"), rows)
+    return 0
 
 
 async def _create(settings: Settings, *, as_json: bool, dry_run: bool) -> int:

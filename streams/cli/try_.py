@@ -16,12 +16,13 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+import schemas
 from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome
 from streams.cli.event_lines import STANDARD_INPUT, open_lines, values_in
@@ -70,7 +71,7 @@ def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, p
     handler = handler_named(name)
     if handler is None and name not in STEPS:
         return unknown_handler(name)
-    answers = _Answers(pretty)
+    answers = _Answers(pretty, handler.consumes.name if handler else "")
     try:
         with asyncio.Runner() as runner, _inputs(file, handler.consumes if handler else None) as inputs:
             if handler is None:
@@ -104,11 +105,18 @@ def _inputs(file: Path | None, topic: Topic | None) -> Iterator[Iterator[tuple[s
             yield _pages(file, topic)
             return
     name = "standard input" if file is None or file == STANDARD_INPUT else str(file)
+    with ExitStack() as opening:
+        try:
+            lines = opening.enter_context(open_lines("try", file, quiet=True))
+        except OSError as error:
+            raise SourceError(f"{name}: {error.strerror}") from None
+        yield _numbered(name, lines)
+
+
+def _numbered(name: str, lines: Iterator[bytes | Dead]) -> Iterator[tuple[str, bytes | Dead]]:
     try:
-        with open_lines("try", file, quiet=True) as lines:
-            yield ((f"{name}:{number}", line) for number, line in enumerate(lines, 1))
-    except BrokenPipeError:
-        raise
+        for number, line in enumerate(lines, 1):
+            yield f"{name}:{number}", line
     except OSError as error:
         raise SourceError(f"{name}: {error.strerror}") from None
 
@@ -125,7 +133,8 @@ def _pages(path: Path, topic: Topic) -> Iterator[tuple[str, Event | Dead]]:
 class _Answers:
     """Writes answers, and reports the first lines that are no events."""
 
-    def __init__(self, pretty: bool) -> None:
+    def __init__(self, pretty: bool, topic: str) -> None:
+        self._topic = topic
         self.dead = self.refused = 0
         self._console = text_console() if pretty else None
 
@@ -136,7 +145,7 @@ class _Answers:
             if answer.reason in _NO_EVENT:
                 self.refused += 1
                 if self.refused <= _SHOWN_REFUSALS:
-                    tell("try", f"{place}: {answer.reason}: {printable(answer.detail)}")
+                    tell("try", f"{place}: {answer.reason}: {printable(answer.detail)}{self._examples(answer)}")
         if self._console is not None and isinstance(answer, Emit):
             # rich takes a part of a second to import.
             from streams.cli.event_screen import print_event
@@ -148,6 +157,12 @@ class _Answers:
         # Bytes, for the terminal's encoding is not the data's.
         sys.stdout.buffer.write(text.encode() + b"\n")
         sys.stdout.buffer.flush()
+
+    def _examples(self, answer: Dead) -> str:
+        """Where events of this kind are, for the first line that is JSON of something else."""
+        if self.refused > 1 or answer.reason is not DeadReason.INVALID or not self._topic:
+            return ""
+        return f"; events of this kind are in {Path(schemas.__file__).parent / 'examples' / self._topic}"
 
     def tell_rest(self) -> None:
         """Reports how many more lines are no events."""

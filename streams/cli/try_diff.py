@@ -8,28 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from schemas.event import Event
 from schemas.outcome import Dead
-from schemas.pages import ScoredPage
-from schemas.retrieval import ResultsClassified
 from streams.cli.event_lines import open_lines, values_in
 from streams.cli.handler_trial import STEPS, HandlerTrial, dumped, unknown_handler
 from streams.cli.output import tell
+from streams.replay.comparisons import comparable, comparison_of
 from streams.replay.diff import Comparison
-from streams.replay.diff_pages import PageDifferences
-from streams.replay.diff_results import ResultsDifferences
 from streams.settings import Settings
-from streams.topology import HANDLERS, Handler, Topic, handler_named
-
-_COMPARISONS: Mapping[type[Event], Callable[[int], Comparison]] = {
-    ScoredPage: PageDifferences,
-    ResultsClassified: ResultsDifferences,
-}
-"""By the event of the decision; each takes the number of differences to keep."""
+from streams.topology import Topic, handler_named
 
 
 def run_diff(
@@ -56,14 +46,9 @@ def run_diff(
     return 1 if dead and strict else 0
 
 
-def comparison_of(handler: Handler, limit: int) -> Comparison | None:
-    """An empty comparison of a handler's decisions; None if decisions of its kind cannot be compared."""
-    return next((_COMPARISONS[topic.event](limit) for topic in handler.emits if topic.event in _COMPARISONS), None)
-
-
 def not_comparable(name: str) -> str:
     """The error for a handler whose decisions cannot be compared."""
-    able = " and ".join(handler.name for handler in HANDLERS if comparison_of(handler, 0))
+    able = " and ".join(handler.name for handler in comparable())
     return f"--diff compares decisions of {able}, not of {name}; leave --diff out"
 
 

@@ -17,27 +17,27 @@ import typer
 from aiokafka import ConsumerRecord
 from aiokafka.errors import KafkaConnectionError
 
-from handlers.html.links import canonical_url, host_of, registrable_domain
+from handlers.html.links import canonical_url
 from handlers.indexing.points import document_id_of, places_to_read
-from schemas.dead import DeadLetter, dead_letter_topic
+from schemas.dead import DeadLetter
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.outcome import Dead
-from streams.cli.decision_lines import reasons_of, verdict_of
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell
 from streams.cli.progress import ProgressLine
-from streams.cli.reply import stored_reply
 from streams.codec import decode, timestamp
+from streams.decisions.subjects import WEB, keys_of
+from streams.decisions.words import reasons_of, verdict_of
 from streams.dlq.dead_letters import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.kafka.key_history import read_newest_first
 from streams.llm.journal import JournalError
+from streams.llm.stored_replies import stored_reply
 from streams.settings import Settings
-from streams.topology import EXTRACTION_NEEDED, HANDLERS, TOPICS, topic_named
+from streams.topology import topic_named
 
-_WEB = ("http://", "https://")
 _SHOWN = 160
 """Characters of a line."""
 
@@ -82,7 +82,7 @@ def run_why(settings: Settings, options: WhyOptions) -> int:
         try:
             found = await _decisions(settings, options)
         except KafkaConnectionError:
-            if not options.subject.startswith(_WEB):
+            if not options.subject.startswith(WEB):
                 raise
             tell("why", f"no Kafka at {settings.kafka.bootstrap_servers}; the index has this of the page:")
             return await _from_index(settings, options)
@@ -95,19 +95,6 @@ def run_why(settings: Settings, options: WhyOptions) -> int:
         return 0 if found else 1
 
     return run_with_kafka("why", settings, work())
-
-
-def keys_of(subject: str) -> dict[str, set[bytes]]:
-    """The keys of a subject by topic, without the prefix; dead letters keep the key of their record."""
-    if subject.startswith(_WEB):
-        spellings = {url.encode() for url in (subject, canonical_url(subject)) if url}
-        keys = {topic.name: spellings for topic in TOPICS if topic.key_means == "url"}
-        keys[EXTRACTION_NEEDED.name] = {registrable_domain(host_of(subject)).encode()}
-    else:
-        named = [topic for topic in TOPICS if topic.key_means != "url" and topic not in (EXTRACTION_NEEDED,)]
-        keys = {topic.name: {subject.encode()} for topic in named if not topic.compacted}
-    dead = {dead_letter_topic(its.consumes.name, its.group): its.consumes.name for its in HANDLERS}
-    return keys | {letters: keys[topic] for letters, topic in dead.items() if topic in keys}
 
 
 async def _decisions(settings: Settings, options: WhyOptions) -> list[tuple[ConsumerRecord, Event | DeadLetter | Dead]]:
@@ -136,7 +123,7 @@ def _decision(record: ConsumerRecord, name: str) -> Event | DeadLetter | Dead | 
 
 def _is_about(decision: Event | DeadLetter | Dead, subject: str) -> bool:
     # The key of an extraction is its domain.
-    if isinstance(decision, ExtractionNeeded) and subject.startswith(_WEB):
+    if isinstance(decision, ExtractionNeeded) and subject.startswith(WEB):
         return canonical_url(decision.target_url) == canonical_url(subject)
     return True
 

@@ -145,6 +145,7 @@ async def run(
     say: Callable[[str], None],
     show: Callable[[Demo], None],
     tell: Callable[[Demo], None],
+    beside: Callable[[Settings, str], contextlib.AbstractAsyncContextManager[object]] | None = None,
 ) -> Demo:
     """Runs the demonstration; returns it as it ended, with everything that was committed in its tally.
 
@@ -156,6 +157,7 @@ async def run(
         say: Called with each step of the start.
         show: Called several times a second.
         tell: Called once, when everything is processed and read back.
+        beside: Runs beside the handlers; gets the settings of this run, and the address of the application.
     """
     async with contextlib.AsyncExitStack() as stack:
         settings = await stack.enter_async_context(with_kafka(settings, say))
@@ -171,6 +173,8 @@ async def run(
         application = Application(settings)
         http = await stack.enter_async_context(HttpServer(application.asgi, settings.http))
         demo = Demo(application, tally, http.address, time.monotonic())
+        if beside is not None:
+            await stack.enter_async_context(beside(settings, http.address))
         # Before the start, so that an interrupted start is closed too.
         stack.push_async_callback(lambda: _close(application.stop()))
         await application.start()

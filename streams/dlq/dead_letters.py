@@ -178,10 +178,16 @@ class DeadLetterReader:
         except TimeoutError:
             raise KafkaTimeoutError(f"a transaction on {partition.topic} stays open; try again later") from None
 
-    async def redriven(self, partition: TopicPartition) -> dict[int, str]:
-        """The runs of the dead letters of a partition that were sent again, by offset."""
+    async def start_of_last(self, partition: TopicPartition, most: int) -> int:
+        """The offset of the last ``most`` offsets of a partition, or of its first record."""
+        first = (await self._reader.beginning_offsets([partition]))[partition]
+        end = (await self._reader.end_offsets([partition]))[partition]
+        return max(int(first), int(end) - most)
+
+    async def redriven(self, partition: TopicPartition, start: int = 0) -> dict[int, str]:
+        """The runs of the dead letters of a partition, from an offset on, that were sent again, by offset."""
         runs: dict[int, str] = {}
-        async for record in self._records(partition, 0):
+        async for record in self._records(partition, start):
             if not is_marker(record.headers):
                 continue
             texts = {name: (value or b"").decode("utf-8", "replace") for name, value in record.headers}

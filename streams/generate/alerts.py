@@ -139,6 +139,7 @@ def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
         _stalled(settings),
         _late(settings),
         _dead_letters(),
+        _dead_letter_pauses(),
         _breaker_open(),
         _in_doubt(settings),
         _loop_lag(settings),
@@ -230,6 +231,24 @@ def _dead_letters() -> Alert:
         summary="{{ $labels.handler }} refused records: {{ $labels.reason }}",
         description='About {{ $value | printf "%.0f" }} records of {{ $labels.handler }} went to its dead letter'
         " topic in 10 minutes, reason {{ $labels.reason }}. They are kept until the topic's retention ends.",
+    )
+
+
+def _dead_letter_pauses() -> Alert:
+    pauses = series(Metrics.dead_letter_pauses_total)
+    return Alert(
+        name="AssayDeadLetterPause",
+        severity="page",
+        lasting="0m",
+        conditions=(
+            Condition(
+                f"sum by (handler) (({pauses} unless {pauses} offset 10m)\n  or increase({pauses}[10m]))", ">", 0
+            ),
+        ),
+        summary="{{ $labels.handler }} is paused: most of its records become dead letters",
+        description="More than dlq.max_share of the records of {{ $labels.handler }} in a minute became dead letters,"
+        ' so intake pauses and tries again (about {{ $value | printf "%.0f" }} pauses in 10 minutes). A bad deploy or a'
+        " producer of bad records does this. The other records wait in Kafka.",
     )
 
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import schemas
-from streams.generate.json_schemas import component_schemas
+from streams.generate.json_schemas import READERS, component_schemas
 from streams.generate.text import paragraphs, prose, to_yaml
 from streams.topology import HANDLERS, TOPICS, Handler, Topic
 
+_DESCRIPTION = f"Checks web pages, search results and claims before a language model reads them.\n\n{READERS}"
 _EXAMPLES = Path(schemas.__file__).parent / "examples"
 
 
@@ -32,7 +33,7 @@ def asyncapi_document(prefix: str = "") -> dict[str, Any]:
         "info": {
             "title": "Assay",
             "version": version("assay"),
-            "description": "Weighs what a crawler or a search step brings home, before a language model reads it.",
+            "description": _DESCRIPTION,
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
         },
         "defaultContentType": "application/json",

@@ -22,10 +22,12 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from schemas.event import SCHEMA_URI_PREFIX
 from streams.generate.compatibility import breaks
 from streams.generate.examples import EARLIER, FOLDER, is_generated
-from streams.generate.text import attributes, paragraphs, to_json
+from streams.generate.field_meanings import meanings_of
+from streams.generate.text import paragraphs, to_json, without_references
 from streams.topology import TOPICS, Topic
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+READERS = "Readers ignore fields and enum values that they do not know: a later version may add some."
 
 
 def json_schemas() -> dict[Path, str]:
@@ -42,6 +44,7 @@ def schema_of(topic: Topic) -> dict[str, Any]:
     """The schema of one topic's event, self-contained."""
     schema = topic.event.model_json_schema(by_alias=True, mode=_mode(topic))
     described = {"$schema": DIALECT, "$id": SCHEMA_URI_PREFIX + topic.name, **_described(schema)}
+    described["description"] += f"\n\n{READERS}"
     if definitions := schema.get("$defs"):
         described["$defs"] = {name: _described(definition) for name, definition in definitions.items()}
     return described
@@ -60,14 +63,14 @@ def _mode(topic: Topic) -> JsonSchemaMode:
 
 
 def _described(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with the attributes of its docstring at the fields, and without titles that repeat a field's name."""
+    """The schema with the meaning of each field, and without titles that repeat a field's name."""
     text = schema.get("description", "")
-    fields = attributes(text)
+    fields = meanings_of(schema.get("title", ""))
     by_wire_name = fields | {to_camel(name): meaning for name, meaning in fields.items()}
     result = dict(schema)
     result.pop("$defs", None)
     if text:
-        result["description"] = paragraphs(text)
+        result["description"] = without_references(paragraphs(text))
     if "properties" in schema:
         result["properties"] = {
             name: _property(definition, by_wire_name.get(name)) for name, definition in schema["properties"].items()
@@ -77,7 +80,9 @@ def _described(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _property(definition: dict[str, Any], meaning: str | None) -> dict[str, Any]:
     kept = {key: value for key, value in definition.items() if key != "title"}
-    return kept | {"description": meaning} if meaning else kept
+    if meaning and "$ref" not in kept:
+        kept["description"] = without_references(meaning)
+    return kept
 
 
 LIST = Path("schemas/goldens.sha256")

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from streams.generate.alerts import prometheus
 from streams.generate.asyncapi import asyncapi
+from streams.generate.capacity_tables import capacity_page
 from streams.generate.compose_workers import compose_workers
 from streams.generate.examples import FOLDER, examples, is_generated
 from streams.generate.grafana import grafana
 from streams.generate.graph import topology_page
 from streams.generate.json_schemas import goldens, json_schemas
+from streams.generate.kubernetes.manifests import kubernetes
 from streams.generate.pages import handler_page, metrics_page, ranking_features_page
 from streams.generate.text import without_references
 from streams.settings_files import read_document
@@ -69,6 +71,8 @@ def generate(root: Path) -> dict[Path, str]:
         **grafana(),
         **prometheus(document),
         **compose_workers(),
+        **kubernetes(document),
+        **capacity_page(root, document),
     }
     for handler in HANDLERS:
         files |= handler_page(handler, document)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import yaml
@@ -28,6 +29,11 @@ def without_references(text: str) -> str:
 def to_yaml(content: Any) -> str:
     """A YAML document with the notice, keys in the order given, text of several lines as a block."""
     return IN_YAML + yaml.dump(content, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=120)
+
+
+def to_yaml_stream(contents: Iterable[Any]) -> str:
+    """Several YAML documents, as ``to_yaml``."""
+    return IN_YAML + "---\n".join(to_yaml(content).removeprefix(IN_YAML) for content in contents)
 
 
 def to_json(content: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import KafkaConnectionError, ProducerClosed
+from aiokafka.errors import KafkaConnectionError, KafkaError, ProducerClosed
 from aiokafka.producer.message_accumulator import MessageAccumulator
 
 from streams.kafka.decompression import limit_unpacking
@@ -88,9 +88,30 @@ def group_of(settings: KafkaSettings, reader: Grouped) -> str:
     return f"{settings.topic_prefix}{reader.group}"
 
 
+class SingleEndProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not typed
+    """A producer that sends the end of a transaction once.
+
+    aiokafka sends an EndTxn again if it gets no confirmation. The first one may arrive after the second one, and the
+    broker can't tell it from the end of the producer's next transaction. Here, the transaction fails instead. A new
+    producer then gets a new epoch, and the broker refuses the late EndTxn.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Takes the options of a producer."""
+        super().__init__(**options)
+        end = self._sender._do_txn_commit
+
+        async def end_once(result: object) -> None:
+            await end(result)
+            if self._txn_manager.needs_transaction_commit() is not None:
+                self._txn_manager.error_transaction(KafkaError("no confirmation of the end of the transaction"))
+
+        self._sender._do_txn_commit = end_once
+
+
 def make_producer(settings: KafkaSettings, transactional_id: str | None, client_id: str) -> AIOKafkaProducer:
     """An idempotent producer, not started; transactional if it has an id."""
-    return AIOKafkaProducer(**producer_options(settings, transactional_id, client_id))
+    return SingleEndProducer(**producer_options(settings, transactional_id, client_id))
 
 
 def producer_options(settings: KafkaSettings, transactional_id: str | None, client_id: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
 from datetime import datetime
 
@@ -29,7 +29,7 @@ async def read_newest_first(
     *,
     every_partition: bool = False,
     progress: Progress = lambda _, __: None,
-) -> AsyncIterator[list[ConsumerRecord]]:
+) -> AsyncGenerator[list[ConsumerRecord], None]:
     """The committed records with one of the keys, in steps; a step is older than the one before. Raises KafkaError.
 
     Args:
@@ -63,7 +63,7 @@ async def read_newest_first(
             ends |= {at: start for at, (start, _) in spans.items()}
             done += sum(end - start for start, end in spans.values())
             progress(done, total)
-            yield sorted(records, key=lambda record: record.timestamp, reverse=True)
+            yield sorted(records, key=lambda record: (record.timestamp, record.offset), reverse=True)
             step = min(2 * step, _LARGEST_STEP)
 
 

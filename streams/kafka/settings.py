@@ -60,6 +60,12 @@ class KafkaSettings(Section):
         ),
     )
     session_timeout_seconds: float = Field(default=30.0, gt=0, description="Silence after which a member is dropped.")
+    heartbeat_seconds: float = Field(
+        default=0.5,
+        gt=0,
+        description="Between two heartbeats of a member, a tenth of the session timeout at most. A member hears of a "
+        "rebalance with its next heartbeat; until all have heard of it, those that have heard pause.",
+    )
     rebalance_timeout_seconds: float = Field(
         default=90.0, gt=0, description="How long a rebalance waits for members; longer than the drain."
     )

@@ -16,14 +16,29 @@ from aiokafka.errors import TopicAlreadyExistsError, for_code
 from schemas.dead import dead_letter_topic
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.settings import KafkaSettings
-from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES, TOPICS, Handler, Topic
+from streams.topology import (
+    DEAD_LETTER_BYTES,
+    DEAD_LETTER_RETENTION_DAYS,
+    HANDLERS,
+    RETENTION_DAYS,
+    TOPIC_BYTES,
+    TOPICS,
+    Handler,
+    Topic,
+)
 
 _DAY_MS = 24 * 60 * 60 * 1000
-RETENTION_MS = 7 * _DAY_MS
-"""Of events; a replay can go back this far."""
-DEAD_LETTER_RETENTION_MS = 30 * _DAY_MS
-"""Longer than that of events: an operator has to look at dead letters."""
 _FOR_EVER = -1
+EXPECTED = {
+    "message.timestamp.type": "CreateTime",
+    "retention.bytes": "-1",
+    "unclean.leader.election.enable": "false",
+}
+"""What a cluster's defaults, or an operator, may have changed: ages and replays by time need the producers' timestamps,
+retention by size deletes unread records early, and an unclean election loses committed ones."""
+_IN_SYNC = "min.insync.replicas"
+_LEAST_IN_SYNC = 2
+"""Of three replicas and more: with one, a commit is lost with its broker."""
 _LEADER_LOOKS = 50
 _LEADER_PAUSE_SECONDS = 0.1
 
@@ -58,28 +73,28 @@ def plan_topics(
     """Every topic of the topology, and each handler's retry topics and dead letter topic."""
     prefix, replication = kafka.topic_prefix, kafka.replication_factor
 
-    def planned(name: str, partitions: int, size: int, retention: int, compacted: bool = False) -> PlannedTopic:
+    def planned(name: str, partitions: int, size: int, days: int, compacted: bool = False) -> PlannedTopic:
         config = {
             "cleanup.policy": "compact" if compacted else "delete",
             "compression.type": "producer",
             "max.message.bytes": str(size),
-            "retention.ms": str(_FOR_EVER if compacted else retention),
+            "retention.ms": str(_FOR_EVER if compacted else days * _DAY_MS),
         }
         return PlannedTopic(prefix + name, partitions, replication, config)
 
-    events = [planned(topic.name, topic.partitions, TOPIC_BYTES, RETENTION_MS, topic.compacted) for topic in topics]
+    events = [planned(topic.name, topic.partitions, TOPIC_BYTES, RETENTION_DAYS, topic.compacted) for topic in topics]
     dead = [
         planned(
             dead_letter_topic(handler.consumes.name, handler.group),
             handler.consumes.partitions,
             DEAD_LETTER_BYTES,
-            DEAD_LETTER_RETENTION_MS,
+            DEAD_LETTER_RETENTION_DAYS,
         )
         for handler in handlers
     ]
     # A retry record is as large as a dead letter: the original and our headers.
     retried = [
-        planned(retry.topic, handler.consumes.partitions, DEAD_LETTER_BYTES, RETENTION_MS)
+        planned(retry.topic, handler.consumes.partitions, DEAD_LETTER_BYTES, RETENTION_DAYS)
         for handler in handlers
         for retry in handler.retry_topics
     ]
@@ -137,13 +152,19 @@ async def find_differences(kafka: KafkaSettings) -> list[Difference]:
 
 
 async def _compare(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> list[Difference]:
-    there = await describe_topic(admin, topic)
+    watched = {**topic.config, **EXPECTED, _IN_SYNC: ""}
+    there = await describe_topic(admin, replace(topic, config=watched))
     differences = []
     if there.partitions != topic.partitions:
         differences.append(Difference(topic.name, "partitions", str(topic.partitions), str(there.partitions)))
+    if there.replication < topic.replication:
+        differences.append(Difference(topic.name, "replicas", str(topic.replication), str(there.replication)))
+    in_sync = there.config[_IN_SYNC]
+    if there.replication > _LEAST_IN_SYNC > int(in_sync):
+        differences.append(Difference(topic.name, _IN_SYNC, str(_LEAST_IN_SYNC), in_sync))
     differences += [
         Difference(topic.name, key, value, there.config[key])
-        for key, value in topic.config.items()
+        for key, value in {**topic.config, **EXPECTED}.items()
         if there.config[key] != value
     ]
     return differences
@@ -155,4 +176,5 @@ async def describe_topic(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> Pla
     [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic.name)])
     actual = {entry[0]: entry[1] for _, _, _, _, entries in response.resources for entry in entries}
     config = {key: str(actual.get(key)) for key in topic.config}
-    return replace(topic, partitions=len(described["partitions"]), config=config)
+    replicas = min(len(partition["replicas"]) for partition in described["partitions"])
+    return replace(topic, partitions=len(described["partitions"]), replication=replicas, config=config)

@@ -31,6 +31,7 @@ from streams.llm.metrics import LlmObserver
 from streams.llm.replies import Completion
 from streams.llm.request import Question
 from streams.llm.settings import LlmSettings
+from streams.llm.tally import CallTally
 from streams.llm.tasks import keeps_to_protocol
 
 log = structlog.get_logger(__name__)
@@ -105,11 +106,13 @@ class Accounting:
         self._budget = Budget(llm.budget_usd_per_day, journal, clock, observer)
         self._clock = clock
         self._observer = observer
+        self.tally = CallTally(journal, clock)
         self._unfinished: set[asyncio.Task[None]] = set()
 
     async def aclose(self) -> None:
         """Finishes the work of callers that have left."""
         await asyncio.gather(*self._unfinished)
+        await self.tally.aclose()
 
     async def known(self, question: Question) -> ModelReply | ModelFailed | None:
         """The answer in the journal, or None."""
@@ -118,6 +121,7 @@ class Accounting:
         if text is None or (answer := from_journal(text)) is None:
             return None
         self._observer.cached(question.need.task)
+        self.tally.add(question.model, cached=1)
         return reply_of(answer, question.need, question.model, cached=True, call_id=question.key)
 
     async def book(self, question: Question) -> float | None:
@@ -167,6 +171,7 @@ class Accounting:
             stored = None
         before, after = question.spoiled_tokens
         self._observer.used(task, model, prompt_tokens + before, completion_tokens + after, cost)
+        self.tally.add(model, usd=cost or 0.0)
         return self._reply(question, answer, cost, call_id=stored)
 
     async def failed(self, question: Question, outcome: CallOutcome, detail: str) -> ModelReply | ModelFailed:
@@ -209,6 +214,7 @@ class Accounting:
                 _, total = await self._wait(question, question.left + _AFTER_SECONDS, booking, _nothing)
                 self._budget.show(day, total)
             self._observer.paid(question.need.task, question.model, cost)
+            self.tally.add(question.model, usd=cost or 0.0)
         return cost
 
     async def _wait(

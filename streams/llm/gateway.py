@@ -79,6 +79,8 @@ def _shared(reply: Replied) -> Replied:
     return ModelFailed(call, reply.detail)
 
 
+_ASKED: tuple[Cause, ...] = ("down", "shut")
+"""Causes that follow from a request, so its question does not count as refused."""
 _ADAPTATIONS = 3
 """Parameters that a model may refuse, one after another."""
 _REFUSALS = 3
@@ -240,6 +242,7 @@ class Gateway:
             question.spent += took
             question.latency += took
         self._observer.requested(question.need.task, question.model, result.outcome, took)
+        self._accounting.tally.add(question.model, requested=1)
         return result
 
     async def _judge(self, question: Question, result: Answer | Failure) -> Replied | None:
@@ -358,6 +361,8 @@ class Gateway:
         """No model is asked. ``why`` is our own text, or a failure that also contains the server's text."""
         detail, known = (why.detail, why.cause) if isinstance(why, Failure) else (why, why)
         self._observer.unavailable(need.task, model, cause)
+        if cause not in _ASKED:
+            self._accounting.tally.add(model, refused=1)
         if cause in ("settings", "journal"):
             log.error("no model can be asked", task=need.task, cause=cause, detail=known)
         return ModelUnavailable(detail, after_seconds, lasting=cause in ("shut", "settings"), cause=known)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Literal, NamedTuple, Protocol
 
@@ -134,9 +135,50 @@ class AnswerJournal(Protocol):
         """What the task's calls of the model have used so far."""
         ...
 
+    async def count(self, calls: Sequence[DayCalls]) -> None:
+        """Adds to the counts of days and models, all or nothing."""
+        ...
+
+    async def counted(self, days: Sequence[str]) -> list[DayCalls]:
+        """The counts of these days by model, in no order; a day or model without calls has none."""
+        ...
+
+    async def booked(self, account: str) -> float:
+        """The costs of an account (a day, or a replay), without booking any."""
+        ...
+
     async def aclose(self) -> None:
         """Closes the journal after the work that was handed over."""
         ...
+
+
+class DayCalls(NamedTuple):
+    """What became of the questions for a model on a day.
+
+    Attributes:
+        day: The date (UTC), as text.
+        requested: Requests to the model, repeated ones included.
+        cached: Answers from the journal, which cost nothing.
+        refused: Questions for which no request was made: the budget is spent, a limit is reached, the breaker is open,
+            or the model can't be used with these settings. A question that is asked again counts again.
+        usd: Costs, as far as prices are known.
+    """
+
+    day: str
+    model: str
+    requested: int = 0
+    cached: int = 0
+    refused: int = 0
+    usd: float = 0.0
+
+    def plus(self, other: DayCalls) -> DayCalls:
+        """The sums, for the same day and model."""
+        return self._replace(
+            requested=self.requested + other.requested,
+            cached=self.cached + other.cached,
+            refused=self.refused + other.refused,
+            usd=self.usd + other.usd,
+        )
 
 
 class Usage(NamedTuple):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from typing_extensions import override
 
-from streams.llm.journal import AnswerJournal, Experience, JournalError, Usage, Used
+from streams.llm.journal import AnswerJournal, DayCalls, Experience, JournalError, Usage, Used
 
 PREFIX = "assay:llm:"
 _SECONDS = 2.0
 """Timeout of a command; a hanging journal must not delay answers for longer than a model may."""
 _COSTS_SECONDS = 3 * 86_400
 """A day's costs are needed until the day is over in every time zone."""
+_COUNTED = ("requested", "cached", "refused")
+_COUNTS_SECONDS = 400 * 86_400
+"""How long the counts of a day are kept."""
 _OTHER_COSTS_SECONDS = 90 * 86_400
 """A replay's costs are needed until an operator resumes it."""
 
@@ -78,6 +82,35 @@ class RedisJournal(AnswerJournal):
         with self._journal_errors():
             rows = [await self._redis.hgetall(_usage_name(task, model, opening)) for opening in (True, False)]
             return Experience(*(Usage(*(int(row.get(field, 0)) for field in Usage._fields)) for row in rows))
+
+    @override
+    async def count(self, calls: Sequence[DayCalls]) -> None:
+        with self._journal_errors():
+            async with self._redis.pipeline(transaction=True) as all_:
+                for its in calls:
+                    name = f"{PREFIX}calls:{its.day}"
+                    for kind in _COUNTED:
+                        if amount := getattr(its, kind):
+                            all_.hincrby(name, f"{kind}:{its.model}", amount)
+                    all_.hincrbyfloat(name, f"usd:{its.model}", its.usd)
+                    all_.expire(name, _COUNTS_SECONDS)
+                await all_.execute()
+
+    @override
+    async def counted(self, days: Sequence[str]) -> list[DayCalls]:
+        found: dict[tuple[str, str], DayCalls] = {}
+        with self._journal_errors():
+            for day in days:
+                for field, amount in (await self._redis.hgetall(f"{PREFIX}calls:{day}")).items():
+                    kind, _, model = str(field).partition(":")
+                    value: Any = float(amount) if kind == "usd" else int(amount)
+                    found[day, model] = found.get((day, model), DayCalls(day, model))._replace(**{kind: value})
+        return list(found.values())
+
+    @override
+    async def booked(self, account: str) -> float:
+        with self._journal_errors():
+            return float(await self._redis.get(f"{PREFIX}costs:{account}") or 0.0)
 
     @contextmanager
     def _journal_errors(self) -> Iterator[None]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from typing_extensions import override
 
 from streams.files import SqliteThread, Steps, open_database, refuse_newer, transaction
-from streams.llm.journal import AnswerJournal, Experience, JournalError, Usage, Used
+from streams.llm.journal import AnswerJournal, DayCalls, Experience, JournalError, Usage, Used
 from streams.llm.settings import LlmSettings
 
 T = TypeVar("T")
@@ -42,8 +42,18 @@ STEPS: Steps = (
         ) WITHOUT ROWID
         """,
     ),
+    (
+        """
+        CREATE TABLE calls (
+            day TEXT, model TEXT, requested INTEGER NOT NULL, cached INTEGER NOT NULL, refused INTEGER NOT NULL,
+            usd REAL NOT NULL, PRIMARY KEY (day, model)
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 """The schema. Answers and costs were paid for, so every step keeps them."""
+_COUNTS_SINCE = 2
+"""The version of the schema that has the counts of days and models."""
 _BOOK = """
 INSERT INTO costs VALUES (?1, max(0, ?2))
 ON CONFLICT (day) DO UPDATE SET usd = max(0, usd + ?2) RETURNING usd
@@ -53,6 +63,12 @@ INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (task, model, opening) DO UPDATE SET
     calls = calls + excluded.calls, estimated = estimated + excluded.estimated, prompt = prompt + excluded.prompt,
     completion = completion + excluded.completion, milliseconds = milliseconds + excluded.milliseconds
+"""
+_COUNT = """
+INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (day, model) DO UPDATE SET
+    requested = requested + excluded.requested, cached = cached + excluded.cached,
+    refused = refused + excluded.refused, usd = usd + excluded.usd
 """
 _USED = (
     "SELECT calls, estimated, prompt, completion, milliseconds FROM usage WHERE task = ? AND model = ? AND opening = ?"
@@ -64,7 +80,7 @@ class SqliteJournal(AnswerJournal):
     """An ``AnswerJournal`` in a file, or in memory without a path. The first call opens the file."""
 
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
-        """Takes the file; with ``read_only`` it is neither created nor upgraded, and only ``get`` works."""
+        """Takes the file; with ``read_only`` it is neither created nor upgraded, and what writes does not work."""
         self._path = path
         self._read_only = read_only
         self._thread = SqliteThread("llm-answers")
@@ -118,6 +134,36 @@ class SqliteJournal(AnswerJournal):
         def read(database: sqlite3.Connection) -> Experience:
             rows = (database.execute(_USED, (task, model, opening)).fetchone() for opening in (True, False))
             return Experience(*(Usage() if row is None else Usage(*row) for row in rows))
+
+        return await self._thread.run(self._run, read)
+
+    @override
+    async def count(self, calls: Sequence[DayCalls]) -> None:
+
+        def write(database: sqlite3.Connection) -> None:
+            with transaction(database):
+                database.executemany(_COUNT, calls)
+
+        await self._thread.run(self._run, write)
+
+    @override
+    async def counted(self, days: Sequence[str]) -> list[DayCalls]:
+
+        def read(database: sqlite3.Connection) -> list[DayCalls]:
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            if version < _COUNTS_SINCE:
+                return []  # a file that is opened to be read is not upgraded
+            query = f"SELECT * FROM calls WHERE day IN ({', '.join('?' * len(days))})"  # noqa: S608 - only placeholders
+            return [DayCalls(*row) for row in database.execute(query, days)]
+
+        return await self._thread.run(self._run, read)
+
+    @override
+    async def booked(self, account: str) -> float:
+
+        def read(database: sqlite3.Connection) -> float:
+            row = database.execute("SELECT usd FROM costs WHERE day = ?", (account,)).fetchone()
+            return 0.0 if row is None else float(row[0])
 
         return await self._thread.run(self._run, read)
 

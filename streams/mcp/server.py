@@ -20,6 +20,8 @@ _INSTRUCTIONS = (
 )
 _PATH = "/mcp"
 _SHARED = "standard input"
+_PEER = b"x-assay-peer"
+"""The header in which the guard states the address of a client; a client's own is removed."""
 
 
 def make_server(tools: Tools) -> MCPServer[Any]:
@@ -83,12 +85,14 @@ def _guarded(app: Any, token: str) -> Any:
                 await send(head | {"headers": [(b"content-type", b"text/plain; charset=utf-8")]})
                 await send({"type": "http.response.body", "body": refused.detail.encode()})
                 return
+            headers = [(name, value) for name, value in scope["headers"] if name != _PEER]
+            scope = {**scope, "headers": [*headers, (_PEER, str(peer).encode())]}
         await app(scope, receive, send)
 
     return answer
 
 
 def _client(context: Context[Any, Any]) -> str:
-    """The session of a client over HTTP; the one client of standard input."""
+    """The address of a client over HTTP, because a client can open any number of sessions; else standard input."""
     headers = context.headers or {}
-    return headers.get("mcp-session-id") or _SHARED
+    return headers.get(_PEER.decode()) or _SHARED

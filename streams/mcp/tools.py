@@ -6,6 +6,7 @@ label. Pages are fetched with the guarded client, and read in child processes wi
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import defaultdict, deque
 from contextlib import AsyncExitStack
@@ -59,6 +60,8 @@ class Tools:
         self._fetches: defaultdict[str, deque[float]] = defaultdict(deque)
         self._pool: WorkerPool | None = None
         self._open = AsyncExitStack()
+        self._searching = asyncio.Lock()
+        """One search at a time: its end closes the index, because embedded files belong to one process."""
 
     async def __aenter__(self) -> Self:
         """Starts the child processes. Raises SettingsError and ChildStartError."""
@@ -82,7 +85,8 @@ class Tools:
         if isinstance(request, dict):
             return request
         try:
-            async with open_queries(self._settings, services=self._services, pool=self._pool) as queries:
+            opened = open_queries(self._settings, services=self._services, pool=self._pool)
+            async with self._searching, opened as queries:
                 answer = await queries.answer(request)
         except NoQueriesError as error:
             return _refused("no_index", str(error), "fill an index with `assay run`, or name one with ASSAY_INDEX__URL")
@@ -147,9 +151,13 @@ class Tools:
         }
 
     async def _fetched(self, client: str, url: str) -> ScoredPage | Answer:
-        limit, times, now = self._settings.mcp.fetches_per_minute, self._fetches[client], self._clock.monotonic()
-        while times and times[0] <= now - _MINUTE:
-            times.popleft()
+        limit, now = self._settings.mcp.fetches_per_minute, self._clock.monotonic()
+        for known, times in list(self._fetches.items()):
+            while times and times[0] <= now - _MINUTE:
+                times.popleft()
+            if not times:
+                del self._fetches[known]
+        times = self._fetches[client]
         if len(times) >= limit:
             return _refused("rate_limited", f"{limit} pages a minute for a client", "try again in a minute")
         times.append(now)

@@ -89,7 +89,7 @@ class IntakeBroker(KafkaBroker):
             max_partition_fetch_bytes=min(pipeline.fetch_max_bytes, DEAD_LETTER_BYTES + MIB),
             fetch_max_wait_ms=100,
             session_timeout_ms=int(kafka.session_timeout_seconds * 1000),
-            heartbeat_interval_ms=int(kafka.session_timeout_seconds * 1000 / 10),
+            heartbeat_interval_ms=int(1000 * min(kafka.heartbeat_seconds, kafka.session_timeout_seconds / 10)),
             rebalance_timeout_ms=int(kafka.rebalance_timeout_seconds * 1000),
             max_poll_interval_ms=_NEVER_LEAVE_MS,
             listener=group,

@@ -98,6 +98,11 @@ class PipelineMetrics:
         else:
             log.warning("circuit breaker open, intake paused", handler=self._handler, cause=cause or "unknown")
 
+    def paused(self, cause: str) -> None:
+        """Intake pauses because of ``cause``: too many dead letters."""
+        self._metrics.dead_letter_pauses_total.labels(self._handler, self._lane).inc()
+        log.error("too many dead letters, intake paused: check the last deploy", handler=self._handler, cause=cause)
+
     def lags(self, topic: str, records: int) -> None:
         """The handler's lag on the partitions that it holds. The name of a replay's plan is removed from the topic."""
         if self._lane == "replay":

@@ -93,10 +93,12 @@ class RecordProcessor:
         retry_topic: RetryTopic | None = None,
         spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
         frames: Frames = NO_FRAMES,
+        on_done: Callable[[bool], None] = lambda _: None,
     ) -> None:
         """``retry_topic`` is the retry topic that the records come from; None for the handler's own topic.
 
-        ``frames`` are read at each output, so they may be filled up to the first record.
+        ``frames`` are read at each output, so they may be filled up to the first record. ``on_done`` is called for each
+        record, and says whether it became a dead letter.
         """
         self._runner = runner
         self._handler = runner.handler
@@ -105,6 +107,7 @@ class RecordProcessor:
         self._retry_topic = retry_topic
         self._spans = spans
         self._frames = frames
+        self._on_done = on_done
         self._topics = {topic.event: topic for topic in runner.handler.emits}
         self._source = f"assay/{runner.handler.name}"
         self._ids = OutputIds(runner.handler.name, runner.handler.version, runner.rules.config_version)
@@ -231,5 +234,6 @@ class RecordProcessor:
 
     def _note(self, started: Started, outcome: str, reason: str) -> None:
         age = None if started.produced is None else (self._clock.now() - started.produced).total_seconds()
+        self._on_done(outcome == "dead")
         self._observer.handled(outcome, reason, self._clock.monotonic() - started.at, age, started.input.replayed)
         started.span.ended(outcome, reason)

@@ -69,8 +69,10 @@ def record_of(
     """
     if isinstance(event, CrawledPage) and _page_bytes(event) > MAX_PAGE_BYTES:
         return Refused(place, f"the page is larger than {MAX_PAGE_BYTES} bytes", line)
-    given = event.model_dump_json(by_alias=True, exclude_defaults=True).encode()
-    identity = derive_id("publish", topic.name, run or "", sha256(given).hexdigest())
+    digest = sha256(event.model_dump_json(by_alias=True, exclude_defaults=True, exclude={"html_base64"}).encode())
+    if isinstance(event, CrawledPage):
+        digest.update(event.html_base64 or b"")  # its base64 would take longer than to read it from an archive
+    identity = derive_id("publish", topic.name, run or "", digest.hexdigest())
     envelope = Envelope(
         id=identity,
         source="assay/publish",

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from schemas.replays import ReplayPlan
 from streams.clock import Clock
@@ -15,11 +16,11 @@ from streams.llm.journal import JournalError
 from streams.replay.admission import asks_models
 from streams.replay.budget import spent_by
 from streams.replay.group import PlanGroup, ends_of
-from streams.replay.plan import ReplayError, promotion_group, run_group, shadow_topic
+from streams.replay.plan import ReplayError, own_topics, promotion_group, run_group, shadow_topic
 from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import count, resolve_ranges
 from streams.replay.shadow import drop_shadow
-from streams.replay.transitions import UNFINISHED, cancelled, dropped, existing
+from streams.replay.transitions import UNFINISHED, cancelled, dropped, existing, held_topics
 from streams.settings import Settings
 
 _LOOK_SECONDS = 0.5
@@ -44,6 +45,29 @@ class PlanStatus:
     remaining: int
     members: int
     spent_usd: float | None
+
+    def to_wire(self) -> dict[str, Any]:
+        """The status as plain JSON types."""
+        plan = self.plan
+        return {
+            "plan": plan.plan,
+            "run": plan.run,
+            "state": plan.state,
+            "detail": plan.detail,
+            "handlers": [stage.handler for stage in plan.stages],
+            "stage": plan.stage,
+            "target": plan.target,
+            "total": self.total,
+            "remaining": self.remaining,
+            "deleted": sum(count(stage.deleted) for stage in plan.stages),
+            "processes": self.members,
+            "cost_usd": self.spent_usd,
+            "max_cost_usd": plan.max_cost_usd,
+            "created_at": plan.created_at.isoformat(),
+            "updated_at": plan.updated_at.isoformat(),
+            "topics": own_topics(plan),
+            "held_back": held_topics(plan),
+        }
 
 
 async def plan_status(settings: Settings, plans: Iterable[ReplayPlan]) -> list[PlanStatus]:

@@ -13,7 +13,7 @@ from contextlib import aclosing
 
 from typing_extensions import override
 
-from streams.llm.journal import AnswerJournal, BoundReachedError, Experience, Used
+from streams.llm.journal import AnswerJournal, BoundReachedError, DayCalls, Experience, Used
 from streams.llm.request import cost_of
 from streams.llm.sqlite_journal import make_journal
 from streams.settings import Settings
@@ -41,7 +41,7 @@ class CostBound(AnswerJournal):
 
     async def spent(self) -> float:
         """USD of all processes of the plan; calls in flight count with their longest reply. Raises JournalError."""
-        return (await self._store.book(self._account, 0.0, None))[1]
+        return await self._store.booked(self._account)
 
     async def open_account(self, now: float) -> None:
         """Marks the journal as the one of the plan, for as long as it keeps costs."""
@@ -85,6 +85,18 @@ class CostBound(AnswerJournal):
     @override
     async def experience(self, task: str, model: str) -> Experience:
         return await self._store.experience(task, model)
+
+    @override
+    async def count(self, calls: Sequence[DayCalls]) -> None:
+        await self._store.count(calls)
+
+    @override
+    async def counted(self, days: Sequence[str]) -> list[DayCalls]:
+        return await self._store.counted(days)
+
+    @override
+    async def booked(self, account: str) -> float:
+        return await self._store.booked(account)
 
     @override
     async def aclose(self) -> None:

@@ -62,6 +62,15 @@ def check_values(event: type[Event], path: str, values: Iterable[str], option: s
     Raises:
         ReplayError: There is such a value.
     """
+    allowed = allowed_values(event, path)
+    if not allowed:
+        return
+    if wrong := sorted(set(values) - set(allowed)):
+        raise ReplayError(f"{option} {wrong[0]!r} is no {path}; there are {', '.join(allowed)}")
+
+
+def allowed_values(event: type[Event], path: str) -> list[str]:
+    """The values that a field can have, as text; empty if they are not a closed set."""
     schema = event.model_json_schema(by_alias=True, mode="serialization")
     nodes: list[Mapping[str, Any]] = [schema]
     for part in path.split("."):
@@ -71,10 +80,9 @@ def check_values(event: type[Event], path: str, values: Iterable[str], option: s
         constant = [leaf["const"]] if "const" in leaf else None
         known = leaf.get("enum") or constant or _VALUES_OF_TYPE.get(leaf.get("type", ""))
         if known is None:
-            return
+            return []
         allowed += map(str, known)
-    if wrong := sorted(set(values) - set(allowed)):
-        raise ReplayError(f"{option} {wrong[0]!r} is no {path}; there are {', '.join(dict.fromkeys(allowed))}")
+    return list(dict.fromkeys(allowed))
 
 
 _VALUES_OF_TYPE = {"boolean": ["true", "false"], "null": ["null"]}
@@ -140,7 +148,7 @@ class DecisionFilter:
     def matches(self, decision: Mapping[str, Any]) -> bool:
         """Whether a decision, as JSON, is selected."""
         return self.present and all(
-            any(value in wanted for value in _values(decision, name.split("."))) for name, wanted in self.values
+            any(value in wanted for value in values_at(decision, name)) for name, wanted in self.values
         )
 
 
@@ -265,6 +273,19 @@ def identity_of(record: ConsumerRecord) -> str:
     return Input.of(record).provenance.identity
 
 
+def values_at(part: Any, path: str) -> Iterator[str]:
+    """The values at a path as text, also of each item of a list; other values than text are JSON, such as ``null``."""
+    name, _, rest = path.partition(".")
+    if isinstance(part, list):
+        for item in part:
+            yield from values_at(item, path)
+    elif path:
+        if isinstance(part, dict):
+            yield from values_at(part.get(name), rest)
+    else:
+        yield part if isinstance(part, str) else json.dumps(part)
+
+
 def _note_decision(previous: PreviousDecisions, record: ConsumerRecord, source: str) -> None:
     headers = {name: value for name, value in record.headers if value is not None}
     causation = headers.get("ce_causationid")
@@ -286,18 +307,6 @@ def _decisions_of(handler: Handler, by_tier: bool) -> Topic:
     if by_tier:
         raise ReplayError(f"{handler.name} neither reads nor writes a tier: leave --tier out")
     raise ReplayError(f"{handler.name} writes no decisions to choose by: leave --outcome and --judged-by out")
-
-
-def _values(part: Any, path: Sequence[str]) -> Iterator[str]:
-    """The values at a path as text, also of each item of a list; other values than text are JSON, such as ``null``."""
-    if isinstance(part, list):
-        for item in part:
-            yield from _values(item, path)
-    elif path:
-        if isinstance(part, dict):
-            yield from _values(part.get(path[0]), path[1:])
-    else:
-        yield part if isinstance(part, str) else json.dumps(part)
 
 
 def _digest(identity: str) -> bytes:

@@ -8,10 +8,12 @@ from typing import Any, get_args
 
 from schemas.outcome import Dead, Outcome
 from schemas.pages import ScoredPage, Tier, TrustLabel
-from streams.replay.diff import DeadTally, FirstFew, emitted, migration, no_decision
+from streams.replay.diff import NO_DECISION, DeadTally, FirstFew, emitted, migration, no_decision
 
 _TIERS, _LABELS = get_args(Tier), get_args(TrustLabel)
 """Best first."""
+WAYS = ("up", "down", "into the dead letters", "out of the dead letters")
+"""The directions in which a page can move between tiers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,16 @@ class PageDifferences:
         else:
             self.reread += 1
 
+    @property
+    def ways(self) -> dict[str, int]:
+        """The moved pages by direction: one of ``WAYS``, or ``label only``."""
+        counts = dict.fromkeys((*WAYS, "label only"), 0)
+        for (now, then), count in self.tiers.items():
+            if way := way_of(now, then):
+                counts[way] += count
+        counts["label only"] = self.moved.count - sum(counts[way] for way in WAYS)
+        return counts
+
     def to_wire(self) -> dict[str, Any]:
         """The counts and the kept pages, as plain JSON types."""
         return {
@@ -145,6 +157,15 @@ class PageDifferences:
             "unchanged": self.unchanged,
             "dead": self.dead.to_wire(),
         }
+
+
+def way_of(now: str, then: str) -> str:
+    """The direction between two tiers: one of ``WAYS``, or "" for the same tier."""
+    if now == then:
+        return ""
+    if now in NO_DECISION or then in NO_DECISION:
+        return "out of the dead letters" if now in NO_DECISION else "into the dead letters"
+    return "up" if then < now else "down"
 
 
 def _against_the_score(now: ScoredPage, then: ScoredPage) -> bool:

@@ -189,12 +189,17 @@ def check_readers(topics: Sequence[str]) -> None:
     Raises:
         ReplayError: There is such a topic.
     """
-    dedupe = {topic.name: topic.readers_dedupe for handler in HANDLERS for topic in handler.emits}
-    if twice := [name for name in dict.fromkeys(topics) if not dedupe[name]]:
+    if twice := doubtful_readers(topics):
         raise ReplayError(
             f"readers of {', '.join(twice)} may take a second copy for a new one; write to shadow topics, or say "
             "--readers-dedupe where all of them go by ce_id"
         )
+
+
+def doubtful_readers(topics: Sequence[str]) -> list[str]:
+    """Those of the live topics whose readers may process a duplicate of an event as a new one."""
+    dedupe = {topic.name: topic.readers_dedupe for handler in HANDLERS for topic in handler.emits}
+    return [name for name in dict.fromkeys(topics) if not dedupe[name]]
 
 
 def _named(names: Sequence[str]) -> list[Handler]:
@@ -244,3 +249,11 @@ def _check(handlers: Sequence[Handler], request: ReplayRequest, settings: Settin
 def _chained(handlers: Sequence[Handler]) -> tuple[Handler, Handler] | None:
     pairs = ((one, two) for one in handlers for two in handlers if two.consumes in one.emits and one is not two)
     return next(pairs, None)
+
+
+def own_topics(plan: ReplayPlan) -> list[str]:
+    """The topics that hold a plan's results, before the prefix; those of its dead letters come last."""
+    live = plan.target is ReplayTarget.LIVE
+    results = (name if live else shadow_topic(name, plan.plan) for stage in plan.stages for name in stage.rewritten)
+    letters = (replay_dead_letters(handler_of(stage), plan.plan) for stage in plan.stages)
+    return list(dict.fromkeys([*results, *letters]))

@@ -152,6 +152,13 @@ def held_back(plan: ReplayPlan) -> list[Copy]:
     ]
 
 
+def held_topics(plan: ReplayPlan) -> list[str]:
+    """Live topics to which a promotion copied nothing, because their records cause requests to the web."""
+    if plan.state is not ReplayState.PROMOTED:
+        return []
+    return list(dict.fromkeys(live for _, live in held_back(plan)))
+
+
 def promotion_started(newest: ReplayPlan, at: int, live: str) -> ReplayPlan | None:
     """The plan with a started copy."""
     _check_not_dropped(newest)

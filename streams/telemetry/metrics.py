@@ -174,6 +174,9 @@ class Metrics:
     dead_events_total = counter(
         "records", "Inputs written to the dead letter topic.", ("handler", "reason", "stage", "lane")
     )
+    dead_letter_pauses_total = counter(
+        "pauses", "Pauses of intake because too many records became dead letters.", ("handler", "lane")
+    )
     child_processes_ended_total = counter(
         "processes", "Child processes that a record ended; a new one has taken their place.", ("reason",)
     )

@@ -15,7 +15,7 @@ import resource
 import signal
 import socket
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -48,27 +48,18 @@ class JobLimits:
     memory_bytes: int
 
 
-def run_child(
-    connection: socket.socket, make_work: Callable[[], Work], limits: JobLimits, inherited: Sequence[int] = ()
-) -> None:
+def run_child(connection: socket.socket, work: Work, limits: JobLimits) -> None:
     """Runs jobs until the parent closes the connection.
 
     Args:
         connection: The child's end.
-        make_work: Makes the function that runs jobs, and warms it up: no job pays for imports.
+        work: The function that runs jobs.
         limits: What one job may use.
-        inherited: File descriptors of the parent's ends of connections, which a forked child has too. A connection
-            ends only when all of them are closed.
     """
-    for descriptor in inherited:
-        os.close(descriptor)
-    # A forked child must not wake the event loop of its parent.
-    signal.set_wakeup_fd(-1)
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF, signal.SIGALRM})
     with connection, open(connection.fileno(), "rb", SOCKET_BYTES, closefd=False) as incoming:
-        work = make_work()
         _limit_memory(limits.memory_bytes)
         _send(connection, b"")
         while job := _receive(incoming):

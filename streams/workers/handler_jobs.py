@@ -95,14 +95,11 @@ def handler_pool(
         return None
     # A copy has no cached properties, which a child computes faster than it reads them.
     work = partial(_make_work, tuple((handler, rules.model_copy()) for handler, rules in chosen))
-    preload = [__name__, *(module for handler, _ in chosen for module in handler.preload)]
     ended = metrics.child_processes_ended_total
     for reason in CHILD_ENDS:
         # At 0 from the start, so that the first one counts as an increase.
         ended.labels(reason)
-    return WorkerPool(
-        work, settings.processes, settings.limits, preload=preload, on_failure=lambda reason: ended.labels(reason).inc()
-    )
+    return WorkerPool(work, settings.processes, settings.limits, on_failure=lambda reason: ended.labels(reason).inc())
 
 
 def forked_pool(handlers: Iterable[tuple[Handler, Rules]], settings: WorkersSettings) -> WorkerPool | None:

@@ -1,42 +1,38 @@
 """A pool of child processes that run pure functions under limits; the event loop only moves bytes.
 
 If a job exceeds a limit or ends its child, the pool replaces the child and runs the other jobs of that child again. A
-pool with a fork server replaces a child at once, because it keeps one more child than it uses. A job that exceeds its
-CPU time is not repeated: it would do so again. A job that ends its child in another way runs once more, alone, in a
-child that ran no other job; a pause of the machine is one such way.
+job that exceeds its CPU time is not repeated: it would do so again. A job that ends its child in another way runs once
+more, alone, in a child that ran no other job; a pause of the machine is one such way.
 """
 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import itertools
-import multiprocessing
 import pickle
 import signal
 import socket
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from multiprocessing import resource_tracker
-from multiprocessing.context import ForkContext, ForkServerContext
-from multiprocessing.process import BaseProcess
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from schemas.outcome import Dead, DeadReason
-from streams.workers.child import LENGTH, OUT_OF_MEMORY, SOCKET_BYTES, JobLimits, Work, run_child
+from streams.process import structlog_to_logging
+from streams.workers.child import LENGTH, OUT_OF_MEMORY, SOCKET_BYTES, JobLimits, Work
+from streams.workers.template import Start, Template, ended_early
 
 _LARGEST_RESULT = 256 << 20
 """Bytes; a child that announces more is out of order, and ends."""
 _AHEAD = 2
 """Jobs that a child has at most: one in work, and one that it takes without waiting for the event loop."""
-_STOP_SECONDS = 2.0
-_LONGEST_PAUSE_SECONDS = 30.0
+_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 30.0
 
 
-class ChildStartError(OSError):
-    """A child ended before it was ready. Its standard error has the reason."""
+def concurrency_of(processes: int) -> int:
+    """Jobs that keep so many children busy: each has one in work and one waiting, and the event loop has one."""
+    return processes * (_AHEAD + 1)
 
 
 @dataclass(order=True, slots=True)
@@ -51,23 +47,15 @@ class _Job:
 class _Child:
     """One child process, and the jobs that it has."""
 
-    def __init__(self, process: BaseProcess, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.process = process
+    def __init__(
+        self, pid: int, template: Template, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.pid = pid
         self.jobs: deque[_Job] = deque()
         self.room = asyncio.Semaphore(_AHEAD)
+        self._template = template
         self._reader = reader
         self._writer = writer
-
-    @property
-    def fileno(self) -> int:
-        """The parent's end of the connection."""
-        number: int = self._writer.get_extra_info("socket").fileno()
-        return number
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether its end of the connection is closed."""
-        return self._reader.at_eof()
 
     def send(self, job: _Job) -> None:
         body = pickle.dumps(job.of, pickle.HIGHEST_PROTOCOL)
@@ -83,15 +71,15 @@ class _Child:
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
 
-    async def end(self) -> int | None:
-        """Ends the process if it runs, and returns its exit status; a signal is negative."""
+    def disconnect(self) -> None:
+        """Closes the connection. A child at work ends after its job, or at a limit."""
         # Not ``close``, which waits until a child that is at work has taken all bytes.
         self._writer.transport.abort()
-        await asyncio.to_thread(self.process.join, _STOP_SECONDS)
-        if self.process.exitcode is None:
-            self.process.kill()
-            await asyncio.to_thread(self.process.join, _STOP_SECONDS)
-        return self.process.exitcode
+
+    async def end(self) -> int | None:
+        """Ends the process if it runs, and returns its exit status; a signal is negative. None if it is unknown."""
+        self.disconnect()
+        return await self._template.end_child(self.pid)
 
 
 class WorkerPool:
@@ -103,36 +91,27 @@ class WorkerPool:
         processes: int,
         limits: JobLimits,
         *,
-        start: Literal["forkserver", "fork"] = "forkserver",
-        preload: Sequence[str] = (),
+        start: Start = "spawn",
         on_failure: Callable[[DeadReason], None] = lambda _: None,
     ) -> None:
         """Starts nothing yet.
 
         Args:
-            make_work: Called once in each child; an importable function, or a ``functools.partial`` of one.
-            processes: Children that take jobs; at least 1.
+            make_work: Called once in the template process of the children; see ``Template.started``.
+            processes: Children; at least 1.
             limits: What one job may use.
-            start: ``forkserver`` is safe beside threads and keeps a spare child. ``fork`` starts within milliseconds,
-                for a command with one child that is used before threads start; ``make_work`` may be any function.
-            preload: Modules that the fork server imports once for all children.
+            start: How the template starts; ``fork`` is for commands.
             on_failure: Called whenever a child ended because of a job.
         """
         self._make_work = make_work
         self.processes = processes
         self._limits = limits
         self._on_failure = on_failure
-        self._spares = 1 if start == "forkserver" else 0
-        self._context: ForkServerContext | ForkContext
-        if start == "forkserver":
-            self._context = multiprocessing.get_context("forkserver")
-            # Every child imports the main module, which takes longer than the start of a child otherwise.
-            self._context.set_forkserver_preload(["__main__", *preload])
-        else:
-            self._context = multiprocessing.get_context("fork")
+        self._how = start
+        self._template: Template | None = None
+        self._renewing = asyncio.Lock()
         self._waiting: asyncio.PriorityQueue[_Job] = asyncio.PriorityQueue()
         self._suspects: deque[_Job] = deque()
-        self._ready: asyncio.Queue[_Child] = asyncio.Queue()
         self._children: set[_Child] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._numbers = itertools.count()
@@ -145,22 +124,13 @@ class WorkerPool:
         """
         if self._tasks:
             return
-        if self._spares:
-            # The start of the tracker unblocks SIGINT and SIGTERM, so it must come first.
-            resource_tracker.ensure_running()
-        # At exit, multiprocessing sends SIGTERM to processes that were not stopped, and waits for their end.
-        atexit.register(self._kill)
         try:
-            starts = [asyncio.create_task(self._start()) for _ in range(self.processes + self._spares)]
-            # All of them, also if one fails: a child that starts later would not be ended.
-            await asyncio.wait(starts)
-            for started in starts:
-                self._ready.put_nowait(started.result())
+            children = [await self._start() for _ in range(self.processes)]
         except BaseException:
             await self.stop()
             raise
-        for _ in range(self.processes):
-            self._spawn(self._use_children())
+        for child in children:
+            self._spawn(self._use_and_replace(child))
 
     async def __aenter__(self) -> Self:
         """Starts the children. Raises ChildStartError."""
@@ -175,8 +145,8 @@ class WorkerPool:
 
     @property
     def concurrency(self) -> int:
-        """Jobs that keep every child busy: each has one in work and one waiting, and the event loop has one."""
-        return self.processes * (_AHEAD + 1)
+        """Jobs that keep every child busy."""
+        return concurrency_of(self.processes)
 
     async def run(self, job: Any) -> Any:
         """The result of a job; a ``Dead`` if it has none."""
@@ -184,20 +154,15 @@ class WorkerPool:
         self._waiting.put_nowait(_Job(next(self._numbers), job, result))
         return await result
 
-    async def _use_children(self) -> None:
+    async def _use_and_replace(self, child: _Child) -> None:
         """Uses one child after another; each ends because of a job."""
         while True:
-            child = await self._ready.get()
-            if self._spares:
-                self._spawn(self._replace())
             await self._use(child)
             await self._bury(child)
+            child = await self._next()
 
     async def _use(self, child: _Child) -> None:
         """Gives jobs to a child until it ends."""
-        if child.has_ended:
-            # It was a spare then. No job may be blamed for it.
-            return
         if self._suspects:
             child.send(self._suspects.popleft())
             if not await self._collect(child):
@@ -239,12 +204,11 @@ class WorkerPool:
         status = await child.end()
         self._children.discard(child)
         reason = _reason(status)
-        if self._spares:
+        if self._how == "spawn":
             # A command reports the outcome of each input itself.
             _warn("a child process ended", reason=reason, status=status)
-        if not self._spares:
-            self._spawn(self._replace())
-        if child.jobs:
+        # Without its template the reason for the end of a child is unknown, and no job is blamed for it.
+        if child.jobs and status is not None:
             self._on_failure(reason)
             culprit = child.jobs.popleft()
             if status == -signal.SIGPROF or culprit.has_ended_a_child:
@@ -268,47 +232,45 @@ class WorkerPool:
         return Dead(reason, detail)
 
     async def _start(self) -> _Child:
+        template = await self._warm_template()
         own_end, child_end = socket.socketpair()
         for end in (own_end, child_end):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
         try:
             with child_end:
-                forked = not self._spares
-                others = (*(child.fileno for child in self._children), own_end.fileno()) if forked else ()
-                arguments = (child_end, self._make_work, self._limits, others)
-                process = self._context.Process(target=run_child, args=arguments, daemon=True)
-                if forked:
-                    _start_shielded(process)
-                else:
-                    await _finished(asyncio.create_task(asyncio.to_thread(_start_with_server, process)))
-            child = _Child(process, *await asyncio.open_connection(sock=own_end))
+                pid = await template.fork(child_end)
+            child = _Child(pid, template, *await asyncio.open_connection(sock=own_end))
         except BaseException:
             # A child that starts all the same finds its connection closed, and ends.
             own_end.close()
             raise
         self._children.add(child)
         if await child.receive() is None:
-            status = await child.end()
             self._children.discard(child)
-            raise ChildStartError(
-                f"a child process ended with status {status} before its first job; its output above has the reason"
-            )
+            raise ended_early(await child.end())
         return child
 
-    async def _replace(self) -> None:
-        """Keeps one child more than are used."""
-        pause = 0.5
+    async def _warm_template(self) -> Template:
+        async with self._renewing:
+            if self._template is not None and self._template.has_ended:
+                lost, self._template = self._template, None
+                await lost.end()
+            if self._template is None:
+                self._template = await Template.started(self._how, self._make_work, self._limits)
+            return self._template
+
+    async def _next(self) -> _Child:
+        """A new child, as soon as one starts."""
+        pause = _SHORTEST_PAUSE_SECONDS
         while True:
             try:
-                self._ready.put_nowait(await self._start())
+                return await self._start()
             except Exception as error:
-                # Also RuntimeError: no more threads. Without another attempt the pool would have a child less.
+                # Whatever it is: without another attempt the pool would have a child less.
                 _warn("a child process does not start", error=str(error), next_try_in_seconds=pause)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-            else:
-                return
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -327,46 +289,12 @@ class WorkerPool:
             unfinished.append(self._waiting.get_nowait())
         for job in unfinished:
             job.result.cancel()
-        await asyncio.gather(*(child.end() for child in self._children))
-        self._children.clear()
-        atexit.unregister(self._kill)
-
-    def _kill(self) -> None:
         for child in self._children:
-            child.process.kill()
-
-
-async def _finished(start: asyncio.Task[None]) -> None:
-    """Waits for the end of a start, also if it is cancelled: the fork server reports a connection that is closed."""
-    try:
-        await asyncio.shield(start)
-    except asyncio.CancelledError:
-        await asyncio.wait([start])
-        raise
-
-
-def _start_shielded(process: BaseProcess) -> None:
-    """Starts a process, and the fork server if it does not run, with SIGINT and SIGTERM blocked.
-
-    A terminal, a service manager and ``timeout`` send these signals to all processes of a worker. The worker drains
-    then, and needs its children until it ends them.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _start_with_server(process: BaseProcess) -> None:
-    try:
-        _start_shielded(process)
-    except (EOFError, ConnectionError):
-        # The fork server has just ended. This attempt starts another one.
-        try:
-            _start_shielded(process)
-        except (EOFError, ConnectionError) as error:
-            raise ChildStartError("the fork server ended while it started a child process") from error
+            child.disconnect()
+        self._children.clear()
+        if self._template is not None:
+            template, self._template = self._template, None
+            await template.end()
 
 
 def _reason(status: int | None) -> DeadReason:
@@ -379,4 +307,5 @@ def _warn(event: str, **values: object) -> None:
     # Imported on use: a command whose children all stay alive starts faster.
     import structlog
 
+    structlog_to_logging()
     structlog.get_logger(__name__).warning(event, **values)

@@ -137,16 +137,33 @@ def test_ranking() -> None:
     [
         lambda: assay.classify("abc", query="x"),  # type: ignore[arg-type]
         lambda: assay.classify([7], query="x"),  # type: ignore[list-item]
+        lambda: assay.classify(None, query="x"),  # type: ignore[arg-type]
+        lambda: assay.classify({"url": URL}, query="x"),  # type: ignore[dict-item]
         lambda: assay.evaluate([{"url": 7}], query="x"),
+        lambda: assay.evaluate(None, query="x"),  # type: ignore[arg-type]
         lambda: assay.snippet("<p>a", url="", query="x"),
+        lambda: assay.snippet(5, url=URL, query="x"),  # type: ignore[arg-type]
         lambda: assay.claim("a\0b"),
         lambda: assay.rank("", []),
+        lambda: assay.rank("x", None),  # type: ignore[arg-type]
     ],
 )
 def test_every_function_refuses_bad_input(result: Any) -> None:
     refusal = instance(assay.Refusal, result())
     assert refusal.kind == "invalid"
     assert refusal.reasons
+
+
+def test_odd_items_have_a_result() -> None:
+    itself: list[object] = []
+    itself.append(itself)
+    item: Any = {**LISTING, "parent": itself, 7: "a key that is no text"}
+    assert assay.classify([item], query="events in Aarhus today")
+
+
+def test_there_is_at_least_one_process() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        list(assay.score_many([{"url": URL, "html": PAGE}], processes=0))
 
 
 async def test_functions_work_in_a_notebook_and_as_coroutines() -> None:

@@ -189,7 +189,10 @@ class Installation:
 
 
 def install(bootstrap: str, prefix: str, **flags: Any) -> Settings:
-    """Settings for a test: the shared broker, a unique prefix, no HTTP, an index in memory, quick breakers."""
+    """Settings for a test: the shared broker, a unique prefix, no HTTP, an index in memory, quick breakers.
+
+    Dead letters pause no handler, because many tests have little else.
+    """
     index, processing, llm = flags.pop("index", {"path": None}), flags.pop("processing", {}), flags.pop("llm", {})
     return load_settings(
         kafka={"bootstrap_servers": bootstrap, "topic_prefix": prefix},
@@ -197,6 +200,7 @@ def install(bootstrap: str, prefix: str, **flags: Any) -> Settings:
         index=index,
         processing=processing | {"breaker": QUICK_BREAKER | processing.get("breaker", {})},
         llm={f"breaker_{name}": value for name, value in QUICK_BREAKER.items()} | llm,
+        dlq={"max_share": 1} | flags.pop("dlq", {}),
         **flags,
     )
 

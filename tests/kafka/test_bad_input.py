@@ -67,6 +67,7 @@ async def run(assay: Installation, *handlers: str) -> tuple[int, list[int], str]
         stderr=asyncio.subprocess.STDOUT,
         logs__level="error",
         workers__processes=1,
+        dlq__max_share=1,
     )
     memory: list[int] = []
 

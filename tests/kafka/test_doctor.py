@@ -27,9 +27,10 @@ async def test_healthy_installation_is_reported_line_by_line(installing: Install
     assay = await installing(HANDLERS, TOPICS)
     found = await findings(assay.settings)
     assert {what: finding.state for what, finding in found.items()} == dict.fromkeys(
-        ("Kafka", "topics", "groups", "dead letters", "clocks", "rules"), "ok"
+        ("Kafka", "transactions", "topics", "groups", "dead letters", "clocks", "rules"), "ok"
     )
     assert "1 broker, version 4.0 or newer" in found["Kafka"].detail
+    assert found["transactions"].detail.startswith("EndTxn version 0, the brokers offer 5;")
 
 
 async def test_missing_topics_and_waiting_records_are_reported(kafka: str, topic_prefix: str) -> None:

@@ -12,10 +12,13 @@ import pytest
 from aiokafka.protocol.admin import CreateAclsRequest
 
 from streams.cli.doctor_kafka import check_kafka
+from streams.clock import SystemClock
+from streams.kafka.acls import needed_acls
 from streams.kafka.clients import make_admin, opened
+from streams.kafka.lag import read_lags
 from streams.kafka.topics import create_topics
 from streams.settings import Settings, load_settings
-from streams.topology import TOPICS
+from streams.topology import HANDLERS, TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer
 from tests.kafka.secured_kafka import KEY_PASSWORD, MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
 from tests.samples import ROOT, run_assay
@@ -25,7 +28,7 @@ TABLES = tables(__file__)
 
 OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Describe": 8, "DescribeConfigs": 10}
 RESOURCES = {"topics": 2, "groups": 3, "transactional ids": 5}
-PREFIXED, ALLOW = 4, 3
+LITERAL, PREFIXED, ALLOW = 3, 4, 3
 PAGE_TOPICS = [topic for topic in TOPICS if topic.name in (CRAWLED, SCORED)]
 
 
@@ -196,3 +199,28 @@ def test_a_user_without_rights_reads_which_one_is_missing(
     assert run(client(secured, "SASLTLS", **stranger), *command.split()) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert re.search(f"{missing}.*; the cluster's ACLs do not give the user 'stranger' the right", line)
+
+
+async def test_the_rights_of_topics_acl_are_enough_for_each_account(secured: SecuredKafka, topic_prefix: str) -> None:
+    """A worker with exactly its own rights answers, the exporter of the lag with its own sees it."""
+    every = settings_of(client(secured, "SASLTLS"), topic_prefix)
+    patterns = {True: PREFIXED, False: LITERAL}
+    numbers = {"topic": 2, "group": 3, "transactional-id": 5}
+    users = {"topics": "worker", "score_page": "worker", "lag": "stranger"}
+    section = client(secured, "SASLTLS", sasl_username="worker", sasl_password=USERS["worker"])
+    assay = Installation(settings_of(section, topic_prefix))
+    async with opened(make_admin(every.kafka)) as admin:
+        for acl in needed_acls(every.kafka):
+            for operation in acl.operations if acl.account in users else ():
+                where = (numbers[acl.resource], acl.name, patterns[acl.prefixed])
+                principal = f"User:{users[acl.account]}"
+                await admin._send_request(CreateAclsRequest(*where, principal, "*", OPERATIONS[operation], ALLOW))
+    await create_topics(assay.settings.kafka)
+    await Installation(every).feed(page(number) for number in range(50))
+    async with assay.running(scorer()) as application:
+        await assay.quiet(application)
+    assert len(await Installation(every).read(SCORED)) == 50
+    stranger = client(secured, "SASLTLS", sasl_username="stranger", sasl_password=USERS["stranger"])
+    lags = await read_lags(settings_of(stranger, topic_prefix).kafka, HANDLERS, SystemClock())
+    assert {lag.handler for lag in lags} == {handler.name for handler in HANDLERS}
+    assert next(lag.records for lag in lags if lag.handler == "score_page") == 0

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 EVENTS = Path("streams/demo/events")
 BATCHES = "retrieval.batches.v1"
 QUERIES = "ranking.requested.v1"
-NOT_WRITTEN = {"ranking.feedback.v1", "replays.v1"}
+NOT_WRITTEN = {"ranking.feedback.v1", "decisions.reviewed.v1", "replays.v1"}
 """Topics that no handler writes, and for which the demonstration has no events."""
 FAILING = """
 import asyncio

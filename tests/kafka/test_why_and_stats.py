@@ -9,7 +9,8 @@ import pytest
 from schemas.extraction import ExtractionNeeded
 from schemas.retrieval import ResultsClassified
 from streams.cli.stats import run_topic_stats
-from streams.cli.why import WhyOptions, keys_of, run_why
+from streams.cli.why import WhyOptions, run_why
+from streams.decisions.subjects import keys_of
 from streams.settings import Settings, load_settings
 from streams.topology import DOCUMENTS_INDEXED, EXTRACTION_NEEDED, PAGES_SCORED, RESULTS_CLASSIFIED, RETRIEVAL_EVALUATED
 from tests.command_line import Ran

@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.event import Envelope, OutputIds, Provenance, derive_id
+from schemas.event import MAX_URL, Envelope, OutputIds, Provenance, derive_id
 from schemas.pages import CrawledPage
+from schemas.retrieval import RetrievalBatch
+from streams.generate.json_schemas import schema_of
+from streams.topology import TOPICS
 
 TIME = datetime(2025, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 ENVELOPE = Envelope(id="one", source="assay/score_page", time=TIME, correlation_id="first", causation_id="zero")
@@ -69,3 +72,23 @@ def test_no_header_makes_reading_fail(headers: list[tuple[str, bytes | None]]) -
 )
 def test_what_is_no_event_id_is_null(value: object, read: str | None) -> None:
     assert CrawledPage.model_validate({"url": "https://a.example/", "content": "", "event_id": value}).event_id == read
+
+
+def test_an_address_that_is_too_long_is_read_as_missing() -> None:
+    """It does not prevent the classification of the batch (R-042), and outputs have bounded addresses."""
+    results = [
+        {"url": "https://a.example/" + "a" * 9000, "content": "a"},
+        {"url": "https://a.example/", "content": "b"},
+    ]
+    batch = RetrievalBatch.model_validate({"batch_id": "b", "query": "q", "retrieved_content": results})
+    assert [result.url for result in batch.retrieved_content] == ["", "https://a.example/"]
+
+
+def test_every_address_that_assay_writes_is_bounded() -> None:
+    """Except those after redirects: to cut one would hide the host that is judged."""
+    for topic in TOPICS:
+        schema = schema_of(topic)
+        for part in (schema, *schema.get("$defs", {}).values()):
+            for name, field in part.get("properties", {}).items():
+                if name in ("url", "target_url") and part["title"] != "SourceScores":
+                    assert MAX_URL in {choice.get("maxLength") for choice in field.get("anyOf", [field])}, part["title"]

@@ -45,7 +45,8 @@ def minimal(topic: str) -> dict[str, Any]:
 def test_every_event_has_examples_and_earlier_records() -> None:
     assert {path.parent.name for path in FILES} == set(EVENTS)
     for topic in TOPICS:
-        assert len(list((EXAMPLES / topic.name / EARLIER).glob("*.json"))) >= 3
+        if (EXAMPLES.parent / "released" / topic.name / "1.0.0rc1.schema.json").exists():  # later topics have none
+            assert len(list((EXAMPLES / topic.name / EARLIER).glob("*.json"))) >= 3
         if not is_generated(topic):
             assert len(list((EXAMPLES / topic.name).glob("*.json"))) >= 3
             assert (EXAMPLES / topic.name / "minimal.json").exists()

@@ -48,6 +48,14 @@ def test_what_is_encoded_is_decoded_to_the_same(topic: Topic, path: Path) -> Non
     assert again.event_id == (None if record.value == getattr(event, "html_base64", None) else "one")
 
 
+@pytest.mark.parametrize(("topic", "path"), GOLDEN)
+@pytest.mark.parametrize("before", [None, "another"])
+def test_the_value_with_its_id_is_that_of_a_copy_with_it(topic: Topic, path: Path, before: str | None) -> None:
+    event = topic.event.model_validate_json(path.read_bytes()).model_copy(update={"event_id": before})
+    for new in ("one", 'null "\\é'):
+        assert event.to_json_as(new) == event.model_copy(update={"event_id": new}).to_json()
+
+
 def test_raw_page_bytes_stay_raw_and_text_becomes_json() -> None:
     body = "<p>å</p>".encode("latin-1")
     raw = encode(PAGES_CRAWLED, CrawledPage(url="https://a.example/", html_base64=body), ENVELOPE)

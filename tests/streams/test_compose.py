@@ -46,7 +46,7 @@ WORKERS: dict[str, Any] = {
 }
 OPEN: dict[str, Any] = document("docker-compose.open.yml")["services"]
 OPENING = "docker-compose.yml:docker-compose.open.yml"
-OURS = ("topics", "lag", "replay")
+OURS = ("topics", "lag", "console", "replay")
 SERVICES: dict[str, Any] = MAIN["services"] | WORKERS
 
 
@@ -60,7 +60,7 @@ def seconds(text: str) -> float:
 
 
 def test_the_installation_is_whole() -> None:
-    assert {"kafka", "topics", "lag", "qdrant", "redis", "prometheus", "grafana"} <= set(MAIN["services"])
+    assert {"kafka", "topics", "lag", "console", "qdrant", "redis", "prometheus", "grafana"} <= set(MAIN["services"])
     assert not set(MAIN["services"]) & set(WORKERS)
 
 
@@ -121,6 +121,8 @@ def test_what_opens_the_ports_requires_passwords() -> None:
     assert OPEN["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"].startswith("${GRAFANA_PASSWORD:?")
     assert OPEN["grafana"]["environment"]["GF_AUTH_ANONYMOUS_ENABLED"] == "false"
     assert OPEN["qdrant"]["environment"]["QDRANT__SERVICE__API_KEY"].startswith("${QDRANT_API_KEY:?")
+    assert OPEN["console"]["environment"]["ASSAY_HTTP__TOKEN"].startswith("${CONSOLE_TOKEN:?")
+    assert OPEN["console"]["environment"]["ASSAY_CONSOLE__READING_NEEDS_TOKEN"] == "true"
     users = [name for name, service in SERVICES.items() if "ASSAY_INDEX__URL" in service.get("environment", {})]
     assert set(WORKERS) <= set(users)
     assert all(SERVICES[name]["environment"]["ASSAY_INDEX__API_KEY"] == "${QDRANT_API_KEY:-}" for name in users)
@@ -153,9 +155,10 @@ def test_compose_opens_no_port_by_itself() -> None:
 
 
 @pytest.mark.usefixtures("compose")
-@pytest.mark.parametrize("missing", ["BIND", "GRAFANA_PASSWORD", "QDRANT_API_KEY"])
+@pytest.mark.parametrize("missing", ["BIND", "CONSOLE_TOKEN", "GRAFANA_PASSWORD", "QDRANT_API_KEY"])
 def test_compose_refuses_to_open_the_ports_without_passwords(missing: str) -> None:
-    variables = {"COMPOSE_FILE": OPENING, "BIND": "0.0.0.0", "GRAFANA_PASSWORD": "one", "QDRANT_API_KEY": "two"}
+    secrets = {"GRAFANA_PASSWORD": "one", "QDRANT_API_KEY": "two", "CONSOLE_TOKEN": "three"}
+    variables = {"COMPOSE_FILE": OPENING, "BIND": "0.0.0.0", **secrets}
     done = compose_config(**variables)
     assert done.returncode == 0, done.stderr
     services = json.loads(done.stdout)["services"]
@@ -203,7 +206,7 @@ def test_services_gain_no_privileges_and_ours_drop_all(name: str) -> None:
         assert service["tmpfs"] == ["/tmp"]
 
 
-@pytest.mark.parametrize("name", [*WORKERS, "lag", "replay"])
+@pytest.mark.parametrize("name", [*WORKERS, "lag", "console", "replay"])
 def test_a_leak_ends_its_own_process_only(name: str) -> None:
     assert SERVICES[name]["mem_limit"] == "${WORKER_MEMORY:-1g}"
     assert SERVICES[name]["pids_limit"] == 256
@@ -278,10 +281,10 @@ def test_redis_forgets_no_answer_that_was_paid_for() -> None:
 
 def test_the_image_has_what_a_setting_can_switch_on() -> None:
     lock = (ROOT / "requirements.lock").read_text("utf-8")
-    for package in ("redis", "onnxruntime", "tokenizers", "xgboost-cpu", "opentelemetry-sdk"):
+    for package in ("redis", "onnxruntime", "tokenizers", "xgboost-cpu", "opentelemetry-sdk", "jinja2"):
         assert f"\n{package}==" in lock
     assert (
-        "EXTRAS ?= kafka index llm rank redis otel embed warc mcp"
+        "EXTRAS ?= kafka index llm rank redis otel embed warc mcp console"
         in (ROOT / "Makefile").read_text("utf-8").splitlines()
     )
 

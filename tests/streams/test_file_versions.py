@@ -100,7 +100,9 @@ async def test_an_older_journal_keeps_its_answers_and_costs(file: Path, old: str
             found = await store.get("paid", 0)
         if path is file:
             assert found == '{"text": "yes"}'
-            assert [(entry["before"], entry["now"], entry["path"]) for entry in logs] == [(0, 1, str(file))]
+            assert [(entry["before"], entry["now"], entry["path"]) for entry in logs] == [
+                (0, len(JOURNAL_STEPS), str(file))
+            ]
             assert await store.book(DAY, 0.5, 1.0) == (False, 0.75)
             before = Usage(1, 100, 90, 10, 500) if old == UNCOUNTED_JOURNAL else Usage()
             assert await store.experience("t", "m") == Experience(before, Usage())

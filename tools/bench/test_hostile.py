@@ -43,7 +43,7 @@ def score_one(mark: str) -> str:
 
 
 def make_work(journal: str) -> Work:
-    """For a pool's child. The first look-ups of a process take long; the fork server may have an older environment."""
+    """For a pool's children. The first look-ups of a process take long."""
     os.environ[JOURNAL] = journal
     score_one("")
     return score_one

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from streams.local_kafka.broker import LocalKafka
 from streams.telemetry.setup import configure_logs
-from tests.proxy import Proxy
+from tests.kafka_proxy import KafkaProxy
 from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
 from tools.faults.ledger import Findings
 from tools.faults.rounds import FAULTS
@@ -49,7 +49,7 @@ async def run(rounds: int, seed: int, only: str | None, bugs: str, as_json: bool
     well = True
     with tempfile.TemporaryDirectory(prefix="assay-faults-") as name:
         folder = Path(name)
-        async with LocalKafka() as kafka, Proxy(int(kafka.bootstrap_servers.rsplit(":", 1)[1])) as proxy:
+        async with LocalKafka() as kafka, KafkaProxy(int(kafka.bootstrap_servers.rsplit(":", 1)[1])) as proxy:
             if bugs != "only":
                 async with cluster(kafka, folder, proxy, "rounds") as made:
                     outcome = await do_rounds(made, rounds, seed, only)
@@ -126,7 +126,7 @@ async def do_rounds(made: Cluster, rounds: int, seed: int, only: str | None) -> 
     return {**counts, "faults": dict(done), "undone": undone, "complaints": made.complaints, "well": well}
 
 
-async def find(kafka: LocalKafka, folder: Path, proxy: Proxy, bug: str, seed: int) -> bool:
+async def find(kafka: LocalKafka, folder: Path, proxy: KafkaProxy, bug: str, seed: int) -> bool:
     """Runs a seeded bug in its situation until the checker finds what such a bug does; whether it did."""
     for number in range(_TRIES):
         async with cluster(kafka, folder, proxy, f"{bug}-{number}", bug) as made:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 from uuid import uuid4
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.producer.sender import Sender
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
@@ -82,10 +84,21 @@ class OffsetBeforeOutputs(Committer):
         await self._writer.send(self._prefix, outputs)
 
 
+class EndSentAgain(Committer):
+    """Has aiokafka send the end of a transaction again, as it does by itself."""
+
+    async def _acquire(self) -> int:
+        offset = await super()._acquire()
+        sender = self._writer._running()._sender
+        sender._do_txn_commit = partial(Sender._do_txn_commit, sender)
+        return offset
+
+
 BUGS: dict[str, type[Committer]] = {
     "one_id": OneIdForTheProcess,
     "not_awaited": SendsNotAwaited,
     "read_before_fence": ReadBeforeTheFence,
     "positions": CommitOfPositions,
     "offset_before_outputs": OffsetBeforeOutputs,
+    "end_sent_again": EndSentAgain,
 }

@@ -19,8 +19,8 @@ from schemas.dead import dead_letter_topic
 from streams.kafka.clients import make_admin, make_producer, make_reader, opened, producer_options, start, stop
 from streams.kafka.topics import create_topics
 from streams.local_kafka.broker import LocalKafka
+from tests.kafka_proxy import KafkaProxy
 from tests.processes import marked
-from tests.proxy import Proxy
 from tools.faults.chain import (
     ARRIVED,
     AUDITED,
@@ -63,7 +63,7 @@ _TRICKLE_SECONDS = 600.0
 class Cluster:
     """One run's broker, topics, workers and ledger."""
 
-    def __init__(self, kafka: LocalKafka, prefix: str, folder: Path, proxy: Proxy, stage: str) -> None:
+    def __init__(self, kafka: LocalKafka, prefix: str, folder: Path, proxy: KafkaProxy, stage: str) -> None:
         """Prepares; ``cluster`` makes the topics and opens the clients."""
         self.kafka = kafka
         self.settings = settings_of(kafka.bootstrap_servers, prefix)
@@ -154,7 +154,7 @@ class Cluster:
             self.complaints.append(f"these processes outlived their worker: {self._orphans()}")
 
     def below(self, worker: Worker) -> list[int]:
-        """The processes below a worker: its children, the spare one, their fork server and the tracker."""
+        """The processes below a worker: its children and their template."""
         name = self._prefix + str(worker.number)
         return [pid for pid, its in marked(_MARK, name).items() if its == name and pid != worker.process.pid]
 
@@ -333,7 +333,7 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster(
-    kafka: LocalKafka, folder: Path, proxy: Proxy, name: str, stage: str = "exactly_once"
+    kafka: LocalKafka, folder: Path, proxy: KafkaProxy, name: str, stage: str = "exactly_once"
 ) -> AsyncIterator[Cluster]:
     """A separate cluster on a broker, for the time of the block."""
     inner = folder / name

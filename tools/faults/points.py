@@ -11,9 +11,10 @@ import os
 import signal
 from typing import Any
 
-from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
 from aiokafka.protocol.transaction import EndTxnRequest
 
+from streams.kafka.clients import SingleEndProducer
 from streams.pipeline.consumer import CountingConsumer
 from streams.workers.handler_jobs import HandlerJob
 from streams.workers.pool import WorkerPool
@@ -29,8 +30,10 @@ POINTS = (
     "after_commit",
     "opening",
 )
+AFTER_LOST_END = "after_lost_end"
+"""As ``before_offsets``, in a transaction of an id that got no answer to its last commit."""
 
-IN_COMMIT = ("before_begin", "mid_send", "before_offsets", "after_offsets", "end_sent", "after_commit")
+IN_COMMIT = ("before_begin", "mid_send", "before_offsets", "after_offsets", "end_sent", "after_commit", AFTER_LOST_END)
 
 
 class Arm:
@@ -42,6 +45,8 @@ class Arm:
         self._left = int(number)
         self.committing = 0
         """Commits under way; an opening has transactions too, and the points of a commit do not apply to it."""
+        self.lost_ends: set[str] = set()
+        """The transactional ids that got no answer to a commit."""
 
     def due(self, point: str) -> bool:
         """Counts the passage; whether it is the one."""
@@ -94,7 +99,7 @@ class MortalConsumer:
         await self._arm.passed_waiting("after_commit")
 
 
-class MortalProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not typed
+class MortalProducer(SingleEndProducer):
     """A producer with fail points between the steps of its transactions."""
 
     def __init__(self, arm: Arm, **options: Any) -> None:
@@ -121,6 +126,8 @@ class MortalProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not 
     async def send_offsets_to_transaction(self, *values: Any, **options: Any) -> None:
         """All records are with the broker; then the offsets too."""
         await self._arm.passed_waiting("before_offsets")
+        if self._txn_manager.transactional_id in self._arm.lost_ends:
+            await self._arm.passed_waiting(AFTER_LOST_END)
         await super().send_offsets_to_transaction(*values, **options)
         await self._arm.passed_waiting("after_offsets")
 
@@ -142,4 +149,9 @@ class MortalProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not 
             print("at end_sent", flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
             return await answer
-        return await self._send_to_node(node, request, **options)
+        try:
+            return await self._send_to_node(node, request, **options)
+        except KafkaError:
+            if isinstance(request, EndTxnRequest) and self._arm.committing:
+                self._arm.lost_ends.add(self._txn_manager.transactional_id)
+            raise

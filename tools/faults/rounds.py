@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from tests.proxy import Weather
 from tools.faults.chain import SESSION_SECONDS
 from tools.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster
-from tools.faults.points import POINTS
+from tools.faults.points import AFTER_LOST_END, POINTS
 
 Fault = Callable[[Cluster, random.Random], Awaitable[bool]]
 """Does its harm while it feeds; whether the harm was done."""
@@ -172,6 +172,22 @@ async def cut_off(cluster: Cluster, chance: random.Random) -> bool:
     return False
 
 
+async def late_commit(cluster: Cluster, chance: random.Random) -> bool:
+    """A commit is on its way until the next transaction of its id is open; then the worker dies."""
+    victim = await cluster.start(fail=f"{AFTER_LOST_END}:1:stop", through_proxy="all")
+    for _ in range(3):
+        feeding = asyncio.ensure_future(cluster.feed(chance, seconds=4))
+        held = await cluster.proxy.hold_commit(10)
+        reached = held and await victim.says("at ", 10)
+        if reached:
+            await cluster.proxy.deliver_held()
+            victim.send(signal.SIGKILL)
+        await feeding
+        if reached:
+            return await victim.ends(5) is not None
+    return False
+
+
 async def refused(cluster: Cluster, chance: random.Random) -> bool:
     """The broker refuses some outputs: each becomes a dead letter, alone."""
     await cluster.feed(chance, big=4, poison=2)
@@ -217,6 +233,7 @@ FAULTS: dict[str, Fault] = {
     "resets": network("fair", 3),
     "half open": network("half_open", 0),
     "cut off": cut_off,
+    "late commit": late_commit,
     "outputs refused": refused,
     "dead letters refused": dead_letters_refused,
     "at least once": at_least_once,

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Awaitable, Callable
 
 from tools.faults.cluster import Cluster, hold
+from tools.faults.rounds import late_commit
 
 
 async def one_id(cluster: Cluster, chance: random.Random) -> None:
@@ -59,12 +60,19 @@ async def offset_before_outputs(cluster: Cluster, chance: random.Random) -> None
     await cluster.start()
 
 
+async def end_sent_again(cluster: Cluster, chance: random.Random) -> None:
+    """The first of two commits of a transaction arrives while the next transaction is open, and its worker dies."""
+    await late_commit(cluster, chance)
+    await cluster.start()
+
+
 SITUATIONS: dict[str, Callable[[Cluster, random.Random], Awaitable[None]]] = {
     "one_id": one_id,
     "not_awaited": not_awaited,
     "read_before_fence": read_before_fence,
     "positions": positions,
     "offset_before_outputs": offset_before_outputs,
+    "end_sent_again": end_sent_again,
 }
 
 KINDS = {
@@ -73,5 +81,6 @@ KINDS = {
     "read_before_fence": "twice",
     "positions": "lost",
     "offset_before_outputs": "lost",
+    "end_sent_again": "twice",
 }
 """What each bug must do to records, by the findings' name: any other trouble is not its doing."""

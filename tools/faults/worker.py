@@ -8,9 +8,7 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import aiokafka.client
 from aiokafka import TopicPartition
 
 from streams.app import Application
@@ -25,6 +23,7 @@ from streams.pipeline.group import Subscription
 from streams.pipeline.metrics import PipelineMetrics
 from streams.settings import Settings
 from streams.telemetry.setup import configure_logs
+from tests.kafka_proxy import connect_through
 from tools.faults.bugs import BUGS
 from tools.faults.chain import HANDLERS, Journal, settings_of
 from tools.faults.points import Arm, MortalConsumer, MortalProducer, arm_pool
@@ -127,17 +126,6 @@ class _Commits:
             return committer
 
         return make
-
-
-def connect_through(proxy_port: int, only_consumers: bool) -> None:
-    """Has connections to the broker go through a proxy on this machine: all, or all but the producers'."""
-    real = aiokafka.client.create_conn
-
-    async def create_conn(host: str, port: int, **options: Any) -> object:
-        direct = only_consumers and str(options.get("client_id")).startswith("assay.")
-        return await real(host, port if direct else proxy_port, **options)
-
-    aiokafka.client.create_conn = create_conn
 
 
 if __name__ == "__main__":

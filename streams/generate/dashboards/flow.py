@@ -131,6 +131,12 @@ def _flow() -> tuple[Panel, ...]:
             "reason",
         ),
         counted(
+            "Pauses for dead letters",
+            "Pauses of a handler because most of its records became dead letters. Check the last deploy. 0 is normal.",
+            Metrics.dead_letter_pauses_total,
+            "handler",
+        ),
+        counted(
             "Ended child processes",
             "Children that a record ended, by the limit that it exceeded. 0 is normal.",
             Metrics.child_processes_ended_total,

@@ -31,6 +31,8 @@ async def test_retriever_answers_from_the_index(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("ASSAY_INDEX__PATH", str(tmp_path / "index"))
     monkeypatch.setenv("ASSAY_WORKERS__PROCESSES", "0")
     documents = await AssayRetriever(limit=2).ainvoke("river bridge")
+    in_a_notebook = AssayRetriever(limit=2).invoke("river bridge")
+    assert [found.metadata["source"] for found in in_a_notebook] == [found.metadata["source"] for found in documents]
     assert 1 <= len(documents) <= 2
     assert documents[0].metadata["trust_label"] in ("HIGH", "MEDIUM", "LOW")
     assert documents[0].metadata["source"].startswith("https://")

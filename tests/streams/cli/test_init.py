@@ -75,3 +75,13 @@ def test_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     tiers = load_settings(file).source_tiers
     assert "go.jp" in tiers.tier_1
     assert tiers.tier_2 == ("asahi.com",)
+
+
+def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(path: Path, text: str, _: str) -> None:
+        path.write_bytes(text[:10].encode())
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", write)
+    assert run_assay("init", "--country", "dk", "--out", str(tmp_path / "own.yaml")) == 1
+    assert list(tmp_path.iterdir()) == []

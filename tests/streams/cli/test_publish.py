@@ -272,3 +272,11 @@ class TestSending:
         await sending.stop()
         assert isinstance(sending.failure, TopicAuthorizationFailedError)
         assert sending.acknowledged == 0
+
+
+def test_trouble_with_the_file_of_refused_entries_names_it(publish: Ran, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("no json", "utf-8")
+    file = tmp_path / "missing" / "refused.jsonl"
+    done = publish(tmp_path / "bad.jsonl", mode="check", refused=file)
+    assert done.status == 2
+    assert f"--refused {file}: No such file or directory" in done.err

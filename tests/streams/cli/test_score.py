@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.command_line import Done
-from tests.samples import run_assay, variables_of_assay
+from tests.samples import ROOT, environment, run_assay, variables_of_assay
 from tests.streams.fetch.web import response, serving
 
 PAGE = b"<title>Storm</title><p>The storm reached the coast on Monday and closed two harbours.</p>"
@@ -83,6 +84,17 @@ async def test_addresses_are_fetched_with_the_guard(score: Callable[..., Done], 
     assert (refused["refused"], private.status) == ("forbidden_address", 1)
 
 
+def test_the_log_is_not_among_the_results() -> None:
+    program = "from streams.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "score", "http://127.0.0.1:1/"],
+        cwd=ROOT, env=environment(ASSAY_FETCH__CACHE_PATH="/dev/full"), capture_output=True, check=False,
+    )  # fmt: skip
+    [line] = done.stdout.splitlines()
+    assert json.loads(line)["refused"] == "forbidden_address"
+    assert b"fetch cache failed" in done.stderr
+
+
 def test_one_page_on_a_terminal_has_its_reasons(score: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "storm.html").write_bytes(PAGE)
     shown = score("storm.html", terminal=True).out.splitlines()
@@ -108,7 +120,7 @@ def test_many_pages_on_a_terminal_are_a_line_each(score: Callable[..., Done], tm
 
 @pytest.mark.parametrize(
     ("source", "words"),
-    [("", "name an address"), ("ftp://a.example/x", "begins with https://"), ("a.example/x", "begins with https://")],
+    [("", "name an address"), ("ftp://a.example/x", "begins with https://"), ("a.example", "begins with https://")],
 )
 def test_what_is_no_page_is_refused(score: Callable[..., Done], source: str, words: str) -> None:
     done = score(source)

@@ -20,7 +20,7 @@ from streams.settings import load_settings
 from streams.topology import HANDLERS, TOPIC_BYTES
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
-from tests.samples import EXAMPLES, environment, instance, run_assay, variables_of_assay
+from tests.samples import EXAMPLES, ROOT, environment, instance, run_assay, variables_of_assay
 
 PAGE = b'{"url":"https://a.example/1","html":"<title>T</title><p>Some text.</p>"}'
 BATCH = b'{"batchId":"b","query":"q","retrievedContent":[]}'
@@ -386,3 +386,13 @@ def test_query_without_an_index_reports_its_path_only(assay: Any, tmp_path: Path
     assert (answer["outcome"], answer["reason"], answer["events"]) == ("retry", "unavailable", [])
     assert f"there is no index at {tmp_path / '.assay' / 'index'}" in answer["detail"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_of_the_output_is_not_blamed_on_the_input(tmp_path: Path) -> None:
+    file = tmp_path / "page.jsonl"
+    file.write_text('{"url": "https://a.example/", "html": "<p>a"}', "utf-8")
+    program = "from streams.cli.main import main; main()"
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-c", program, "try", "score_page", str(file)]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (1, b"assay: No space left on device\n")

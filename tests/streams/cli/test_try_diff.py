@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from streams.cli.main import _run
-from streams.cli.try_diff import comparison_of
-from streams.topology import HANDLERS
+from streams.replay.comparisons import comparable
 from tests.samples import EXAMPLES, environment
 
 HIGHER = "source_rules: {base_scores: {tier_3: 35}}\n"
@@ -207,8 +206,7 @@ def test_unreadable_file_is_reported_in_one_line(tmp_path: Path, capsys: pytest.
 
 
 def test_these_handlers_can_be_compared() -> None:
-    able = [handler.name for handler in HANDLERS if comparison_of(handler, 0)]
-    assert able == ["score_page", "classify_results"]
+    assert [handler.name for handler in comparable()] == ["score_page", "classify_results"]
 
 
 # --- the process -----------------------------------------------------------------------------------------------------

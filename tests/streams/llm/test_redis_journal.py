@@ -16,7 +16,7 @@ import pytest_asyncio
 import redis
 from redis.exceptions import RedisError
 
-from streams.llm.journal import Experience, JournalError, Usage, Used
+from streams.llm.journal import DayCalls, Experience, JournalError, Usage, Used
 from streams.llm.redis_journal import PREFIX, RedisJournal
 
 DAY = "2025-01-02"
@@ -110,6 +110,15 @@ async def test_what_calls_took_is_summed_up(store: RedisJournal) -> None:
     for took in (10, 30):
         await store.keep("k", "{}", 0, 9, DAY, 0.0, Used("t", "m", True, Usage(1, 100, 90, took, 500)))
     assert await store.experience("t", "m") == Experience(Usage(2, 200, 180, 40, 1000), Usage())
+
+
+async def test_calls_are_counted_by_day_and_model(store: RedisJournal) -> None:
+    await store.count([DayCalls(DAY, "a:7b", 1, 2, 0, 0.5), DayCalls(DAY, "m", 0, 0, 3)])
+    await store.count([DayCalls(DAY, "a:7b", 1, 0, 1, 0.25)])
+    found = await store.counted([DAY, "2025-01-01"])
+    assert sorted(found) == [DayCalls(DAY, "a:7b", 2, 2, 1, 0.75), DayCalls(DAY, "m", 0, 0, 3)]
+    await store.book(DAY, 0.5, None)
+    assert (await store.booked(DAY), await store.booked("2025-01-01")) == (0.5, 0.0)
 
 
 async def test_replay_costs_are_kept_longer_than_daily_costs(store: RedisJournal, server: Server) -> None:

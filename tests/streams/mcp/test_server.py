@@ -82,6 +82,14 @@ async def test_client_searches_the_index_and_sees_labels(tmp_path: Path) -> None
     assert first["reasons"]
 
 
+async def test_searches_at_the_same_time_are_answered(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path / "index")
+    await fill(settings)
+    async with connected(settings) as client:
+        answers = await asyncio.gather(*(called(client, "search", query="carbon tax") for _ in range(4)))
+    assert [answer.get("refused") for answer in answers] == [None] * 4
+
+
 async def test_pages_are_fetched_with_labels_of_ours_only() -> None:
     async with serving() as web:
         web.routes["/storm"] = response(PAGE)
@@ -118,6 +126,20 @@ async def test_fetches_of_a_client_are_bounded() -> None:
             answers = [await called(client, "fetch", id="http://site.example/a") for _ in range(3)]
     assert ["refused" in answer for answer in answers] == [False, False, True]
     assert answers[2]["refused"]["kind"] == "rate_limited"
+
+
+async def test_a_new_session_of_a_client_has_no_new_limit() -> None:
+    async with serving() as web:
+        web.routes["/a"] = response(PAGE)
+        async with over_http(fetching(web, port=0, fetches_per_minute=1)) as address:
+            answers = []
+            for named in ({}, {"X-Assay-Peer": "another"}):
+                async with (
+                    httpx2.AsyncClient(headers=named) as known,
+                    Client(streamable_http_client(address, http_client=known)) as client,
+                ):
+                    answers.append(await called(client, "fetch", id="http://site.example/a"))
+    assert ["refused" in answer for answer in answers] == [False, True]
 
 
 @pytest.mark.parametrize(

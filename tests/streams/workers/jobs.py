@@ -36,6 +36,14 @@ def _work(job: tuple[str, Any]) -> Any:
             if not os.path.exists(value):
                 open(value, "w").close()
                 os.kill(os.getpid(), signal.SIGKILL)
+        case "wait, then crash, then return":
+            with open(value, "a") as file:
+                file.write("x")
+            match os.path.getsize(value):
+                case 1:
+                    time.sleep(60)
+                case 2:
+                    os.kill(os.getpid(), signal.SIGKILL)
         case "take memory":
             return len(bytearray(value))
         case "mark":

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing.forkserver
+import errno
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -17,8 +18,9 @@ import pytest
 
 from schemas.outcome import Dead, DeadReason
 from streams.workers.child import JobLimits
-from streams.workers.pool import ChildStartError, WorkerPool
-from tests.processes import end_of, wait_for_end
+from streams.workers.pool import WorkerPool
+from streams.workers.template import ChildStartError, Start, Template
+from tests.processes import below, end_of, running, wait_for_end
 from tests.samples import environment, instance
 from tests.streams.workers.jobs import make_no_work, make_work
 
@@ -27,7 +29,7 @@ LIMITS = JobLimits(cpu_seconds=0.3, wall_seconds=1.5, memory_bytes=200 << 20)
 
 @pytest.fixture
 async def pool() -> AsyncIterator[WorkerPool]:
-    async with WorkerPool(make_work, 2, LIMITS, preload=["tests.streams.workers.jobs"]) as started:
+    async with WorkerPool(make_work, 2, LIMITS) as started:
         yield started
 
 
@@ -35,9 +37,13 @@ async def run(pool: WorkerPool, *jobs: tuple[str, Any]) -> list[Any]:
     return list(await asyncio.gather(*(pool.run(job) for job in jobs)))
 
 
-def fork_server() -> int:
-    """The process that forks the children of this one."""
-    return instance(int, vars(multiprocessing.forkserver._forkserver)["_forkserver_pid"])
+def children(pool: WorkerPool) -> set[int]:
+    return {child.pid for child in pool._children}
+
+
+def template(pool: WorkerPool) -> int:
+    """The process that forks the children."""
+    return instance(Template, pool._template)._pid
 
 
 async def test_every_job_has_its_own_result(pool: WorkerPool) -> None:
@@ -95,23 +101,9 @@ async def test_many_failing_jobs_leave_as_many_children(pool: WorkerPool) -> Non
     assert len(pids) == 2
 
 
-async def test_a_dead_spare_child_is_not_the_fault_of_a_job(pool: WorkerPool, tmp_path: Path) -> None:
-    pids = {instance(int, child.process.pid) for child in pool._children}
-    used: set[int] = set()
-    while len(used) < 2:
-        used |= set(await run(pool, *(("pid", None) for _ in range(20))))
-    [spare] = pids - used
-    os.kill(spare, signal.SIGKILL)
-    assert not await end_of({spare}, 5)
-    # The event loop notices it.
-    await asyncio.sleep(0.05)
-    mark = str(tmp_path / "crashed")
-    assert await run(pool, ("crash once", mark), ("echo", 1)) == [mark, 1]
-
-
 async def test_killed_idle_children_are_replaced(pool: WorkerPool) -> None:
     for _ in range(5):
-        pids = {instance(int, child.process.pid) for child in pool._children}
+        pids = children(pool)
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         assert not await end_of(pids, 5)
@@ -119,41 +111,69 @@ async def test_killed_idle_children_are_replaced(pool: WorkerPool) -> None:
         assert await run(pool, *(("echo", n) for n in range(50))) == list(range(50))
 
 
-async def test_the_pool_survives_the_death_of_its_fork_server(pool: WorkerPool) -> None:
-    server = fork_server()
-    os.kill(server, signal.SIGKILL)
+async def test_no_job_is_blamed_for_the_death_of_the_template(pool: WorkerPool, tmp_path: Path) -> None:
+    marks = [tmp_path / str(n) for n in range(2)]
+    jobs = asyncio.gather(*(pool.run(("wait, then crash, then return", str(mark))) for mark in marks))
+    while not all(mark.exists() for mark in marks):  # noqa: ASYNC110 - files have no event
+        await asyncio.sleep(0.01)
+    first = template(pool)
+    for pid in (first, *children(pool)):
+        os.kill(pid, signal.SIGKILL)
+    # A job that is blamed for two ends is dead.
+    assert await jobs == [str(mark) for mark in marks]
+    assert template(pool) != first
+
+
+async def test_the_children_of_a_dead_template_go_on(pool: WorkerPool) -> None:
+    before = children(pool)
+    os.kill(template(pool), signal.SIGKILL)
+    assert set(await run(pool, *(("pid", None) for _ in range(100)))) == before
     results = await run(pool, *(("crash", None) if n % 10 == 0 else ("echo", n) for n in range(50)))
     assert [type(result) for result in results] == [Dead if n % 10 == 0 else int for n in range(50)]
-    assert fork_server() != server
+    assert not await end_of(before, 5)
 
 
-async def test_a_fork_server_that_dies_at_a_start_is_tried_again(
-    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_template_that_does_not_start_is_tried_again(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = 0
+    real = Template.started
 
-    def dying(process: Any) -> None:
+    async def failing(*given: Any) -> Template:
         nonlocal tried
         tried += 1
         if tried == 1:
-            raise EOFError
-        process.start()
+            raise ChildStartError("not now")
+        return await real(*given)
 
-    monkeypatch.setattr("streams.workers.pool._start_shielded", dying)
+    monkeypatch.setattr(Template, "started", failing)
+    os.kill(template(pool), signal.SIGKILL)
     assert [type(result) for result in await run(pool, *[("crash", None)] * 4)] == [Dead] * 4
-    assert tried > 2
+    assert tried == 2
+
+
+async def test_a_child_that_cannot_be_forked_is_tried_again(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, errors = Template._ask, iter((-errno.EAGAIN,))
+
+    async def busy(its: Template, request: bytes, connection: socket.socket | None = None) -> int | None:
+        return (connection and next(errors, None)) or await real(its, request, connection)
+
+    monkeypatch.setattr(Template, "_ask", busy)
+    assert await run(pool, ("crash", None), ("echo", 1)) == [
+        Dead(DeadReason.CRASHED, "its process ended with status -11"),
+        1,
+    ]
+    assert next(errors, None) is None
 
 
 async def test_a_signal_for_all_processes_ends_no_child(pool: WorkerPool) -> None:
-    server = fork_server()
     jobs = asyncio.gather(*(pool.run(("sleep", 0.3)) for _ in range(4)))
     await asyncio.sleep(0.1)
+    before = children(pool)
     for number in (signal.SIGTERM, signal.SIGINT):
-        for pid in (server, *(instance(int, child.process.pid) for child in pool._children)):
+        for pid in (template(pool), *before):
             os.kill(pid, number)
-    before = {instance(int, child.process.pid) for child in pool._children}
     assert await jobs == [0.3] * 4
-    assert {instance(int, child.process.pid) for child in pool._children} == before
+    assert children(pool) == before
+    assert type((await run(pool, ("crash", None)))[0]) is Dead, "the template forks"
 
 
 async def test_a_job_whose_caller_has_gone_does_not_run(tmp_path: Path) -> None:
@@ -182,22 +202,36 @@ async def test_unreadable_result_ends_the_child_and_its_job_repeats(
     assert await run(pool, *(("echo", n) for n in range(20))) == list(range(20))
 
 
-async def test_a_child_that_cannot_start_is_an_error() -> None:
-    with pytest.raises(ChildStartError, match="before its first job"):
-        async with WorkerPool(make_no_work, 1, LIMITS):
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+async def test_a_child_that_cannot_start_is_an_error(start: Start) -> None:
+    with pytest.raises(ChildStartError, match="status 1 before its first job"):
+        async with WorkerPool(make_no_work, 1, LIMITS, start=start):
             pass
 
 
-async def test_the_end_of_the_pool_ends_its_children_and_cancels_jobs() -> None:
-    async with WorkerPool(make_work, 1, LIMITS) as pool:
-        (child,) = await run(pool, ("pid", None))
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+async def test_the_end_of_the_pool_ends_its_processes_and_cancels_jobs(start: Start) -> None:
+    before = below(os.getpid())
+    async with WorkerPool(make_work, 1, LIMITS, start=start) as pool:
+        assert await run(pool, ("echo", 1)) == [1]
         unfinished = [asyncio.create_task(pool.run(("sleep", 1))) for _ in range(5)]
         await asyncio.sleep(0.1)
+        started = below(os.getpid()) - before
+        assert started == {template(pool), *children(pool)}
     assert all(
         isinstance(error, asyncio.CancelledError) for error in await asyncio.gather(*unfinished, return_exceptions=True)
     )
-    with pytest.raises(ProcessLookupError):
-        os.kill(child, 0)
+    assert not running(started)
+
+
+async def test_a_stop_during_the_start_leaves_no_process() -> None:
+    before = below(os.getpid())
+    starting = asyncio.create_task(WorkerPool(make_work, 1, LIMITS).start())
+    await asyncio.sleep(0.05)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert below(os.getpid()) == before
 
 
 PARENT = """
@@ -207,26 +241,29 @@ from streams.workers.pool import WorkerPool
 from tests.streams.workers.jobs import make_work
 
 async def main():
-    async with WorkerPool(make_work, 2, JobLimits(1, 2, 200 << 20), preload=["tests.streams.workers.jobs"]) as pool:
+    async with WorkerPool(make_work, 2, JobLimits(1, 2, 200 << 20)) as pool:
         pids = set()
         while len(pids) < 2:
             pids |= set(await asyncio.gather(*(pool.run(("pid", None)) for _ in range(50))))
         asyncio.create_task(pool.run(("sleep", 30)))
-        print(*pids, flush=True)
+        print(pool._template._pid, *pids, flush=True)
         await asyncio.sleep(60)
 
 asyncio.run(main())
 """
 
 
-def test_no_child_outlives_a_killed_parent() -> None:
+@pytest.mark.parametrize("template_too", [False, True], ids=["killed", "killed with its template"])
+def test_no_child_outlives_a_killed_parent(template_too: bool) -> None:
     command = [sys.executable, "-c", PARENT]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as parent:
         assert parent.stdout is not None
-        children = [int(pid) for pid in parent.stdout.readline().split()]
+        processes = [int(pid) for pid in parent.stdout.readline().split()]
+        if template_too:
+            os.kill(processes[0], signal.SIGKILL)
         parent.kill()
-    assert len(children) == 2
-    assert not wait_for_end(set(children), 10)
+    assert len(processes) == 3
+    assert not wait_for_end(set(processes), 10)
 
 
 UNSTOPPED = """

@@ -1,17 +1,24 @@
-"""Decisions in words: a verdict on one line, and its reasons. For `assay why`."""
+"""Decisions in words: a verdict on one line, and its reasons. For `assay why` and the console."""
 
 from __future__ import annotations
 
-from schemas.claims import ClaimEvaluated
+from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, UtteranceRecorded
 from schemas.dead import DeadLetter
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.outcome import Dead
 from schemas.pages import CrawledPage, ScoredPage
-from schemas.ranking import RankingCompleted
-from schemas.relevance import RelevanceJudged, SnippetExtracted, SnippetsCompleted
-from schemas.retrieval import ResultsClassified, RetrievalEvaluated
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, RankingFeedback
+from schemas.relevance import (
+    RelevanceJudged,
+    RelevanceRequested,
+    SnippetExtracted,
+    SnippetsCompleted,
+    SnippetsRequested,
+)
+from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 
 
@@ -22,6 +29,22 @@ def verdict_of(decision: Event | DeadLetter | Dead) -> str:
             return f"dead letter of {decision.handler}: {decision.reason}"
         case Dead():
             return f"unreadable record: {decision.reason}"
+        case RetrievalBatch():
+            return f"attempt {decision.attempt}: {len(decision.retrieved_content)} results to judge"
+        case ExtractedClaim():
+            return f"claim to judge: {decision.claim_text}"
+        case UtteranceRecorded():
+            return f"utterance of {decision.source_id}"
+        case UtteranceIndexed():
+            return f"utterance {decision.change}"
+        case SnippetsRequested():
+            return f"snippets requested: {decision.query or decision.context or 'no query'}"
+        case RelevanceRequested():
+            return f"relevance requested: {decision.url}"
+        case RankingRequested():
+            return f"query: {decision.query}"
+        case RankingFeedback():
+            return f"feedback on {decision.url}"
         case CrawledPage():
             return f"crawled, {len(decision.body):,} {'bytes' if decision.html_base64 else 'characters'}"
         case ScoredPage():

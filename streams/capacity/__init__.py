@@ -1,0 +1,1 @@
+"""Forecasts what a load needs, from measured costs."""

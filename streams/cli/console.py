@@ -1,0 +1,62 @@
+"""``assay console``: the decisions in a browser."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from streams.cli.errors import run_with_kafka
+from streams.cli.options import Config, load_settings
+from streams.cli.output import tell
+from streams.cli.run import stop_on_signals
+from streams.http import PortTakenError
+from streams.query.access import application_url
+from streams.query.remote import RemoteQueries
+from streams.settings import HttpSettings, Settings
+from streams.telemetry.setup import configure_logs
+
+
+def console(
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = None,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; that of http.host by default.")] = "",
+    config: Config = None,
+) -> int:
+    """Show the decisions in a browser: what flows, why, and what can be done.
+
+    It reads the topics and changes nothing, except for a request with the token of ASSAY_HTTP__TOKEN.
+    """
+    settings = load_settings(config).with_kafka()
+    http = console_http(settings, port=port, host=host)
+    return run_console(settings, http)
+
+
+def console_http(settings: Settings, *, port: int | None = None, host: str = "") -> HttpSettings:
+    """Where the console listens: the limits, names and token of ``http`` on a port of its own."""
+    changed = {"port": settings.console.port if port is None else port, "enabled": True}
+    return settings.http.model_copy(update=changed | ({"host": host} if host else {}))
+
+
+def run_console(settings: Settings, http: HttpSettings) -> int:
+    """Serves until Ctrl-C; 1 if the port is taken."""
+    configure_logs(settings.logs.level, settings.logs.format)
+    from streams.console.app import serve_console
+
+    queries = RemoteQueries(
+        settings.console.queries or application_url(settings.http),
+        settings.http.token.get_secret_value(),
+        settings.query.seconds,
+    )
+
+    async def work() -> int:
+        stop = stop_on_signals()
+        try:
+            async with serve_console(settings, http, queries) as address:
+                tell("console", f"{address}; Ctrl-C ends it")
+                await stop.wait()
+        except PortTakenError:
+            tell("console", f"cannot listen on {http.host}:{http.port}; name a free port with --port, or 0 for any")
+            return 1
+        return 0
+
+    return run_with_kafka("console", settings, work())

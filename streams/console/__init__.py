@@ -1,0 +1,1 @@
+"""The web console: what flows, why a decision was made, and what can be done about it."""

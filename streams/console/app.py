@@ -1,0 +1,145 @@
+"""The console's web application: its screens, and what holds for every request and every answer.
+
+A screen is one module of this package and a template of the same name. It exports ``SCREEN``: a ``Screen`` with its
+title, its path in the navigation, its key, and ``routes``, a function from the ``Context`` to Starlette routes. To add
+a screen, write the module, its template ``templates/<name>.html`` (which extends ``base.html`` and fills ``title`` and
+``main``) and its test, and add the screen to ``SCREENS``. Navigation, keys and the help derive from that list.
+
+- A page is ``context.render(request, "name.html", …)``; a missing object is ``context.missing(…)``.
+- Reading is open to whoever reaches the port. An action is a POST route whose endpoint is wrapped in
+  ``context.guard.acting(endpoint)``, which checks the token and the origin; templates show it if ``may_act``.
+- Texts of strangers are shown with the filter ``visible``. Nothing is marked as safe HTML by hand.
+- The content security policy forbids inline scripts and inline styles. ``static/console.js`` offers behaviour by
+  attributes: ``data-poll`` loads a fragment again, ``data-live`` sends a form at each change and shows the answer,
+  ``data-key`` gives a link or a button a key, ``data-confirm`` asks before a form is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from streams.clock import SystemClock
+from streams.console import (
+    batch,
+    claim,
+    cost,
+    dead_letters,
+    decision,
+    live,
+    page,
+    query,
+    relevance,
+    replays,
+    review,
+    what_if,
+)
+from streams.console.context import Context
+from streams.console.flow import Flow
+from streams.console.follow import Feed, Follower
+from streams.console.guard import Guard
+from streams.console.page_text import PageTexts
+from streams.console.records import Records
+from streams.console.store import Store
+from streams.http import HttpServer
+from streams.query.engine import Queries
+from streams.settings import HttpSettings, Settings
+
+SCREENS = (
+    live.SCREEN,
+    page.SCREEN,
+    batch.SCREEN,
+    claim.SCREEN,
+    relevance.SCREEN,
+    query.SCREEN,
+    dead_letters.SCREEN,
+    replays.SCREEN,
+    what_if.SCREEN,
+    review.SCREEN,
+    cost.SCREEN,
+)
+_STATIC = Path(__file__).parent / "static"
+
+
+def make_context(settings: Settings, queries: Queries | None = None) -> Context:
+    """The parts of a console of these settings, which must name a Kafka cluster. Opens no connection."""
+    store, feed, clock = Store(settings.console.decisions), Feed(), SystemClock()
+    http, texts = settings.http, PageTexts(settings)
+    context = Context(
+        settings=settings,
+        store=store,
+        feed=feed,
+        records=Records(settings.kafka),
+        follower=Follower(settings.kafka, store, feed),
+        flow=Flow(settings.kafka, store, clock),
+        guard=Guard(
+            http.token.get_secret_value(),
+            http.allowed_hosts,
+            reading_needs_token=settings.console.reading_needs_token,
+        ),
+        clock=clock,
+        texts=texts,
+        queries=queries,
+        screens=SCREENS,
+    )
+    context.resources.push_async_callback(texts.aclose)
+    return context
+
+
+def make_app(context: Context) -> Any:
+    """The ASGI application of a console."""
+
+    async def not_found(request: Request, _: Exception) -> Response:
+        return context.missing(request, "No such screen", f"There is nothing at {request.url.path}.")
+
+    async def healthz(request: Request) -> Response:
+        del request
+        return PlainTextResponse("ok")
+
+    app = Starlette(
+        routes=[
+            *(route for screen in context.screens for route in screen.routes(context)),
+            *decision.routes(context),
+            Route("/healthz", healthz),
+            Mount("/static", StaticFiles(directory=_STATIC)),
+        ],
+        exception_handlers={404: not_found},
+    )
+    return context.guard.wrap(app)
+
+
+@asynccontextmanager
+async def serve_console(settings: Settings, http: HttpSettings, queries: Queries | None = None) -> AsyncIterator[str]:
+    """Serves the console while the block runs; gives its address, such as ``http://127.0.0.1:8090``.
+
+    Args:
+        settings: Those of the installation.
+        http: Where it listens, and the limits of connections.
+        queries: Answers the queries of the screen ``query``.
+
+    Raises:
+        PortTakenError: The port is taken.
+    """
+    context = make_context(settings, queries)
+    tasks = [asyncio.create_task(its.run(), name="console") for its in (context.follower, context.flow)]
+    try:
+        async with HttpServer(make_app(context), http) as server:
+            try:
+                yield f"http://{server.address}"
+            finally:
+                context.feed.close()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await context.resources.aclose()
+        context.store.close()

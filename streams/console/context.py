@@ -1,0 +1,105 @@
+"""What every screen gets: the store, the topics, the rules for requests, and the templates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from streams.clock import Clock
+from streams.console import words
+from streams.console.flow import Flow
+from streams.console.follow import Feed, Follower
+from streams.console.guard import Guard
+from streams.console.page_text import PageTexts
+from streams.console.records import Records
+from streams.console.store import Store
+from streams.llm.journal import StoredAnswer
+from streams.llm.stored_replies import stored_reply
+from streams.process import installed_version
+from streams.query.engine import Queries
+from streams.settings import Settings
+from streams.topology import Handler
+
+if TYPE_CHECKING:
+    from streams.console.screen import Screen
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def make_environment() -> Environment:
+    """The templates: every value is escaped, and a value that is missing is an error."""
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters |= words.FILTERS
+    return environment
+
+
+@dataclass(slots=True)
+class Context:
+    """The parts of a console, shared by its screens.
+
+    Attributes:
+        settings: Those of the installation; they name a Kafka cluster.
+        queries: Answers queries; None if no process does.
+        texts: Reads the texts of crawled pages, with marks.
+        screens: For the navigation; set by the application.
+        resources: What screens have opened for longer than a request; closed when the console ends.
+    """
+
+    settings: Settings
+    store: Store
+    feed: Feed
+    records: Records
+    follower: Follower
+    flow: Flow
+    guard: Guard
+    clock: Clock
+    texts: PageTexts
+    queries: Queries | None = None
+    screens: Sequence[Screen] = ()
+    resources: AsyncExitStack = field(default_factory=AsyncExitStack)
+    environment: Environment = field(default_factory=make_environment)
+    _versions: dict[str, str] = field(default_factory=dict)
+
+    def render(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """The page or fragment of a template, with these values and those that every page has."""
+        shared = {
+            "screens": self.screens,
+            "path": request.url.path,
+            "may_act": self.guard.may_act(request),
+            "has_token": self.guard.has_token,
+            "follower": self.follower,
+            "version": installed_version(),
+            "records_kept": self.store.count,
+        }
+        return HTMLResponse(self.environment.get_template(template).render(shared | values), status)
+
+    def other_rules(self, handler: Handler | None, version: str | None) -> str:
+        """The version of a handler's present rules, if a decision was made under others; else ""."""
+        if handler is None or not version:
+            return ""
+        present = self._versions.get(handler.name)
+        if present is None:
+            present = self._versions[handler.name] = self.settings.rules(handler.rules).config_version
+        return "" if present == version else present
+
+    async def replies(self, call_id: str) -> StoredAnswer:
+        """A model's stored reply. Raises JournalError."""
+        return await stored_reply(self.settings.llm, call_id)
+
+    def missing(self, request: Request, title: str, what: str) -> HTMLResponse:
+        """The page for an object that the console does not have: 404, what is missing, and what to do."""
+        return self.render(request, "missing.html", 404, title=title, what=what)

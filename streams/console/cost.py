@@ -1,0 +1,73 @@
+"""The screen ``cost``: requested, cached and refused calls by model and day, and what is left of the day's budget."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, timedelta
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from streams.console.charts import day_bars
+from streams.console.context import Context
+from streams.console.screen import Screen
+from streams.llm.costs import CostReport, read_costs
+from streams.llm.journal import JournalError
+
+_DAYS = (7, 14, 30, 90)
+_KINDS = ("requested", "cached", "refused")
+
+
+def routes(context: Context) -> list[Route]:
+    """The screen."""
+    return [Route("/cost", _Cost(context).page)]
+
+
+SCREEN = Screen("Cost", "/cost", "c", "calls of models by day, and the budget", routes)
+
+
+class _Cost:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def page(self, request: Request) -> Response:
+        """Calls and costs from the journal, and the decisions that the console keeps by their judge."""
+        asked, now = request.query_params.get("days", ""), self._context.clock.now()
+        days = int(asked) if asked in map(str, _DAYS) else _DAYS[1]
+        llm = self._context.settings.llm
+        report, problem = None, ""
+        try:
+            report = await read_costs(llm, now, days)
+        except JournalError as error:
+            problem = f"The journal of answers can't be read: {error}"
+        since = int((now - timedelta(days=days)).timestamp() * 1000)
+        names = [(now.astimezone(UTC).date() - timedelta(days=back)).isoformat() for back in range(days)]
+        return self._context.render(
+            request,
+            "cost.html",
+            days=days,
+            spans=_DAYS,
+            report=report,
+            problem=problem,
+            offline=llm.offline,
+            is_shared=bool(llm.cache_path or llm.redis_url.get_secret_value()),
+            chart=_chart(report, names[::-1]) if report is not None and report.calls else "",
+            kinds=_KINDS,
+            totals=_totals(report),
+            judged=self._context.store.judged(since),
+        )
+
+
+def _chart(report: CostReport, days: list[str]) -> str:
+    counts = {kind: Counter[str]() for kind in _KINDS}
+    for its in report.calls:
+        for kind in _KINDS:
+            counts[kind][its.day] += getattr(its, kind)
+    return day_bars(days, {kind: [counts[kind][day] for day in days] for kind in _KINDS})
+
+
+def _totals(report: CostReport | None) -> dict[str, float]:
+    """The sums over all days and models."""
+    calls = report.calls if report else ()
+    return {name: sum(getattr(its, name) for its in calls) for name in (*_KINDS, "usd")}

@@ -1,0 +1,226 @@
+"""What the console keeps of a record: its position, what it is about, its verdict and its score, but no text of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from handlers.trust.labels import TIERS
+from schemas.claims import ClaimEvaluated
+from schemas.dead import DeadLetter, is_marker
+from schemas.documents import DocumentIndexed
+from schemas.event import RUN_HEADER, Event
+from schemas.extraction import ExtractionCompleted, ExtractionStatus
+from schemas.llm import LlmCall
+from schemas.outcome import Dead
+from schemas.pages import ScoredPage
+from schemas.ranking import RankingCompleted
+from schemas.relevance import RelevanceJudged, RelevanceOutcome, SnippetExtracted, SnippetsCompleted, SourceOutcome
+from schemas.retrieval import ResultsClassified, RetrievalEvaluated
+from schemas.search import SearchEvaluated
+from streams.codec import Headers
+from streams.decisions.subjects import SubjectKind, page_number, subject_of
+from streams.decisions.words import verdict_of
+
+Tone = Literal["a", "b", "c", "good", "fair", "poor", "dead", "none"]
+"""The colour of a decision: the tier of a page, else how good its subject is; ``none`` if an event decides nothing."""
+TONES: tuple[Tone, ...] = ("a", "b", "c", "good", "fair", "poor", "dead", "none")
+Role = Literal["found", "fetched", "skipped", "judged", "cited", "ranked"]
+"""How an event names a page."""
+_VERDICT_CHARACTERS = 300
+_MAX_MENTIONS = 200
+_GOOD = 70
+_FAIR = 40
+"""From these scores of 100 a verdict is good, or fair, if the event itself does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a record is; the topic is without the prefix."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """That an event names a page: how, and what it says of it."""
+
+    page: int
+    role: Role
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record as the console lists it.
+
+    Attributes:
+        at: Milliseconds since 1970.
+        handler: Its writer; "" for an input of another producer.
+        subject: The address or the id.
+        parent: The batch whose listing was extracted, for a batch.
+        score: 0 to 100; None if the event has no score.
+        run: The replay or backfill that wrote it; "" for live records.
+        cause: The identity of the record that it decides on.
+        judge: The model that answered; "" if no judge was asked.
+        cost_usd: Of the calls that were paid; None if the model has no price.
+    """
+
+    position: Position
+    at: int
+    handler: str
+    kind: str
+    subject: str
+    verdict: str
+    tone: Tone
+    parent: str = ""
+    score: float | None = None
+    config_version: str = ""
+    run: str = ""
+    event_id: str = ""
+    cause: str = ""
+    judge: str = ""
+    cached: bool = False
+    cost_usd: float | None = 0.0
+
+    @property
+    def path(self) -> str:
+        """The address of the decision in the console."""
+        its = self.position
+        return f"/decision/{its.topic}/{its.partition}/{its.offset}"
+
+
+def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead) -> Entry | None:
+    """The entry of a record on a topic of events; None for an event about nothing that has a screen."""
+    texts = {name: value.decode("utf-8", "replace") for name, value in headers if value is not None}
+    handler = texts.get("ce_source", "").removeprefix("assay/")
+    run, cause, identity = (texts.get(name, "") for name in (RUN_HEADER, "ce_causationid", "ce_id"))
+    if isinstance(event, Dead):
+        verdict = _cut(verdict_of(event))
+        return Entry(position, at, handler, "", "", verdict, "dead", run=run, event_id=identity, cause=cause)
+    if (subject := subject_of(event)) is None:
+        return None
+    call: LlmCall | None = getattr(event, "llm", None)
+    score, tone = _score_of(event), _tone_of(event)
+    return Entry(
+        position,
+        at,
+        handler,
+        str(subject.kind),
+        subject.id,
+        _cut(verdict_of(event)),
+        tone or ("none" if score is None else "good" if score >= _GOOD else "fair" if score >= _FAIR else "poor"),
+        parent=getattr(event, "parent_batch_id", None) or "",
+        score=score,
+        config_version=getattr(event, "config_version", ""),
+        run=run,
+        event_id=event.event_id or identity,
+        cause=cause,
+        judge=call.model if call else "",
+        cached=call.cached if call else False,
+        cost_usd=(0.0 if call.cached else call.cost_usd) if call else 0.0,
+    )
+
+
+def dead_entry(
+    position: Position, at: int, key: bytes | None, headers: Headers, kind: SubjectKind | None
+) -> Entry | None:
+    """The entry of a dead letter; None for the marker of a redrive. ``kind`` is of the keys of its topic."""
+    if is_marker(headers):
+        return None
+    letter = DeadLetter.of(headers)
+    subject = (key or b"").decode("utf-8", "replace")
+    return Entry(
+        position, at, letter.handler, str(kind or ""), subject, _cut(verdict_of(letter)), "dead", cause=letter.root_id
+    )
+
+
+def mentions_of(event: Event) -> list[Mention]:
+    """The pages that an event names, beside its own subject."""
+    return [
+        Mention(page_number(url), role, note[:_VERDICT_CHARACTERS])
+        for url, role, note in [*_named(event)][:_MAX_MENTIONS]
+    ]
+
+
+def _named(
+    event: Event,
+) -> Iterator[tuple[str, Role, str]]:
+    match event:
+        case ResultsClassified():
+            for result in event.results:
+                note = f"{_words(result.result_type)}, actionable {result.actionable_score:.2f}"
+                yield result.url, "found", f"in the results of “{event.query}”: {note}"
+        case ExtractionCompleted():
+            yield from ((page.url, "fetched", "fetched for a listing") for page in event.fetched)
+            yield from ((page.url, "skipped", f"not fetched: {page.reason}") for page in event.skipped)
+        case RelevanceJudged():
+            yield event.url, "judged", verdict_of(event)
+        case SnippetExtracted() if event.snippet:
+            yield event.url, "cited", event.snippet
+        case RankingCompleted():
+            for ranked in event.results:
+                yield ranked.url, "ranked", f"rank {ranked.rank} for “{event.query}”, {ranked.score:.2f}"
+        case _:
+            return
+
+
+def _score_of(event: Event) -> float | None:
+    match event:
+        case ScoredPage() | DocumentIndexed():
+            return event.cts_score
+        case ResultsClassified():
+            return 100 * event.actionable_information
+        case RetrievalEvaluated():
+            return 100 * event.overall_score
+        case SearchEvaluated():
+            return 100 * event.quality_score
+        case ClaimEvaluated() if event.decontextualization_score is not None:
+            return 100 * event.decontextualization_score
+        case RankingCompleted() if event.results:
+            return 100 * event.results[0].score
+        case _:
+            return None
+
+
+def _tone_of(event: Event) -> Tone | None:
+    """The tone that an event states itself."""
+    match event:
+        case ScoredPage() | DocumentIndexed():
+            tiers: Sequence[Tone] = ("a", "b", "c")
+            return tiers[TIERS.index(event.tier)]
+        case RetrievalEvaluated():
+            return "good" if event.passed else "poor"
+        case SearchEvaluated():
+            return "good" if event.satisfied else "fair"
+        case ExtractionCompleted():
+            states: dict[ExtractionStatus, Tone] = {
+                ExtractionStatus.OK: "good",
+                ExtractionStatus.PARTIAL: "fair",
+                ExtractionStatus.FAILED: "poor",
+            }
+            return states[event.status]
+        case RelevanceJudged():
+            outcomes: dict[RelevanceOutcome, Tone] = {
+                RelevanceOutcome.RELEVANT: "good",
+                RelevanceOutcome.IRRELEVANT: "poor",
+            }
+            return outcomes.get(event.outcome, "fair")
+        case SnippetsCompleted():
+            return "good" if any(one.outcome is SourceOutcome.RELEVANT for one in event.sources) else "poor"
+        case RankingCompleted() if event.nothing_relevant:
+            return "poor"
+        case _:
+            return None
+
+
+def _words(name: str) -> str:
+    return name.lower().replace("_", " ")
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _VERDICT_CHARACTERS else line[: _VERDICT_CHARACTERS - 1] + "…"

@@ -1,0 +1,211 @@
+"""Follows the topics into the store, and tells the open screens what was committed.
+
+It reads without a consumer group and commits nothing. Two readers work at the same time: one follows the end of all
+topics, the other reads the log backwards until the store is full. Crawled pages are not read, because they are most of
+the traffic: a screen that shows one looks it up by its key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing, suppress
+
+import structlog
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaError
+
+from schemas.dead import dead_letter_topic
+from schemas.outcome import Dead
+from streams.codec import decode, timestamp
+from streams.console.entries import Entry, Mention, Position, dead_entry, entry_of, mentions_of
+from streams.console.store import Store
+from streams.decisions.subjects import SubjectKind
+from streams.kafka.clients import make_admin, make_reader, opened
+from streams.kafka.groups import read_topics
+from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka.settings import KafkaSettings
+from streams.topology import HANDLERS, RANKING_REQUESTED, TOPICS
+
+log = structlog.get_logger(__name__)
+
+_FOLLOWED = {topic.name: topic for topic in TOPICS if not topic.raw_pages and not topic.compacted}
+_KINDS = {
+    "url": SubjectKind.PAGE,
+    "batch_id": SubjectKind.BATCH,
+    "request_id": SubjectKind.REQUEST,
+    "claim_id": SubjectKind.CLAIM,
+    "utterance_id": SubjectKind.UTTERANCE,
+}
+"""By the meaning of a topic's keys."""
+_DEAD = {
+    dead_letter_topic(its.consumes.name, its.group): SubjectKind.QUERY
+    if its.consumes is RANKING_REQUESTED
+    else _KINDS.get(its.consumes.key_means)
+    for its in HANDLERS
+}
+_POLL_MS = 100
+_AGAIN_SECONDS = 2.0
+_LOOK_SECONDS = 15.0
+"""How often new topics and partitions are looked for."""
+_FIRST_STEP = 200
+_LARGEST_STEP = 5_000
+_AT_ONCE = 25
+"""Records of the past that are decoded before others get the event loop."""
+_WAITING = 200
+"""Lists of decisions that wait for a slow screen; it then loads again."""
+
+Found = tuple[Entry, list[Mention]]
+
+
+class Feed:
+    """Passes new decisions to the open screens."""
+
+    def __init__(self) -> None:
+        self._screens: set[asyncio.Queue[list[Entry] | None]] = set()
+        self._closed = False
+
+    def publish(self, entries: list[Entry]) -> None:
+        """Passes decisions on; a screen that does not take them is closed and loads again."""
+        for screen in [*self._screens]:
+            if screen.full():
+                self._screens.discard(screen)
+                screen.get_nowait()
+                screen.put_nowait(None)
+            else:
+                screen.put_nowait(entries)
+
+    def close(self) -> None:
+        """Ends all subscriptions: a server waits for its open answers."""
+        self._closed = True
+        for screen in self._screens:
+            if not screen.full():
+                screen.put_nowait(None)
+
+    async def subscribe(self, beat_seconds: float) -> AsyncIterator[list[Entry]]:
+        """New decisions, and an empty list if there was none for a time; ends if the screen is too slow."""
+        screen: asyncio.Queue[list[Entry] | None] = asyncio.Queue(_WAITING)
+        self._screens.add(screen)
+        try:
+            while not self._closed:
+                try:
+                    async with asyncio.timeout(beat_seconds):
+                        entries = await screen.get()
+                except TimeoutError:
+                    entries = []
+                if entries is None:
+                    return
+                yield entries
+        finally:
+            self._screens.discard(screen)
+
+
+class Follower:
+    """Follows the topics of a cluster while the block runs."""
+
+    def __init__(self, kafka: KafkaSettings, store: Store, feed: Feed) -> None:
+        """Opens nothing."""
+        self._kafka = kafka
+        self._store = store
+        self._feed = feed
+        self._past: asyncio.Task[None] | None = None
+        self._read: set[TopicPartition] = set()
+        self.problem = "not connected to Kafka yet"
+        """Why it does not follow now; "" while it does."""
+        self.rebuilt = False
+        """Whether the past is in the store."""
+
+    async def run(self) -> None:
+        """Follows until it is cancelled; after an error it begins again."""
+        try:
+            while True:
+                try:
+                    await self._follow()
+                except KafkaError as error:
+                    self.problem = f"Kafka at {self._kafka.bootstrap_servers}: {error}"
+                    log.warning("the console can't follow the topics", error=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+        finally:
+            if self._past is not None:
+                self._past.cancel()
+                with suppress(asyncio.CancelledError):
+                    await self._past
+
+    async def _follow(self) -> None:
+        async with opened(make_reader(self._kafka, client_id="assay-console")) as reader:
+            partitions: set[TopicPartition] = set()
+            looked_at = -_LOOK_SECONDS
+            clock = asyncio.get_running_loop().time
+            while True:
+                if clock() - looked_at >= (_LOOK_SECONDS if partitions else _AGAIN_SECONDS):
+                    looked_at = clock()
+                    partitions = await self._assign(reader, partitions)
+                if not partitions:
+                    await asyncio.sleep(_AGAIN_SECONDS)
+                    continue
+                taken = await reader.getmany(timeout_ms=_POLL_MS)
+                if new := self._store.add(self._found(record for records in taken.values() for record in records)):
+                    self._feed.publish(new)
+
+    async def _assign(self, reader: AIOKafkaConsumer, before: set[TopicPartition]) -> set[TopicPartition]:
+        """Follows all partitions that exist; those that are new from their end, and their past is read beside."""
+        async with opened(make_admin(self._kafka)) as admin:
+            states = await read_topics(admin, [self._kafka.topic_prefix + name for name in (*_FOLLOWED, *_DEAD)])
+        now = {TopicPartition(name, number) for name, state in states.items() for number in state.partitions}
+        self.problem = "" if now else "the topics do not exist yet: assay topics create"
+        if now == before:
+            return now
+        positions = {partition: await reader.position(partition) for partition in before & now}
+        reader.assign(list(now))
+        ends = await reader.end_offsets(list(now - before))
+        for partition, offset in (positions | ends).items():
+            reader.seek(partition, offset)
+        if unread := {partition: end for partition, end in ends.items() if partition not in self._read}:
+            self._read |= unread.keys()
+            self._past = asyncio.create_task(self._read_back(unread, self._past), name="console past")
+        return now
+
+    async def _read_back(self, ends: dict[TopicPartition, int], before: asyncio.Task[None] | None) -> None:
+        """Reads the log before these ends, the newest records first, until the store is full."""
+        self.rebuilt = False
+        if before is not None:
+            await asyncio.wait({before})
+        try:
+            async with opened(make_reader(self._kafka, client_id="assay-console-past")) as reader:
+                assign_paused(reader, ends)
+                firsts, step = await reader.beginning_offsets(list(ends)), _FIRST_STEP
+                while not self._store.is_full:
+                    spans = {at: (max(firsts[at], ends[at] - step), ends[at]) for at in ends if firsts[at] < ends[at]}
+                    if not spans:
+                        break
+                    await self._read_spans(reader, spans)
+                    ends |= {at: start for at, (start, _) in spans.items()}
+                    step = min(2 * step, _LARGEST_STEP)
+            self.rebuilt = True
+        except KafkaError as error:
+            log.warning("the console can't read the past of the topics", error=str(error))
+
+    async def _read_spans(self, reader: AIOKafkaConsumer, spans: dict[TopicPartition, tuple[int, int]]) -> None:
+        waiting: list[ConsumerRecord] = []
+        async with aclosing(records_between(reader, spans)) as records:
+            async for record in records:
+                waiting.append(record)
+                if len(waiting) >= _AT_ONCE:
+                    self._store.add(self._found(waiting))
+                    waiting.clear()
+                    await asyncio.sleep(0)
+        self._store.add(self._found(waiting))
+
+    def _found(self, records: Iterable[ConsumerRecord]) -> list[Found]:
+        prefix = self._kafka.topic_prefix
+        return [found for record in records if (found := _found(record, record.topic.removeprefix(prefix)))]
+
+
+def _found(record: ConsumerRecord, name: str) -> Found | None:
+    position = Position(name, record.partition, record.offset)
+    if name in _DEAD:
+        letter = dead_entry(position, record.timestamp, record.key, record.headers, _DEAD[name])
+        return None if letter is None else (letter, [])
+    event = decode(_FOLLOWED[name], record.value, record.headers, timestamp(record.timestamp))
+    entry = entry_of(position, record.timestamp, record.headers, event)
+    return None if entry is None else (entry, [] if isinstance(event, Dead) else mentions_of(event))

@@ -1,0 +1,214 @@
+"""The text of a crawled page, block by block, with what the scorer made of each: counted, skipped, hidden or refused.
+
+``score_page`` runs again on the page, under the present rules. A block is counted if its text is in the content that
+was scored, hidden if the page's markup shows it to no reader, and skipped otherwise. If the page was refused, all of it
+is. Both run in a child process under the limits of the workers, because pages are untrusted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from selectolax.lexbor import LexborNode
+
+from handlers.html.encoding import page_bytes
+from handlers.html.limits import parse_within
+from handlers.score_page import ScorePageRules, score_page
+from schemas.outcome import Dead, Emit
+from schemas.pages import CrawledPage, ScoredPage
+from streams.settings import Settings
+from streams.workers.child import Work
+from streams.workers.pool import WorkerPool
+
+Fate = Literal["counted", "skipped", "hidden", "refused"]
+MOST_CHARACTERS = 120_000
+"""Of a page's text that is shown; a page can have 8 MB."""
+_MOST_BLOCKS = 5_000
+_MOST_NODES = 400_000
+_NO_TEXT = frozenset(("script", "style", "template", "head", "iframe", "object", "svg", "math", "noscript", "select"))
+_INLINE = frozenset(
+    (
+        "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd", "label",
+        "mark", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "u", "var", "wbr",
+    )
+)  # fmt: skip
+_STYLES = (
+    (re.compile(r"display\s*:\s*+none"), "display: none"),
+    (re.compile(r"visibility\s*:\s*+(?:hidden|collapse)"), "visibility: hidden"),
+    (re.compile(r"font-size\s*:\s*+0(?![.\d])"), "font-size: 0"),
+    (re.compile(r"opacity\s*:\s*+0(?![.\d])"), "opacity: 0"),
+)
+_MOST_STYLE = 500
+_LEAST_IN_CONTENT = 12
+"""Characters of a block that is looked for inside the lines of the content; a shorter one has to be a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of a page's text, and why it has this fate."""
+
+    text: str
+    fate: Fate
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """The text of a page.
+
+    Attributes:
+        refusal: Why nothing of the page is counted; "" if something may be.
+        cut: Whether the page has more text than is shown.
+        scored: The decision of today's rules; None if the page is a dead letter under them.
+    """
+
+    blocks: tuple[Block, ...]
+    refusal: str
+    cut: bool
+    scored: ScoredPage | None
+
+    def count(self, fate: Fate) -> int:
+        """The characters with a fate."""
+        return sum(len(block.text) for block in self.blocks if block.fate == fate)
+
+
+def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
+    """The text of a page as the scorer sees it."""
+    outcome = score_page(page, rules)
+    scored: ScoredPage | None = None
+    refusal = ""
+    match outcome:
+        case Dead():
+            refusal = f"{outcome.reason}: {outcome.detail}"
+        case Emit(events=(ScoredPage() as emitted,)):
+            scored = emitted
+            refusal = next((its.reason for its in emitted.cts_breakdown if its.component == "refusal"), "")
+        case _:
+            pass
+    found = [(line, "") for line in (page.content or "")[: MOST_CHARACTERS + 1].splitlines() if line.strip()]
+    if page.content is None:
+        tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)
+        if not isinstance(tree, str) and tree.body is not None:
+            found = [*_blocks(tree.body)]
+    counted = _Content(scored.content if scored is not None and not refusal else "")
+    blocks: list[Block] = []
+    length = 0
+    for text, hidden in found:
+        length += len(text)
+        if length > MOST_CHARACTERS or len(blocks) >= _MOST_BLOCKS:
+            return PageText(tuple(blocks), refusal, True, scored)
+        if refusal:
+            blocks.append(Block(text, "refused", hidden))
+        elif hidden:
+            blocks.append(Block(text, "hidden", f"{hidden}, and counted" if counted.has(text) else hidden))
+        else:
+            blocks.append(Block(text, "counted" if counted.has(text) else "skipped"))
+    return PageText(tuple(blocks), refusal, False, scored)
+
+
+class _Content:
+    """Finds blocks in the content that was scored."""
+
+    def __init__(self, content: str) -> None:
+        self._lines = {_plain(line) for line in content.splitlines()}
+        self._whole = _plain(content)
+
+    def has(self, text: str) -> bool:
+        plain = _plain(text)
+        return plain in self._lines or (len(plain) >= _LEAST_IN_CONTENT and plain in self._whole)
+
+
+def _plain(text: str) -> str:
+    return "".join(text.split())
+
+
+def _blocks(body: LexborNode) -> Iterator[tuple[str, str]]:
+    """The texts of the blocks in page order, and how each is hidden; without recursion, for pages can be deep."""
+    texts: list[str] = []
+    before: tuple[int, str] = (0, "")
+    fates: dict[int, str] = {body.mem_id: _hides(body)}
+    owners: dict[int, int] = {body.mem_id: body.mem_id}
+    silent: set[int] = set()
+    for number, node in enumerate(body.traverse(include_text=True)):
+        if number > _MOST_NODES:
+            break
+        above = node.parent.mem_id if node.parent is not None else body.mem_id
+        tag = node.tag
+        if tag != "-text":
+            if above in silent or tag in _NO_TEXT:
+                silent.add(node.mem_id)
+            fates.setdefault(node.mem_id, fates.get(above, "") or _hides(node))
+            owners.setdefault(node.mem_id, owners.get(above, body.mem_id) if tag in _INLINE else node.mem_id)
+            if tag not in _INLINE and texts:
+                yield from _joined(texts, before[1])
+                texts = []
+            continue
+        if above in silent or not (text := node.text_content or "").strip():
+            continue
+        here = owners.get(above, above), fates.get(above, "")
+        if here != before and texts:
+            yield from _joined(texts, before[1])
+            texts = []
+        before = here
+        # Links of a menu are apart on the screen.
+        texts.append(f" {text} " if node.parent is not None and node.parent.tag == "a" else text)
+    yield from _joined(texts, before[1])
+
+
+def _joined(texts: list[str], hidden: str) -> Iterator[tuple[str, str]]:
+    if line := " ".join("".join(texts).split()):
+        yield line, hidden
+
+
+def _hides(node: LexborNode) -> str:
+    """How an element hides its text from a reader; "" if it does not."""
+    attributes = node.attributes
+    if "hidden" in attributes:
+        return "it has the attribute hidden"
+    if (attributes.get("aria-hidden") or "").lower() == "true":
+        return "aria-hidden"
+    style = (attributes.get("style") or "")[:_MOST_STYLE].lower()
+    return next((f"its style has {words}" for pattern, words in _STYLES if style and pattern.search(style)), "")
+
+
+class PageTexts:
+    """Reads page texts in a child process, which starts when the first page is shown."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Starts nothing."""
+        self._settings = settings
+        self._pool: WorkerPool | None = None
+        self._starting = asyncio.Lock()
+
+    async def read(self, page: CrawledPage) -> PageText | Dead:
+        """The text of a page; why there is none, for a page that takes too long. Raises ChildStartError."""
+        rules = self._settings.rules(ScorePageRules)
+        if self._settings.workers.processes == 0:
+            return await asyncio.to_thread(read_page_text, page, rules)
+        async with self._starting:
+            if self._pool is None:
+                work, limits = partial(_work, rules.model_copy()), self._settings.workers.limits
+                pool = WorkerPool(work, 1, limits)
+                await pool.start()
+                self._pool = pool
+        result: PageText | Dead = await self._pool.run(page)
+        return result
+
+    async def aclose(self) -> None:
+        """Ends the child process."""
+        if self._pool is not None:
+            await self._pool.stop()
+
+
+def _work(rules: ScorePageRules) -> Work:
+    _ = rules.compiled
+    return partial(_read, rules)
+
+
+def _read(rules: ScorePageRules, page: CrawledPage) -> PageText:
+    return read_page_text(page, rules)

@@ -1,0 +1,100 @@
+"""Reads one record at its position, or the newest records of a key: texts are in the topics, and not in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from aiokafka import ConsumerRecord, TopicPartition
+
+from schemas.event import Event
+from schemas.outcome import Dead
+from streams.codec import decode, timestamp
+from streams.console.entries import Position
+from streams.kafka.clients import make_admin, make_reader, opened
+from streams.kafka.groups import read_topics
+from streams.kafka.key_history import read_newest_first
+from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka.settings import KafkaSettings
+from streams.topology import Topic, topic_named
+
+_SECONDS = 10.0
+"""The longest time for records that a screen needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A record with its event, or why it has none."""
+
+    position: Position
+    at: datetime
+    headers: dict[str, str]
+    event: Event | Dead
+
+
+class Records:
+    """The records of a cluster. Every method opens a reader and raises KafkaError if the cluster can't be read."""
+
+    def __init__(self, kafka: KafkaSettings) -> None:
+        """Opens nothing."""
+        self._kafka = kafka
+
+    async def at(self, position: Position) -> ConsumerRecord | None:
+        """The raw record at a position; None if retention has deleted it."""
+        return next(iter((await self._raw([position])).values()), None)
+
+    async def event(self, position: Position) -> Read | None:
+        """The event at a position of a topic of events; None if retention has deleted it."""
+        return (await self.events([position])).get(position)
+
+    async def events(self, positions: Collection[Position]) -> dict[Position, Read]:
+        """The events at positions; those that retention has deleted, and dead letters, are missing."""
+        found = {}
+        for position, record in (await self._raw(positions)).items():
+            if (topic := topic_named(position.topic)) is not None:
+                found[position] = self._read(topic, record)
+        return found
+
+    async def newest(self, topic: Topic, keys: Collection[bytes], most: int) -> list[Read]:
+        """The newest records with one of the keys, from all of the topic that Kafka has."""
+        found: list[Read] = []
+        async for records in read_newest_first(self._kafka, {topic.name: keys}, None):
+            found += [self._read(topic, record) for record in records]
+            if len(found) >= most:
+                break
+        return found[:most]
+
+    async def _raw(self, positions: Collection[Position]) -> dict[Position, ConsumerRecord]:
+        prefix = self._kafka.topic_prefix
+        places = {(prefix + its.topic, its.partition, its.offset): its for its in positions}
+        found: dict[Position, ConsumerRecord] = {}
+        partitions = await self._existing({TopicPartition(name, number) for name, number, _ in places})
+        if not partitions:
+            return found
+        async with opened(make_reader(self._kafka, client_id="assay-console-read")) as reader:
+            assign_paused(reader, partitions)
+            firsts, ends = await reader.beginning_offsets(list(partitions)), await reader.end_offsets(list(partitions))
+            offsets = {at: sorted(place[2] for place in places if place[:2] == at) for at in partitions}
+            while any(offsets.values()):
+                # One record of each partition at a time.
+                wanted = {at: its.pop(0) for at, its in offsets.items() if its}
+                spans = {at: (offset, offset + 1) for at, offset in wanted.items() if firsts[at] <= offset < ends[at]}
+                async with aclosing(records_between(reader, spans, limit_seconds=_SECONDS, first_only=True)) as reading:
+                    async for record in reading:
+                        found[places[record.topic, record.partition, record.offset]] = record
+        return found
+
+    async def _existing(self, partitions: Collection[TopicPartition]) -> set[TopicPartition]:
+        """Those that exist: an address can name any, and a client would wait for the others."""
+        async with opened(make_admin(self._kafka)) as admin:
+            states = await read_topics(admin, {partition.topic for partition in partitions})
+        return {at for at in partitions if at.partition in states[at.topic].partitions}
+
+    def _read(self, topic: Topic, record: ConsumerRecord) -> Read:
+        name = record.topic.removeprefix(self._kafka.topic_prefix)
+        headers = {key: value.decode("utf-8", "replace") for key, value in record.headers if value is not None}
+        event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
+        at = datetime.fromtimestamp(record.timestamp / 1000, UTC)
+        return Read(Position(name, record.partition, record.offset), at, headers, event)

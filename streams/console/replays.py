@@ -1,0 +1,287 @@
+"""The screen ``replays``: the plans, their progress, cost and differences; resume, cancel and promote.
+
+The actions call what ``assay replay`` calls. A plan that is resumed or promoted here runs in this process, one task for
+each plan, until it is done, or the console stops; any other process can continue it then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import structlog
+from aiokafka.errors import KafkaError
+from prometheus_client import CollectorRegistry
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from schemas.replays import ReplayPlan, ReplayState
+from streams.console.context import Context
+from streams.console.screen import Screen
+from streams.index.ports import IndexSettingsError
+from streams.kafka.topics import TopicsError
+from streams.llm.journal import JournalError
+from streams.replay.admin import PlanStatus, cancel, plan_status
+from streams.replay.diff_pages import PageDifferences
+from streams.replay.plan import ReplayError, doubtful_readers
+from streams.replay.plan_store import NoPlanTopicError, PlanStore
+from streams.replay.promote import promote
+from streams.replay.run import ReplayRun
+from streams.replay.session import PlanSession, ReplayProgress
+from streams.replay.shadow_diff import comparable_stage, shadow_diff
+from streams.replay.transitions import UNFINISHED, copies_of, existing, held_back, promotable
+from streams.settings_files import SettingsError
+from streams.telemetry.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+_MOST_COMPARED = 2000
+_LIMIT = 50
+_FAILURES = (ReplayError, KafkaError, JournalError, IndexSettingsError, TopicsError, SettingsError, OSError)
+"""What the work on a plan can fail with; the screen shows it."""
+_END_SECONDS = 20.0
+"""How long the console waits at its end for plans to pause."""
+
+Work = Callable[[PlanSession], Awaitable[ReplayPlan]]
+
+
+def routes(context: Context) -> list[Route]:
+    """The list, a plan, its differences and its actions."""
+    its = _Replays(context)
+    acting = context.guard.acting
+    return [
+        Route("/replays", its.page),
+        Route("/replays/rows", its.rows),
+        Route("/replays/{plan}", its.plan),
+        Route("/replays/{plan}/progress", its.progress),
+        Route("/replays/{plan}/diff", its.diff),
+        Route("/replays/{plan}/resume", acting(its.resume), methods=["POST"]),
+        Route("/replays/{plan}/cancel", acting(its.cancel), methods=["POST"]),
+        Route("/replays/{plan}/promote", acting(its.promote), methods=["POST"]),
+    ]
+
+
+SCREEN = Screen("Replays", "/replays", "y", "plans, progress, cost and differences", routes)
+
+
+@dataclass(slots=True)
+class _Running:
+    """The work on a plan in this process."""
+
+    what: str
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+    last: ReplayProgress | None = None
+    problem: str = ""
+
+    @property
+    def at_work(self) -> bool:
+        return self.task is not None and not self.task.done()
+
+    def report(self, progress: ReplayProgress) -> None:
+        self.last = progress
+
+
+class _Replays:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._running: dict[str, _Running] = {}
+        self._comparing = asyncio.Lock()
+        context.resources.push_async_callback(self._stop)
+
+    async def page(self, request: Request) -> Response:
+        """All plans, the newest first."""
+        return await self._list(request, "replays.html")
+
+    async def rows(self, request: Request) -> Response:
+        """The table of plans, which the screen loads again."""
+        return await self._list(request, "replays_rows.html")
+
+    async def plan(self, request: Request) -> Response:
+        """One plan with its stages and actions."""
+        return await self._plan(request, "replay.html")
+
+    async def progress(self, request: Request) -> Response:
+        """The progress of a plan, which its screen loads again."""
+        return await self._plan(request, "replay_progress.html")
+
+    async def diff(self, request: Request) -> Response:
+        """What a plan's results would change against the live decisions."""
+        name = request.path_params["plan"]
+        status = await self._status(name)
+        if isinstance(status, str):
+            return self._context.missing(request, "No such replay", status)
+        chosen = comparable_stage(status.plan)
+        found, problem = None, ""
+        if chosen is None:
+            problem = "Decisions of pages and of results can be compared; this plan has neither at its start."
+        elif self._comparing.locked():
+            problem = "Another comparison runs; try again in a moment."
+        else:
+            async with self._comparing:
+                try:
+                    found = await shadow_diff(self._context.settings, *chosen, name, most=_MOST_COMPARED, limit=_LIMIT)
+                except KafkaError as error:
+                    problem = f"Kafka can't be read: {error}"
+        values: dict[str, Any] = {"replay": status, "diff": found, "problem": problem, "most": _MOST_COMPARED}
+        if found is not None:
+            values |= {"found": found.comparison, "told": found.comparison.to_wire()}
+            values["pages"] = isinstance(found.comparison, PageDifferences)
+        return self._context.render(request, "replay_diff.html", **values)
+
+    async def resume(self, request: Request) -> Response:
+        """Continues a plan in this process."""
+        name = request.path_params["plan"]
+        async with request.form() as form:
+            most = _amount(str(form.get("max_cost", "")))
+        terms = {} if most is None else {"max_cost_usd": most}
+        self._begin(name, "replay", lambda session: ReplayRun(session, terms).run())
+        return _back_to(name)
+
+    async def promote(self, request: Request) -> Response:
+        """Copies the results of a finished plan to the live topics, in this process."""
+        name = request.path_params["plan"]
+        async with request.form() as form:
+            dedupe, fetch = form.get("readers_dedupe") == "yes", form.get("fetch") == "yes"
+        self._begin(name, "promotion", lambda session: promote(session, readers_dedupe=dedupe, fetch=fetch))
+        return _back_to(name)
+
+    async def cancel(self, request: Request) -> Response:
+        """Cancels a plan in all processes."""
+        name, settings = request.path_params["plan"], self._context.settings
+        running = self._running.setdefault(name, _Running("cancellation"))
+        running.problem = ""
+        try:
+            async with PlanStore(settings, self._context.clock) as store:
+                await cancel(settings, store, name, self._context.clock)
+        except _FAILURES as error:
+            running.problem = str(error)
+        return _back_to(name)
+
+    def _begin(self, name: str, what: str, work: Work) -> None:
+        """Starts the work on a plan, unless this process already works on it: a second click does nothing."""
+        before = self._running.get(name)
+        if before is not None and before.at_work:
+            return
+        running = self._running[name] = _Running(what)
+        running.task = asyncio.create_task(self._work(name, running, work), name=f"replay {name}")
+
+    async def _work(self, name: str, running: _Running, work: Work) -> None:
+        settings, clock = self._context.settings, self._context.clock
+        metrics = Metrics(CollectorRegistry())
+        try:
+            async with PlanStore(settings, clock) as store:
+                await work(PlanSession(settings, store, name, clock, metrics, running.stop, running.report))
+        except _FAILURES as error:
+            running.problem = str(error) or type(error).__name__
+            log.warning("the console can't work on a replay", plan=name, error=running.problem)
+
+    async def _stop(self) -> None:
+        """Pauses what runs here."""
+        tasks = [running.task for running in self._running.values() if running.task is not None]
+        for running in self._running.values():
+            running.stop.set()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=_END_SECONDS)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _list(self, request: Request, template: str) -> Response:
+        plans, problem = await self._plans()
+        shown = [plan for plan in plans.values() if plan.state is not ReplayState.DROPPED]
+        statuses: list[PlanStatus] = []
+        if shown and not problem:
+            try:
+                newest_first = sorted(shown, key=lambda plan: plan.created_at, reverse=True)
+                statuses = await plan_status(self._context.settings, newest_first)
+            except KafkaError as error:
+                problem = f"Kafka can't be read: {error}"
+        return self._context.render(
+            request, template, statuses=statuses, problem=problem, running=self._at_work(plan.plan for plan in shown)
+        )
+
+    async def _plan(self, request: Request, template: str) -> Response:
+        name = request.path_params["plan"]
+        status = await self._status(name)
+        if isinstance(status, str):
+            return self._context.missing(request, "No such replay", status)
+        plan, running = status.plan, self._running.get(name)
+        return self._context.render(
+            request,
+            template,
+            replay=status,
+            told=status.to_wire(),
+            running=running,
+            at_work=running is not None and running.at_work,
+            problem=running.problem if running else "",
+            may_resume=plan.state in UNFINISHED,
+            may_cancel=plan.state in UNFINISHED and plan.state is not ReplayState.CANCELLED,
+            promotion=_promotion(plan),
+            comparable=comparable_stage(plan) is not None,
+        )
+
+    async def _status(self, name: str) -> PlanStatus | str:
+        """The status of a plan, or why it can't be shown."""
+        plans, problem = await self._plans()
+        if problem:
+            return problem
+        try:
+            [status] = await plan_status(self._context.settings, [existing(plans.get(name), name)])
+        except (ReplayError, KafkaError) as error:
+            return str(error)
+        return status
+
+    async def _plans(self) -> tuple[dict[str, ReplayPlan], str]:
+        """The plans by name, and why they can't be read."""
+        try:
+            async with PlanStore(self._context.settings, self._context.clock) as store:
+                return dict(store.plans), ""
+        except NoPlanTopicError:
+            return {}, ""
+        except KafkaError as error:
+            return {}, f"Kafka can't be read: {error}"
+
+    def _at_work(self, names: Iterable[str]) -> set[str]:
+        return {name for name in names if (its := self._running.get(name)) is not None and its.at_work}
+
+
+@dataclass(frozen=True, slots=True)
+class _Promotion:
+    """What an operator confirms before a promotion.
+
+    Attributes:
+        readers: Live topics whose readers may take a second copy for a new record.
+        withheld: Live topics whose records cause requests to the web.
+    """
+
+    readers: list[str]
+    withheld: list[str]
+
+
+def _promotion(plan: ReplayPlan) -> _Promotion | None:
+    """The promotion that could begin, or go on; None if the plan can't be promoted now."""
+    try:
+        promotable(plan, plan.plan, fetch=True)
+        copied = [live for _, live in copies_of(plan, fetch=True)]
+        return _Promotion(doubtful_readers(copied), [live for _, live in held_back(plan)])
+    except ReplayError:
+        return None
+
+
+def _back_to(name: str) -> RedirectResponse:
+    return RedirectResponse(f"/replays/{quote(name, safe='')}", 303)
+
+
+def _amount(text: str) -> float | None:
+    """An amount of a form; None for an empty field and for what is no amount."""
+    try:
+        amount = float(text)
+    except ValueError:
+        return None
+    return amount if math.isfinite(amount) and amount >= 0 else None

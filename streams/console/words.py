@@ -1,0 +1,187 @@
+"""Values as the templates show them: times, figures, names, and texts of strangers."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
+
+from markupsafe import Markup, escape
+
+from streams.console.entries import Entry
+from streams.decisions.subjects import SubjectKind
+
+_KEPT = frozenset("\n\t")
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
+_SCREENS = {
+    SubjectKind.BATCH: "/batch/",
+    SubjectKind.REQUEST: "/relevance/",
+    SubjectKind.CLAIM: "/claim/",
+    SubjectKind.QUERY: "/query/",
+}
+
+
+def visible(text: str, most: int | None = None) -> Markup:
+    """A text of a stranger: characters that are invisible or change the direction are shown by their code.
+
+    >>> visible("a<b>" + chr(0x202E))
+    Markup('a&lt;b&gt;<span class="code-point" title="RIGHT-TO-LEFT OVERRIDE">U+202E</span>')
+    """
+    cut = text if most is None or len(text) <= most else text[:most] + "…"
+    if cut.isascii() and cut.isprintable():
+        return escape(cut)
+    parts: list[str] = []
+    plain: list[str] = []
+    for sign in cut:
+        if sign in _KEPT or sign.isprintable() or sign.isspace():
+            plain.append(sign)
+            continue
+        parts.append(escape("".join(plain)))
+        plain.clear()
+        name = escape(unicodedata.name(sign, "control character"))
+        parts.append(Markup('<span class="code-point" title="{}">U+{:04X}</span>').format(name, ord(sign)))
+    return Markup("").join([*parts, escape("".join(plain))])
+
+
+class Span(NamedTuple):
+    """A part of a text that is marked: its class, and what it is for the title."""
+
+    start: int
+    end: int
+    kind: str
+    title: str
+
+
+def marked(text: str, spans: Sequence[Span], most: int = 4000) -> Markup:
+    """A text of a stranger with marks in place; a span that overlaps the one before it is left out.
+
+    >>> marked("on 3 May", [Span(3, 8, "date", "date: 05-03")])
+    Markup('on <mark class="date" title="date: 05-03">3 May</mark>')
+    """
+    parts: list[Markup] = []
+    at = 0
+    for span in sorted(spans):
+        if span.start < at or span.end > most:
+            continue
+        parts.append(visible(text[at : span.start]))
+        mark = Markup('<mark class="{}" title="{}">{}</mark>')
+        parts.append(mark.format(span.kind, span.title, visible(text[span.start : span.end])))
+        at = span.end
+    return Markup("").join([*parts, visible(text[at:], max(0, most - at))])
+
+
+def when(at: int | datetime) -> Markup:
+    """A moment, UTC, which the script shows in the reader's own zone as well."""
+    moment = at if isinstance(at, datetime) else datetime.fromtimestamp(at / 1000, UTC)
+    utc = moment.astimezone(UTC)
+    return Markup('<time datetime="{}">{}</time>').format(
+        f"{utc:%Y-%m-%dT%H:%M:%S.}{utc.microsecond // 1000:03}Z", f"{utc:%Y-%m-%d %H:%M:%S}"
+    )
+
+
+def in_time(seconds: float | None) -> str:
+    """A duration with about two digits.
+
+    >>> in_time(0.004), in_time(2.34), in_time(75), in_time(5400), in_time(604800), in_time(None)
+    ('4 ms', '2.3 s', '75 s', '90 min', '7.0 d', '–')
+    """
+    if seconds is None:
+        return "–"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms" if seconds else "0 s"
+    for size, unit in _UNITS:
+        if seconds >= 2 * size or (unit == "min" and seconds > 90):
+            value = seconds / size
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def figure(value: float | None, digits: int = 0) -> str:
+    """A number with thousands; a dash for an unknown one.
+
+    >>> figure(12345), figure(0.256, 2), figure(None)
+    ('12,345', '0.26', '–')
+    """
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def in_rate(value: float | None) -> str:
+    """A rate a second with about two digits.
+
+    >>> in_rate(0.25), in_rate(12.3), in_rate(512.2), in_rate(None)
+    ('0.25', '12', '512', '–')
+    """
+    return "–" if value is None else f"{value:,.0f}" if value >= 10 or not value else f"{value:.2g}"
+
+
+def in_money(value: float | None) -> str:
+    """An amount in US dollars.
+
+    >>> in_money(0), in_money(0.00042), in_money(12.5), in_money(None)
+    ('$0', '$0.00042', '$12.50', 'no price')
+    """
+    if value is None:
+        return "no price"
+    return f"${value:,.2f}" if value >= 0.01 else f"${value:.2g}"
+
+
+def wording(name: str) -> str:
+    """A name of the code as words.
+
+    >>> wording("SPECIFIC_CONTENT"), wording("next_step"), wording("contextRecall")
+    ('specific content', 'next step', 'context recall')
+    """
+    spaced = name if name.isupper() else "".join(f" {sign}" if sign.isupper() else sign for sign in name)
+    return spaced.replace("_", " ").strip().lower()
+
+
+def link_of(entry: Entry) -> str:
+    """The address of the screen that shows a decision in its context; else of the decision itself."""
+    if entry.kind == SubjectKind.PAGE and entry.subject:
+        return page_path(entry.subject)
+    screen = _SCREENS.get(SubjectKind(entry.kind)) if entry.kind else None
+    return screen + quote(entry.subject, safe="") if screen and entry.subject else entry.path
+
+
+def page_path(url: str) -> str:
+    """The address of the screen of a page."""
+    return "/page?" + urlencode({"url": url})
+
+
+def path_of(screen: str, identity: str) -> str:
+    """The address of an object: ``path_of("/batch", id)``."""
+    return f"{screen}/{quote(identity, safe='')}"
+
+
+def is_web(url: str) -> bool:
+    """Whether an address may be a link: pages can have any text as their address."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def pretty(value: Any) -> str:
+    """A value as indented JSON."""
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "visible": visible,
+    "marked": marked,
+    "when": when,
+    "in_time": in_time,
+    "figure": figure,
+    "in_rate": in_rate,
+    "in_money": in_money,
+    "wording": wording,
+    "link_of": link_of,
+    "page_path": page_path,
+    "path_of": lambda identity, screen: path_of(screen, identity),
+    "is_web": is_web,
+    "pretty": pretty,
+}

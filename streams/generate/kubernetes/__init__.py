@@ -1,0 +1,1 @@
+"""Kubernetes manifests of the topology, as Kustomize bases."""

@@ -1,0 +1,1 @@
+"""Editors' marks on decisions: agreement, and the rows of an export."""

@@ -1,0 +1,224 @@
+"""The template process of a pool: it makes the work of the children once, and forks each child from it.
+
+A forked child is warm: it starts within milliseconds, and shares the memory of rules and modules. The template has one
+thread and does nothing else, so its forks are safe whatever threads the worker has.
+
+The pool asks for one thing at a time: the end of a child's connection asks for a child, whose process id is the reply;
+a process id asks for the end of that child, whose exit status is the reply. When the pool closes the connection or has
+ended, the template ends its children and itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import pickle
+import signal
+import socket
+import struct
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Literal, NoReturn
+
+from streams.workers.child import JobLimits, Work, run_child
+
+Start = Literal["spawn", "fork"]
+_NUMBER = struct.Struct(">i")
+_READY = _NUMBER.pack(0)
+_STOP_SECONDS = 2.0
+_SHIELDED = (signal.SIGINT, signal.SIGTERM)
+"""Blocked in the template and its children. A terminal, a service manager and ``timeout`` send these signals to all
+processes of a worker. The worker drains then, and needs its children until it ends them."""
+_BEGIN = f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import main; main()"
+
+
+class ChildStartError(OSError):
+    """A child, or the template, ended before it was ready. Its standard error has the reason."""
+
+
+class Template:
+    """A template process, as the pool sees it."""
+
+    def __init__(self, pid: int, connection: socket.socket) -> None:
+        """Takes a process that was started, and the pool's end of the connection."""
+        self._pid = pid
+        self._connection = connection
+        self._turn = asyncio.Lock()
+        self.has_ended = False
+        """Whether a request found it dead."""
+
+    @classmethod
+    async def started(cls, start: Start, make_work: Callable[[], Work], limits: JobLimits) -> Template:
+        """A template that is warm.
+
+        Args:
+            start: ``spawn`` is safe beside threads. ``fork`` starts within milliseconds, for a command without threads.
+            make_work: Called once; for ``spawn``, an importable function, or a ``functools.partial`` of one.
+            limits: What one job may use.
+
+        Raises:
+            ChildStartError: It ended before it was ready.
+        """
+        own_end, its_end = socket.socketpair()
+        own_end.setblocking(False)
+        with its_end:
+            if start == "spawn":
+                template = cls(_spawned(its_end), own_end)
+            else:
+                template = cls(_forked(own_end, its_end, make_work, limits), own_end)
+        try:
+            loop = asyncio.get_running_loop()
+            with contextlib.suppress(ConnectionError):
+                if start == "spawn":
+                    await loop.sock_sendall(own_end, pickle.dumps((make_work, limits), pickle.HIGHEST_PROTOCOL))
+                if await loop.sock_recv(own_end, len(_READY)):
+                    return template
+        except BaseException:
+            await template.end()
+            raise
+        raise ended_early(await template.end())
+
+    async def fork(self, connection: socket.socket) -> int:
+        """The process id of a new child with this end of a connection. Raises ChildStartError."""
+        pid = await self._ask(_READY, connection)
+        if pid is None:
+            raise ChildStartError("the template of the child processes has ended")
+        if pid < 0:
+            raise ChildStartError(-pid, f"no child process: {os.strerror(-pid)}")
+        return pid
+
+    async def end_child(self, pid: int) -> int | None:
+        """Ends a child if it runs, and returns its exit status; a signal is negative. None if the template ended."""
+        return await self._ask(_NUMBER.pack(pid))
+
+    async def _ask(self, request: bytes, connection: socket.socket | None = None) -> int | None:
+        reply = b""
+        async with self._turn:
+            if self.has_ended:
+                return None
+            with contextlib.suppress(ConnectionError):
+                if connection is None:
+                    self._connection.send(request)
+                else:
+                    socket.send_fds(self._connection, [request], [connection.fileno()])
+                reply = await asyncio.get_running_loop().sock_recv(self._connection, _NUMBER.size)
+        if not reply:
+            self.has_ended = True
+            return None
+        number: int = _NUMBER.unpack(reply)[0]
+        return number
+
+    async def end(self) -> int:
+        """Ends it with its children, and returns its exit status."""
+        with self._connection, contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR)
+            try:
+                async with asyncio.timeout(_STOP_SECONDS):
+                    while await asyncio.get_running_loop().sock_recv(self._connection, _NUMBER.size):
+                        pass
+            except TimeoutError:
+                os.kill(self._pid, signal.SIGKILL)
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])  # noqa: ASYNC222  # it does not run
+
+
+def ended_early(status: int | None) -> ChildStartError:
+    """The error for a process that ended before it was ready."""
+    return ChildStartError(
+        f"a child process ended with status {status} before its first job; its output above has the reason"
+    )
+
+
+def _spawned(connection: socket.socket) -> int:
+    """Starts a new interpreter, which has the connection as its standard input."""
+    to_input = [(os.POSIX_SPAWN_DUP2, connection.fileno(), 0)]
+    arguments = [sys.executable, "-c", _BEGIN, *sys.path]
+    return os.posix_spawn(sys.executable, arguments, os.environ, file_actions=to_input, setsigmask=_SHIELDED)
+
+
+def main() -> NoReturn:
+    """Runs the template that ``_spawned`` has started."""
+    connection = socket.socket(fileno=os.dup(0))
+    # Children must not keep the connection open.
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    gc.disable()
+    try:
+        with connection.makefile("rb") as incoming:
+            make_work, limits = pickle.load(incoming)  # noqa: S301  # from the parent
+    except (EOFError, pickle.UnpicklingError):
+        os._exit(0)  # the pool was stopped meanwhile
+    _end_after(lambda: _serve(connection, make_work, limits))
+
+
+def _forked(own_end: socket.socket, connection: socket.socket, make_work: Callable[[], Work], limits: JobLimits) -> int:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SHIELDED)
+    try:
+        pid = os.fork()
+        if pid == 0:
+            own_end.close()
+            # It must not wake the event loop of its parent.
+            signal.set_wakeup_fd(-1)
+            _end_after(lambda: _serve(connection, make_work, limits))
+        return pid
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve(connection: socket.socket, make_work: Callable[[], Work], limits: JobLimits) -> None:
+    """Forks and ends children until the pool closes the connection."""
+    # Children share the memory of objects that no collection touches.
+    gc.disable()
+    work = make_work()
+    gc.freeze()
+    children: set[int] = set()
+    with contextlib.suppress(ConnectionError):
+        connection.sendall(_READY)
+        while True:
+            request, descriptors, _, _ = socket.recv_fds(connection, _NUMBER.size, 1)
+            if descriptors:
+                reply = _fork(connection, socket.socket(fileno=descriptors[0]), work, limits)
+                children.add(reply)
+            elif request:
+                [pid] = _NUMBER.unpack(request)
+                reply = _end(pid)
+                children.discard(pid)
+            else:
+                break
+            connection.sendall(_NUMBER.pack(reply))
+    for pid in children:
+        _end(pid)
+
+
+def _fork(connection: socket.socket, its_end: socket.socket, work: Work, limits: JobLimits) -> int:
+    """The process id of a new child, or the negative number of the error."""
+    with its_end:
+        try:
+            pid = os.fork()
+        except OSError as error:
+            return -(error.errno or 1)
+        if pid == 0:
+            connection.close()
+            gc.enable()
+            _end_after(lambda: run_child(its_end, work, limits))
+        return pid
+
+
+def _end(pid: int) -> int:
+    """Ends a child and returns its exit status. A child that has ended keeps its own."""
+    os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _end_after(run: Callable[[], None]) -> NoReturn:
+    """Ends this process after a function, without the clean-up of the process that it was forked from."""
+    try:
+        run()
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)

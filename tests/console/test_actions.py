@@ -1,0 +1,186 @@
+"""The screens with actions in a browser: redrive, replays, what if, review, cost."""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from playwright.sync_api import Page, expect
+
+from tests.console.conftest import Demonstration, Visits
+from tests.samples import environment
+
+SCREENS = ["/dead-letters", "/replays", "/what-if", "/review", "/cost"]
+BREAD = "https://slow-kitchen.example/bread-without-kneading"
+BAD = "https://broken.example/"
+
+
+def feed(demonstration: Demonstration, *records: tuple[str, bytes]) -> None:
+    """Writes records to the topic of crawled pages."""
+
+    async def work() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=demonstration.kafka) as producer:
+            for key, value in records:
+                await producer.send_and_wait(f"{demonstration.topic_prefix}pages.crawled.v1", value, key=key.encode())
+
+    asyncio.run(work())
+
+
+def assay(demonstration: Demonstration, *arguments: str) -> str:
+    """Runs a command on the demonstration's topics."""
+    variables = environment(
+        ASSAY_KAFKA__BOOTSTRAP_SERVERS=demonstration.kafka, ASSAY_KAFKA__TOPIC_PREFIX=demonstration.topic_prefix
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "assay", *arguments], env=variables, capture_output=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+@pytest.fixture(scope="session")
+def replayed(demonstration: Demonstration) -> str:
+    """The name of a finished replay of all pages."""
+    assay(demonstration, "replay", "score_page", "--from", "earliest", "--plan", "rescore", "--json")
+    return "rescore"
+
+
+def test_a_dead_letter_is_shown_and_sent_again_after_a_dry_run(visits: Visits, demonstration: Demonstration) -> None:
+    feed(demonstration, (BAD, b"<script>document.title = 'hacked'</script>\xe2\x80\xae"))
+    visit = visits()
+    visit.sign_in()
+    page = visit.open("/dead-letters?handler=score_page&reason=undecodable")
+    _eventually(page, lambda: expect(page.get_by_role("heading", level=1)).to_contain_text("1 dead letter"))
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/dead-letters/score_page/\d+/\d+$"))
+    assert "hacked" in page.locator("pre").nth(1).inner_text()
+    expect(page.locator("pre .code-point")).to_have_text("U+202E")
+    assert "hacked" not in page.title()
+    page.keyboard.press("r")
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 would be sent again")
+    page.get_by_role("button", name="Send 1 again").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 sent again")
+    # It dies again, and the letter that was sent is no longer among those that wait.
+    page.goto(f"{visit.address}/dead-letters?handler=score_page&reason=undecodable&again=yes")
+    _eventually(page, lambda: expect(page.locator("tbody tr[data-row]")).to_have_count(2))
+    expect(page.get_by_text("sent again", exact=True)).to_have_count(1)
+
+
+def test_what_if_changes_the_decision_at_once(visits: Visits) -> None:
+    page = visits().open(f"/what-if?url={BREAD}")
+    result = page.locator("#result")
+    expect(result.locator(".score").first).to_have_text("10", timeout=30_000)
+    slider = page.get_by_label("Points of source tier 3")
+    slider.focus()
+    for _ in range(32):
+        page.keyboard.press("ArrowRight")
+    expect(result.locator(".score").nth(1)).to_have_text("42")
+    expect(result.locator(".badge").nth(2)).to_have_text("tier B")
+    expect(result.get_by_text("tier_3: 42")).to_be_visible()
+    with page.expect_download() as download:
+        result.get_by_role("link", name="Download as YAML").click()
+    assert download.value.suggested_filename == "what-if.yaml"
+    result.get_by_role("link", name="Last 50 pages").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        re.compile(r"\d+ of the last \d+ crawled pages would move")
+    )
+    expect(page.locator(".move").first).to_be_visible()
+
+
+def test_a_hostile_page_is_pasted_as_text(visits: Visits) -> None:
+    page = visits().open("/what-if")
+    html = "<title><img src=x onerror=document.title='hacked'></title><p onclick=alert(1)>‮javascript:alert(1)</p>"
+    page.get_by_label("HTML, in place of the page at the address").fill(html + "<p>Text</p>" * 500_000)
+    expect(page.locator("#result").locator(".score").first).to_be_visible(timeout=60_000)
+    assert page.locator("#result img").count() == 0
+    assert "hacked" not in page.title()
+
+
+def test_a_decision_is_marked_with_one_key(visits: Visits, demonstration: Demonstration) -> None:
+    visit = visits()
+    visit.sign_in()
+    page = visit.open("/review?handler=score_page&reviewer=Ida")
+    first = page.locator(".subject").first.inner_text()
+    page.keyboard.press("y")
+    expect(page.locator(".list .badge.good")).to_have_count(1, timeout=20_000)
+    expect(page.locator(".subject").first).not_to_have_text(first)
+    page.get_by_label("If wrong, tier should be").select_option("A")
+    page.get_by_role("heading", level=1).click()
+    page.keyboard.press("n")
+    expect(page.locator(".list .badge.poor")).to_have_count(1, timeout=20_000)
+    expect(page.get_by_role("region", name="Agreement by handler and version")).to_contain_text("50 %")
+    rows = [json.loads(line) for line in assay(demonstration, "export", "reviews").splitlines()]
+    assert sorted((row["right"], row["label"], row["reviewer"], row["missing"] == []) for row in rows) == [
+        (False, "A", "Ida", True),
+        (True, rows[0]["decided"], "Ida", True),
+    ]
+
+
+def test_a_replay_shows_its_differences_and_is_promoted(
+    visits: Visits, demonstration: Demonstration, replayed: str
+) -> None:
+    visit = visits()
+    visit.sign_in()
+    page = visit.open("/replays")
+    page.get_by_role("link", name=replayed).click()
+    expect(page.get_by_text("finished", exact=True)).to_be_visible()
+    page.keyboard.press("d")
+    expect(page).to_have_url(re.compile(r"/diff$"))
+    expect(page.get_by_role("heading", name="Pages by tier")).to_be_visible()
+    expect(page.get_by_text("unchanged")).to_be_visible()
+    page.go_back()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Promote").click()
+    expect(page.get_by_text("promoted", exact=True)).to_be_visible(timeout=60_000)
+
+
+@pytest.mark.parametrize("path", [*SCREENS, f"/what-if?url={BREAD}&tier_b=5", "/what-if/pages?tier_b=5&pages=50"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(visits: Visits, path: str, theme: str) -> None:
+    visit = visits(color_scheme=theme)
+    visit.sign_in()
+    page = visit.open(path)
+    if "url=" in path:
+        expect(page.locator("#result .score").first).to_be_visible(timeout=30_000)
+    assert visit.violations() == []
+
+
+@pytest.mark.parametrize("path", ["/replays/rescore", "/replays/rescore/diff"])
+def test_axe_finds_nothing_on_a_replay(visits: Visits, replayed: str, path: str) -> None:
+    visit = visits()
+    visit.sign_in()
+    visit.open(path.replace("rescore", replayed))
+    assert visit.violations() == []
+
+
+@pytest.mark.parametrize("path", SCREENS)
+def test_a_narrow_screen_does_not_scroll_sideways(visits: Visits, path: str) -> None:
+    visit = visits(viewport={"width": 360, "height": 740})
+    visit.sign_in()
+    page = visit.open(path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.parametrize("path", SCREENS)
+def test_a_reader_sees_no_action(visits: Visits, path: str) -> None:
+    page = visits().open(path)
+    forms = page.locator("main form[method=post]")
+    actions = [form.get_attribute("action") for form in forms.all()]
+    assert [action for action in actions if action != "/what-if/try"] == []
+
+
+def _eventually(page: Page, check: Callable[[], None]) -> None:
+    """Loads the page again until the check holds; the demonstration works at its own pace."""
+    for _ in range(20):
+        try:
+            check()
+        except AssertionError:
+            page.reload()
+        else:
+            return
+    check()

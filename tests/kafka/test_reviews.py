@@ -1,0 +1,147 @@
+"""Reviews on a real Kafka: each is exported with the decision and its input."""
+
+import asyncio
+import json
+from contextlib import aclosing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.review import DecisionReviewed, ReviewedDecision
+from streams.cli.export import ExportOptions
+from streams.cli.export_reviews import run_export_reviews
+from streams.review.marks import Marks
+from streams.settings import Settings, load_settings
+from streams.topology import DECISIONS_REVIEWED, PAGES_SCORED, RESULTS_CLASSIFIED
+from tests.command_line import Ran
+from tests.kafka.installation import SCORE_PAGE, Installation, Installing, install
+
+URLS = [f"https://a.example/{number}" for number in range(5)]
+
+
+def crawled(url: str) -> tuple[bytes, bytes]:
+    return url.encode(), json.dumps({"url": url, "html": f"<title>{url}</title><h2>Part</h2><p>Text.</p>"}).encode()
+
+
+async def reviewed(installing: Installing) -> Installation:
+    """Five scored pages; four are marked, one of them twice, and one mark is about a decision that is gone."""
+    assay = await installing(topics=(PAGES_SCORED, RESULTS_CLASSIFIED, DECISIONS_REVIEWED))
+    await assay.feed([crawled(url) for url in URLS])
+    await assay.drain(*SCORE_PAGE)
+    places = {(record.key or b"").decode(): record for record in await assay.read(PAGES_SCORED.name)}
+
+    def mark(url: str, right: bool, **more: Any) -> tuple[bytes, bytes]:
+        record = places[url]
+        event = json.loads(record.value)
+        decision = ReviewedDecision(
+            topic=PAGES_SCORED.name,
+            partition=record.partition,
+            offset=record.offset,
+            event_id=event["event_id"],
+            handler="score_page",
+            config_version=event["config_version"],
+            subject=url,
+        )
+        return url.encode(), DecisionReviewed(decision=decision, right=right, **more).to_json()
+
+    gone = ReviewedDecision(
+        topic=RESULTS_CLASSIFIED.name, partition=0, offset=7, handler="classify_results", subject="batch"
+    )
+    await assay.feed(
+        [
+            mark(URLS[0], True),
+            mark(URLS[1], False, expected="A", note="a public authority", reviewer="Ida"),
+            mark(URLS[2], True),
+            mark(URLS[2], False),
+            (b"batch", DecisionReviewed(decision=gone, right=True).to_json()),
+            (b"x", b"no review"),
+        ],
+        topic=DECISIONS_REVIEWED.name,
+        transactional=True,
+    )
+    return assay
+
+
+@pytest.fixture
+def settings(installing: Installing) -> Settings:
+    return asyncio.run(reviewed(installing)).settings
+
+
+def rows(text: str) -> dict[str, dict[str, Any]]:
+    return {row["subject"]: row for row in map(json.loads, text.splitlines())}
+
+
+def test_each_review_has_its_decision_and_its_input(ran: Ran, settings: Settings, tmp_path: Path) -> None:
+    output = tmp_path / "reviews.jsonl"
+    done = ran(run_export_reviews, settings, ExportOptions(output=output), as_json=True)
+    assert done.status == 1, "one record is no review"
+    assert ": undecodable: " in done.err
+    assert done.document | {"seconds": 0} == {
+        "exported": 4,
+        "right": 2,
+        "wrong": 2,
+        "without_input": 1,
+        "refused": 1,
+        "seconds": 0,
+    }
+    found = rows(output.read_text("utf-8"))
+    assert set(found) == {*URLS[:3], "batch"}
+    for url in URLS[:3]:
+        row = found[url]
+        assert row["decision"]["event"]["url"] == row["input"]["event"]["url"] == url
+        assert (row["handler"], row["decided"], row["missing"]) == ("score_page", "C", [])
+        assert row["config_version"] == row["decision"]["event"]["config_version"]
+    verdicts = {url: (row["right"], row["expected"], row["label"]) for url, row in found.items()}
+    assert verdicts == {
+        URLS[0]: (True, None, "C"),
+        URLS[1]: (False, "A", "A"),
+        URLS[2]: (False, None, None),
+        "batch": (True, None, None),
+    }
+    assert (found[URLS[1]]["note"], found[URLS[1]]["reviewer"]) == ("a public authority", "Ida")
+    assert found["batch"]["missing"] == ["the decision is gone: results.classified.v1/0/7"]
+    assert found["batch"]["input"] is None
+
+
+def test_people_see_how_many_there_are(ran: Ran, settings: Settings) -> None:
+    done = ran(run_export_reviews, settings, ExportOptions())
+    assert len(done.out.splitlines()) == 4
+    assert "exported 4 (2 right, 2 wrong, 1 without their input), refused 1, in " in done.err
+    nothing = ran(run_export_reviews, settings, ExportOptions(start="latest"))
+    assert (nothing.status, nothing.out) == (0, "")
+    assert "mark decisions on the screen Review of `assay console`" in nothing.err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (ExportOptions(newest=True), "leave --latest out"),
+        (ExportOptions(source=Path("x")), "leave --input out"),
+        (ExportOptions(start="yesterday"), "--from takes earliest, latest or an offset"),
+    ],
+)
+def test_wrong_usage(ran: Ran, options: ExportOptions, says: str) -> None:
+    done = ran(run_export_reviews, load_settings(), options)
+    assert (done.status, says in done.complaint) == (2, True)
+
+
+async def test_marks_are_read_again_and_the_newest_counts(installing: Installing) -> None:
+    assay = await installing(topics=(DECISIONS_REVIEWED,))
+    now = datetime.now(UTC)
+    decision = ReviewedDecision(topic="t", partition=0, offset=1, handler="h", config_version="v", subject="s")
+    async with aclosing(Marks(assay.settings.kafka)) as writer, aclosing(Marks(assay.settings.kafka)) as reader:
+        assert await reader.refresh() == {}
+        for right in (True, False, False):
+            await writer.write(DecisionReviewed(decision=decision, right=right, reviewed_at=now), now)
+        [mark] = (await reader.refresh()).values()
+        assert (mark.right, mark.decision, list(writer.by_decision)) == (False, decision, ["t/0/1"])
+    records = await assay.read(DECISIONS_REVIEWED.name)
+    assert {dict(record.headers)["ce_source"] for record in records} == {b"assay/console"}
+    assert len({dict(record.headers)["ce_id"] for record in records}) == 2, "the same mark has the same id"
+
+
+async def test_without_the_topic_there_are_no_marks(kafka: str, topic_prefix: str) -> None:
+    async with aclosing(Marks(install(kafka, topic_prefix).kafka)) as marks:
+        assert await marks.refresh() == {}

@@ -1,0 +1,152 @@
+"""Every screen: what requests need, and what every answer has."""
+
+import re
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from streams.console.app import SCREENS
+from streams.console.screen import Screen
+from tests.streams.console.consoles import AUTHORIZED, OWN, TOKEN, OwnConsole
+
+PATHS = [screen.path for screen in SCREENS]
+
+
+@pytest.fixture
+def console() -> OwnConsole:
+    return OwnConsole()
+
+
+async def done(request: Request) -> Response:
+    del request
+    return PlainTextResponse("done")
+
+
+def with_action(token: str = TOKEN) -> OwnConsole:
+    """A console with one action more."""
+    action = Screen("Act", "/act", "x", "acts", lambda its: [Route("/act", its.guard.acting(done), methods=["POST"])])
+    return OwnConsole(token, (*SCREENS, action))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_screen_is_found_and_marked_in_the_navigation(console: OwnConsole, path: str) -> None:
+    answer = console.client.get(path)
+    assert answer.status_code == 200
+    [current] = re.findall(r'<a href="([^"]+)" data-go="." aria-current="page">', answer.text)
+    assert current == path
+
+
+def test_paths_and_keys_of_the_screens_differ() -> None:
+    assert len({screen.path for screen in SCREENS}) == len(SCREENS)
+    assert len({screen.key for screen in SCREENS}) == len(SCREENS)
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/nosuch", "/static/console.js", "/healthz"])
+def test_an_answer_has_the_security_headers(console: OwnConsole, path: str) -> None:
+    headers = console.client.get(path).headers
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_has_no_inline_script_or_style(console: OwnConsole, path: str) -> None:
+    text = console.client.get(path).text
+    assert re.findall(r"<script(?! src=\"/static/[\w.]+\"( defer)?></script>)", text) == []
+    assert re.findall(r"\son\w+\s*=|<style|\sstyle\s*=|javascript:", text) == []
+    assert re.findall(r'(?:src|href|action)="(?!/|#)([^"]*)"', text) == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_foreign_host_is_refused(console: OwnConsole, path: str) -> None:
+    assert console.client.get(path, headers={"host": "evil.example"}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "cors"},
+        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"},
+        {"sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors"},
+    ],
+)
+def test_a_page_of_another_site_can_not_read(console: OwnConsole, headers: dict[str, str]) -> None:
+    assert console.client.get("/live/dots", headers=headers).status_code == 403
+
+
+def test_a_link_of_another_site_opens_a_screen(console: OwnConsole) -> None:
+    headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    assert console.client.get("/", headers=headers).status_code == 200
+
+
+def test_an_action_needs_the_token() -> None:
+    client = with_action().client
+    assert client.post("/act", headers=OWN).status_code == 401
+    assert client.post("/act", headers=OWN | {"authorization": "Bearer wrong"}).status_code == 401
+    assert client.post("/act", headers=AUTHORIZED).text == "done"
+
+
+def test_an_action_needs_our_origin() -> None:
+    client = with_action().client
+    client.post("/sign-in", data={"token": TOKEN}, headers=OWN)
+    assert client.post("/act", headers=OWN).text == "done"
+    assert client.post("/act", headers={"origin": "http://evil.example"}).status_code == 403
+    assert client.post("/act").status_code == 403
+    cross = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    assert client.post("/act", headers=OWN | cross).status_code == 403
+
+
+def test_without_a_configured_token_nothing_acts() -> None:
+    client = with_action(token="").client
+    assert client.post("/act", headers=OWN | {"authorization": "Bearer "}).status_code == 403
+    assert client.post("/sign-in", data={"token": ""}, headers=OWN).status_code == 401
+    assert "Read only" in client.get("/").text
+
+
+def test_the_cookie_is_strict_and_is_not_the_token(console: OwnConsole) -> None:
+    answer = console.client.post("/sign-in", data={"token": TOKEN, "next": "/?span=1h"}, headers=OWN)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/?span=1h")
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert TOKEN not in cookie
+    assert "Sign out" in console.client.get("/").text
+    console.client.post("/sign-out", headers=OWN)
+    assert "Sign out" not in console.client.get("/").text
+
+
+def test_a_wrong_token_is_refused(console: OwnConsole) -> None:
+    answer = console.client.post("/sign-in", data={"token": "wrong"}, headers=OWN)
+    assert answer.status_code == 401
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("target", ["//evil.example", "https://evil.example/", "/\\evil.example", ""])
+def test_sign_in_leads_to_this_server_only(console: OwnConsole, target: str) -> None:
+    answer = console.client.post("/sign-in", data={"token": TOKEN, "next": target}, headers=OWN)
+    assert answer.headers["location"] == "/"
+
+
+def test_reading_may_need_the_token() -> None:
+    client = OwnConsole(reading_needs_token=True).client
+    for path in (*PATHS, "/live/dots", "/decision/pages.scored.v1/0/0", "/nosuch"):
+        assert client.get(path).status_code == 303
+        assert client.get(path, headers=AUTHORIZED).status_code in (200, 404)
+    assert client.get("/?span=1h").headers["location"] == "/sign-in?next=%2F%3Fspan%3D1h"
+    assert client.get("/static/console.css").status_code == client.get("/sign-in").status_code == 200
+    client.post("/sign-in", data={"token": TOKEN}, headers=OWN)
+    assert client.get("/").status_code == 200
+
+
+def test_an_unknown_address_answers_404_with_the_navigation(console: OwnConsole) -> None:
+    answer = console.client.get("/<script>alert(1)</script>")
+    assert answer.status_code == 404
+    assert "<script>alert" not in answer.text
+    assert 'aria-label="Screens"' in answer.text

@@ -1,0 +1,114 @@
+"""The screen ``batch``: before and after the loop, evidence, dimensions, steps and the tree of attempts."""
+
+from typing import TypeVar
+
+import pytest
+
+from schemas.event import Event
+from schemas.extraction import ExtractionCompleted, ExtractionNeeded
+from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
+from schemas.search import SearchEvaluated
+from tests.samples import EXAMPLES
+from tests.streams.console.consoles import OwnConsole
+
+T = TypeVar("T", bound=Event)
+
+
+def example(kind: type[T], topic: str, stem: str) -> T:
+    return kind.model_validate_json((EXAMPLES / topic / f"{stem}.json").read_bytes())
+
+
+CLASSIFIED = example(ResultsClassified, "results.classified.v1", "aarhus_listing")
+EVALUATED = example(RetrievalEvaluated, "retrieval.evaluated.v1", "aarhus_listing")
+JAZZ = example(ResultsClassified, "results.classified.v1", "jazz_concert")
+"""A batch with evidence, taken as the second attempt."""
+
+
+@pytest.fixture
+def console() -> OwnConsole:
+    console = OwnConsole()
+    console.write(example(RetrievalBatch, "retrieval.batches.v1", "aarhus_listing"))
+    console.write(CLASSIFIED, "classify_results", after=1)
+    console.write(EVALUATED, "evaluate_retrieval", after=2)
+    console.write(example(SearchEvaluated, "search.evaluated.v1", "aarhus_listing"), "evaluate_search", after=2)
+    needed = example(ExtractionNeeded, "extraction.needed.v1", "aarhus_listing")
+    console.write(needed.model_copy(update={"batch_id": CLASSIFIED.batch_id}), "classify_results", after=3)
+    done = example(ExtractionCompleted, "extraction.completed.v1", "aarhus_listing")
+    console.write(done.model_copy(update={"batch_id": CLASSIFIED.batch_id}), "fetch_page", after=4)
+    after = {"batch_id": "child-1", "parent_batch_id": CLASSIFIED.batch_id, "attempt": 2}
+    console.write(JAZZ.model_copy(update=after), "classify_results", after=5)
+    scores = EVALUATED.scores.model_copy(update={"actionable_information": 0.95})
+    verdict = after | {"passed": True, "scores": scores, "overall_score": 0.9}
+    console.write(EVALUATED.model_copy(update=verdict), "evaluate_retrieval", after=6)
+    return console
+
+
+def test_before_and_after_are_side_by_side(console: OwnConsole) -> None:
+    text = console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
+    assert "Before the loop, attempt 1" in text
+    assert "After the loop, attempt 2" in text
+    assert text.index("Before the loop") < text.index("After the loop")
+
+
+def test_the_child_shows_the_same_pair(console: OwnConsole) -> None:
+    text = console.client.get("/batch/child-1").text
+    assert "Before the loop, attempt 1" in text
+    assert "After the loop, attempt 2" in text
+    assert "passed, next:" in text
+
+
+def test_the_tree_links_the_other_attempts(console: OwnConsole) -> None:
+    assert 'href="/batch/child-1"' in console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
+    assert f'href="/batch/{CLASSIFIED.batch_id}"' in console.client.get("/batch/child-1").text
+
+
+def test_evidence_is_marked_in_place(console: OwnConsole) -> None:
+    text = console.client.get("/batch/child-1").text
+    [evidence, *_] = JAZZ.results[0].evidence
+    assert f'<mark class="{evidence.kind}"' in text
+    assert f">{evidence.text}</mark>" in text
+
+
+def test_the_four_dimensions_have_their_thresholds(console: OwnConsole) -> None:
+    text = console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
+    for name in ("context recall", "context precision", "source quality", "actionable information"):
+        assert f'<th scope="row">{name}</th>' in text
+    assert text.count("<meter") == 8
+
+
+def test_each_step_has_its_reason(console: OwnConsole) -> None:
+    text = console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
+    for step in ("classified", "evaluated", "search", "pages requested", "pages fetched"):
+        assert f"<strong>{step}</strong>" in text
+    assert str(CLASSIFIED.extraction_reason)[:30].replace("'", "&#39;") in text
+
+
+def test_results_of_a_replay_do_not_replace_live_ones(console: OwnConsole) -> None:
+    replayed = EVALUATED.model_copy(update={"passed": True, "overall_score": 1.0})
+    console.write(replayed, "evaluate_retrieval", after=50, run="a-plan")
+    assert "not passed, next:" in console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
+
+
+def test_an_expired_batch_keeps_its_verdicts(console: OwnConsole) -> None:
+    console.forget([*console.records.written])
+    text = console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
+    assert "has expired" in text
+    assert "not passed" in text
+
+
+def test_a_batch_that_is_its_own_parent_is_shown(console: OwnConsole) -> None:
+    console.write(JAZZ.model_copy(update={"batch_id": "loop", "parent_batch_id": "loop"}), "classify_results")
+    assert console.client.get("/batch/loop").status_code == 200
+    for first, second in (("x", "y"), ("y", "x")):
+        console.write(JAZZ.model_copy(update={"batch_id": first, "parent_batch_id": second}), "classify_results")
+    assert console.client.get("/batch/x").status_code == 200
+
+
+def test_an_id_with_slashes_is_an_address(console: OwnConsole) -> None:
+    console.write(JAZZ.model_copy(update={"batch_id": "a/b c?"}), "classify_results")
+    assert 'href="/batch/a%2Fb%20c%3F"' in console.client.get("/batch").text
+    assert console.client.get("/batch/a%2Fb%20c%3F").status_code == 200
+
+
+def test_an_unknown_batch_is_missing(console: OwnConsole) -> None:
+    assert console.client.get("/batch/nosuch").status_code == 404

@@ -1,0 +1,87 @@
+"""The screen ``claim``: the claim beside its source, its judgments, their cost, and disagreement."""
+
+import pytest
+
+from schemas.claims import ClaimEvaluated, ExtractedClaim, ToolOutcome, ToolUse
+from schemas.llm import CallOutcome, LlmCall
+from streams.decisions.words import verdict_of
+from streams.llm.journal import JournalError
+from tests.samples import EXAMPLES
+from tests.streams.console.consoles import OwnConsole
+
+JUDGED = ClaimEvaluated.model_validate_json((EXAMPLES / "claims.evaluated.v1" / "stands_alone.json").read_bytes())
+CLAIM = ExtractedClaim(
+    claim_id=JUDGED.claim_id,
+    claim_text="It moved there.",
+    source_text="The kitchen was small. It moved there. <b>x</b>",
+)
+CALL = LlmCall(
+    judged_by="model", model="judge-1", prompt_version="p", temperature=0, attempts=1, latency_ms=1200,
+    prompt_tokens=900, completion_tokens=12, cost_usd=0.0042, outcome=CallOutcome.OK, call_id="call-1",
+)  # fmt: skip
+
+
+@pytest.fixture
+def console() -> OwnConsole:
+    console = OwnConsole()
+    console.write(CLAIM)
+    console.write(JUDGED, "decontextualize_claim", after=1)
+    return console
+
+
+def shown(console: OwnConsole) -> str:
+    return console.client.get(f"/claim/{CLAIM.claim_id}").text
+
+
+def test_the_claim_is_marked_in_its_source(console: OwnConsole) -> None:
+    text = shown(console)
+    assert '<mark class="claim" title="the claim">It moved there.</mark>' in text
+    assert "<b>x</b>" not in text
+
+
+def test_the_offline_judge_is_named_and_free(console: OwnConsole) -> None:
+    text = shown(console)
+    assert "the offline judge: rules, no model" in text
+    assert "free" in text
+    assert "Judges disagree" not in text
+
+
+def test_a_paid_judgment_has_cost_tools_and_reply(console: OwnConsole, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(call_id: str) -> None:
+        raise JournalError(f"no reply {call_id}")
+
+    monkeypatch.setattr(type(console.context), "replies", lambda _, call_id: refuse(call_id))
+    tool = ToolUse(name="search", outcome=ToolOutcome.FOUND, hits=3)
+    console.write(JUDGED.model_copy(update={"llm": CALL, "tool_calls": (tool,)}), "decontextualize_claim", after=2)
+    text = shown(console)
+    assert "judge-1" in text
+    assert "paid $0.0042" in text
+    assert "not available: no reply call-1" in text
+    assert "<td>search</td><td>found</td>" in text
+
+
+def test_a_cached_answer_cost_nothing(console: OwnConsole) -> None:
+    call = CALL.model_copy(update={"cached": True, "call_id": None})
+    console.write(JUDGED.model_copy(update={"llm": call}), "decontextualize_claim", after=2)
+    assert "cached, nothing paid" in shown(console)
+
+
+def test_disagreement_is_named(console: OwnConsole) -> None:
+    other = JUDGED.model_copy(update={"decontextualization_score": 0.1})
+    console.write(other, "decontextualize_claim", after=2, run="r1")
+    text = shown(console)
+    assert "Judges disagree" in text
+    assert "The scores go from 0.10 to" in text
+    assert "replay r1" in text
+
+
+def test_an_expired_claim_keeps_its_verdict(console: OwnConsole) -> None:
+    console.forget([*console.records.written])
+    text = shown(console)
+    assert "has expired" in text
+    assert verdict_of(JUDGED) in text
+
+
+def test_claims_are_listed_and_unknown_ones_missing(console: OwnConsole) -> None:
+    assert f"/claim/{CLAIM.claim_id}" in console.client.get("/claim").text
+    assert console.client.get("/claim/nosuch").status_code == 404

@@ -1,0 +1,119 @@
+"""The screen ``live``, a decision by its position, and the search."""
+
+import asyncio
+import json
+
+import pytest
+
+from schemas.claims import ClaimEvaluated
+from schemas.pages import ScoredPage
+from streams.console.entries import Entry, Position
+from streams.console.follow import Feed
+from streams.console.live import as_json
+from tests.samples import EXAMPLES
+from tests.streams.console.consoles import OwnConsole
+
+PAGE = ScoredPage.model_validate_json((EXAMPLES / "pages.scored.v1" / "government_notice.json").read_bytes())
+CLAIM = ClaimEvaluated.model_validate_json((EXAMPLES / "claims.evaluated.v1" / "stands_alone.json").read_bytes())
+
+
+@pytest.fixture
+def console() -> OwnConsole:
+    console = OwnConsole()
+    console.write(PAGE, "score_page")
+    console.write(CLAIM, "decontextualize_claim", after=5)
+    return console
+
+
+def test_the_newest_decisions_are_listed_with_links(console: OwnConsole) -> None:
+    text = console.client.get("/").text
+    assert "/decision/pages.scored.v1/0/0" in text
+    assert f"/claim/{CLAIM.claim_id}" in text
+    assert text.index("decontextualize_claim</td>") < text.index("score_page</td>")
+
+
+def test_the_topology_names_every_handler(console: OwnConsole) -> None:
+    text = console.client.get("/live/flow").text
+    assert text.count('class="node handler') == 11
+    assert "<svg" in text
+
+
+def test_dots_have_score_and_tone(console: OwnConsole) -> None:
+    dots = console.client.get("/live/dots?span=all").json()
+    assert sorted(dots["topics"]) == ["claims.evaluated.v1", "pages.scored.v1"]
+    assert dots["score"][dots["topic"].index(dots["topics"].index("pages.scored.v1"))] == PAGE.cts_score
+    only = console.client.get("/live/dots?span=all&topic=pages.scored.v1").json()
+    assert only["topics"] == ["pages.scored.v1"]
+
+
+def test_an_unknown_span_or_topic_counts_as_not_given(console: OwnConsole) -> None:
+    assert console.client.get("/?span=1%27&topic=%3Cscript%3E").status_code == 200
+
+
+def test_a_decision_shows_its_reasons_and_its_event(console: OwnConsole) -> None:
+    text = console.client.get("/decision/pages.scored.v1/0/0").text
+    assert PAGE.cts_breakdown[0].reason in text
+    assert PAGE.title in text
+    assert "In its context" in text
+
+
+def test_a_decision_under_other_rules_says_so(console: OwnConsole) -> None:
+    console.write(PAGE.model_copy(update={"config_version": "earlier"}), "score_page")
+    assert "under other rules" not in console.client.get("/decision/pages.scored.v1/0/0").text
+    assert "under other rules" in console.client.get("/decision/pages.scored.v1/0/1").text
+
+
+def test_an_expired_record_keeps_its_verdict(console: OwnConsole) -> None:
+    console.forget([Position("pages.scored.v1", 0, 0)])
+    answer = console.client.get("/decision/pages.scored.v1/0/0")
+    assert answer.status_code == 200
+    assert "Kafka has deleted this record" in answer.text
+    assert f"score {PAGE.cts_score}" in answer.text
+
+
+def test_a_decision_that_never_was_is_missing(console: OwnConsole) -> None:
+    assert console.client.get("/decision/pages.scored.v1/0/99").status_code == 404
+    assert console.client.get("/decision/nosuch.v1/0/0/line").status_code == 404
+
+
+def test_the_search_leads_to_the_screen_of_a_subject(console: OwnConsole) -> None:
+    assert console.client.get("/find", params={"q": CLAIM.claim_id}).headers["location"] == f"/claim/{CLAIM.claim_id}"
+    assert console.client.get("/find", params={"q": PAGE.url}).headers["location"].startswith("/page?url=https%3A")
+    missing = console.client.get("/find", params={"q": "<b>nosuch"})
+    assert missing.status_code == 404
+    assert "<b>nosuch" not in missing.text
+
+
+def test_hostile_values_are_shown_as_text(console: OwnConsole) -> None:
+    title = "</script><img src=x onerror=alert(1)>\u202egnp.exe"
+    position = console.write(PAGE.model_copy(update={"url": "javascript:alert(1)", "title": title}), "score_page")
+    text = console.client.get(f"/decision/pages.scored.v1/0/{position.offset}").text
+    assert "<img src=x" not in text
+    assert 'href="javascript:' not in text
+    assert "\u202e" not in text
+    assert "U+202E" in text
+
+
+async def test_the_feed_gives_new_decisions_and_ends_for_a_slow_screen() -> None:
+    feed, entry = Feed(), Entry(Position("t", 0, 1), 1, "h", "page", "s", "v", "a")
+    screen = feed.subscribe(5)
+    waiting = asyncio.ensure_future(anext(screen))
+    await asyncio.sleep(0)
+    feed.publish([entry])
+    assert await waiting == [entry]
+    for _ in range(1000):
+        feed.publish([entry])
+    assert len([entries async for entries in screen]) < 1000
+
+
+async def test_a_closed_feed_ends_its_screens() -> None:
+    feed = Feed()
+    waiting = asyncio.ensure_future(anext(feed.subscribe(5), None))
+    await asyncio.sleep(0)
+    feed.close()
+    assert await waiting is None
+
+
+def test_new_decisions_travel_as_json() -> None:
+    [row] = json.loads(as_json([Entry(Position("t", 0, 1), 1, "h", "claim", "c/1", "</script>", "a")]))
+    assert (row["path"], row["link"]) == ("/decision/t/0/1", "/claim/c%2F1")

@@ -1,0 +1,101 @@
+"""The screen ``query``: places by stage, filters, the context, and a query that is asked here."""
+
+from typing import Any
+
+import pytest
+from typing_extensions import override
+
+from schemas.queries import RankingFilters, RankingRequested
+from schemas.ranking import RankingCompleted
+from streams.console.query import context_parts, rows_of, stages_of
+from streams.query.engine import Queries, Refusal
+from tests.samples import EXAMPLES
+from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole
+
+RANKED = RankingCompleted.model_validate_json(
+    (EXAMPLES / "ranking.completed.v1" / "own_candidates_zh.json").read_bytes()
+)
+ASKED = RankingRequested(
+    request_id=RANKED.request_id, query=RANKED.query, filters=RankingFilters(tiers=("A", "B"), date_from="2026-01-01")
+)
+
+
+class Answering(Queries):
+    """Answers every query with the same results, or refuses it."""
+
+    def __init__(self, answer: RankingCompleted | Refusal) -> None:
+        self.given = answer
+        self.asked: list[RankingRequested] = []
+
+    @override
+    async def answer(self, request: RankingRequested) -> Any:
+        self.asked.append(request)
+        return self.given
+
+
+@pytest.fixture
+def console() -> OwnConsole:
+    console = OwnConsole()
+    console.write(ASKED)
+    console.write(RANKED, "rank_results", after=1)
+    return console
+
+
+def test_places_are_by_the_score_of_each_stage() -> None:
+    stages = stages_of(RANKED)
+    rows = rows_of(RANKED, stages)
+    assert [row.result.rank for row in rows] == list(range(1, len(rows) + 1))
+    for number, stage in enumerate(stages):
+        scored = sorted((its.stage_scores.get(stage) or 0.0 for its in RANKED.results), reverse=True)
+        for row in rows:
+            if (place := row.places[number]).place is not None:
+                assert place.score == scored[place.place - 1]
+
+
+def test_stages_filters_and_context_are_shown(console: OwnConsole) -> None:
+    text = console.client.get(f"/query/{RANKED.request_id}").text
+    assert "<dt>tiers</dt><dd>A, B</dd>" in text
+    assert "<dt>date from</dt><dd>2026-01-01</dd>" in text
+    assert 'class="label">[TRUST_TIER: ' in text
+    for note in RANKED.notes:
+        assert f"<strong>{note.stage}</strong>" in text
+
+
+def test_lines_of_a_context_are_ours_or_a_strangers() -> None:
+    kinds = [part.kind for part in context_parts(RANKED.context)]
+    assert kinds[:3] == ["label", "fence", "untrusted"]
+    assert len(kinds) == len(RANKED.context.splitlines())
+
+
+def test_an_expired_answer_says_so(console: OwnConsole) -> None:
+    console.forget([*console.records.written])
+    answer = console.client.get(f"/query/{RANKED.request_id}")
+    assert answer.status_code == 404
+    assert "expired" in answer.text
+
+
+def test_only_a_signed_in_user_asks(console: OwnConsole) -> None:
+    console.context.queries = queries = Answering(RANKED)
+    assert "Ask the index" not in console.client.get("/query").text
+    assert console.client.post("/query", data={"query": "x"}, headers=OWN).status_code == 401
+    assert queries.asked == []
+    answer = console.client.post("/query", data={"query": "harbour", "tier": ["A"]}, headers=AUTHORIZED)
+    assert answer.status_code == 200
+    assert "Order after each stage" in answer.text
+    [asked] = queries.asked
+    assert (asked.query, asked.filters.tiers) == ("harbour", ("A",))
+
+
+def test_a_refused_query_says_why(console: OwnConsole) -> None:
+    console.context.queries = Answering(Refusal("unavailable", "the index <is> down"))
+    answer = console.client.post("/query", data={"query": "harbour"}, headers=AUTHORIZED)
+    assert answer.status_code == 422
+    assert "the index &lt;is&gt; down" in answer.text
+    assert console.client.post("/query", data={"query": ""}, headers=AUTHORIZED).status_code == 422
+    console.context.queries = None
+    assert "answers queries" in console.client.post("/query", data={"query": "x"}, headers=AUTHORIZED).text
+
+
+def test_queries_are_listed_and_unknown_ones_missing(console: OwnConsole) -> None:
+    assert f"/query/{RANKED.request_id}" in console.client.get("/query").text
+    assert console.client.get("/query/nosuch").status_code == 404

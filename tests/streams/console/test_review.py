@@ -1,0 +1,184 @@
+"""The screen ``review``: marks of editors, and agreement."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+from aiokafka.errors import KafkaConnectionError
+from starlette.testclient import TestClient
+
+from schemas.review import DecisionReviewed, ReviewedDecision
+from streams.console.app import make_app
+from streams.console.entries import Position
+from streams.kafka.settings import KafkaSettings
+from streams.review.marks import Marks
+from tests.samples import scored
+from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole
+
+ACTING = OWN | AUTHORIZED
+
+
+class KnownMarks(Marks):
+    """Marks in memory; None for a cluster that does not answer."""
+
+    written: list[DecisionReviewed] | None = None
+
+    async def refresh(self) -> dict[str, DecisionReviewed]:
+        if KnownMarks.written is None:
+            raise KafkaConnectionError("no cluster")
+        for review in KnownMarks.written:
+            self._note(review)
+        return self.by_decision
+
+    async def write(self, review: DecisionReviewed, now: datetime) -> None:
+        if KnownMarks.written is None:
+            raise KafkaConnectionError("no cluster")
+        assert now == review.reviewed_at
+        KnownMarks.written.append(review)
+
+
+@pytest.fixture
+def console(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnConsole]:
+    monkeypatch.setattr("streams.console.review.Marks", KnownMarks)
+    monkeypatch.setattr(KnownMarks, "written", [])
+    its = OwnConsole()
+    with TestClient(make_app(its.context), base_url="http://127.0.0.1", follow_redirects=False) as its.client:
+        yield its
+
+
+def page(console: OwnConsole, number: int, **fields: Any) -> Position:
+    return console.write(scored(f"https://a.example/{number}", "The text.", **fields), "score_page", after=number)
+
+
+def marked(console: OwnConsole, position: Position, right: str, **more: str) -> Any:
+    its = {"topic": position.topic, "partition": str(position.partition), "offset": str(position.offset)}
+    return console.client.post("/review/mark", data=its | {"right": right} | more, headers=ACTING)
+
+
+def test_the_newest_decision_without_a_mark_comes_first(console: OwnConsole) -> None:
+    positions = [page(console, number) for number in (1, 2, 3)]
+    text = console.client.get("/review", headers=AUTHORIZED).text
+    assert "3 decisions without a mark" in text
+    assert f'name="offset" value="{positions[2].offset}"' in text
+    assert 'data-key="y"' in text
+    assert 'data-key="n"' in text
+    answer = marked(console, positions[2], "yes")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/review?")
+    text = console.client.get("/review", headers=AUTHORIZED).text
+    assert "2 decisions without a mark" in text
+    assert f'name="offset" value="{positions[1].offset}"' in text
+
+
+def test_a_mark_names_the_decision_and_what_was_expected(console: OwnConsole) -> None:
+    position = page(console, 1)
+    answer = marked(console, position, "no", expected="A", note=" a ministry ", reviewer="Ida", handler="score_page")
+    assert answer.headers["location"] == "/review?handler=score_page&reviewer=Ida"
+    assert KnownMarks.written is not None
+    [review] = KnownMarks.written
+    assert review.decision == ReviewedDecision(
+        topic="pages.scored.v1",
+        partition=0,
+        offset=0,
+        event_id="id-0",
+        handler="score_page",
+        config_version="x",
+        subject="https://a.example/1",
+    )
+    assert (review.right, review.expected, review.note, review.reviewer) == (False, "A", "a ministry", "Ida")
+    assert review.reviewed_at is not None
+
+
+def test_a_right_decision_has_no_expected_value(console: OwnConsole) -> None:
+    marked(console, page(console, 1), "yes", expected="A")
+    assert KnownMarks.written is not None
+    assert KnownMarks.written[0].expected is None
+
+
+def test_another_mark_replaces_the_first(console: OwnConsole) -> None:
+    position = page(console, 1)
+    marked(console, position, "yes")
+    marked(console, position, "no")
+    text = console.client.get("/review/pages.scored.v1/0/0", headers=AUTHORIZED).text
+    assert "Marked wrong" in text
+    assert '<td class="number">0</td><td class="number">1</td>' in text
+
+
+def test_agreement_is_shown_by_handler_and_version(console: OwnConsole) -> None:
+    for number in range(4):
+        marked(console, page(console, number), "no" if number == 3 else "yes")
+    text = console.client.get("/review").text
+    assert "75 %" in text
+    assert "(30–95)" in text
+    assert "Every decision that the console keeps has a mark" in text
+
+
+def test_skipped_decisions_come_back_on_request(console: OwnConsole) -> None:
+    page(console, 1)
+    text = console.client.get("/review?skipped=1").text
+    assert "Back to those that were skipped" in text
+
+
+def test_decisions_of_replays_are_not_in_the_queue(console: OwnConsole) -> None:
+    console.write(scored("https://a.example/1"), "score_page", run="replay-again-1")
+    assert "0 decisions without a mark" in console.client.get("/review").text
+
+
+def test_marks_need_the_token(console: OwnConsole) -> None:
+    page(console, 1)
+    text = console.client.get("/review").text
+    assert 'action="/review/mark"' not in text
+    assert "Sign in" in text
+    assert console.client.post("/review/mark", data={"right": "yes"}, headers=OWN).status_code == 401
+    assert KnownMarks.written == []
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {},
+        {"right": "perhaps", "topic": "pages.scored.v1", "partition": "0", "offset": "0"},
+        {"right": "yes", "topic": "replays.v1", "partition": "0", "offset": "0"},
+        {"right": "yes", "topic": "pages.scored.v1", "partition": "-1", "offset": "0"},
+        {"right": "yes", "topic": "pages.scored.v1", "partition": "0", "offset": "²"},
+    ],
+)
+def test_a_form_without_a_decision_or_a_mark_is_refused(console: OwnConsole, form: dict[str, str]) -> None:
+    page(console, 1)
+    assert console.client.post("/review/mark", data=form, headers=ACTING).status_code == 400
+
+
+def test_a_decision_that_is_gone_is_not_marked(console: OwnConsole) -> None:
+    position = page(console, 1)
+    console.forget([position])
+    assert marked(console, position, "yes").status_code == 404
+    assert "Kafka has deleted this record" in console.client.get("/review").text
+
+
+def test_other_topics_have_nothing_to_review(console: OwnConsole) -> None:
+    assert console.client.get("/review/replays.v1/0/0").status_code == 404
+
+
+def test_a_cluster_that_does_not_answer_is_named(console: OwnConsole, monkeypatch: pytest.MonkeyPatch) -> None:
+    position = page(console, 1)
+    monkeypatch.setattr(KnownMarks, "written", None)
+    assert "Kafka can&#39;t be read: " in console.client.get("/review").text
+    answer = marked(console, position, "yes")
+    assert (answer.status_code, "The mark was not written" in answer.text) == (404, True)
+
+
+def test_texts_of_pages_are_text(console: OwnConsole) -> None:
+    console.write(scored("https://a.example/<script>", "<script>alert(1)</script>‮", title="<b>"), "score_page")
+    text = console.client.get("/review").text
+    assert "<script>" not in text
+    assert "&lt;b&gt;" in text
+    assert "RIGHT-TO-LEFT OVERRIDE" in text
+
+
+def test_old_marks_leave_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streams.review.marks.MOST_MARKS", 2)
+    marks = Marks(KafkaSettings())
+    for offset in range(3):
+        decision = ReviewedDecision(topic="t", partition=0, offset=offset, handler="h", subject="s")
+        marks._note(DecisionReviewed(decision=decision, right=True))
+    assert list(marks.by_decision) == ["t/0/1", "t/0/2"]

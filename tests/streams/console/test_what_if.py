@@ -1,0 +1,151 @@
+"""The screen ``what_if``: a page under the settings in force and under changed ones."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from starlette.testclient import TestClient
+
+from schemas.pages import CrawledPage
+from streams.console.app import make_app
+from streams.console.what_if import SLIDERS, changes_of, wish_of
+from streams.settings import load_settings
+from streams.workers.settings import WorkersSettings
+from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole, settings
+
+HTML = "<title>Report</title><h2>Part</h2><p>The report has 12 pages.</p>"
+URL = "https://a.example/report"
+
+
+@pytest.fixture
+def console() -> Iterator[OwnConsole]:
+    its = OwnConsole()
+    its.context.settings = its.settings.model_copy(update={"workers": WorkersSettings(processes=0)})
+    with TestClient(make_app(its.context), base_url="http://127.0.0.1", follow_redirects=False) as its.client:
+        yield its
+
+
+def tried(console: OwnConsole, **form: Any) -> str:
+    answer = console.client.post("/what-if/try", data=form, headers=OWN)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+def sides(text: str) -> list[str]:
+    """The score, tier and label of each side."""
+    words = ("score 18", "score 33", "tier A", "tier B", "tier C", "LOW", "MEDIUM")
+    parts = text.split('<p class="verdict">')[1:3]
+    return [" ".join(word for word in words if word.removeprefix("score ") in part) for part in parts]
+
+
+def test_the_sliders_begin_at_the_settings_in_force_or_at_the_address(console: OwnConsole) -> None:
+    text = console.client.get("/what-if").text
+    for slider in SLIDERS:
+        assert f'name="{slider.name}" type="range" min="0" max="100" value="{slider.value(settings())}"' in text
+    text = console.client.get("/what-if?tier_b=20&high=none&medium=1000").text
+    assert 'name="tier_b" type="range" min="0" max="100" value="20"' in text
+    assert f'name="high" type="range" min="0" max="100" value="{settings().trust_labels.high}"' in text
+
+
+def test_a_pasted_page_is_scored_under_both(console: OwnConsole) -> None:
+    text = tried(console, html=HTML, source_3="25", tier_b="30", medium="33")
+    assert sides(text) == ["score 18 tier C LOW", "score 33 tier B MEDIUM"]
+    assert '<tr class="differs"><th scope="row">base</th><td class="number">10</td><td class="number">25</td>' in text
+    assert "base_scores:\n    tier_3: 25" in text
+
+
+def test_without_a_change_there_is_no_yaml(console: OwnConsole) -> None:
+    text = tried(console, html=HTML)
+    assert sides(text) == ["score 18 tier C LOW"] * 2
+    assert "No key differs" in text
+
+
+def test_a_crawled_page_is_found_by_its_address(console: OwnConsole) -> None:
+    console.write(CrawledPage(url=URL, html=HTML))
+    assert "the newest crawled record of the address" in tried(console, url=URL)
+
+
+def test_an_unknown_address_is_not_fetched_without_the_token(
+    console: OwnConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FetchedError(Exception):
+        pass
+
+    def fetch(*_: Any) -> None:
+        raise FetchedError
+
+    monkeypatch.setattr("streams.console.what_if.FetchWorker", fetch)
+    answer = console.client.post("/what-if/try", data={"url": URL}, headers=OWN)
+    assert (answer.status_code, "Sign in to fetch it" in answer.text) == (422, True)
+    with pytest.raises(FetchedError):
+        console.client.post("/what-if/try", data={"url": URL}, headers=OWN | AUTHORIZED)
+
+
+@pytest.mark.parametrize(
+    ("form", "says"),
+    [
+        ({"html": HTML, "tier_a": "10"}, "min_cts has to fall"),
+        ({"html": HTML, "source_1": "70"}, "more than 100"),
+        ({"url": "ftp://a.example/"}, "The address begins with http:// or https://"),
+    ],
+)
+def test_what_is_impossible_is_explained(console: OwnConsole, form: dict[str, str], says: str) -> None:
+    answer = console.client.post("/what-if/try", data=form, headers=OWN)
+    assert (answer.status_code, says in answer.text) == (422, True)
+
+
+def test_an_empty_form_says_what_to_do(console: OwnConsole) -> None:
+    assert "Paste the HTML of a page" in tried(console)
+
+
+def test_a_page_that_is_no_page_is_dead_on_both_sides(console: OwnConsole) -> None:
+    text = tried(console, html="<p>" + "<div>" * 5000)
+    assert text.count("unreadable_page: ") == 2
+
+
+def test_a_hostile_page_is_text(console: OwnConsole) -> None:
+    html = "<title><script>alert(1)</script></title><p onclick=alert(1)>‮<img src=x onerror=alert(1)> text</p>"
+    text = tried(console, html=html, url="javascript:alert(1)")
+    assert "<script" not in text
+    assert "onerror" not in text.replace("&lt;img src=x onerror", "")
+
+
+def test_a_form_that_is_too_long_is_refused(console: OwnConsole) -> None:
+    headers = OWN | {"content-length": str(30 << 20), "content-type": "application/x-www-form-urlencoded"}
+    assert console.client.post("/what-if/try", content=b"html=x", headers=headers).status_code == 413
+
+
+def test_a_page_of_another_site_may_not_ask(console: OwnConsole) -> None:
+    headers = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
+    assert console.client.post("/what-if/try", data={"html": HTML}, headers=headers).status_code == 403
+
+
+def test_the_settings_are_a_file_for_the_commands(console: OwnConsole, tmp_path: Path) -> None:
+    answer = console.client.get("/what-if/settings.yaml?tier_a=60&domain=a.example&tier=1")
+    assert answer.headers["content-disposition"] == 'attachment; filename="what-if.yaml"'
+    file = tmp_path / "what-if.yaml"
+    file.write_bytes(answer.content)
+    document = yaml.safe_load(answer.text)
+    assert set(document) == {"tiered_indexing", "source_tiers"}
+    loaded = load_settings(file)
+    assert loaded.tiered_indexing.tier_a.min_cts == 60
+    assert loaded.source_tiers.tier_1 == (*settings().source_tiers.tier_1, "a.example")
+    assert console.client.get("/what-if/settings.yaml?tier_a=10").status_code == 422
+
+
+def test_a_source_leaves_its_former_tier() -> None:
+    listed = settings().source_tiers.tier_2[0]
+    wish = wish_of({"domain": listed.upper(), "tier": "3"}, settings())  # type: ignore[arg-type]
+    changes = changes_of(wish, settings())["source_tiers"]
+    assert set(changes) == {"tier_2", "tier_3"}
+    assert listed not in changes["tier_2"]
+    assert changes["tier_3"][-1] == listed
+
+
+def test_a_comparison_needs_a_change_and_a_cluster(console: OwnConsole) -> None:
+    assert "No key differs" in console.client.get("/what-if/pages").text
+    text = console.client.get("/what-if/pages?tier_b=20&pages=50").text
+    assert "Kafka can&#39;t be read" in text
+    assert "<option selected>50</option>" in text

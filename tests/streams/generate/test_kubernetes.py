@@ -1,0 +1,242 @@
+"""The Kubernetes manifests: against the schemas of Kubernetes and of KEDA, and against the topology."""
+
+import shutil
+import subprocess
+from dataclasses import replace
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from cloudcoil.models.keda.v1alpha1 import ScaledObject
+
+from schemas.needs import AskModel, FetchPages, IndexDocument, SearchVectors
+from streams.cli.commands import run_command_line
+from streams.generate.compose_workers import HTTP_PORT, service_name
+from streams.generate.kubernetes.autoscaling import scaled_object
+from streams.generate.kubernetes.installation import Installation
+from streams.generate.kubernetes.manifests import AUTOSCALING, BASE, EXAMPLE, FOLDER, manifests
+from streams.generate.kubernetes.network import PRIVATE_V4
+from streams.generate.kubernetes.workers import environment
+from streams.settings import load_settings
+from streams.settings_files import read_document
+from streams.telemetry.metrics import Metrics
+from streams.topology import HANDLERS, Handler, handler_named
+from tests.samples import ROOT
+
+KUBERNETES = ("1.31", "1.37")
+"""The oldest and the newest version that the manifests are validated for."""
+NOT_KUBERNETES = {"Kustomization", "Component", "ScaledObject"}
+HANDLER_IDS = [handler.name for handler in HANDLERS]
+
+
+def installation(**sections: Any) -> Installation:
+    return Installation.in_force(read_document(ROOT / "config") | sections)
+
+
+def documents(files: dict[Path, str]) -> list[dict[str, Any]]:
+    return [document for text in files.values() for document in yaml.load_all(text, yaml.CSafeLoader) if document]
+
+
+SHIPPED = Installation.shipped(read_document(ROOT / "config"))
+FILES = manifests(SHIPPED)
+DOCUMENTS = documents(FILES)
+
+
+def found(kind: str, among: list[dict[str, Any]] = DOCUMENTS) -> dict[str, dict[str, Any]]:
+    return {document["metadata"]["name"]: document for document in among if document["kind"] == kind}
+
+
+def handler(name: str) -> Handler:
+    named = handler_named(name)
+    assert named is not None
+    return named
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+def test_manifests_fit_the_schemas_of_kubernetes(version: str) -> None:
+    checked = [document for document in DOCUMENTS if document["kind"] not in NOT_KUBERNETES]
+    assert len(checked) > 3 * len(HANDLERS)
+    for document in checked:
+        kubernetes_validate.validate(document, version, strict=True)
+
+
+def test_a_wrong_manifest_is_found() -> None:
+    wrong = yaml.safe_load(FILES[BASE / "lag.yaml"].split("---")[0])
+    wrong["spec"]["template"]["spec"]["terminationGrace"] = 40
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(wrong, KUBERNETES[-1], strict=True)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in found("ScaledObject").items()])
+def test_scaled_objects_fit_the_definition_of_keda(name: str) -> None:
+    written = found("ScaledObject")[name]
+    read = ScaledObject.model_validate(written).model_dump(by_alias=True, exclude_unset=True, mode="json")
+    # The models ignore unknown keys, so a misspelt one would be missing.
+    assert read == written
+    for trigger in written["spec"]["triggers"]:
+        assert all(isinstance(value, str) for value in trigger["metadata"].values())
+
+
+def test_every_file_is_named_in_its_kustomization() -> None:
+    for folder in (BASE, AUTOSCALING):
+        named = yaml.safe_load(FILES[folder / "kustomization.yaml"])["resources"]
+        there = [path.name for path in FILES if path.parent == folder]
+        assert sorted(named) == sorted(set(there) - {"kustomization.yaml", "overrides.yaml"})
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kustomize_builds_the_example_overlay() -> None:
+    command = ["kubectl", "kustomize", str(ROOT / FOLDER / EXAMPLE)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    built = list(yaml.safe_load_all(done.stdout))
+    for document in built:
+        assert document["metadata"]["namespace"] == "assay"
+        if document["kind"] not in NOT_KUBERNETES:
+            kubernetes_validate.validate(document, KUBERNETES[-1], strict=True)
+    deployments = [document for document in built if document["kind"] == "Deployment"]
+    maps = {document["metadata"]["name"] for document in built if document["kind"] == "ConfigMap"}
+    assert len(deployments) == len(HANDLERS) + 1
+    for deployment in deployments:
+        [container] = deployment["spec"]["template"]["spec"]["containers"]
+        assert container["image"] == "registry.example.org/assay:1.0.0"
+        # The name ends with a hash, so a changed setting replaces the workers.
+        assert container["envFrom"][0]["configMapRef"]["name"] in maps - {"assay-environment"}
+
+
+@pytest.mark.parametrize("its", HANDLERS, ids=HANDLER_IDS)
+def test_a_handler_has_a_restricted_deployment_that_drains(its: Handler) -> None:
+    deployment = found("Deployment")[service_name(its)]
+    assert "replicas" not in deployment["spec"]
+    spec = deployment["spec"]["template"]["spec"]
+    [container] = spec["containers"]
+    assert container["args"][:2] == ["run", its.name]
+    assert spec["terminationGracePeriodSeconds"] > SHIPPED.pipeline.drain_seconds
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    budget = found("PodDisruptionBudget")[service_name(its)]
+    assert budget["spec"]["selector"] == deployment["spec"]["selector"]
+    assert found("Service")[service_name(its)]["spec"]["ports"][0]["port"] == HTTP_PORT
+
+
+def test_topics_are_created_by_a_job() -> None:
+    [container] = found("Job")["topics"]["spec"]["template"]["spec"]["containers"]
+    assert container["args"][:2] == ["topics", "create"]
+
+
+def test_secrets_are_references() -> None:
+    assert "Secret" not in {document["kind"] for document in DOCUMENTS}
+    kafka = {"bootstrap_servers": "a:9093", "sasl_password": "hidden-word"}
+    written = manifests(installation(kafka=kafka, llm={"api_key": "hidden-word"}))
+    assert "hidden-word" not in "".join(written.values())
+
+
+def test_the_environment_is_one_that_settings_accept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for literal in environment(SHIPPED):
+        monkeypatch.setenv(*literal.split("=", 1))
+    settings = load_settings(ROOT / FOLDER / BASE / "overrides.yaml")
+    assert settings.index.url == "http://qdrant:6333"
+    assert not settings.kafka.create_topics
+    assert settings.workers.processes == 1
+
+
+@pytest.mark.parametrize("its", HANDLERS, ids=HANDLER_IDS)
+def test_policies_open_what_a_handler_asks_for(its: Handler) -> None:
+    labels = found("Deployment")[service_name(its)]["spec"]["template"]["metadata"]["labels"]
+    chosen = set()
+    for name, policy in found("NetworkPolicy").items():
+        selector = policy["spec"]["podSelector"]
+        names = [value for rule in selector.get("matchExpressions", ()) for value in rule["values"]]
+        if its.name in names or ("matchLabels" in selector and selector["matchLabels"].items() <= labels.items()):
+            chosen.add(name)
+    expected = {"assay"}
+    for name, needs in (
+        ("assay-index", {IndexDocument, SearchVectors}),
+        ("assay-models", {AskModel}),
+        ("assay-fetch", {FetchPages}),
+    ):
+        if its.asks & needs:
+            expected.add(name)
+    assert chosen == expected
+
+
+def test_fetching_reaches_no_private_address() -> None:
+    [rule] = found("NetworkPolicy")["assay-fetch"]["spec"]["egress"]
+    assert rule["to"][0]["ipBlock"] == {"cidr": "0.0.0.0/0", "except": list(PRIVATE_V4)}
+    assert {"10.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"} <= set(PRIVATE_V4)
+
+
+@pytest.mark.parametrize("its", HANDLERS, ids=HANDLER_IDS)
+def test_replicas_follow_the_lag_in_seconds_and_leave_slowly(its: Handler) -> None:
+    spec = found("ScaledObject")[service_name(its)]["spec"]
+    assert spec["maxReplicaCount"] <= its.consumes.partitions
+    lag, work = spec["triggers"]
+    assert lag["metricType"] == "Value"
+    assert Metrics.group_lag_seconds.name in lag["metadata"]["query"]
+    assert f'topic="{its.consumes.name}"' in lag["metadata"]["query"]
+    assert float(lag["metadata"]["threshold"]) < its.slo_seconds
+    assert lag["metadata"]["ignoreNullValues"] == "false"
+    assert work["metricType"] == "AverageValue"
+    down = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]["scaleDown"]
+    assert down["stabilizationWindowSeconds"] >= 600
+    assert down["policies"] == [{"type": "Pods", "value": 1, "periodSeconds": 300}]
+
+
+def test_partitions_bound_the_replicas() -> None:
+    score_page = handler("score_page")
+    wider = replace(score_page, consumes=replace(score_page.consumes, partitions=48))
+    for its, most in ((score_page, 6), (wider, 48)):
+        written = scaled_object(its, SHIPPED)
+        assert written is not None
+        assert written["spec"]["maxReplicaCount"] == most
+
+
+def test_limits_of_models_bound_the_replicas() -> None:
+    judge = handler("judge_relevance")
+    models = read_document(ROOT / "config")["models"]
+
+    def most(requests: int, in_flight: int, **llm: str) -> int:
+        limits = {"limits": {"default": {"requests_per_minute": requests, "in_flight": in_flight}}}
+        return installation(models=models | limits, llm=llm).most_replicas(judge)
+
+    key = {"api_key": "some-key"}
+    assert most(60, 16, **key) == 1
+    # It has two sixths of nine tenths, 1,500 requests a minute; a replica makes at least 32 calls in 2.8 s.
+    assert most(5000, 1000, **key) == ceil(1500 / (32 * 60 / 2.8)) == 3
+    # Of 128 calls at a time it has 38.4, and a replica makes 32 at a time.
+    assert most(5000, 128, **key) == 2
+    assert most(60, 16) == judge.consumes.partitions
+
+
+def test_the_owner_of_an_embedded_index_is_alone() -> None:
+    files = documents(manifests(installation()))
+    owners = {service_name(its) for its in HANDLERS if its.writes_index}
+    assert owners
+    assert found("ScaledObject", files).keys() == {service_name(its) for its in HANDLERS} - owners
+    for name in owners:
+        spec = found("Deployment", files)[name]["spec"]
+        assert spec["replicas"] == 1
+        assert spec["strategy"] == {"type": "Recreate"}
+        volumes = {volume["name"]: volume for volume in spec["template"]["spec"]["volumes"]}
+        assert volumes["state"] == {"name": "state", "persistentVolumeClaim": {"claimName": name}}
+        assert name in found("PersistentVolumeClaim", files)
+    for document in files:
+        if document["kind"] not in NOT_KUBERNETES:
+            kubernetes_validate.validate(document, KUBERNETES[-1], strict=True)
+
+
+def test_manifests_are_written_for_the_settings_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_PIPELINE__DRAIN_SECONDS", "100")
+    monkeypatch.setenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", "broker-1:9093,broker-2:9094")
+    assert run_command_line(["generate", "--kubernetes", str(tmp_path / "own")]) == 0
+    base = tmp_path / "own" / BASE
+    deployment = yaml.safe_load((base / "score-page.yaml").read_text("utf-8").split("---")[0])
+    assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 115
+    policy = yaml.safe_load((base / "network.yaml").read_text("utf-8").split("---")[0])
+    assert [port["port"] for port in policy["spec"]["egress"][1]["ports"]] == [9093, 9094]
+    assert run_command_line(["generate", "--kubernetes", str(tmp_path), "--check"]) == 2

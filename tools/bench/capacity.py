@@ -1,0 +1,133 @@
+"""Compares the forecasts of ``assay capacity`` with measured runs of three sizes: ``python -m tools.bench.capacity``.
+
+Each run scores so many real pages (``DATA``), exactly once, in one worker with one child, on a Kafka of its own. The
+sizes have different pages, so both costs for each page and costs for each byte matter. ``--calibrate`` measures two
+other runs and prints the figures for ``config/costs.yaml``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+
+from streams.capacity.costs import Costs, read_costs
+from streams.local_kafka.broker import LocalKafka
+from streams.settings_files import config_dir
+from streams.topology import PAGES_CRAWLED, PAGES_SCORED
+from tools.bench import runs
+from tools.bench.feeds import feed_records, remove
+from tools.bench.pages import Page, Record, load_pages
+
+SIZES = ((2_000, 10**9), (8_000, 150_000), (32_000, 50_000))
+"""Pages of a run, and the largest page in it."""
+CALIBRATION = ((1_431, 10**9), (4_000, 25_000))
+_WORKERS = {"processes": 1}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run.
+
+    Attributes:
+        pages: How many were scored.
+        page_bytes: HTML of a page, on average.
+        cpu_seconds: Of the worker and its child.
+        broker_seconds: CPU time of the broker meanwhile.
+        crawled_bytes: Of ``pages.crawled.v1`` on disk.
+        scored_bytes: Of ``pages.scored.v1`` on disk.
+        pages_a_second: By the clock.
+    """
+
+    pages: int
+    page_bytes: float
+    cpu_seconds: float
+    broker_seconds: float
+    crawled_bytes: int
+    scored_bytes: int
+    pages_a_second: float
+
+
+def records(pages: Sequence[Page], count: int) -> list[Record]:
+    """So many records of the pages, again and again, each with an address of its own."""
+    return [
+        (
+            f"{url}#{number}".encode(),
+            body,
+            [("assay_url", f"{url}#{number}".encode()), ("content-type", b"text/html")],
+        )
+        for number, (url, body) in enumerate(islice(cycle(pages), count))
+    ]
+
+
+async def measure(kafka: LocalKafka, count: int, largest: int) -> Measured:
+    """Scores so many pages that are not larger than ``largest``."""
+    pages = [page for page in load_pages() if len(page[1]) <= largest]
+    given = records(pages, count)
+    feed = await feed_records(kafka, f"capacity{count}.", given)
+    run = (await runs.assay(feed, "exactly_once", _WORKERS)).report
+    crawled, scored = (_on_disk(kafka.data_dir, feed.prefix + topic.name) for topic in (PAGES_CRAWLED, PAGES_SCORED))
+    await remove(feed)
+    page_bytes = sum(len(body) for _, body, _ in given) / count
+    return Measured(count, page_bytes, run.all_cpu, run.broker_cpu, crawled, scored, count / run.wall)
+
+
+def _on_disk(folder: Path, topic: str) -> int:
+    """Bytes of the records of a topic. Segments are allocated in advance, so their used size counts."""
+    return sum(file.stat().st_size for file in folder.rglob(f"{topic}-*/*.log"))
+
+
+def compared(costs: Costs, run: Measured) -> dict[str, tuple[float, float]]:
+    """Forecast and measured value of each figure."""
+    size = run.page_bytes
+    return {
+        "CPU of the worker, s": (run.pages * costs.handlers["score_page"].seconds(size), run.cpu_seconds),
+        "CPU of the broker, s": (run.pages * costs.broker.seconds(size), run.broker_seconds),
+        "pages.crawled.v1, MB": (
+            run.pages * costs.topics["pages.crawled.v1"].size(size) / 1e6,
+            run.crawled_bytes / 1e6,
+        ),
+        "pages.scored.v1, MB": (run.pages * costs.topics["pages.scored.v1"].size(size) / 1e6, run.scored_bytes / 1e6),
+    }
+
+
+def line_through(two: Sequence[Measured], amount: str) -> tuple[float, float]:
+    """The amount for a page without bytes, and for each byte."""
+    (first, at_first), (second, at_second) = ((getattr(run, amount) / run.pages, run.page_bytes) for run in two)
+    slope = (first - second) / (at_first - at_second)
+    return first - slope * at_first, slope
+
+
+async def run(options: argparse.Namespace) -> None:
+    """Prints a table, or the figures of a calibration."""
+    async with LocalKafka() as kafka:
+        if options.calibrate:
+            two = [await measure(kafka, *size) for size in CALIBRATION]
+            print(json.dumps([run.__dict__ for run in two]))
+            for amount in ("cpu_seconds", "broker_seconds", "crawled_bytes", "scored_bytes"):
+                fixed, each = line_through(two, amount)
+                print(f"{amount}: {fixed:.6g} for a page, {each:.6g} for a byte of HTML")
+            return
+        costs = read_costs(config_dir())
+        print(
+            "| pages | HTML, KB | pages/s | figure | forecast | measured | difference |\n|---|---|---|---|---|---|---|"
+        )
+        for size in SIZES[: options.sizes]:
+            run = await measure(kafka, *size)
+            for figure, (expected, found) in compared(costs, run).items():
+                print(
+                    f"| {run.pages:,} | {run.page_bytes / 1000:.0f} | {run.pages_a_second:.0f} | {figure} "
+                    f"| {expected:.3g} | {found:.3g} | {100 * (expected / found - 1):+.0f} % |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calibrate", action="store_true", help="Print figures for config/costs.yaml.")
+    parser.add_argument("--sizes", type=int, default=len(SIZES), help="How many of the sizes, the smallest first.")
+    asyncio.run(run(parser.parse_args()))
