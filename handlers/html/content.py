@@ -183,14 +183,22 @@ class PageReader:
         self, page: Outline, body: MainText, story: Story, url: str
     ) -> tuple[Citations, dict[str, int], dict[str, str]]:
         """Citations, counts of what supports the main text, and remarks on what of the page does not count."""
-        text = "\n".join(block.text for block in body.blocks if not story.holds(block.element, block.start))
+        known: dict[int, bool] = {}
+
+        def is_others(line: Block) -> bool:
+            found = known.get(line.start)
+            if found is None:
+                found = known[line.start] = story.holds(line.element, line.start)
+            return found
+
+        text = "\n".join(block.text for block in body.blocks if not is_others(block))
         beyond = body.end + _TEXTS_AFTER
         lines = [
             block
             for block in page.blocks(body.first)
             if (block.start < beyond or block.tag in HEADING_NAMES)
             and not page.regions.hides(block.element)
-            and (block.tag in HEADING_NAMES or not story.holds(block.element, block.start))
+            and (block.tag in HEADING_NAMES or not is_others(block))
         ]
         references = find_references(lines, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)
@@ -201,7 +209,7 @@ class PageReader:
         citations = find_citations(text, _entries(references, page.texts), hrefs, declared)
         counts = {
             "external_links": count_external_links(hrefs, url),
-            "headings": sum(line.tag in ("h2", "h3") and not story.holds(line.element, line.start) for line in inside),
+            "headings": sum(line.tag in ("h2", "h3") and not is_others(line) for line in inside),
             "statistics": has_figures(text, self._reading.min_figures) or has_data_table(page, self._reading),
         }
         remarks = {

@@ -20,15 +20,13 @@ from handlers.trees.forest import Forest
 
 _LEAST_CHARACTERS = 200
 """Of a page: with fewer there is too little to measure, and the story is the content."""
-_MOST = 0.85
-"""Share of a page's text from which on the story is the content; most articles need no trees."""
 _LONG = 80
 _SHORT = 60
 _LINK_WORTH = 0.7
 """What a character inside of a link counts in the choice of a container."""
 _REPEATED = 3
 _MOSTLY = 0.5
-_SURE = -0.32
+_SURE = -0.45
 """Log-odds from which on a place is content. A missed line costs more than a superfluous one."""
 _NUMBERS = re.compile(r"\d+")
 _MAX_NAMES = 200
@@ -70,11 +68,9 @@ class Place:
 
 
 def content(outline: Outline, story: MainText, forest: Forest, max_characters: int) -> str:
-    """The content of a page, one line each: its story if that is nearly all, or if there is too little to measure."""
+    """The content of a page, one line each; its story if there are no trees, or too little to measure."""
     blocks = outline.lines_with_links()
-    length = sum(len(block.text) for block in blocks)
-    told = sum(len(block.text) for block in story.blocks)
-    if not forest.is_grown or length < _LEAST_CHARACTERS or told >= _MOST * length:
+    if not forest.is_grown or sum(len(block.text) for block in blocks) < _LEAST_CHARACTERS:
         return story.text
     chosen: set[int] = set()
     of_page, places = measured(outline, blocks, story)
@@ -255,31 +251,27 @@ class _Sums:
                 worth[element] += value
                 if not is_beside:
                     plain[element] += value
-        # The index of an element is larger than those of the elements around it.
+        # The index of an element is larger than those of the elements around it; the first is around all lines.
         for element in range(count - 1, 0, -1):
-            if self.lines[element] and (around := self._outer[element]) >= 0:
-                self.text[around] += self.text[element]
-                self.linked[around] += self.linked[element]
-                self.prose[around] += self.prose[element]
-                self.lines[around] += self.lines[element]
-                worth[around] += worth[element]
-                plain[around] += plain[element]
+            around = self._outer[element]
+            self.text[around] += self.text[element]
+            self.linked[around] += self.linked[element]
+            self.prose[around] += self.prose[element]
+            self.lines[around] += self.lines[element]
+            worth[around] += worth[element]
+            plain[around] += plain[element]
         self._hint = hint = regions.hint
-        for element, around in enumerate(self._outer):
-            if not self.lines[element]:
-                continue
-            self.hints[element] = hint(element)
-            self.inside[element] = _INSIDE.get(self._tags[element], 0)
-            if around >= 0:
-                self.hints[element] |= self.hints[around]
-                self.inside[element] |= self.inside[around]
-                self.depth[element] = self.depth[around] + 1
+        self.hints[0] = hint(0)
+        for element in [element for element in range(1, count) if self.lines[element]]:
+            around = self._outer[element]
+            self.hints[element] = self.hints[around] | hint(element)
+            self.inside[element] = self.inside[around] | _INSIDE.get(self._tags[element], 0)
+            self.depth[element] = self.depth[around] + 1
         self.narrow, self.wide = self._container(plain, 0.6), self._container(worth, 0.7)
 
     def marks(self, element: int) -> int:
         """The bits of the names of an element, of those around it, and of the tags it is in."""
-        around = self._outer[element]
-        above = self.hints[around] if around >= 0 else 0
+        above = self.hints[self._outer[element]]
         return self._hint(element) | above << _MARKS_BITS | self.inside[element] << 2 * _MARKS_BITS
 
     def _container(self, held: list[float], share: float) -> list[bool]:

@@ -45,6 +45,15 @@ def test_lines_of_one_make_are_measured_together() -> None:
     assert places[3][1]["text 2"] > places[3][1]["text 1"] > places[3][1]["text 0"]
 
 
+def test_prose_and_boilerplate_are_measured() -> None:
+    page = outline_of(f"<div class=thread>{POSTS}</div><div class=sidebar><p>{SENTENCE} And so on.</p></div>")
+    of_page, places = measured(page, page.lines_with_links(), main_text(page, 10_000))
+    by_text = {place.blocks[0].text: found for place, found in places}
+    assert of_page["page prose"] > 0.8
+    assert by_text[f"{SENTENCE} And so on."]["hidden"]
+    assert by_text[f"{SENTENCE} I have measured it in Ada places."]["prose 0"] == 1.0
+
+
 def test_a_place_is_taken_as_a_whole() -> None:
     assert read(SHOP, stump("linked", 0.9)).count("Add to cart") == 10
     assert read(SHOP, stump("mean", 40.0)).count("litres") == 10
