@@ -55,14 +55,14 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     lists = sorted((directory / "sources").glob("*.yaml"))
     handlers = Path(__file__).parent.parent / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
-    results, content = (handlers / package / "trained.json" for package in ("results", "html"))
+    results, content = (sorted((handlers / package).glob("trained.json")) for package in ("results", "html"))
     return [
         *((path, read_yaml(path)) for path in named),
         *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
         *((path, {"sources": {"lists": {path.stem: read_yaml(path)}}}) for path in lists),
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
-        (results, {"result_trees": json.loads(results.read_text("utf-8"))}),
-        (content, {"page_reading": {"content_trees": json.loads(content.read_text("utf-8"))}}),
+        *((path, {"result_trees": json.loads(path.read_text("utf-8"))}) for path in results),
+        *((path, {"page_reading": {"content_trees": json.loads(path.read_text("utf-8"))}}) for path in content),
     ]
 
 

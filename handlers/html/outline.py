@@ -270,7 +270,7 @@ class Outline:
         return self._lines[bisect_left(self._firsts, start) : bisect_left(self._firsts, end)]
 
     def lines_with_links(self) -> list[Block]:
-        """All blocks, also those of a single link that stands alone."""
+        """All blocks, also those that are a single link."""
         self.blocks()
         return self._all_lines
 

@@ -258,7 +258,7 @@ def test_any_text_can_be_read_and_travels(content: str, date: str, name: str) ->
         ("Wood and steel: a kettle of both", "Wood and steel: a kettle of both"),
     ],
 )
-def test_a_product_is_described_by_its_structured_data_if_the_page_does_not(shown: str, expected: str) -> None:
+def test_a_product_is_described_by_its_structured_data(shown: str, expected: str) -> None:
     data = StructuredData(type="Product", is_thing=True, description="<p>A kettle of steel &amp; wood</p>")
     assert with_description(shown, data) == expected
     assert with_description(shown, replace(data, is_thing=False)) == shown
