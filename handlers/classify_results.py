@@ -24,8 +24,7 @@ from handlers.results.batch import (
 from handlers.results.classifier import ResultClassifier
 from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
-from handlers.retrieval.facets import QueryReader
-from handlers.retrieval.fallback import fallback_scores
+from handlers.retrieval.facets import QueryReader, fallback_scores
 from handlers.text.patterns import Patterns
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger

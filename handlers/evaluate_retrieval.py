@@ -15,24 +15,15 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from handlers.html.links import canonical_url
-from handlers.indexing.config import (
-    SourceRulesSection,
-    SourcesSection,
-    SourceTiersSection,
-    TrustLabelsSection,
-    source_at,
-    source_rules_of,
-)
+from handlers.indexing.config import SourcedRules, TrustLabelsSection, source_at
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, one_line
 from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import RetrievalEvaluationSection
-from handlers.retrieval.facets import QueryReader
-from handlers.retrieval.fallback import fallback_scores
+from handlers.retrieval.facets import QueryReader, fallback_scores
 from handlers.text.patterns import Patterns
 from handlers.trust.labels import label_mark, label_of
-from handlers.trust.sources import SourceRules
 from schemas.event import MAX_ITEMS, Score
 from schemas.llm import CamelLlmCall, LlmCall
 from schemas.needs import Ask, AskModel
@@ -61,14 +52,11 @@ REPLY_SCHEMA = object_schema(
 )
 
 
-class EvaluateRetrievalRules(AskingRules):
+class EvaluateRetrievalRules(AskingRules, SourcedRules):
     """The configuration of ``evaluate_retrieval``."""
 
     retrievalEvaluation: RetrievalEvaluationSection  # noqa: N815 - the section's name comes from the source document
     trust_labels: TrustLabelsSection
-    sources: SourcesSection
-    source_tiers: SourceTiersSection
-    source_rules: SourceRulesSection
     patterns: Patterns
     relevance_gate: RelevanceGateSection
 
@@ -77,11 +65,6 @@ class EvaluateRetrievalRules(AskingRules):
         """Reads queries and results under these rules; its word lists are compiled once."""
         gate = self.relevance_gate
         return QueryReader(self.patterns, (), gate.plain_words, gate.synonyms)
-
-    @cached_property
-    def compiled_sources(self) -> SourceRules:
-        """Lists, kinds and suffixes of sources; their tiers bound the labels that the judge is shown."""
-        return source_rules_of(self.sources, self.source_tiers, self.source_rules)
 
 
 class _StrictCamel(StrictReply):

@@ -13,15 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from handlers.html.links import page_id_of
-from handlers.indexing.config import (
-    SourceRulesSection,
-    SourcesSection,
-    SourceTiersSection,
-    TieredIndexingSection,
-    TrustLabelsSection,
-    source_at,
-    source_rules_of,
-)
+from handlers.indexing.config import SourcedRules, TieredIndexingSection, TrustLabelsSection, source_at
 from handlers.prompts.template import AskingRules
 from handlers.ranking.candidates import Candidate, merge_hits, take_given
 from handlers.ranking.config import RankingSection
@@ -34,7 +26,6 @@ from handlers.text.dates import MomentReader
 from handlers.text.patterns import Patterns, compile_details, joined_words
 from handlers.text.tokens import fold
 from handlers.trust.labels import label_for
-from handlers.trust.sources import SourceRules
 from schemas.needs import Ask
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
@@ -45,16 +36,13 @@ if TYPE_CHECKING:
     from handlers.ranking.stages import Standing, Weighed
 
 
-class RankResultsRules(AskingRules):
+class RankResultsRules(AskingRules, SourcedRules):
     """The configuration of ``rank_results``."""
 
     ranking: RankingSection
     reasoning: ReasoningSection
     trust_labels: TrustLabelsSection
     tiered_indexing: TieredIndexingSection
-    sources: SourcesSection
-    source_tiers: SourceTiersSection
-    source_rules: SourceRulesSection
     patterns: Patterns
     ranking_model: RankingModel | None = None
 
@@ -62,11 +50,6 @@ class RankResultsRules(AskingRules):
     def stop_words(self) -> frozenset[str]:
         """Words without meaning for the subject of a query, in all languages."""
         return joined_words(self.patterns, "stop_words") | joined_words(self.patterns, "question_fillers")
-
-    @cached_property
-    def compiled_sources(self) -> SourceRules:
-        """The sources, for the labels of candidates without a score."""
-        return source_rules_of(self.sources, self.source_tiers, self.source_rules)
 
     @cached_property
     def moments(self) -> MomentReader:

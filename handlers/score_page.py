@@ -19,14 +19,11 @@ from handlers.html.links import page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.indexing.config import (
-    SourceRulesSection,
-    SourcesSection,
-    SourceTiersSection,
+    SourcedRules,
     TieredIndexingSection,
     TrustLabelsSection,
     TrustPointsSection,
     source_at,
-    source_rules_of,
 )
 from handlers.text.patterns import Patterns, compile_details
 from handlers.trust.labels import label_of, tier_of, without_score
@@ -41,17 +38,13 @@ from schemas.pages import (
     ScoredPage,
     TrustFeatures,
 )
-from schemas.rules import Rules
 
 _OBSERVED = TrustFeatures.model_fields.keys() & {field.name for field in fields(PageFacts)}
 
 
-class ScorePageRules(Rules):
+class ScorePageRules(SourcedRules):
     """Everything that ``score_page`` decides by."""
 
-    sources: SourcesSection
-    source_tiers: SourceTiersSection
-    source_rules: SourceRulesSection
     trust_points: TrustPointsSection
     tiered_indexing: TieredIndexingSection
     trust_labels: TrustLabelsSection
@@ -77,7 +70,7 @@ class CompiledRules:
 
     def __init__(self, rules: ScorePageRules) -> None:
         details = compile_details(tuple(rules.patterns.values()))
-        self.sources = source_rules_of(rules.sources, rules.source_tiers, rules.source_rules)
+        self.sources = rules.compiled_sources
         self.points = rules.trust_points.points
         self.tiers = rules.tiered_indexing.thresholds
         self.labels = rules.trust_labels.thresholds

@@ -7,7 +7,7 @@ EXTRA_OF = {
     "cramjam": "kafka",
     "faststream": "kafka",
     "fastwarc": "warc",
-    "httpx2": "kafka",
+    "httpx2": "index",
     "jinja2": "console",
     "markupsafe": "console",
     "mcp": "mcp",

@@ -41,7 +41,6 @@ from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
 from handlers.retrieval.search_rubric import SearchEvaluationSection
 from handlers.text.patterns import Patterns
-from handlers.training.config import TrainingSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings
@@ -51,6 +50,7 @@ from streams.ranking_model import read_ranking_model
 from streams.settings_files import SettingsError as SettingsError
 from streams.settings_files import config_dir, merged, read_document, read_yaml
 from streams.telemetry.settings import AlertSettings, TelemetrySettings
+from streams.training.config import TrainingSection
 from streams.workers.settings import WorkersSettings
 
 

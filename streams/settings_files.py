@@ -46,12 +46,12 @@ def read_document(directory: Path) -> dict[str, Any]:
 def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     """Each file with its part of the document; a later file overrides an earlier one.
 
-    A file of patterns is a key below ``patterns``, a list of sources a key below ``sources.lists``, a prompt a key
-    below ``prompts``; trained trees are a section or a part of one.
+    A file of patterns is a key below ``patterns``, a file of sources a key below ``sources.kinds`` and one below
+    ``sources.lists``, a prompt a key below ``prompts``; trained trees are a section or a part of one.
     """
     names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml", OWN_SOURCES)
     named = [path for name in names if (path := directory / name).is_file()]
-    packs = sorted((directory / "patterns").glob("*.yaml"))
+    packs = sorted((directory / "patterns").rglob("*.yaml"))
     lists = sorted((directory / "sources").glob("*.yaml"))
     handlers = Path(__file__).parent.parent / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
@@ -59,11 +59,17 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     return [
         *((path, read_yaml(path)) for path in named),
         *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
-        *((path, {"sources": {"lists": {path.stem: read_yaml(path)}}}) for path in lists),
+        *((path, _sources(path.stem, read_yaml(path))) for path in lists),
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
         *((path, {"result_trees": json.loads(path.read_text("utf-8"))}) for path in results),
         *((path, {"page_reading": {"content_trees": json.loads(path.read_text("utf-8"))}}) for path in content),
     ]
+
+
+def _sources(stem: str, content: dict[str, Any]) -> dict[str, Any]:
+    """A file of sources: the kind, with its tier and reason, and its sources by country."""
+    kinds = {stem: content.pop("kind")} if "kind" in content else {}
+    return {"sources": {"kinds": kinds, "lists": {stem: content}}}
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

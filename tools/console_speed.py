@@ -39,6 +39,8 @@ _KEPT = 100_000
 _DRAWN = 10_000
 _ANSWERS = 30
 _COMMITS = 30
+_NO_PARTITION = 999
+"""Of the records in the store that are not in Kafka."""
 _EXAMPLE = Path(__file__).parents[1] / "schemas" / "examples" / "pages.scored.v1" / "government_notice.json"
 _STATIC = Path(streams.console.__file__).parent / "static"
 
@@ -52,16 +54,17 @@ async def measure() -> dict[str, Any]:
         context = make_context(settings)
         figures |= await _memory(context)
         tasks = [asyncio.create_task(its.run()) for its in (context.follower, context.flow)]
-        async with HttpServer(make_app(context), HttpSettings(port=0)) as server:
-            address = f"http://{server.address}"
-            try:
-                figures |= await _in_browser(address, settings)
-            finally:
-                context.feed.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await context.resources.aclose()
+        try:
+            async with HttpServer(make_app(context), HttpSettings(port=0)) as server:
+                try:
+                    figures |= await _in_browser(f"http://{server.address}", settings)
+                finally:
+                    context.feed.close()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await context.resources.aclose()
     return figures
 
 
@@ -96,7 +99,7 @@ async def _memory(context: Context) -> dict[str, Any]:
 def _found(page: ScoredPage, number: int) -> tuple[Entry, list[Mention]]:
     its = page.model_copy(update={"url": f"https://news.example.org/report/{number}", "cts_score": number * 7 % 101})
     now = int(time.time() * 1000)
-    entry = entry_of(Position(PAGES_SCORED.name, 0, number), now - _KEPT + number, (), its)
+    entry = entry_of(Position(PAGES_SCORED.name, _NO_PARTITION, number), now - _KEPT + number, (), its)
     assert entry is not None
     return entry, mentions_of(its)
 
@@ -113,7 +116,7 @@ async def _in_browser(address: str, settings: Settings) -> dict[str, Any]:
         for _ in range(5):
             began = time.monotonic()
             await page.goto(address + "/?span=all")
-            await page.wait_for_function("document.querySelector('#dots canvas').dataset.painted >= 10000")
+            await page.locator(f'#dots canvas[data-painted="{_DRAWN}"]').wait_for()
             loaded.append(time.monotonic() - began)
             drawn.append(float(await page.locator("#dots canvas").get_attribute("data-milliseconds") or "nan"))
         await asyncio.sleep(3)

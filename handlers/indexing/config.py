@@ -6,6 +6,7 @@ They are pydantic models; ``source_rules_of`` makes the plain values that ``hand
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
@@ -23,7 +24,7 @@ from handlers.trust.sources import (
     normal_name,
     source_of,
 )
-from schemas.rules import Section
+from schemas.rules import Rules, Section
 
 Country = Annotated[str, Field(pattern="^([a-z]{2}|int)$")]
 Score = Annotated[int, Field(ge=0, le=100)]
@@ -114,7 +115,9 @@ class OwnSource(Section):
 class SourcesSection(Section):
     """The ``sources`` section: kinds with their tiers, shipped lists, and the user's own entries."""
 
-    kinds: dict[str, KindSection] = Field(description="Kinds of sources by name, with their tiers.")
+    kinds: dict[str, KindSection] = Field(
+        description="Kinds of sources by name, with their tiers: config/sources/<kind>.yaml."
+    )
     members: MembersSection = Field(description="Which pages members of an institution publish themselves.")
     lists: dict[str, dict[Country, dict[str, str | NamedSource]]] = Field(
         default={}, description="Shipped entries by kind, country and domain: config/sources/<kind>.yaml."
@@ -287,6 +290,19 @@ def source_rules_of(sources: SourcesSection, tiers: SourceTiersSection, rules: S
         member_segments=frozenset(sources.members.path_segments),
         member_kinds=frozenset(sources.members.kinds),
     )
+
+
+class SourcedRules(Rules):
+    """Rules of a handler that looks up the sources of addresses."""
+
+    sources: SourcesSection
+    source_tiers: SourceTiersSection
+    source_rules: SourceRulesSection
+
+    @cached_property
+    def compiled_sources(self) -> SourceRules:
+        """Lists, kinds and suffixes of sources, made once."""
+        return source_rules_of(self.sources, self.source_tiers, self.source_rules)
 
 
 def source_at(url: str, publisher: str | None, own_name: str, rules: SourceRules) -> Source:

@@ -21,6 +21,7 @@ from handlers.html.links import absolute_url, canonical_url, host_of, registrabl
 from handlers.html.reading import PageReadingSection
 from handlers.listings.blocks import Link, NamedElements, blocks_of, by_make, name_words
 from handlers.listings.paging import PagingSection, next_page, position_of
+from handlers.text.patterns import WordList
 from handlers.text.word_match import WordText, share_met, units_of
 from schemas.rules import Section
 
@@ -51,14 +52,14 @@ class ListingSection(Section):
 
     min_items: int = Field(ge=1, description="Links of one make from which on they count as a listing's items.")
     max_anchors: int = Field(ge=10, description="Links of a page that are looked at.")
-    menu_classes: tuple[str, ...] = Field(description="Words of class names and ids that mark menus and the like.")
-    item_classes: tuple[str, ...] = Field(description="Words of class names that mark an item, where there is but one.")
-    title_classes: tuple[str, ...] = Field(description="Words of class names of a link that is its item's title.")
-    asides: tuple[str, ...] = Field(description="Beginnings of headings; the links below such a heading are no items.")
-    not_items: tuple[str, ...] = Field(description="Last segments of a path, or texts, of links that are no items.")
-    not_item_folders: tuple[str, ...] = Field(description="Path segments below which there are lists, not items.")
+    menu_classes: WordList = Field(description="Words of class names and ids that mark menus and the like.")
+    item_classes: WordList = Field(description="Words of class names that mark an item, where there is but one.")
+    title_classes: WordList = Field(description="Words of class names of a link that is its item's title.")
+    asides: WordList = Field(description="Beginnings of headings; the links below such a heading are no items.")
+    not_items: WordList = Field(description="Last segments of a path, or texts, of links that are no items.")
+    not_item_folders: WordList = Field(description="Path segments below which there are lists, not items.")
     paging: PagingSection = Field(description="How the next page of a listing is found.")
-    stop_words: tuple[str, ...] = Field(description="Words of a query that say nothing of its subject.")
+    stop_words: WordList = Field(description="Words of a query that say nothing of its subject.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from handlers.html.links import host_of, registrable_domain
 from handlers.listings.blocks import Link
+from handlers.text.patterns import WordList
 from schemas.rules import Section
 
 _ARROWS = " .…»›>→«‹<←\u00a0"
@@ -33,12 +34,12 @@ _MONTH = re.compile(r"(?:19|20)\d\d[-/_.]?(?:0\d|1[0-2])(?!\d{3})")
 class PagingSection(Section):
     """The ``listing.paging`` section of the configuration; words are compared without case."""
 
-    next_texts: tuple[str, ...] = Field(description="Texts of a link to the next page, without arrows around them.")
-    next_arrows: tuple[str, ...] = Field(description="Texts of such a link that are nothing but a sign.")
-    next_marks: tuple[str, ...] = Field(description="Words of class names, ids and rel of such a link.")
-    parameters: tuple[str, ...] = Field(description="Query parameters that number pages from 1, or from 0.")
-    offsets: tuple[str, ...] = Field(description="Query parameters that say how many items come before a page's.")
-    folders: tuple[str, ...] = Field(description="Path segments right before a page number.")
+    next_texts: WordList = Field(description="Texts of a link to the next page, without arrows around them.")
+    next_arrows: WordList = Field(description="Texts of such a link that are nothing but a sign.")
+    next_marks: WordList = Field(description="Words of class names, ids and rel of such a link.")
+    parameters: WordList = Field(description="Query parameters that number pages from 1, or from 0.")
+    offsets: WordList = Field(description="Query parameters that say how many items come before a page's.")
+    folders: WordList = Field(description="Path segments right before a page number.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from handlers.text.patterns import WordList
 from schemas.queries import MAX_RESULTS
 from schemas.ranking import TreesMode
 from schemas.rules import Section
@@ -51,10 +52,10 @@ class Bm25Section(Section):
 class IntentSection(Section):
     """Word lists and lengths by which the intent of a query is detected, in all languages at once."""
 
-    specific_words: tuple[str, ...] = Field(description="Words that ask for one thing.")
-    exploratory_words: tuple[str, ...] = Field(description="Words that ask for an overview.")
-    temporal_words: tuple[str, ...] = Field(description="Words that ask for news.")
-    question_words: tuple[str, ...] = Field(description="Words that begin a question.")
+    specific_words: WordList = Field(description="Words that ask for one thing.")
+    exploratory_words: WordList = Field(description="Words that ask for an overview.")
+    temporal_words: WordList = Field(description="Words that ask for news.")
+    question_words: WordList = Field(description="Words that begin a question.")
     long_words: int = Field(ge=1, description="Words from which a query is long, and so specific.")
     short_words: int = Field(ge=1, description="Words up to which a query is short, and so exploratory.")
     outweighs: int = Field(ge=0, description="Signs of a specific query that one of exploratory_words outweighs.")

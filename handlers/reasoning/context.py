@@ -20,6 +20,7 @@ from handlers.html.links import host_of
 from handlers.prompts.template import Prompts, render
 from handlers.prompts.untrusted import Block, cleaned, in_blocks, nonce_over, sanitize
 from handlers.reasoning.replies import Verdict
+from handlers.text.patterns import WordList
 from handlers.text.scripts import is_chinese
 from handlers.trust.labels import LABELS, Label, label_mark
 from schemas.needs import Message
@@ -56,7 +57,7 @@ class RoleSection(Section):
 class CautionSection(Section):
     """The wording of a sentence that cites only LOW sources (R-255)."""
 
-    words: tuple[str, ...] = Field(description="Cautious words of any language; a sentence with one gets no caution.")
+    words: WordList = Field(description="Cautious words of any language; a sentence with one gets no caution.")
     zh: str = Field(min_length=1, max_length=100, description="The caution before a sentence of a Chinese answer.")
     en: str = Field(min_length=1, max_length=100, description="The caution before a sentence of any other answer.")
 

@@ -20,6 +20,7 @@ from handlers.html.links import canonical_url, page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import SnippetLimits, SourcePage, begin, paragraphs_of
 from handlers.prompts.untrusted import cleaned
+from handlers.text.patterns import WordList
 from schemas.event import MAX_ITEMS, derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.relevance import (
@@ -58,8 +59,8 @@ class RelevanceGateSection(Section):
         le=1,
         description="Share of them up to which it calls a source irrelevant that has some.",
     )
-    plain_words: tuple[str, ...] = Field(description="Words of a query that say little, for the offline judge.")
-    same_words: tuple[tuple[str, ...], ...] = Field(
+    plain_words: WordList = Field(description="Words of a query that say little, for the offline judge.")
+    same_words: tuple[WordList, ...] = Field(
         description="Groups of words and phrases of which each meets the others in a query, for the offline judge."
     )
     snippet: SnippetLimits = Field(description="Sizes of summaries and snippets.")
@@ -116,16 +117,11 @@ def sources_of(urls: Iterable[str], most: int) -> Sources:
     for address in filter(None, map(str.strip, urls)):
         places.setdefault(canonical_url(address) or address, address)
     sources = []
-    for number, url in enumerate(places.values()):
-        too_long = len(url) > MAX_URL_CHARACTERS
-        if not too_long and number < most:
-            sources.append(SnippetSource(url=url, page_id=page_id_of(url)))
-            continue
-        failure = FetchFailure.INVALID_URL if too_long else FetchFailure.OVER_BUDGET
-        url = url[:MAX_URL_CHARACTERS]
-        sources.append(
-            SnippetSource(url=url, page_id=page_id_of(url), outcome=SourceOutcome.NOT_FETCHED, failure=failure)
-        )
+    for number, whole in enumerate(places.values()):
+        url, failure = whole[:MAX_URL_CHARACTERS], FetchFailure.OVER_BUDGET if number >= most else None
+        failure = FetchFailure.INVALID_URL if url != whole else failure
+        outcome = SourceOutcome.NOT_FETCHED if failure else SourceOutcome.PENDING
+        sources.append(SnippetSource(url=url, page_id=page_id_of(url), outcome=outcome, failure=failure))
     return tuple(sources)
 
 

@@ -62,27 +62,16 @@ class ResultClassifier:
         """The result as it was read (``with_page``), and classified. Offsets of the evidence are into its text."""
         read, page = self._with_page(result)
         observed = self._observe(read, page)
-        if (refusal := observed.refusal) is not None:
-            return read, ClassifiedResult(
-                url=result.url,
-                page_id=page_id_of(result.url),
-                result_type=ResultType.NAVIGATION,
-                actionable_score=0.0,
-                confidence=1.0,
-                content_kind=read.content_kind,
-                reasons=(f"no content, {refusal.reason}: {refusal.words!r}",),
-                evidence=(),
-            )
         result_type, confidence, reasons = self._decide(observed)
         return read, ClassifiedResult(
             url=result.url,
             page_id=page_id_of(result.url),
             result_type=result_type,
-            actionable_score=actionable_score(result_type, observed, self._section),
+            actionable_score=0.0 if observed.refusal else actionable_score(result_type, observed, self._section),
             confidence=confidence,
             content_kind=read.content_kind,
             reasons=reasons,
-            evidence=observed.evidence,
+            evidence=() if observed.refusal else observed.evidence,
         )
 
     def measures(self, result: RetrievedContent) -> dict[str, float]:
@@ -90,6 +79,8 @@ class ResultClassifier:
         return measures_of(self._observe(*self._with_page(result)), self.patterns, self._section)
 
     def _decide(self, observed: Observed) -> tuple[ResultType, float, tuple[str, ...]]:
+        if (refusal := observed.refusal) is not None:
+            return ResultType.NAVIGATION, 1.0, (f"no content, {refusal.reason}: {refusal.words!r}",)
         measures = measures_of(observed, self.patterns, self._section)
         forest = self._on_text if observed.page is None else self._on_page
         scores = self._scores(measures, forest)

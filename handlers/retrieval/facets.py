@@ -13,12 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from handlers.results.batch import RetrievalEvaluationSection
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
 from handlers.text.scripts import is_ideographic
 from handlers.text.word_match import Unit, WordText, fold_words, share_met, units_of
 from handlers.text.words import Kind, alternatives, fold
 from schemas.evidence import DateEvidence, Evidence
+from schemas.retrieval import ClassifiedResult, JudgeScores, ResultType, RetrievedContent
 
 _LONGEST_QUERY = 2000
 _LONGEST_TITLE = 500
@@ -189,6 +191,42 @@ def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> b
     subject = share_of([facet for facet, _ in pairs], [score for _, score in pairs])
     enough = least - _ROUNDING
     return bool(facets) and share_of(facets, scores) >= enough and (not pairs or subject >= enough)
+
+
+def fallback_scores(
+    query: str,
+    contents: Sequence[RetrievedContent],
+    results: Sequence[ClassifiedResult],
+    section: RetrievalEvaluationSection,
+    reader: QueryReader,
+) -> JudgeScores:
+    """Compares the facets of the query with the results, whose texts are ``contents``, in the same order.
+
+    Recall: the share of the facets that a result meets. Precision: the share of results that answer; no listing does.
+    Quality: the mean trust score over 100; the configured value for a result without one.
+    """
+    facets = reader.read(query)
+    scores: list[list[float]] = []
+    items: list[list[float]] = []
+    for content, result in zip(contents, results, strict=False):
+        if result.actionable_score == 0.0:
+            continue  # an error page or a wall
+        is_listing = result.result_type is ResultType.AGGREGATOR
+        seen = reader.see(content.title, content.content, result.evidence, is_listing=is_listing)
+        scores.append([met(facet, seen) for facet in facets])
+        if not is_listing:
+            items.append(scores[-1])
+    best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
+    weighed = with_missing_weighed(facets, scores) if scores else facets
+    relevant = sum(answers(weighed, found, section.coverageThreshold) for found in items)
+    unknown = section.unknownSourceQuality
+    quality = sum(unknown if content.cts_score is None else content.cts_score / 100 for content in contents)
+    count = max(1, len(contents))
+    return JudgeScores(
+        context_recall=round(share_of(facets, best), 4),
+        context_precision=round(relevant / count, 4),
+        source_quality=round(quality / count, 4),
+    )
 
 
 def _is_then(facet: Facet, seen: SeenResult) -> bool:

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 
 from handlers.html.links import host_of, registrable_domain
 from handlers.retrieval.facets import QueryReader, answers, met, with_missing_weighed
+from handlers.text.patterns import WordList as Words
 from schemas.event import Score
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.rules import Section
@@ -23,7 +24,7 @@ from schemas.search import Rubric
 _WORDS = re.compile(r"[^\W_]+")
 _STROKE = re.compile(r"[/|／]")
 _FIELD_CHARACTERS = 80
-Words = tuple[str, ...]
+Texts = tuple[str, ...]
 
 
 class CountPoints(Section):
@@ -48,7 +49,7 @@ class FieldRule(Section):
     )
     words: Words = Field(default=(), description="Words and signs that show the field in a text, in lower case.")
     offer: bool = Field(default=False, description="Whether only something on offer has it.")
-    refinements: Words = Field(default=(), description="What to suggest where it is missing; none: missing_field.")
+    refinements: Texts = Field(default=(), description="What to suggest where it is missing; none: missing_field.")
 
 
 class DiversityPoints(Section):
@@ -92,12 +93,12 @@ class Bands(Section):
 class Refinements(Section):
     """Suggestions for each weakness (R-090 to R-093)."""
 
-    another_query: Words = Field(default=(), description="A poor score.")
-    low_count: Words = Field(default=(), description="Too few results.")
-    missing_field: Words = Field(default=(), description="A field is missing; {field} is replaced by its name.")
-    poor_relevance: Words = Field(default=(), description="Results miss the goal.")
-    low_diversity: Words = Field(default=(), description="Results come from too few places.")
-    low_diversity_shopping: Words = Field(default=(), description="The same, where the goal is to buy.")
+    another_query: Texts = Field(default=(), description="A poor score.")
+    low_count: Texts = Field(default=(), description="Too few results.")
+    missing_field: Texts = Field(default=(), description="A field is missing; {field} is replaced by its name.")
+    poor_relevance: Texts = Field(default=(), description="Results miss the goal.")
+    low_diversity: Texts = Field(default=(), description="Results come from too few places.")
+    low_diversity_shopping: Texts = Field(default=(), description="The same, where the goal is to buy.")
 
 
 class SearchEvaluationSection(Section):

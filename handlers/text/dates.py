@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
-from handlers.text.details import Day, Detail
 from handlers.text.patterns import DetailPatterns
-from handlers.text.reading import Reading, read_text
+from handlers.text.reading import Day, Detail, Reading, read_text
 from handlers.text.scripts import has_han
 from handlers.text.words import Number, small_number
 

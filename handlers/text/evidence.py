@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import TypeGuard, TypeVar
 
 from handlers.text.dates import UNKNOWN, Origin, read_day
-from handlers.text.details import AnyDetail, Clock, Day, Detail, Place, Price, is_currency_code
 from handlers.text.patterns import DetailPatterns
 from handlers.text.places import find_addresses, labelled_places
 from handlers.text.prices import read_price
-from handlers.text.reading import Reading, read_text
+from handlers.text.reading import AnyDetail, Clock, Day, Detail, Place, Price, Reading, is_currency_code, read_text
 from handlers.text.scripts import is_ideographic
 from handlers.text.times import join_range, read_time
 from handlers.text.words import Number

@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
-from handlers.text.details import Detail, Place
-from handlers.text.reading import Reading
+from handlers.text.reading import Detail, Place, Reading
 from handlers.text.scripts import is_ideographic
 from handlers.text.words import Number
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Context, Decimal
 
-from handlers.text.details import Detail, Price, is_currency_code
-from handlers.text.reading import Reading
+from handlers.text.reading import Detail, Price, Reading, is_currency_code
 
 # Grouped by thousands, the Indian way, or plain. Groups have a fixed length: one never runs into the number after it.
 AMOUNT = re.compile(

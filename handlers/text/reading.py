@@ -1,10 +1,10 @@
-"""A text that is read for details: the text, the same folded, and the words around a place."""
+"""A text that is read for details: the text, the same folded, and the words around a place; and what a detail is."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import has_han
@@ -20,6 +20,58 @@ _NARROW |= dict.fromkeys(map(chr, (0x3000, 0xA0, 0x202F, *range(0x2000, 0x200B))
 _NARROW |= dict.fromkeys(map(chr, (*range(0x2010, 0x2016), 0x2212)), "-")
 """Full-width signs as narrow ones, except the comma, which divides clauses; blanks and dashes of every width."""
 _LEAD_MARKS = " \n.,-/':"
+
+
+class Day(NamedTuple):
+    """A day as it is named: without a year the year is None; None for day and month if they can't be told apart."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+
+class Clock(NamedTuple):
+    """A time on the clock of 24 hours."""
+
+    hour: int
+    minute: int
+
+
+class Price(NamedTuple):
+    """A plain decimal number, and what it counts: a currency's code, the sign that several share, or "" for nothing."""
+
+    amount: str
+    unit: str
+
+
+class Place(NamedTuple):
+    """A place by its words."""
+
+    name: str
+
+
+_Value = TypeVar("_Value", bound=Day | Clock | Price | Place, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Detail(Generic[_Value]):
+    """What is said in a text from ``start`` to ``end``."""
+
+    start: int
+    end: int
+    value: _Value
+
+
+AnyDetail = Detail[Day | Clock | Price | Place]
+
+
+def is_currency_code(unit: str) -> bool:
+    """Whether the unit of a price is one currency, by its ISO 4217 code.
+
+    >>> is_currency_code("USD"), is_currency_code("$"), is_currency_code("som")
+    (True, False, False)
+    """
+    return len(unit) == 3 and unit.isascii() and unit.isalpha() and unit.isupper()
 
 
 @dataclass(frozen=True, slots=True)

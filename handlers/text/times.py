@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from handlers.text.details import Clock, Detail
-from handlers.text.reading import Reading
+from handlers.text.reading import Clock, Detail, Reading
 from handlers.text.scripts import is_ideographic
 from handlers.text.words import DayPart, small_number
 

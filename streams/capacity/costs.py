@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -18,10 +19,16 @@ class CpuCost(Section):
 
     milliseconds: float = Field(ge=0, description="For each input.")
     per_kilobyte: float = Field(default=0.0, ge=0, description="For each 1,000 bytes of HTML, if pages are read.")
+    per_root_kilobyte: float = Field(
+        default=0.0,
+        ge=0,
+        description="By the square root of the kilobytes: the larger a page, the smaller is the part that is text.",
+    )
 
     def seconds(self, page_bytes: float) -> float:
         """For one input; a page has so many bytes of HTML."""
-        return (self.milliseconds + self.per_kilobyte * page_bytes / 1000) / 1000
+        kilobytes = page_bytes / 1000
+        return (self.milliseconds + self.per_kilobyte * kilobytes + self.per_root_kilobyte * sqrt(kilobytes)) / 1000
 
 
 class TopicCost(Section):

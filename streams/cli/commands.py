@@ -42,7 +42,7 @@ COMMANDS = {
     "dlq": ("dlq:dlq", "Count dead letters, show one, send them again, or delete them."),
     "lag": ("lag:lag", "Show how far each consumer group is behind, including stopped ones."),
     "top": ("top:top", "Watch the handlers at work: rate, lag, age, dead letters, costs."),
-    "capacity": ("capacity:capacity", "Forecast the cores, memory, disk, index and money that a load needs."),
+    "capacity": ("capacity:capacity", "Forecast what a load needs, from measured costs."),
     "estimate": ("estimate:estimate", "Estimate how many points the index will hold."),
     "sources": ("sources:sources", "Show which kind and tier an address has, or import your own sources."),
     "init": ("init:init", "Write a configuration for your country and your sources."),

@@ -33,6 +33,8 @@ def run_mcp(settings: Settings, *, http: bool) -> int:
     configure_logs(
         settings.logs.level if "level" in settings.logs.model_fields_set else "warning", settings.logs.format
     )
+    import mcp.server  # noqa: F401 - names the extra; uvicorn, which is imported below, belongs to others, too
+
     from streams.http import PortTakenError
     from streams.mcp.server import serve_http, serve_stdio
 

@@ -30,7 +30,7 @@ def topics(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Create the topics, list them, compare them with what is declared, or list the rights that accounts need."""
+    """Create the topics, list them, compare them with what is declared, or list needed rights."""
     if action == "acl":
         return print_acls(load_settings(config).with_kafka(), principal, commands=commands, as_json=as_json)
     return run_topics(action, load_settings(config).with_kafka(), as_json=as_json, dry_run=dry_run)

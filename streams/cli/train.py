@@ -16,9 +16,6 @@ import typer
 
 from handlers.ranking.config import features_config
 from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
-from handlers.training.report import MEASURE_NAMES, figures, rows_of, told_of, write_card
-from handlers.training.train import Refusal, Trained, XgboostMissingError
-from handlers.training.train import train as train_model
 from schemas.outcome import Dead, Drop
 from streams.cli.errors import run_with_kafka
 from streams.cli.event_lines import LineEvent, open_lines, read_events
@@ -37,6 +34,9 @@ from streams.query.training_data import (
 from streams.ranking_model import read_ranking_model
 from streams.settings import Settings
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
+from streams.training.report import MEASURE_NAMES, figures, rows_of, told_of, write_card
+from streams.training.train import Refusal, Trained, XgboostMissingError
+from streams.training.train import train as train_model
 
 _SHOWN = 10
 """The unreadable places and the most important features that are shown."""

@@ -138,7 +138,9 @@ def _box(node: _Node, flow: HandlerFlow | None) -> Markup:
 def _figures(source: _Node, target: _Node, flow: HandlerFlow) -> Markup:
     """Rate and lag before a handler, its dead letters below it."""
     x, y = target.x - 8, target.y
-    rate = Markup('<text class="rate" x="{:g}" y="{:g}">{}/s</text>').format(x, y - 6, in_rate(flow.rate))
+    rate = Markup('<text class="rate" x="{:g}" y="{:g}">{}</text>').format(
+        x, y - 6, "" if flow.rate is None else f"{in_rate(flow.rate)}/s"
+    )
     behind = flow.lag > 0
     lag = Markup('<text class="{}" x="{:g}" y="{:g}">{}</text>').format(
         "lag behind" if behind else "lag", x, y + 14, in_time(flow.lag_seconds) if behind else "0 s"

@@ -37,6 +37,8 @@ _INLINE = frozenset(
         "mark", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "u", "var", "wbr",
     )
 )  # fmt: skip
+_CELLS = frozenset(("td", "th"))
+"""They are apart, and a row of them is one block."""
 _STYLES = (
     (re.compile(r"display\s*:\s*+none"), "display: none"),
     (re.compile(r"visibility\s*:\s*+(?:hidden|collapse)"), "visibility: hidden"),
@@ -143,8 +145,11 @@ def _blocks(body: LexborNode) -> Iterator[tuple[str, str]]:
             if above in silent or tag in _NO_TEXT:
                 silent.add(node.mem_id)
             fates.setdefault(node.mem_id, fates.get(above, "") or _hides(node))
-            owners.setdefault(node.mem_id, owners.get(above, body.mem_id) if tag in _INLINE else node.mem_id)
-            if tag not in _INLINE and texts:
+            within = tag in _INLINE or tag in _CELLS
+            owners.setdefault(node.mem_id, owners.get(above, body.mem_id) if within else node.mem_id)
+            if tag in _CELLS:
+                texts.append(" ")
+            elif not within and texts:
                 yield from _joined(texts, before[1])
                 texts = []
             continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -13,15 +12,10 @@ from schemas.event import Event
 from schemas.outcome import Dead
 from streams.codec import decode, timestamp
 from streams.console.entries import Position
-from streams.kafka.clients import make_admin, make_reader, opened
-from streams.kafka.groups import read_topics
 from streams.kafka.key_history import read_newest_first
-from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka.record_at import record_reader
 from streams.kafka.settings import KafkaSettings
 from streams.topology import Topic, topic_named
-
-_SECONDS = 10.0
-"""The longest time for records that a screen needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,29 +62,9 @@ class Records:
 
     async def _raw(self, positions: Collection[Position]) -> dict[Position, ConsumerRecord]:
         prefix = self._kafka.topic_prefix
-        places = {(prefix + its.topic, its.partition, its.offset): its for its in positions}
-        found: dict[Position, ConsumerRecord] = {}
-        partitions = await self._existing({TopicPartition(name, number) for name, number, _ in places})
-        if not partitions:
-            return found
-        async with opened(make_reader(self._kafka, client_id="assay-console-read")) as reader:
-            assign_paused(reader, partitions)
-            firsts, ends = await reader.beginning_offsets(list(partitions)), await reader.end_offsets(list(partitions))
-            offsets = {at: sorted(place[2] for place in places if place[:2] == at) for at in partitions}
-            while any(offsets.values()):
-                # One record of each partition at a time.
-                wanted = {at: its.pop(0) for at, its in offsets.items() if its}
-                spans = {at: (offset, offset + 1) for at, offset in wanted.items() if firsts[at] <= offset < ends[at]}
-                async with aclosing(records_between(reader, spans, limit_seconds=_SECONDS, first_only=True)) as reading:
-                    async for record in reading:
-                        found[places[record.topic, record.partition, record.offset]] = record
-        return found
-
-    async def _existing(self, partitions: Collection[TopicPartition]) -> set[TopicPartition]:
-        """Those that exist: an address can name any, and a client would wait for the others."""
-        async with opened(make_admin(self._kafka)) as admin:
-            states = await read_topics(admin, {partition.topic for partition in partitions})
-        return {at for at in partitions if at.partition in states[at.topic].partitions}
+        places = {(TopicPartition(prefix + its.topic, its.partition), its.offset): its for its in positions}
+        async with record_reader(self._kafka, [partition for partition, _ in places]) as reader:
+            return {places[place]: record for place, record in (await reader.several(places)).items()}
 
     def _read(self, topic: Topic, record: ConsumerRecord) -> Read:
         name = record.topic.removeprefix(self._kafka.topic_prefix)

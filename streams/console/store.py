@@ -135,12 +135,6 @@ class Store:
         rows = self._database.execute("SELECT handler, count(*) FROM decisions WHERE tone = 'dead' GROUP BY handler")
         return dict(rows.fetchall())
 
-    def tally(self, since: int) -> list[tuple[str, str, int]]:
-        """How many records since a moment: topic, tone, count."""
-        return self._database.execute(
-            "SELECT topic, tone, count(*) FROM decisions WHERE at >= ? GROUP BY topic, tone", (since,)
-        ).fetchall()
-
     def judged(self, since: int) -> list[tuple[str, str, int, int, float]]:
         """The decisions of judges since a moment: day (UTC), judge, decisions, those from the journal, USD."""
         return self._database.execute(

@@ -62,13 +62,15 @@ class Slider:
         name: In forms and addresses.
         label: For people.
         path: Section and keys.
-        most: Its largest value.
     """
 
     name: str
     label: str
     path: tuple[str, ...]
-    most: int = 100
+
+    def most(self, settings: Settings) -> int:
+        """Its largest value: with the points for what is on a page, a score is 100 at most."""
+        return 100 - settings.trust_points.most if "base_scores" in self.path else 100
 
     def value(self, settings: Settings) -> int:
         """Its value in the settings."""
@@ -129,7 +131,7 @@ def wish_of(given: FormData | QueryParams, settings: Settings) -> Wish:
     for slider in SLIDERS:
         text = str(given.get(slider.name, ""))
         if text.isascii() and text.isdigit() and len(text) <= 3 and int(text) != slider.value(settings):
-            values[slider.name] = min(int(text), slider.most)
+            values[slider.name] = min(int(text), slider.most(settings))
     domain, tier = str(given.get("domain", "")).strip().lower()[:253], str(given.get("tier", ""))
     return Wish(values, domain, tier if domain and tier in _SOURCE_TIERS else "")
 
@@ -186,11 +188,11 @@ class _WhatIf:
         """The decision on the form's page under both settings, as a part of the screen."""
         if int(request.headers.get("content-length", _MOST_FORM + 1)) > _MOST_FORM:
             return PlainTextResponse("The page has more than 8 MB.", 413)
-        async with request.form() as form:
+        async with request.form(max_part_size=_MOST_FORM) as form:
             url, html = str(form.get("url", "")).strip(), str(form.get("html", ""))
             wish = wish_of(form, self._context.settings)
         if not url and not html.strip():
-            return self._refuse(request, "Paste the HTML of a page, or give the address of one.", 200)
+            return self._refuse(request, "Paste the HTML of a page, or give the address of one.")
         other = self._changed(wish)
         if isinstance(other, str):
             return self._refuse(request, other)
@@ -232,11 +234,11 @@ class _WhatIf:
         wish, asked = wish_of(request.query_params, settings), request.query_params.get("pages", "")
         count = int(asked) if asked in map(str, _COUNTS) else _COUNTS[1]
         other = self._changed(wish)
-        if isinstance(other, str):
-            return self._refuse(request, other)
         found = PageDifferences(_LIMIT)
         problem = ""
-        if self._comparing.locked():
+        if isinstance(other, str):
+            problem, other = other, settings
+        elif self._comparing.locked():
             problem = "Another comparison runs; try again in a moment."
         elif wish.query:
             async with self._comparing:
@@ -256,8 +258,9 @@ class _WhatIf:
             yaml=as_yaml(differences(settings, other)),
         )
 
-    def _refuse(self, request: Request, problem: str, status: int = 422) -> Response:
-        return self._context.render(request, "what_if_result.html", status, problem=problem)
+    def _refuse(self, request: Request, problem: str) -> Response:
+        """The result's place says why there is no result."""
+        return self._context.render(request, "what_if_result.html", problem=problem)
 
     def _changed(self, wish: Wish) -> Settings | str:
         """The changed settings, or why there can't be any."""

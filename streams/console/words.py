@@ -151,8 +151,12 @@ def page_path(url: str) -> str:
     return "/page?" + urlencode({"url": url})
 
 
-def path_of(screen: str, identity: str) -> str:
-    """The address of an object: ``path_of("/batch", id)``."""
+def path_of(identity: str, screen: str) -> str:
+    """The address of an object on its screen.
+
+    >>> path_of("a/b", "/batch")
+    '/batch/a%2Fb'
+    """
     return f"{screen}/{quote(identity, safe='')}"
 
 
@@ -181,7 +185,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "wording": wording,
     "link_of": link_of,
     "page_path": page_path,
-    "path_of": lambda identity, screen: path_of(screen, identity),
+    "path_of": path_of,
     "is_web": is_web,
     "pretty": pretty,
 }

@@ -17,6 +17,10 @@ _FETCH_BYTES = 65_536
 _FETCH_WAIT_MS = 100
 
 
+Place = tuple[TopicPartition, int]
+"""The position of a record; its topic has the prefix."""
+
+
 class RecordReader:
     """Reads records of some partitions; ``record_reader`` opens one."""
 
@@ -26,19 +30,27 @@ class RecordReader:
         self._seconds = seconds
 
     async def at(self, partition: TopicPartition, offset: int) -> ConsumerRecord | None:
-        """The committed record at an offset; None if retention has deleted it, or it never was.
+        """The committed record at an offset; None if retention has deleted it, or it never was. Raises KafkaError."""
+        return (await self.several([(partition, offset)])).get((partition, offset))
 
-        Raises:
-            KafkaError: The cluster can't be read.
-        """
-        begin, end = self._spans.get(partition, (0, 0))
-        if not begin <= offset < end:
-            return None
-        spans = {partition: (offset, offset + 1)}
-        async with aclosing(
-            records_between(self._reader, spans, limit_seconds=self._seconds, first_only=True)
-        ) as records:
-            return await anext(records, None)
+    async def several(self, places: Iterable[Place]) -> dict[Place, ConsumerRecord]:
+        """The committed records at these offsets; those that are gone are missing. Raises KafkaError."""
+        left: dict[TopicPartition, list[int]] = {}
+        for partition, offset in sorted(set(places), reverse=True):
+            begin, end = self._spans.get(partition, (0, 0))
+            if begin <= offset < end:
+                left.setdefault(partition, []).append(offset)
+        found: dict[Place, ConsumerRecord] = {}
+        while left:
+            # One record of each partition at a time.
+            spans = {at: (offset := offsets.pop(), offset + 1) for at, offsets in left.items()}
+            left = {at: offsets for at, offsets in left.items() if offsets}
+            async with aclosing(
+                records_between(self._reader, spans, limit_seconds=self._seconds, first_only=True)
+            ) as records:
+                async for record in records:
+                    found[TopicPartition(record.topic, record.partition), record.offset] = record
+        return found
 
 
 @asynccontextmanager

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from handlers.ranking.model import Manifest
-from handlers.training.join import Joined, ServedLog
 from schemas.event import Event, Provenance
 from schemas.outcome import Dead
 from schemas.ranking import RankingCompleted, RankingFeedback
@@ -25,6 +24,7 @@ from streams.kafka.log_reader import committed_ranges, read_log
 from streams.ranking_model import MODEL_FILE
 from streams.settings import Settings
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED, Topic
+from streams.training.join import Joined, ServedLog
 
 Progress = Callable[[Topic, int], AbstractContextManager[Callable[[int], None]]]
 """Entered for a topic with its number of offsets, it gives out what is called with how many more were passed."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
 from tests.kafka_server import shared_server
 from tests.samples import environment
@@ -23,6 +23,8 @@ from tests.samples import environment
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 TOKEN = "token-of-the-tests"
 _START_SECONDS = 240
+_PATIENCE_SECONDS = 60
+"""For a page or an element on it: a busy machine is slow."""
 _AXE_OPTIONS = {"resultTypes": ["violations"]}
 
 
@@ -96,6 +98,7 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        expect.set_options(timeout=1000 * _PATIENCE_SECONDS)
         yield browser
         browser.close()
 
@@ -107,6 +110,8 @@ class Visit:
     page: Page
     address: str
     problems: list[str] = field(default_factory=list)
+    accepts: bool = False
+    """Whether a question of the page is answered with yes; otherwise a question is a problem."""
 
     def open(self, path: str) -> Page:
         """Opens a screen."""
@@ -119,6 +124,14 @@ class Visit:
         self.page.get_by_label("Token").fill(TOKEN)
         self.page.get_by_role("main").get_by_role("button", name="Sign in").click()
         self.page.get_by_role("button", name="Sign out").wait_for()
+
+    def answer(self, dialog: Dialog) -> None:
+        """Answers a question of the page."""
+        if self.accepts:
+            dialog.accept()
+        else:
+            self.problems.append(f"dialog: {dialog.message}")
+            dialog.dismiss()
 
     def violations(self) -> list[str]:
         """What axe finds on the present page."""
@@ -139,6 +152,7 @@ def visits(demonstration: Demonstration, browser: Browser) -> Iterator[Visits]:
 
     def visit(**options: object) -> Visit:
         page = browser.new_page(**({"viewport": {"width": 1280, "height": 800}} | options))  # type: ignore[arg-type]
+        page.set_default_timeout(1000 * _PATIENCE_SECONDS)
         new = Visit(page, demonstration.address)
         page.on("pageerror", lambda error: new.problems.append(f"script: {error}"))
         page.on("console", lambda said: new.problems.append(f"console: {said.text}") if said.type == "error" else None)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -27,7 +28,9 @@ def feed(demonstration: Demonstration, *records: tuple[str, bytes]) -> None:
             for key, value in records:
                 await producer.send_and_wait(f"{demonstration.topic_prefix}pages.crawled.v1", value, key=key.encode())
 
-    asyncio.run(work())
+    # This thread has the event loop of Playwright.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, work()).result()
 
 
 def assay(demonstration: Demonstration, *arguments: str) -> str:
@@ -40,6 +43,12 @@ def assay(demonstration: Demonstration, *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
+
+
+def press(page: Page, key: str) -> None:
+    """Presses a key when the page's script has run."""
+    page.wait_for_load_state()
+    page.keyboard.press(key)
 
 
 @pytest.fixture(scope="session")
@@ -55,13 +64,13 @@ def test_a_dead_letter_is_shown_and_sent_again_after_a_dry_run(visits: Visits, d
     visit.sign_in()
     page = visit.open("/dead-letters?handler=score_page&reason=undecodable")
     _eventually(page, lambda: expect(page.get_by_role("heading", level=1)).to_contain_text("1 dead letter"))
-    page.keyboard.press("j")
+    press(page, "j")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/dead-letters/score_page/\d+/\d+$"))
     assert "hacked" in page.locator("pre").nth(1).inner_text()
     expect(page.locator("pre .code-point")).to_have_text("U+202E")
     assert "hacked" not in page.title()
-    page.keyboard.press("r")
+    press(page, "r")
     expect(page.get_by_role("heading", level=1)).to_have_text("1 would be sent again")
     page.get_by_role("button", name="Send 1 again").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("1 sent again")
@@ -74,14 +83,14 @@ def test_a_dead_letter_is_shown_and_sent_again_after_a_dry_run(visits: Visits, d
 def test_what_if_changes_the_decision_at_once(visits: Visits) -> None:
     page = visits().open(f"/what-if?url={BREAD}")
     result = page.locator("#result")
-    expect(result.locator(".score").first).to_have_text("10", timeout=30_000)
+    expect(result.locator(".score").first).to_have_text("10")
     slider = page.get_by_label("Points of source tier 3")
     slider.focus()
-    for _ in range(32):
+    for _ in range(30):
         page.keyboard.press("ArrowRight")
-    expect(result.locator(".score").nth(1)).to_have_text("42")
+    expect(result.locator(".score").nth(1)).to_have_text("40")
     expect(result.locator(".badge").nth(2)).to_have_text("tier B")
-    expect(result.get_by_text("tier_3: 42")).to_be_visible()
+    expect(result.get_by_text("tier_3: 40")).to_be_visible()
     with page.expect_download() as download:
         result.get_by_role("link", name="Download as YAML").click()
     assert download.value.suggested_filename == "what-if.yaml"
@@ -95,8 +104,12 @@ def test_what_if_changes_the_decision_at_once(visits: Visits) -> None:
 def test_a_hostile_page_is_pasted_as_text(visits: Visits) -> None:
     page = visits().open("/what-if")
     html = "<title><img src=x onerror=document.title='hacked'></title><p onclick=alert(1)>‮javascript:alert(1)</p>"
-    page.get_by_label("HTML, in place of the page at the address").fill(html + "<p>Text</p>" * 500_000)
-    expect(page.locator("#result").locator(".score").first).to_be_visible(timeout=60_000)
+    text = "Ein Satz. " * 700_000
+    page.get_by_label("HTML, in place of the page at the address").evaluate(
+        "(area, html) => { area.value = html; area.dispatchEvent(new Event('input', { bubbles: true })); }",
+        f"{html}<p>{text}</p>",
+    )
+    expect(page.locator("#result").locator(".score").first).to_be_visible()
     assert page.locator("#result img").count() == 0
     assert "hacked" not in page.title()
 
@@ -106,12 +119,12 @@ def test_a_decision_is_marked_with_one_key(visits: Visits, demonstration: Demons
     visit.sign_in()
     page = visit.open("/review?handler=score_page&reviewer=Ida")
     first = page.locator(".subject").first.inner_text()
-    page.keyboard.press("y")
+    press(page, "y")
     expect(page.locator(".list .badge.good")).to_have_count(1, timeout=20_000)
     expect(page.locator(".subject").first).not_to_have_text(first)
     page.get_by_label("If wrong, tier should be").select_option("A")
     page.get_by_role("heading", level=1).click()
-    page.keyboard.press("n")
+    press(page, "n")
     expect(page.locator(".list .badge.poor")).to_have_count(1, timeout=20_000)
     expect(page.get_by_role("region", name="Agreement by handler and version")).to_contain_text("50 %")
     rows = [json.loads(line) for line in assay(demonstration, "export", "reviews").splitlines()]
@@ -129,14 +142,14 @@ def test_a_replay_shows_its_differences_and_is_promoted(
     page = visit.open("/replays")
     page.get_by_role("link", name=replayed).click()
     expect(page.get_by_text("finished", exact=True)).to_be_visible()
-    page.keyboard.press("d")
+    press(page, "d")
     expect(page).to_have_url(re.compile(r"/diff$"))
     expect(page.get_by_role("heading", name="Pages by tier")).to_be_visible()
     expect(page.get_by_text("unchanged")).to_be_visible()
     page.go_back()
-    page.on("dialog", lambda dialog: dialog.accept())
+    visit.accepts = True
     page.get_by_role("button", name="Promote").click()
-    expect(page.get_by_text("promoted", exact=True)).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("promoted", exact=True)).to_be_visible()
 
 
 @pytest.mark.parametrize("path", [*SCREENS, f"/what-if?url={BREAD}&tier_b=5", "/what-if/pages?tier_b=5&pages=50"])
@@ -146,7 +159,7 @@ def test_axe_finds_nothing(visits: Visits, path: str, theme: str) -> None:
     visit.sign_in()
     page = visit.open(path)
     if "url=" in path:
-        expect(page.locator("#result .score").first).to_be_visible(timeout=30_000)
+        expect(page.locator("#result .score").first).to_be_visible()
     assert visit.violations() == []
 
 

@@ -19,7 +19,7 @@ def test_dots_flow_and_table_are_shown(visits: Visits) -> None:
 def test_a_click_on_a_dot_opens_the_decision(visits: Visits) -> None:
     page = visits().open("/?span=all&topic=pages.scored.v1")
     canvas = page.locator("#dots canvas")
-    expect(canvas).to_have_attribute("data-painted", re.compile(r"\d+"))
+    expect(canvas).to_have_attribute("data-painted", re.compile(r"^[1-9]"))
     place = page.evaluate("""() => {
         const canvas = document.querySelector('#dots canvas'), draw = canvas.getContext('2d');
         const data = draw.getImageData(0, 0, canvas.width, canvas.height).data, ratio = devicePixelRatio;
@@ -49,9 +49,13 @@ def test_the_keyboard_is_enough(visits: Visits) -> None:
     page.keyboard.press("j")
     page.keyboard.press("j")
     expect(page.locator("tr.current")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page).not_to_have_url(re.compile(r"/$"))
+    page.wait_for_load_state()
     page.keyboard.press("g")
     page.keyboard.press("l")
     expect(page).to_have_url(re.compile(r"/$"))
+    page.wait_for_load_state()
     page.keyboard.press("/")
     expect(page.get_by_role("searchbox")).to_be_focused()
 

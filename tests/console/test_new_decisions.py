@@ -23,7 +23,7 @@ def test_a_new_decision_appears_without_a_reload(visits: Visits, demonstration: 
     url = f"{_NEW}?at={time.time()}"
     demonstration.publish("pages.crawled.v1", {"url": url, "html": "<title>New</title><p>A new page.</p>"})
     row = page.locator("#rows tr", has_text="score_page").filter(has_text="news.example.org/new")
-    expect(row.first).to_be_visible(timeout=30_000)
+    expect(row.first).to_be_visible()
     assert row.first.locator("a").last.get_attribute("href") == "/page?" + urlencode({"url": url})
 
 
@@ -35,9 +35,9 @@ def test_a_hostile_page_is_shown_as_text(visits: Visits, demonstration: Demonstr
     visit = visits()
     page = visit.open("/")
     row = page.locator("#rows tr", has_text="hostile.example/page")
-    expect(row.first).to_be_visible(timeout=60_000)
+    expect(row.first).to_be_visible()
     page = visit.open("/page?" + urlencode({"url": _HOSTILE}))
-    expect(page.locator(".page-text")).to_contain_text("end of the attack", timeout=60_000)
+    expect(page.locator(".page-text")).to_contain_text("end of the attack")
     expect(page.locator(".page-text .code-point").first).to_have_text("U+202E")
     assert page.evaluate("window.hacked") is None
     assert page.locator("main img, main iframe, main script, main style").count() == 0
@@ -53,7 +53,7 @@ def test_a_hostile_claim_is_shown_as_text(visits: Visits, demonstration: Demonst
     visit = visits()
     page = visit.open("/")
     row = page.locator("#rows tr", has_text="hostile/../<b>").filter(has_text="claim to judge").first
-    expect(row).to_be_visible(timeout=60_000)
+    expect(row).to_be_visible()
     row.locator("[data-open]").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("window.hacked = 6")
     assert page.evaluate("window.hacked") is None

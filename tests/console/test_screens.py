@@ -36,7 +36,7 @@ def test_axe_finds_nothing(visits: Visits, path: str, theme: str) -> None:
     visit = visits(color_scheme=theme)
     page = visit.open(path)
     if path == PAGE:
-        expect(page.locator(".page-text")).to_be_visible(timeout=60_000)
+        expect(page.locator(".page-text")).to_be_visible()
     assert visit.violations() == []
 
 
@@ -49,7 +49,7 @@ def test_a_narrow_screen_does_not_scroll_sideways(visits: Visits, path: str) -> 
 def test_the_text_of_a_page_has_its_marks(visits: Visits) -> None:
     page = visits().open(PAGE)
     counted = page.locator("p.fate.is-counted")
-    expect(counted.first).to_be_visible(timeout=60_000)
+    expect(counted.first).to_be_visible()
     assert any("The quartet of saxophonist" in text for text in counted.all_inner_texts())
     assert page.locator("p.fate.is-skipped").count() > 0
 
@@ -79,7 +79,7 @@ def test_a_signed_in_user_asks_a_query(visits: Visits) -> None:
     page = visit.open("/query")
     page.get_by_label("Query").fill("harbour jazz concert")
     page.get_by_role("button", name="Ask").click()
-    expect(page.get_by_role("heading", name="Order after each stage")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("heading", name="Order after each stage")).to_be_visible()
 
 
 def test_the_keyboard_opens_rows_and_screens(visits: Visits) -> None:
@@ -87,6 +87,7 @@ def test_the_keyboard_opens_rows_and_screens(visits: Visits) -> None:
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/claim/."))
+    page.wait_for_load_state()
     page.keyboard.press("g")
     page.keyboard.press("b")
     expect(page).to_have_url(re.compile(r"/batch$"))

@@ -275,7 +275,8 @@ def test_beyond_the_hop_limit_no_extraction_is_needed() -> None:
 
 @pytest.mark.parametrize("more", ["?page=" + "1" * 9000, "?page=\x00"])
 def test_listing_with_an_unusable_url_uses_no_budget(more: str) -> None:
-    _, needed = emitted(LISTING, LISTING.model_copy(update={"url": LISTING.url + more}))
+    unusable = RetrievedContent.model_validate(LISTING.model_dump() | {"url": LISTING.url + more})
+    _, needed = emitted(LISTING, unusable)
     assert [extraction.target_url for extraction in needed] == [LISTING.url]
 
 

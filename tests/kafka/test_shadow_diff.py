@@ -29,7 +29,7 @@ async def differences(settings: Settings, plan: ReplayPlan, most: int = 100) -> 
     return await shadow_diff(settings, *chosen, plan.plan, most=most, limit=3)
 
 
-async def test_a_replay_under_other_rules_is_compared_with_live_decisions(assay: Installation) -> None:
+async def test_other_rules_are_compared_with_the_live_decisions(assay: Installation) -> None:
     other = changed(assay.settings, {"source_rules": {"base_scores": {"tier_3": 40}}})
     found = await differences(assay.settings, await replayed(other, "score_page"))
     assert found is not None

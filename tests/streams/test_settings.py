@@ -13,7 +13,7 @@ from handlers.score_page import ScorePageRules
 from schemas.rules import Section
 from streams import settings_files as module
 from streams.settings import Settings, SettingsError, load_settings
-from streams.settings_files import config_dir, merged, read_yaml
+from streams.settings_files import config_dir, merged, read_document, read_yaml
 from streams.topology import HANDLERS, Handler
 from tests.rules import CONFIG, shipped_rules
 
@@ -125,6 +125,13 @@ def test_a_wrong_key_in_the_shipped_files_is_an_error_too(directory: Path) -> No
         file.write("\nchunk_sizes: 512\n")
     with pytest.raises(SettingsError, match="chunk_sizes: is not a known key"):
         load_settings()
+
+
+@pytest.mark.parametrize("section", ["fetch", "llm", "telemetry", "alerts"])
+def test_the_shipped_files_repeat_no_default_of_the_shell(section: str) -> None:
+    defaults = type(getattr(once(), section))().model_dump(mode="json")
+    given = read_document(CONFIG).get(section, {})
+    assert [key for key, value in given.items() if value == defaults[key]] == []
 
 
 def test_a_wrong_flag_is_an_error() -> None:
@@ -329,8 +336,8 @@ def _changes(value: Any) -> Iterator[Any]:
             yield value * 0.99
         case str():
             yield f"{value}-other"
-        case list():
-            yield value[1:]
+        case [_, *others]:
+            yield others
         case {"system": str(system), "user": str(user)}:
             yield f"# system\n{system} Be brief.\n# user\n{user}"
         case dict():

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.text.details import is_currency_code
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import CompiledPatterns, compile_patterns
+from handlers.text.reading import is_currency_code
 from schemas.evidence import DateEvidence, Evidence, PlaceEvidence, PriceEvidence, TimeEvidence
 from tests.rules import shipped_rules
 from tools import labelled

@@ -17,12 +17,12 @@ from hashlib import sha256
 from statistics import fmean
 
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
-from handlers.training.grade import ndcg_at
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit
 from schemas.queries import MAX_CANDIDATES, RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
+from streams.training.grade import ndcg_at
 from tools import labelled
 from tools.accuracy.goals import Goal
 from tools.accuracy.judges import Judge

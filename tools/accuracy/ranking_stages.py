@@ -17,7 +17,6 @@ from typing import Any
 
 from handlers.html.links import host_of, registrable_domain
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
-from handlers.training.grade import ndcg_at, reciprocal_rank
 from schemas.needs import Ask, AskModel, SearchVectors
 from schemas.outcome import Emit
 from schemas.queries import RankingRequested
@@ -25,6 +24,7 @@ from schemas.ranking import RankingCompleted, StageName
 from schemas.replies import Reply
 from streams.index.embedders import hash_ngrams
 from streams.settings import load_settings
+from streams.training.grade import ndcg_at, reciprocal_rank
 from tests.ranking_checks import out_of_order
 from tools.accuracy.judges import Judge
 from tools.accuracy.ranking_index import RankingIndex

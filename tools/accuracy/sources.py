@@ -31,7 +31,7 @@ def lists_table() -> str:
         entries[listed_as] += 1
         countries.setdefault(listed_as, set()).add(country)
     lines = ["| kind | tier | tag | entries | countries | reason |", "|---|---:|---|---:|---:|---|"]
-    for name, kind in sources.kinds.items():
+    for name, kind in sorted(sources.kinds.items(), key=lambda item: item[1].tier):
         sizes = f"{entries[name]} | {len(countries.get(name, set()) - {'int'})}"
         lines.append(f"| `{name}` | {kind.tier} | {kind.tag or '–'} | {sizes} | {kind.reason} |")
     everywhere = set().union(*countries.values()) - {"int"}

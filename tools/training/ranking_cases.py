@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from handlers.ranking.model import TOTAL_FEATURES_PHASE_A, Feature
-from handlers.training.grade import Group, normalized
-from handlers.training.join import as_floats
 from schemas.ranking import RankedResult, RankingCompleted
+from streams.training.grade import Group, normalized
+from streams.training.join import as_floats
 from tools.accuracy.judges import Judge
 from tools.accuracy.ranking_index import build
 from tools.accuracy.ranking_sets import RankingSet

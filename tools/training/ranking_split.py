@@ -12,7 +12,7 @@ from hashlib import sha256
 from urllib.parse import urlsplit
 
 from handlers.html.links import host_of, registrable_domain
-from handlers.training.grade import is_held_out
+from streams.training.grade import is_held_out
 from tools.accuracy.ranking_sets import Document, Query, RankingSet
 
 HELD_OUT = 0.5

@@ -9,9 +9,9 @@ import pytest
 
 from handlers.ranking.config import features_config
 from handlers.ranking.model import NAMES, TOTAL_FEATURES_PHASE_A, VERSION_PHASE_C, Feature
-from handlers.training.train import Grown
 from streams.ranking_model import SHIPPED, SHIPPED_MANIFEST, read_ranking_model
 from streams.settings import load_settings
+from streams.training.train import Grown
 from tools.accuracy.ranking_sets import Document, Query, RankingSet
 from tools.training.ranking import by, card, grow_on, judge
 from tools.training.ranking_cases import KNOWN, Case, groups_of, hide_trust

@@ -41,9 +41,11 @@ class Installation(Section):
 
     @classmethod
     def shipped(cls, document: dict[str, Any]) -> Self:
-        """The installation of the shipped configuration: with a model and with a server for the index."""
+        """The installation of the shipped configuration: with a model, a server for the index, and three brokers."""
         found = cls.model_validate(_parts(document))
-        return found.model_copy(update={"index": found.index.model_copy(update={"url": found.index.url or QDRANT})})
+        index = found.index.model_copy(update={"url": found.index.url or QDRANT})
+        kafka = found.kafka.model_copy(update={"replication_factor": 3})
+        return found.model_copy(update={"index": index, "kafka": kafka})
 
     @classmethod
     def in_force(cls, document: dict[str, Any]) -> Self:

@@ -18,6 +18,7 @@ from streams.generate.kubernetes.workers import (
     IMAGE,
     OVERRIDES,
     OVERRIDES_FILE,
+    console,
     environment,
     lag_exporter,
     topics_job,
@@ -39,6 +40,7 @@ def manifests(installation: Installation) -> dict[Path, str]:
     """The manifests, by path in the folder."""
     base = {f"{service_name(handler)}.yaml": worker(handler, installation) for handler in HANDLERS}
     base |= {
+        "console.yaml": console(installation),
         "lag.yaml": lag_exporter(installation),
         "topics.yaml": topics_job(installation),
         "network.yaml": network_policies(installation),

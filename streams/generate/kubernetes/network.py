@@ -28,6 +28,7 @@ def network_policies(installation: Installation) -> list[dict[str, Any]]:
         *_policies("assay-index", _of({IndexDocument, SearchVectors}), _index(installation)),
         *_policies("assay-models", _of({AskModel}), _models(installation)),
         *_policies("assay-fetch", _of({FetchPages}), [_open_web()]),
+        _policy("assay-console", {"matchLabels": {"app.kubernetes.io/name": "console", **PART_OF}}, _console()),
     ]
 
 
@@ -48,6 +49,11 @@ def _index(installation: Installation) -> list[dict[str, Any]]:
 def _models(installation: Installation) -> list[dict[str, Any]]:
     model = port_of(installation.llm.base_url) if installation.llm.base_url else 443
     return [_ports([model, port_of(REDIS)])]
+
+
+def _console() -> list[dict[str, Any]]:
+    """The application that answers queries, and the journal of models' replies."""
+    return [{"to": [{"podSelector": {"matchLabels": PART_OF}}], **_ports([HTTP_PORT])}, _ports([port_of(REDIS)])]
 
 
 def _open_web() -> dict[str, Any]:

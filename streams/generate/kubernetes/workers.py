@@ -10,13 +10,14 @@ from typing import Any
 from schemas.needs import FetchPages
 from streams.generate.compose_workers import HTTP_PORT, STATE, service_name
 from streams.generate.kubernetes.installation import REDIS, Installation
-from streams.topology import Handler
+from streams.topology import HANDLERS, Handler
 
 IMAGE = "assay:local"
 ENVIRONMENT, OVERRIDES, SECRET, TLS = "assay-environment", "assay-overrides", "assay", "assay-kafka-tls"
 """The config maps of the environment and of overriding keys, and the secrets of the environment and of TLS files."""
 OVERRIDES_FILE = "overrides.yaml"
 _OVERRIDES_FOLDER, _TLS_FOLDER = "/etc/assay-overrides", "/etc/assay-tls"
+CONSOLE_PORT = 8090
 PART_OF = {"app.kubernetes.io/part-of": "assay"}
 HANDLER_LABEL = "assay/handler"
 _USER = 10001
@@ -64,6 +65,21 @@ def lag_exporter(installation: Installation) -> list[dict[str, Any]]:
     return [_deployment("lag", labels, pod, alone=True), _service("lag", labels)]
 
 
+def console(installation: Installation) -> list[dict[str, Any]]:
+    """The web console. No policy opens its port: ``kubectl port-forward deployment/console`` does."""
+    labels = _labels("console", "console")
+    pod = _pod("console", ["console"], labels, installation, cpu="250m", readiness="/healthz")
+    [container] = pod["spec"]["containers"]
+    queries = next(service_name(handler) for handler in HANDLERS if handler.answers_queries)
+    container["ports"] = [{"name": "http", "containerPort": CONSOLE_PORT}]
+    container["env"] = [
+        {"name": "ASSAY_CONSOLE__PORT", "value": str(CONSOLE_PORT)},
+        {"name": "ASSAY_CONSOLE__READING_NEEDS_TOKEN", "value": "true"},
+        {"name": "ASSAY_CONSOLE__QUERIES", "value": f"http://{queries}:{HTTP_PORT}"},
+    ]
+    return [_deployment("console", labels, pod, alone=True)]
+
+
 def topics_job(installation: Installation) -> list[dict[str, Any]]:
     """The job that creates missing topics. Its account needs the right to; the workers' accounts do not."""
     labels = _labels("topics", "topics")
@@ -80,7 +96,7 @@ def environment(installation: Installation) -> list[str]:
     variables = {
         "ASSAY_KAFKA__BOOTSTRAP_SERVERS": installation.kafka_servers,
         "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
-        "ASSAY_KAFKA__REPLICATION_FACTOR": str(max(kafka.replication_factor, 3)),
+        "ASSAY_KAFKA__REPLICATION_FACTOR": str(kafka.replication_factor),
         "ASSAY_KAFKA__CREATE_TOPICS": "false",
         "ASSAY_HTTP__HOST": "0.0.0.0",  # noqa: S104 - inside the container; policies say which clients reach it
         "ASSAY_HTTP__PORT": str(HTTP_PORT),

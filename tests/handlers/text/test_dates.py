@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.text.dates import MomentReader, Order, Origin, is_plausible, origin_of, stated_moment, written_days
-from handlers.text.details import Day
 from handlers.text.patterns import compile_patterns
+from handlers.text.reading import Day
 from tests.rules import shipped_rules
 
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns).details

@@ -4,10 +4,10 @@ import pytest
 from babel.numbers import list_currencies
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.text.details import is_currency_code
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import compile_patterns
 from handlers.text.prices import AMOUNT, decimal_amount
+from handlers.text.reading import is_currency_code
 from tests.rules import shipped_rules
 
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)

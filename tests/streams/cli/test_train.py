@@ -12,7 +12,7 @@ from streams.cli.train import TrainOptions, run_train
 from streams.ranking_model import read_ranking_model
 from streams.settings import Settings, load_settings
 from tests.command_line import Done, Ran
-from tests.handlers.training.feedback import completed, row, world
+from tests.streams.training.feedback import completed, row, world
 
 Train = Callable[..., Done]
 

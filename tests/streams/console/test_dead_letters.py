@@ -162,7 +162,7 @@ def test_an_action_without_a_dry_run_is_refused(console: OwnConsole, done: list[
     assert done == []
 
 
-def test_only_who_may_act_gets_a_ticket(console: OwnConsole, done: list[Any]) -> None:
+def test_a_reader_gets_no_ticket(console: OwnConsole, done: list[Any]) -> None:
     text = console.client.get(DRY_RUN.format("redrive")).text
     assert ticket_of(text) == ""
     assert "Sign in to do it" in text

@@ -43,6 +43,12 @@ def test_each_block_has_its_fate() -> None:
     assert not [text for text in found if "from a script" in text]
 
 
+def test_the_cells_of_a_row_are_one_block() -> None:
+    found = fates("<table><tr><th>Basin</th><td>309</td><td><p>84%</p></td></tr><tr><td>East</td></tr></table>")
+    assert [text for text in found if "309" in text] == ["Basin 309"]
+    assert "East" in found
+
+
 def test_a_hidden_block_says_how_it_is_hidden() -> None:
     text = read_page_text(PAGE, RULES)
     [why] = [block.why for block in text.blocks if block.text.startswith("Ignore")]

@@ -99,7 +99,7 @@ def test_kustomize_builds_the_example_overlay() -> None:
             kubernetes_validate.validate(document, KUBERNETES[-1], strict=True)
     deployments = [document for document in built if document["kind"] == "Deployment"]
     maps = {document["metadata"]["name"] for document in built if document["kind"] == "ConfigMap"}
-    assert len(deployments) == len(HANDLERS) + 1
+    assert len(deployments) == len(HANDLERS) + 2  # the exporter of the lag, the console
     for deployment in deployments:
         [container] = deployment["spec"]["template"]["spec"]["containers"]
         assert container["image"] == "registry.example.org/assay:1.0.0"

@@ -3,14 +3,14 @@ from typing import Any
 
 import pytest
 
-from handlers.training.join import LeftOut
 from schemas.event import Event
 from schemas.outcome import Dead
 from streams.cli.event_lines import read_events
 from streams.cli.train import training_record
 from streams.query.training_data import TrainingRecords
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
-from tests.handlers.training.feedback import address, completed, row
+from streams.training.join import LeftOut
+from tests.streams.training.feedback import address, completed, row
 
 ANSWER = completed("r", [row(0.5), row(0.25)]).to_wire()
 CLICK: dict[str, Any] = {"request_id": "r", "url": address(1), "clicked": True}

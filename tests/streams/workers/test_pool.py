@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,17 +112,18 @@ async def test_killed_idle_children_are_replaced(pool: WorkerPool) -> None:
         assert await run(pool, *(("echo", n) for n in range(50))) == list(range(50))
 
 
-async def test_no_job_is_blamed_for_the_death_of_the_template(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_no_job_is_blamed_for_the_death_of_the_template(tmp_path: Path) -> None:
     marks = [tmp_path / str(n) for n in range(2)]
-    jobs = asyncio.gather(*(pool.run(("wait, then crash, then return", str(mark))) for mark in marks))
-    while not all(mark.exists() for mark in marks):  # noqa: ASYNC110 - files have no event
-        await asyncio.sleep(0.01)
-    first = template(pool)
-    for pid in (first, *children(pool)):
-        os.kill(pid, signal.SIGKILL)
-    # A job that is blamed for two ends is dead.
-    assert await jobs == [str(mark) for mark in marks]
-    assert template(pool) != first
+    async with WorkerPool(make_work, 2, replace(LIMITS, wall_seconds=60)) as pool:
+        jobs = asyncio.gather(*(pool.run(("wait, then crash, then return", str(mark))) for mark in marks))
+        while not all(mark.exists() for mark in marks):  # noqa: ASYNC110 - files have no event
+            await asyncio.sleep(0.01)
+        first = template(pool)
+        for pid in (first, *children(pool)):
+            os.kill(pid, signal.SIGKILL)
+        # A job that is blamed for two ends is dead.
+        assert await jobs == [str(mark) for mark in marks]
+        assert template(pool) != first
 
 
 async def test_the_children_of_a_dead_template_go_on(pool: WorkerPool) -> None:

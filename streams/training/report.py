@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from handlers.ranking.model import OBJECTIVES, TOTAL_FEATURES_PHASE_C
-from handlers.training.config import TrainingSection
-from handlers.training.grade import Measures
-from handlers.training.train import Trained, TrainingReport
+from streams.training.config import TrainingSection
+from streams.training.grade import Measures
+from streams.training.train import Trained, TrainingReport
 
 MEASURE_NAMES = ("NDCG@10", "precision@5", "MAP", "MRR")
 _POSITIONS = ("retrieval_position", "ranking_position", "relative_score", "ranking_percentile", "position_change")

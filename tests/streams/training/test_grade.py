@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.training.config import GradeSection, PhaseSection
-from handlers.training.grade import (
+from streams.settings import load_settings
+from streams.training.config import GradeSection, PhaseSection
+from streams.training.grade import (
     average_precision,
     grade_of,
     group_of,
@@ -18,8 +19,7 @@ from handlers.training.grade import (
     reciprocal_rank,
     split_groups,
 )
-from handlers.training.join import ServedRequest, Signals
-from streams.settings import load_settings
+from streams.training.join import ServedRequest, Signals
 
 SECTION = load_settings().training
 GRADES = SECTION.grades

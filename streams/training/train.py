@@ -29,8 +29,9 @@ from handlers.ranking.model import (
     RankingModel,
     confidence_of,
 )
-from handlers.training.config import TrainingSection
-from handlers.training.grade import (
+from schemas.ranking import MAX_GRADE
+from streams.training.config import TrainingSection
+from streams.training.grade import (
     Difference,
     Group,
     Measures,
@@ -42,8 +43,7 @@ from handlers.training.grade import (
     ordered_grades,
     split_groups,
 )
-from handlers.training.join import Joined, LeftOut
-from schemas.ranking import MAX_GRADE
+from streams.training.join import Joined, LeftOut
 
 _VERSIONS = {TOTAL_FEATURES_PHASE_A: VERSION_PHASE_A, TOTAL_FEATURES_PHASE_C: VERSION_PHASE_C}
 

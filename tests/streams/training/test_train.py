@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from handlers.ranking.model import FEATURES_OF, VERSION_PHASE_A, VERSION_PHASE_C, Feature, Phase
-from handlers.training.grade import compare, judged, measure, ordered_grades, split_groups
-from handlers.training.join import Joined, LeftOut
-from handlers.training.report import write_card
-from handlers.training.train import NotTrained, Refusal, Trained, train
 from streams.settings import load_settings
-from tests.handlers.training.feedback import SIGNAL, completed, joined, row, world
+from streams.training.grade import compare, judged, measure, ordered_grades, split_groups
+from streams.training.join import Joined, LeftOut
+from streams.training.report import write_card
+from streams.training.train import NotTrained, Refusal, Trained, train
 from tests.samples import instance
+from tests.streams.training.feedback import SIGNAL, completed, joined, row, world
 
 SHIPPED = load_settings().training
 SECTION = SHIPPED.model_copy(update={"least_judged": 5})

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from handlers.ranking.model import VERSION_PHASE_A
-from handlers.training.join import LeftOut, ServedLog
 from schemas.ranking import RankingFeedback
-from tests.handlers.training.feedback import address, completed, row
+from streams.training.join import LeftOut, ServedLog
+from tests.streams.training.feedback import address, completed, row
 
 AT = datetime(2026, 11, 21, 8, tzinfo=UTC)
 

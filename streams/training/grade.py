@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.training.config import GradeSection
-from handlers.training.join import ServedRequest, Signals
+from streams.training.config import GradeSection
+from streams.training.join import ServedRequest, Signals
 
 _DRAWS = 1000
 RELEVANT = 1

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from handlers.ranking.model import VERSION_PHASE_A, VERSION_PHASE_C, Feature
-from handlers.training.join import Joined, ServedLog
 from schemas.ranking import RankingCompleted, RankingFeedback
+from streams.training.join import Joined, ServedLog
 
 SIGNAL = Feature.KEYWORD_OVERLAP
 VERSIONS = {29: VERSION_PHASE_A, 41: VERSION_PHASE_C}
