@@ -47,7 +47,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     """Each file with its part of the document; a later file overrides an earlier one.
 
     A file of patterns is a key below ``patterns``, a file of sources a key below ``sources.kinds`` and one below
-    ``sources.lists``, a prompt a key below ``prompts``; trained trees are a section.
+    ``sources.lists``, a prompt a key below ``prompts``; trained trees are a section or a part of one.
     """
     names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml", OWN_SOURCES)
     named = [path for name in names if (path := directory / name).is_file()]
@@ -55,13 +55,14 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     lists = sorted((directory / "sources").glob("*.yaml"))
     handlers = Path(__file__).parent.parent / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
-    trained = sorted((handlers / "results").glob("trained.json"))
+    results, content = (sorted((handlers / package).glob("trained.json")) for package in ("results", "html"))
     return [
         *((path, read_yaml(path)) for path in named),
         *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
         *((path, _sources(path.stem, read_yaml(path))) for path in lists),
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
-        *((path, {"result_trees": json.loads(path.read_text("utf-8"))}) for path in trained),
+        *((path, {"result_trees": json.loads(path.read_text("utf-8"))}) for path in results),
+        *((path, {"page_reading": {"content_trees": json.loads(path.read_text("utf-8"))}}) for path in content),
     ]
 
 

@@ -10,6 +10,7 @@ from streams.settings_files import read_document
 CONFIG = Path(__file__).parent.parent / "config"
 PROMPTS = CONFIG.parent / "handlers" / "prompts"
 TREES = CONFIG.parent / "handlers" / "results" / "trained.json"
+CONTENT_TREES = CONFIG.parent / "handlers" / "html" / "trained.json"
 R = TypeVar("R", bound=Rules)
 
 

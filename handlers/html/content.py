@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from html import unescape
 from itertools import chain
 from typing import TypeVar
 
@@ -31,6 +32,7 @@ from handlers.html.outline import HEADING_NAMES, A, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
+from handlers.html.template import content
 from handlers.html.walk import has_data_table, walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
@@ -39,6 +41,8 @@ from schemas.pages import CrawledPage, CrawlerMetadata
 
 _HOST = re.compile(r"\x00(?:https?:)?//(?:[^/?#@\\\x00]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
 """The host of an address in a list of addresses, each after a NUL character."""
+_TAG = re.compile(r"<[^<>]{0,500}>")
+_WORD = re.compile(r"\w+")
 _TEXTS_AFTER = 12
 """Texts after the main text in which a line, and not only a heading, can open the references."""
 _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
@@ -122,6 +126,7 @@ class PageReader:
             page.json_ld, page.item_types, page.part_types, self._types, reading.max_structured_characters
         )
         body = main_text(page, reading.max_content_characters)
+        text = with_description(content(page, body, reading.content_forest, reading.max_content_characters), data)
         host = host_of(url)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         story = Story(page, look_near(page, body.first), self._story)
@@ -150,14 +155,14 @@ class PageReader:
         return PageFacts(
             title=title,
             titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(story.heading)),
-            text=clean(body.text),
+            text=clean(text),
             summary=clean(_summary(page, data, body.text, reading)),
             date=found.value if found else None,
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),
             site_name=site_name,
             language=language,
-            word_count=count_words(body.text),
+            word_count=count_words(text),
             has_doi=citations.has_doi,
             citation_count=citations.count,
             has_references_section=citations.has_references_section,
@@ -178,14 +183,22 @@ class PageReader:
         self, page: Outline, body: MainText, story: Story, url: str
     ) -> tuple[Citations, dict[str, int], dict[str, str]]:
         """Citations, counts of what supports the main text, and remarks on what of the page does not count."""
-        text = "\n".join(block.text for block in body.blocks if not story.holds(block.element, block.start))
+        known: dict[int, bool] = {}
+
+        def is_others(line: Block) -> bool:
+            found = known.get(line.start)
+            if found is None:
+                found = known[line.start] = story.holds(line.element, line.start)
+            return found
+
+        text = "\n".join(block.text for block in body.blocks if not is_others(block))
         beyond = body.end + _TEXTS_AFTER
         lines = [
             block
             for block in page.blocks(body.first)
             if (block.start < beyond or block.tag in HEADING_NAMES)
             and not page.regions.hides(block.element)
-            and (block.tag in HEADING_NAMES or not story.holds(block.element, block.start))
+            and (block.tag in HEADING_NAMES or not is_others(block))
         ]
         references = find_references(lines, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)
@@ -196,7 +209,7 @@ class PageReader:
         citations = find_citations(text, _entries(references, page.texts), hrefs, declared)
         counts = {
             "external_links": count_external_links(hrefs, url),
-            "headings": sum(line.tag in ("h2", "h3") and not story.holds(line.element, line.start) for line in inside),
+            "headings": sum(line.tag in ("h2", "h3") and not is_others(line) for line in inside),
             "statistics": has_figures(text, self._reading.min_figures) or has_data_table(page, self._reading),
         }
         remarks = {
@@ -247,6 +260,18 @@ def _first(page: Outline, names: tuple[str, ...]) -> str:
 def _summary(page: Outline, data: StructuredData, text: str, reading: PageReadingSection) -> str:
     described = _first(page, reading.description_names) or data.description
     return leading_sentences(described or text, reading.max_summary_characters)
+
+
+def with_description(text: str, data: StructuredData) -> str:
+    """The content with the description of a product, as its last line, if only the structured data has it.
+
+    Scripts show such a description to visitors. It is not in the outline, since it is no visible text.
+    """
+    if not data.is_thing or not data.description:
+        return text
+    described = " ".join(_TAG.sub(" ", unescape(data.description)).split())
+    words, shown = set(_WORD.findall(described.lower())), set(_WORD.findall(text.lower()))
+    return "\n".join(filter(None, (text, described))) if len(words - shown) * 2 > len(words) else text
 
 
 def short_type(name: str | None) -> str | None:

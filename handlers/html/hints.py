@@ -12,6 +12,11 @@ from selectolax.lexbor import LexborNode
 from handlers.html.reading import PageReadingSection
 
 BOILERPLATE, BYLINE, DATE, BESIDE, OTHERS, EVENT = 1, 2, 4, 8, 16, 32
+PLACES = {
+    name: 64 << number
+    for number, name in enumerate(("slide", "text", "title", "foot", "modal", "side", "post", "product"))
+}
+"""Places of a template, each with the words of its names in ``place_hints``."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_a-zA-Z]+")
 _ONLY_LETTERS = bytes(byte if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
 _MAX_CHARACTERS = 200
@@ -34,6 +39,7 @@ class Hints:
             (BESIDE, reading.beside_hints, ()),
             (OTHERS, reading.others_hints, ()),
             (EVENT, reading.event_hints, ()),
+            *((bit, reading.place_hints.get(name, ()), ()) for name, bit in PLACES.items()),
         )
         self._lists = [(bit, frozenset(words), frozenset(no_words)) for bit, words, no_words in lists]
         self._telling = frozenset(word for _, words, _ in lists for word in words)

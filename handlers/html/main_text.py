@@ -28,7 +28,7 @@ _SMALL = 0.2  # of the text, for what may be cut off behind it
 _SHARE_KEPT = 0.75
 _PROSE = frozenset(("p", "li", "blockquote", "dd"))
 _MAIN_TAGS = frozenset(("article", "main"))
-_CONTAINERS = frozenset(
+CONTAINERS = frozenset(
     ("html", "body", "div", "section", "article", "main", "td", "center", "form", "fieldset", "figure", "table")
 )
 
@@ -127,7 +127,7 @@ def _span(outline: Outline, running: list[tuple[int, int, int]]) -> tuple[int, i
     best = 0
     for element, length in enumerate(held):
         share = length / total
-        if share < 0.5 or (tag := outline.tags[element]) not in _CONTAINERS:
+        if share < 0.5 or (tag := outline.tags[element]) not in CONTAINERS:
             continue
         if (tag in _MAIN_TAGS and share >= _SHARE_KEPT) or _is_body(outline, element):
             best = element

@@ -66,6 +66,7 @@ class Block:
         element: Index of the block element around it, or of the next one outwards.
         start: Index of its first text.
         end: Index after its last text.
+        alone: Whether it is a single link directly in a block element, as in menus and cards.
     """
 
     text: str
@@ -74,6 +75,7 @@ class Block:
     element: int
     start: int
     end: int
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,7 @@ class Outline:
     entered: dict[int, int] = field(default_factory=dict)
     _holders: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
     _lines: list[Block] | None = None
+    _all_lines: list[Block] = field(default_factory=list)
     _firsts: list[int] = field(default_factory=list)
     regions: Regions = field(init=False)
 
@@ -259,11 +262,17 @@ class Outline:
     def blocks(self, start: int = 0, end: int | None = None) -> list[Block]:
         """The blocks that begin at the texts from ``start`` to before ``end``; those of the page are made once."""
         if self._lines is None:
-            self._lines = _lines_of(self)
+            self._all_lines = _lines_of(self)
+            self._lines = [block for block in self._all_lines if not block.alone]
             self._firsts = [block.start for block in self._lines]
         if end is None:
             return self._lines[bisect_left(self._firsts, start) :]
         return self._lines[bisect_left(self._firsts, start) : bisect_left(self._firsts, end)]
+
+    def lines_with_links(self) -> list[Block]:
+        """All blocks, also those that are a single link."""
+        self.blocks()
+        return self._all_lines
 
     def line_at(self, index: int) -> Block | None:
         """The block that a text is in; None if it is in none."""
@@ -297,8 +306,7 @@ def _lines_of(outline: Outline) -> list[Block]:
 def _add(found: list[Block], outline: Outline, text: str, first: int, end: int) -> None:
     """Makes a block of the texts of a line."""
     nodes = outline.nodes
-    if end == first + 1 and outline.links[first] and _stands_alone(nodes[first]):
-        return
+    alone = end == first + 1 and outline.links[first] and _stands_alone(nodes[first])
     tag, place, is_linked = outline.holder(nodes[first])
     text = text.strip()
     # A printable text without double blanks is the usual case. Others are split at all blanks, also non-breaking ones.
@@ -313,7 +321,7 @@ def _add(found: list[Block], outline: Outline, text: str, first: int, end: int) 
         linked = len(text) if is_linked else 0
     elif is_linked or True in outline.links[first:end]:
         linked = min(_linked(outline, first, end, is_linked), len(text))
-    found.append(Block(text, NAME_OF[tag], linked, place >> 1, first, end))
+    found.append(Block(text, NAME_OF[tag], linked, place >> 1, first, end, alone))
 
 
 def _stands_alone(text: LexborNode) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from pydantic import Field
 
 from handlers.text.patterns import WordList as Words
+from handlers.trees.forest import Forest, Trees
 from schemas.rules import Section
 
 
@@ -86,3 +89,12 @@ class PageReadingSection(Section):
     name_credentials: Words = Field(description="Titles that follow a name after a comma.")
     author_paths: Words = Field(description="Segments of addresses of authors' pages, before the author's own.")
     user_paths: Words = Field(description="Segments of addresses of members' pages in forums.")
+    place_hints: dict[str, Words] = Field(
+        default={}, description="Parts of class names and ids by the place of a template that they name."
+    )
+    content_trees: Trees = Field(default=Trees(), description="Trained trees that find the content of a page.")
+
+    @cached_property
+    def content_forest(self) -> Forest:
+        """The trees in the form that is evaluated, made once."""
+        return Forest(self.content_trees)

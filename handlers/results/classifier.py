@@ -15,13 +15,14 @@ from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_shape import PageShape, with_page
 from handlers.results.address import read_address
 from handlers.results.features import REASONS, ClassificationSection, Observed, measures_of, reasons_of
-from handlers.results.trained import Forest, ResultTrees
+from handlers.results.trained import ResultTrees
 from handlers.results.wording import find_offers, languages_of, measure_text, plural_of, read_title
 from handlers.text.dates import origin_of
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import Patterns, compile_patterns, split_words
 from handlers.text.scripts import find_language
 from handlers.text.words import fold
+from handlers.trees.forest import Forest
 from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
 
 TYPES = (ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION)

@@ -6,50 +6,10 @@ configuration.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Mapping
-from itertools import accumulate
-from operator import and_, getitem
-from typing import Self
+from pydantic import Field
 
-from pydantic import Field, model_validator
-
+from handlers.trees.forest import Trees
 from schemas.rules import Section
-
-_TYPES = 3
-_LEAVES = 8
-_LOWEST = bytes([_LEAVES, *((number & -number).bit_length() - 1 for number in range(1, 256))])
-"""The lowest bit that is set, for each byte."""
-
-
-class Tree(Section):
-    """A complete tree: node ``n`` goes on to node ``2n+1``, or to ``2n+2`` where the measure is above the threshold."""
-
-    of: int = Field(ge=0, lt=_TYPES, description="0 for SPECIFIC_CONTENT, 1 for AGGREGATOR, 2 for NAVIGATION.")
-    measures: tuple[int, ...] = Field(description="The measure of each node, the root first.")
-    thresholds: tuple[float, ...] = Field(description="The threshold of each node.")
-    leaves: tuple[float, ...] = Field(max_length=_LEAVES, description="Added to the type's score, from left to right.")
-
-    @model_validator(mode="after")
-    def _is_complete(self) -> Self:
-        nodes = len(self.measures)
-        if len(self.thresholds) != nodes or len(self.leaves) != nodes + 1 or nodes & (nodes + 1):
-            raise ValueError("a tree has as many thresholds as measures, one leaf more, and is complete")
-        return self
-
-
-class Trees(Section):
-    """Trees that were grown together."""
-
-    measures: tuple[str, ...] = Field(default=(), description="Names of the measures, as trees number them.")
-    start: tuple[float, float, float] = Field(default=(0.0, 0.0, 0.0), description="Scores of the types without trees.")
-    trees: tuple[Tree, ...] = Field(default=(), description="The trees; their leaves are summed.")
-
-    @model_validator(mode="after")
-    def _names_all(self) -> Self:
-        if any(not 0 <= measure < len(self.measures) for tree in self.trees for measure in tree.measures):
-            raise ValueError("a tree looks at a measure that has no name")
-        return self
 
 
 class ResultTrees(Section):
@@ -58,49 +18,3 @@ class ResultTrees(Section):
     about: str = Field(default="", description="What the trees were grown from, under which licences, and when.")
     page: Trees = Field(default=Trees(), description="For results with a page.")
     text: Trees = Field(default=Trees(), description="For results without a page.")
-
-
-class Forest:
-    """Trees that are asked all at once (QuickScorer, Lucchese et al. 2015).
-
-    Each tree is a byte with one bit for each leaf. A measure above a threshold rules out the leaves to the left, and
-    the lowest bit that remains is the leaf that is reached. What one measure rules out in all trees is one long number,
-    computed beforehand for each interval between its thresholds.
-    """
-
-    def __init__(self, trees: Trees) -> None:
-        ordered = sorted(trees.trees, key=lambda tree: tree.of)
-        questions: dict[int, list[tuple[float, int]]] = {}
-        every = (1 << 8 * len(ordered)) - 1
-        for place, tree in enumerate(ordered):
-            for node, (measure, threshold) in enumerate(zip(tree.measures, tree.thresholds, strict=True)):
-                left = _left_leaves(node, len(tree.leaves)) << 8 * place
-                questions.setdefault(measure, []).append((threshold, every ^ left))
-        self._asked = []
-        for measure, asked in questions.items():
-            asked.sort()
-            kept = list(accumulate((keeps for _, keeps in asked), and_, initial=every))
-            self._asked.append((trees.measures[measure], [threshold for threshold, _ in asked], kept))
-        self._every, self._bytes, self._start = every, len(ordered), trees.start
-        self._leaves = [[tree.leaves for tree in ordered if tree.of == of] for of in range(_TYPES)]
-
-    def scores(self, measures: Mapping[str, float]) -> list[float]:
-        """The score of each type in log-odds, by its number. A missing measure counts as 0."""
-        left = self._every
-        for name, thresholds, kept in self._asked:
-            left &= kept[bisect_left(thresholds, measures.get(name, 0.0))]
-        reached = left.to_bytes(self._bytes, "little").translate(_LOWEST)
-        scores, begin = [], 0
-        for start, leaves in zip(self._start, self._leaves, strict=True):
-            end = begin + len(leaves)
-            scores.append(sum(map(getitem, leaves, reached[begin:end]), start))
-            begin = end
-        return scores
-
-
-def _left_leaves(node: int, leaves: int) -> int:
-    """The leaves under the left branch of a node, as bits."""
-    level = (node + 1).bit_length() - 1
-    under = leaves >> level
-    before = (node + 1 - (1 << level)) * under
-    return ((1 << under // 2) - 1) << before

@@ -27,6 +27,7 @@ from tools.accuracy import (
     listings,
     loops,
     main_text,
+    page_content,
     result_types,
     schema_types,
     sources,
@@ -42,6 +43,7 @@ PARTS = (
     "dates",
     "authors",
     "text",
+    "content",
     "features",
     "schema",
     "speed",
@@ -160,6 +162,10 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
     labelled_pages = [page for name in present if name != SCHEMA_SET for page in pages(name)]
     if parts & _OF_PAGES and labelled_pages:
         raised += _of_pages(run, parts, contestants.answers(labelled_pages))
+    if "content" in parts:
+        lines, reached = page_content.run()
+        run.tables.append("\n".join(lines))
+        run.goals += reached
     if "schema" in parts and SCHEMA_SET in present:
         by_label, by_either, plain, wrong = schema_types.types()
         run.add(by_label)

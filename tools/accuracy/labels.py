@@ -10,10 +10,12 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from tools import labelled
 from tools.accuracy.matching import persons
+from tools.accuracy.word_f1 import TEXTS
 
 SCHEMA_SET = "structured_data_examples"
 
@@ -100,7 +102,14 @@ def _wcxb(case: dict[str, Any]) -> dict[str, Any]:
         "must_contain": _snippets(case["must_contain"]),
         "must_not_contain": _snippets(case["must_not_contain"]),
         "kind": case["page_type"],
+        "gold_text": _references().get(case["id"]),
     }
+
+
+@cache
+def _references() -> dict[str, str]:
+    """The reference texts of WCXB, which are a set of their own."""
+    return {case["id"]: case["main_content"] for case in labelled.cases(TEXTS)} if labelled.has(TEXTS) else {}
 
 
 def _adbar(case: dict[str, Any]) -> dict[str, Any]:

@@ -26,10 +26,10 @@ def snippets(asked: Asked) -> list[Tally]:
     for page, answers in asked:
         if not page.must_contain and not page.must_not_contain:
             continue
-        said = {name: _flat(answers[name].text or "") for name in wanted.contestants if name in answers}
+        said = {name: flat(answers[name].text or "") for name in wanted.contestants if name in answers}
         for tally, labels, is_wanted in ((wanted, page.must_contain, True), (unwanted, page.must_not_contain, False)):
             for label in labels:
-                found = {name: _flat(label) in text for name, text in said.items()}
+                found = {name: flat(label) in text for name, text in said.items()}
                 for name, is_found in found.items():
                     tally.add(page.set, name, is_right=is_found, is_answered=is_found, kind=page.kind)
                 if found[ASSAY] is not is_wanted:
@@ -53,5 +53,6 @@ def gold(asked: Asked) -> dict[str, dict[str, tuple[float, float]]]:
     return dict(means)
 
 
-def _flat(text: str) -> str:
+def flat(text: str) -> str:
+    """A text without what contestants print each in their own way."""
     return "".join(unicodedata.normalize("NFKC", text.translate(_SHAPES)).casefold().split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handlers.classify_results import ClassifyResultsRules, classify_results
-from handlers.results.trained import Forest, Trees
+from handlers.trees.forest import Forest, Trees
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from tests.rules import shipped_rules
 from tools.accuracy.goals import Goal

@@ -1,7 +1,7 @@
 """Gradient boosting of small trees for several classes, in a page of numpy: training needs no other library.
 
-The input is measures and labels; the result is complete trees of one depth, in the form that
-``handlers.results.trained`` reads. It uses Newton steps on the softmax loss, histograms of quantile bins, and a share
+The input is measures and shares of classes; the result is complete trees of one depth, in the form that
+``handlers.trees`` reads. It uses Newton steps on the softmax loss, histograms of quantile bins, and a share
 of rows and columns for each tree. The same seed gives the same trees.
 """
 
@@ -55,28 +55,29 @@ class Grown:
     leaves: list[float]
 
 
-def grow(table: Floats, labels: Whole, weights: Floats, recipe: Recipe) -> tuple[list[float], list[Grown]]:
+def grow(table: Floats, wanted: Floats, weights: Floats, recipe: Recipe) -> tuple[list[float], list[Grown]]:
     """The starting score of each class, and the trees whose leaves are added to it.
 
     Args:
         table: One row a case, one column a measure.
-        labels: The class of each row, from 0.
+        wanted: The share of each class in each row: 1 for its class, 0 for the others, if it is in one only.
         weights: How much each row counts.
         recipe: The parameters of the training.
     """
     rng = np.random.default_rng(recipe.seed)
     cuts = [_cuts(column, recipe.bins) for column in table.T]
     binned = np.stack([np.searchsorted(cut, column, "left") for cut, column in zip(cuts, table.T, strict=True)], axis=1)
-    classes = int(labels.max()) + 1
-    wanted = np.eye(classes)[labels]
+    classes = wanted.shape[1]
     start = np.log((wanted * weights[:, None]).sum(0) / weights.sum())
     scores = np.tile(start, (len(table), 1))
     columns = max(1, round(recipe.columns * table.shape[1]))
     trees: list[Grown] = []
+    # Of two classes one has trees: only the difference of their scores counts.
+    spoken = range(1, 2) if classes == 2 else range(classes)
     for _ in range(recipe.rounds):
         shares = softmax(scores)
         seen = rng.random(len(table)) < recipe.rows
-        for of in range(classes):
+        for of in spoken:
             slope = (shares[:, of] - wanted[:, of]) * weights
             curve = np.maximum(shares[:, of] * (1 - shares[:, of]), 1e-6) * weights
             chosen = np.sort(rng.choice(table.shape[1], columns, replace=False))

@@ -97,11 +97,11 @@ def _folds(cases: Sequence[Case]) -> list[Whole]:
 
 def _grown(cases: Sequence[Case], table: Floats, mode: str) -> tuple[list[float], list[Grown]]:
     """Trees of several seeds, averaged: their leaves are shared out."""
-    labels = np.array([case.label for case in cases])
+    wanted = np.eye(len(TYPES))[[case.label for case in cases]]
     weights = np.array([case.weight for case in cases])
     start: list[float] = []
     trees: list[Grown] = []
     for seed in SEEDS[mode]:
-        start, grown = grow(table, labels, weights, replace(RECIPES[mode], seed=seed))
+        start, grown = grow(table, wanted, weights, replace(RECIPES[mode], seed=seed))
         trees += [replace(tree, leaves=[leaf / len(SEEDS[mode]) for leaf in tree.leaves]) for tree in grown]
     return start, trees

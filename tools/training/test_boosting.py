@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from handlers.results.trained import Forest, Tree, Trees
+from handlers.trees.forest import Forest, Tree, Trees
 from tools.training.boosting import Floats, Recipe, Whole, grow, predict, softmax
 
 pytestmark = pytest.mark.slow
@@ -21,19 +21,21 @@ def table() -> tuple[Floats, Whole]:
 
 def test_learns_separable_classes() -> None:
     values, labels = table()
-    start, trees = grow(values, labels, np.ones(300), RECIPE)
+    start, trees = grow(values, np.eye(3)[labels], np.ones(300), RECIPE)
     assert (predict(start, trees, values).argmax(1) == labels).mean() > 0.97
     assert np.allclose(softmax(predict(start, trees, values)).sum(1), 1.0)
 
 
 def test_the_same_seed_gives_the_same_trees() -> None:
     values, labels = table()
-    assert grow(values, labels, np.ones(300), RECIPE) == grow(values, labels, np.ones(300), RECIPE)
+    assert grow(values, np.eye(3)[labels], np.ones(300), RECIPE) == grow(
+        values, np.eye(3)[labels], np.ones(300), RECIPE
+    )
 
 
 def test_the_handler_answers_as_the_trees_were_grown() -> None:
     values, labels = table()
-    start, grown = grow(values, labels, np.ones(300), RECIPE)
+    start, grown = grow(values, np.eye(3)[labels], np.ones(300), RECIPE)
     names = ("first", "second", "third")
     trees = tuple(
         Tree(of=tree.of, measures=tuple(tree.measures), thresholds=tuple(tree.thresholds), leaves=tuple(tree.leaves))
@@ -43,3 +45,10 @@ def test_the_handler_answers_as_the_trees_were_grown() -> None:
     expected = predict(start, grown, values[:20])
     for row, scores in zip(values[:20], expected, strict=True):
         assert np.allclose(forest.scores(dict(zip(names, row.tolist(), strict=True))), scores)
+
+
+def test_of_two_classes_one_has_trees() -> None:
+    values, labels = table()
+    start, trees = grow(values, np.eye(2)[(labels == 2).astype(np.int64)], np.ones(300), RECIPE)
+    assert {tree.of for tree in trees} == {1}
+    assert (predict(start, trees, values).argmax(1) == (labels == 2)).mean() > 0.97

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -5,8 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.html.content import MAX_SCHEMA_TYPE, ExtractedReader, PageFacts, PageReader, clean, short_type
+from handlers.html.content import (
+    MAX_SCHEMA_TYPE,
+    ExtractedReader,
+    PageFacts,
+    PageReader,
+    clean,
+    short_type,
+    with_description,
+)
 from handlers.html.encoding import parse_page
+from handlers.html.structured_data import StructuredData
 from schemas.pages import CrawledPage
 from tests.handlers.html.rules import PATTERNS, READING
 
@@ -238,3 +248,17 @@ def test_any_text_can_be_read_and_travels(content: str, date: str, name: str) ->
     for text in (seen.text, seen.title, seen.summary, *seen.authors):
         assert "\x00" not in text
         text.encode()
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ("", "A kettle of steel & wood"),
+        ("Kettle", "Kettle\nA kettle of steel & wood"),
+        ("Wood and steel: a kettle of both", "Wood and steel: a kettle of both"),
+    ],
+)
+def test_a_product_is_described_by_its_structured_data(shown: str, expected: str) -> None:
+    data = StructuredData(type="Product", is_thing=True, description="<p>A kettle of steel &amp; wood</p>")
+    assert with_description(shown, data) == expected
+    assert with_description(shown, replace(data, is_thing=False)) == shown

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.results.trained import Forest, Tree, Trees
+from handlers.trees.forest import Forest, Tree, Trees
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
 

@@ -1,0 +1,110 @@
+"""Trees that were grown together, and their evaluation all at once."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from itertools import accumulate
+from operator import and_, getitem
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from schemas.rules import Section
+
+_LEAVES = 8
+_LOWEST = bytes([_LEAVES, *((number & -number).bit_length() - 1 for number in range(1, 256))])
+"""The lowest bit that is set, for each byte."""
+
+
+class Tree(Section):
+    """A complete tree: node ``n`` goes on to node ``2n+1``, or to ``2n+2`` where the measure is above the threshold."""
+
+    of: int = Field(ge=0, description="The number of the type whose score it adds to.")
+    measures: tuple[int, ...] = Field(description="The measure of each node, the root first.")
+    thresholds: tuple[float, ...] = Field(description="The threshold of each node.")
+    leaves: tuple[float, ...] = Field(max_length=_LEAVES, description="Added to the type's score, from left to right.")
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        nodes = len(self.measures)
+        if len(self.thresholds) != nodes or len(self.leaves) != nodes + 1 or nodes & (nodes + 1):
+            raise ValueError("a tree has as many thresholds as measures, one leaf more, and is complete")
+        return self
+
+
+class Trees(Section):
+    """Trees that were grown together."""
+
+    about: str = Field(default="", description="What the trees were grown from, under which licences, and when.")
+    measures: tuple[str, ...] = Field(default=(), description="Names of the measures, as trees number them.")
+    start: tuple[float, ...] = Field(default=(0.0, 0.0, 0.0), description="Scores of the types without trees.")
+    trees: tuple[Tree, ...] = Field(default=(), description="The trees; their leaves are summed.")
+
+    @model_validator(mode="after")
+    def _names_all(self) -> Self:
+        if any(not 0 <= measure < len(self.measures) for tree in self.trees for measure in tree.measures):
+            raise ValueError("a tree looks at a measure that has no name")
+        return self
+
+
+class Forest:
+    """Trees that are asked all at once (QuickScorer, Lucchese et al. 2015).
+
+    Each tree is a byte with one bit for each leaf. A measure above a threshold rules out the leaves to the left, and
+    the lowest bit that remains is the leaf that is reached. What one measure rules out in all trees is one long number,
+    computed beforehand for each interval between its thresholds.
+    """
+
+    def __init__(self, trees: Trees) -> None:
+        ordered = sorted(trees.trees, key=lambda tree: tree.of)
+        questions: dict[int, list[tuple[float, int]]] = {}
+        every = (1 << 8 * len(ordered)) - 1
+        for place, tree in enumerate(ordered):
+            for node, (measure, threshold) in enumerate(zip(tree.measures, tree.thresholds, strict=True)):
+                left = _left_leaves(node, len(tree.leaves)) << 8 * place
+                questions.setdefault(measure, []).append((threshold, every ^ left))
+        self._asked: dict[str, tuple[list[float], list[int]]] = {}
+        for measure, asked in questions.items():
+            asked.sort()
+            kept = list(accumulate((keeps for _, keeps in asked), and_, initial=every))
+            self._asked[trees.measures[measure]] = [threshold for threshold, _ in asked], kept
+        self._every, self._bytes, self._start = every, len(ordered), trees.start
+        self._leaves = [[tree.leaves for tree in ordered if tree.of == of] for of in range(len(trees.start))]
+
+    @property
+    def is_grown(self) -> bool:
+        """Whether there is a tree."""
+        return self._bytes > 0
+
+    def scores(self, measures: Mapping[str, float]) -> list[float]:
+        """The score of each type in log-odds, by its number. A missing measure counts as 0."""
+        return self.reached(self.left({name: measures.get(name, 0.0) for name in self._asked}))
+
+    def left(self, measures: Mapping[str, float], left: int | None = None) -> int:
+        """The leaves that some measures leave, of those that others left; ``reached`` needs all measures."""
+        left = self._every if left is None else left
+        asked = self._asked
+        for name, value in measures.items():
+            if name in asked:
+                thresholds, kept = asked[name]
+                left &= kept[bisect_left(thresholds, value)]
+        return left
+
+    def reached(self, left: int) -> list[float]:
+        """The score of each type by the leaves that are left."""
+        reached = left.to_bytes(self._bytes, "little").translate(_LOWEST)
+        scores, begin = [], 0
+        for start, leaves in zip(self._start, self._leaves, strict=True):
+            end = begin + len(leaves)
+            scores.append(sum(map(getitem, leaves, reached[begin:end]), start))
+            begin = end
+        return scores
+
+
+def _left_leaves(node: int, leaves: int) -> int:
+    """The leaves under the left branch of a node, as bits."""
+    level = (node + 1).bit_length() - 1
+    under = leaves >> level
+    before = (node + 1 - (1 << level)) * under
+    return ((1 << under // 2) - 1) << before

@@ -1,0 +1,99 @@
+"""Content by places of the template: places are measured together, the trees decide about each as a whole."""
+
+import pytest
+
+from handlers.html.main_text import main_text
+from handlers.html.template import content, marks, measured
+from handlers.trees.forest import Forest, Tree, Trees
+from tests.handlers.html.rules import READING, outline_of
+
+SENTENCE = "Three days of heavy rain have ended the longest drought in forty years, the weather office said."
+MENU = "<ul class=menu-top>" + "".join(f"<li><a href=/{n}>Section {n}</a></li>" for n in range(8)) + "</ul>"
+CARDS = "".join(
+    f"<div class='card card-{n}'><h3 class=title><a href=/p/{n}>Kettle number {word}</a></h3>"
+    f"<div class=text>A kettle of steel that holds {n + 1} litres and has a handle of wood.</div>"
+    f"<div class=price>${n + 20}.00</div><div class=cart><a href=/cart/{n}>Add to cart</a></div></div>"
+    for n, word in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
+)
+SHOP = f"<body>{MENU}<main><h1>Kettles</h1><div class=grid>{CARDS}</div></main>"
+POSTS = "".join(
+    f"<article class='post post-{n}'><div class=user><h4>Member {word}</h4>"
+    f"<dl class=pairs><dt>Joined</dt><dd>20{n}0</dd></dl></div>"
+    f"<div class=body>{SENTENCE} I have measured it in {word} places.</div></article>"
+    for n, word in enumerate(("Ada", "Bo", "Cy", "Di", "Ed", "Flo"))
+)
+
+
+def read(html: str, forest: Forest = READING.content_forest) -> str:
+    page = outline_of(html)
+    return content(page, main_text(page, 10_000), forest, 10_000)
+
+
+def stump(measure: str, threshold: float) -> Forest:
+    """Trees that take what is above the threshold."""
+    tree = Tree(of=1, measures=(0,), thresholds=(threshold,), leaves=(-5.0, 5.0))
+    return Forest(Trees(measures=(measure,), start=(0.0, 0.0), trees=(tree,)))
+
+
+def test_lines_of_one_make_are_measured_together() -> None:
+    page = outline_of(SHOP)
+    places = list(measured(page, page.lines_with_links(), main_text(page, 10_000))[1])
+    assert [len(place.blocks) for place, _ in places] == [8, 1, 10, 10, 10, 10]
+    carts = places[-1][1]
+    assert (carts["repeated"], carts["linked"], carts["lines"]) == (1.0, 1.0, 10)
+    assert places[0][1]["early"] == 1.0
+    assert places[3][1]["text 2"] > places[3][1]["text 1"] > places[3][1]["text 0"]
+
+
+def test_prose_and_boilerplate_are_measured() -> None:
+    page = outline_of(f"<div class=thread>{POSTS}</div><div class=sidebar><p>{SENTENCE} And so on.</p></div>")
+    of_page, places = measured(page, page.lines_with_links(), main_text(page, 10_000))
+    by_text = {place.blocks[0].text: found for place, found in places}
+    assert of_page["page prose"] > 0.8
+    assert by_text[f"{SENTENCE} And so on."]["hidden"]
+    assert by_text[f"{SENTENCE} I have measured it in Ada places."]["prose 0"] == 1.0
+
+
+def test_a_place_is_taken_as_a_whole() -> None:
+    assert read(SHOP, stump("linked", 0.9)).count("Add to cart") == 10
+    assert read(SHOP, stump("mean", 40.0)).count("litres") == 10
+    assert "Section" not in read(SHOP, stump("mean", 40.0))
+
+
+def test_cards_have_names_and_prices_and_no_menu() -> None:
+    text = read(SHOP)
+    assert text.startswith("Kettle number one\nA kettle of steel")
+    assert text.count("Kettle number") == text.count(".00") == 10
+    assert "Section" not in text
+
+
+def test_a_thread_has_its_posts() -> None:
+    text = read(f"<body>{MENU}<main><h1>Rain</h1><div class=thread>{POSTS}</div></main>")
+    assert text.count("heavy rain") == 6
+    assert "Section" not in text
+
+
+def test_an_article_has_its_links_and_no_menu() -> None:
+    story = f"<p>{SENTENCE} <a href=/more>More about it</a></p>" * 6
+    text = read(f"<body>{MENU}<main><article><h1>Rain</h1><div class=story>{story}</div></article></main>")
+    assert text.count("More about it") == 6
+    assert "Section" not in text
+
+
+@pytest.mark.parametrize("html", ["", f"<p>{SENTENCE}</p>", "<nav><a href=/>Home</a></nav>"])
+def test_too_little_to_measure_is_the_story(html: str) -> None:
+    assert read(html) == main_text(outline_of(html), 10_000).text
+
+
+def test_without_trees_the_story_is_the_content() -> None:
+    page = outline_of(SHOP)
+    story = main_text(page, 10_000)
+    assert content(page, story, Forest(Trees()), 10_000) == story.text
+
+
+def test_the_trees_ask_for_measures_that_there_are() -> None:
+    page = outline_of(SHOP)
+    of_page, places = measured(page, page.lines_with_links(), main_text(page, 10_000))
+    names = set(of_page).union(*(found | marks(place) for place, found in places))
+    assert set(READING.content_trees.measures) == names
+    assert "CC-BY-4.0" in READING.content_trees.about

@@ -1,0 +1,84 @@
+"""Content by page type on the open pages of WCXB: word F1 by its metric, and the snippets that belong to it or do not.
+
+Shipped trees have seen these pages. So each page is also read by trees that were grown without its site.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from tools.accuracy.contestants import ASSAY, TRAFILATURA, answers
+from tools.accuracy.goals import Goal
+from tools.accuracy.labels import LabelledPage, pages
+from tools.accuracy.main_text import flat
+from tools.accuracy.word_f1 import PAGES, WEIGHTS, weighted, word_f1, words
+from tools.training.content import by_site
+
+BY_SITE = "assay, trees of other sites"
+_LEAST = {"article": 0.94, "product": 0.68, "collection": 0.72, "forum": 0.82, "listing": 0.70}
+_TOGETHER = 0.875
+
+
+def run() -> tuple[list[str], list[Goal]]:
+    """The tables, and the goals by trees of other sites; nothing where the pages are not here."""
+    texts = by_site()
+    if not texts:
+        return [], []
+    said: dict[str, dict[str, str]] = defaultdict(dict)
+    labelled: dict[str, LabelledPage] = {}
+    for page, found in answers(pages(PAGES)):
+        labelled[page.id] = page
+        said[page.id] |= {name: found[name].text or "" for name in (ASSAY, TRAFILATURA) if name in found}
+        said[page.id][BY_SITE] = texts.get(page.id, "")
+    scores = _scores(labelled, said)
+    who = [name for name in (BY_SITE, ASSAY, TRAFILATURA) if name in scores]
+    lines = ["### Content by page type: word F1", "", f"| page type | pages | {' | '.join(who)} |"]
+    lines.append("|---|---:|" + "---:|" * len(who))
+    for kind in WEIGHTS:
+        cells = " | ".join(f"{_mean(scores[name][kind]):.3f}" for name in who)
+        lines.append(f"| {kind} | {len(scores[BY_SITE][kind])} | {cells} |")
+    means = {name: {kind: _mean(scores[name][kind]) for kind in WEIGHTS} for name in who}
+    lines.append(f"| weighted | {len(labelled)} | {' | '.join(f'{weighted(means[name]):.3f}' for name in who)} |")
+    shares = {name: [_share(labelled, said, name, wanted) for wanted in (True, False)] for name in who}
+    lines += ["", "| snippets | " + " | ".join(who) + " |", "|---|" + "---:|" * len(who)]
+    for number, what in enumerate(("must_contain: more is better", "must_not_contain: less is better")):
+        lines.append(f"| {what} | {' | '.join(f'{shares[name][number]:.3f}' for name in who)} |")
+    return [*lines, ""], _goals(means[BY_SITE], *shares[BY_SITE])
+
+
+def _scores(labelled: dict[str, LabelledPage], said: dict[str, dict[str, str]]) -> dict[str, dict[str, list[float]]]:
+    """The F1 of each page by contestant and page type."""
+    scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for place, page in labelled.items():
+        reference = words(page.gold_text or "")
+        for name, text in said[place].items():
+            scores[name][page.kind or ""].append(word_f1(reference, words(text)))
+    return scores
+
+
+def _share(labelled: dict[str, LabelledPage], said: dict[str, dict[str, str]], name: str, is_wanted: bool) -> float:
+    """How many of the snippets that belong to the text, or of those that do not, are in it."""
+    found = [
+        flat(snippet) in text
+        for place, page in labelled.items()
+        for text in [flat(said[place].get(name, ""))]
+        for snippet in (page.must_contain if is_wanted else page.must_not_contain)
+    ]
+    return _mean([float(is_found) for is_found in found])
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / (len(values) or 1)
+
+
+def _goals(means: dict[str, float], wanted: float, unwanted: float) -> list[Goal]:
+    figures = [
+        ("weighted", weighted(means), _TOGETHER),
+        *((kind, means[kind], least) for kind, least in _LEAST.items()),
+    ]
+    goals = [
+        Goal(f"content, {kind}: word F1 of at least {least}", f"{value:.3f}", round(value, 3) >= least)
+        for kind, value, least in figures
+    ]
+    goals.append(Goal("content: must_contain of at least 0.86", f"{wanted:.3f}", wanted >= 0.86))
+    return [*goals, Goal("content: must_not_contain of at most 0.08", f"{unwanted:.3f}", unwanted <= 0.08)]

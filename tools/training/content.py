@@ -1,0 +1,216 @@
+"""``python -m tools.training.content``: trains the trees for the content of a page, evaluates by site, writes them.
+
+A place of a template (``handlers.html.template``) is content by the share of its characters that the reference text
+has. Sites are distributed to folds, and trees that saw none of its sites read each page. Each page of a type counts the
+same, and each type more, the more pages of it the benchmark has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from handlers.html.content import with_description
+from handlers.html.encoding import page_bytes
+from handlers.html.hints import Hints
+from handlers.html.limits import parse_within
+from handlers.html.main_text import main_text
+from handlers.html.outline import Block
+from handlers.html.reading import PageReadingSection
+from handlers.html.structured_data import SchemaTypes, read_structured_data
+from handlers.html.template import content, marks, measured
+from handlers.html.walk import walk_page
+from handlers.score_page import ScorePageRules
+from handlers.trees.forest import Forest, Trees
+from tests.rules import CONTENT_TREES, shipped_rules
+from tools import labelled
+from tools.accuracy.word_f1 import PAGES, TEXTS, WEIGHTS, weighted, word_f1, words
+from tools.training.boosting import Floats, Grown, Recipe, grow
+
+ABOUT = (
+    "Gradient-boosted trees over counts and shares of labelled public pages; no text or address of a page is kept. "
+    "Grown by `python -m tools.training.content` on the open pages of WCXB (Murrough Foley, 2026, CC-BY-4.0). {day}."
+)
+RECIPE = Recipe(rounds=60, depth=3, rate=0.2, rows=0.7, columns=0.3, penalty=5.0, least=2.0)
+SEEDS = (1, 2)
+FOLDS = 5
+_SAME_WORDS = 0.6
+"""Share of a line's three-word sequences in the reference text from which on it is a part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One labelled page: the measures of its places, the share of each that is content, and its weight in the page."""
+
+    case: Mapping[str, Any]
+    measures: list[dict[str, float]]
+    shares: list[float]
+    weights: list[float]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Evaluates, then grows on everything and writes."""
+    parser = argparse.ArgumentParser(prog="python -m tools.training.content", description=__doc__)
+    parser.add_argument("--evaluate", action="store_true", help="write nothing")
+    parser.add_argument("--save", action="store_true", help="do not evaluate")
+    options = parser.parse_args(arguments)
+    if not labelled.has(TEXTS):
+        print("skipped: no labelled pages; set DATA to where they are")
+        return 0
+    reading = shipped_rules(ScorePageRules).page_reading
+    pages = [page for case in cases() if (page := _measured(case, reading)) is not None]
+    if not options.save:
+        evaluate(pages, reading)
+    if not options.evaluate:
+        text = json.dumps(section(pages, ABOUT.format(day=f"{datetime.now(UTC):%Y-%m-%d}")), separators=(",", ":"))
+        CONTENT_TREES.write_text(text.replace('{"of"', '\n{"of"') + "\n", "utf-8")
+        print(f"{CONTENT_TREES.name}: {CONTENT_TREES.stat().st_size} bytes")
+    return 0
+
+
+def cases() -> Iterator[dict[str, Any]]:
+    """The pages with the set's own type and the reference text."""
+    texts = {case["id"]: case for case in labelled.cases(TEXTS)}
+    for case in labelled.cases(PAGES):
+        if case["id"] in texts:
+            yield case | {name: texts[case["id"]][name] for name in ("main_content", "page_type")}
+
+
+def by_site() -> dict[str, str]:
+    """The content of each page, by trees that saw none of its site."""
+    if not labelled.has(TEXTS):
+        return {}
+    reading = shipped_rules(ScorePageRules).page_reading
+    return _by_site([page for case in cases() if (page := _measured(case, reading)) is not None], reading)
+
+
+def _by_site(pages: Sequence[Page], reading: PageReadingSection) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for fold in range(FOLDS):
+        forest = Forest(Trees.model_validate(section([page for page in pages if _fold(page.case) != fold])))
+        found |= {page.case["id"]: read(page.case, reading, forest) for page in pages if _fold(page.case) == fold}
+    return found
+
+
+def evaluate(pages: Sequence[Page], reading: PageReadingSection) -> None:
+    """Prints the word F1 of each type, each page read by trees that saw none of its site."""
+    texts = _by_site(pages, reading)
+    found: dict[str, list[float]] = {}
+    for page in pages:
+        score = word_f1(words(page.case["main_content"]), words(texts[page.case["id"]]))
+        found.setdefault(page.case["page_type"], []).append(score)
+    means = {kind: float(np.mean(scores)) for kind, scores in found.items()}
+    print(f"word F1 by site {weighted(means):.4f}", *(f"{kind} {means[kind]:.3f}" for kind in WEIGHTS if kind in means))
+
+
+def read(case: Mapping[str, Any], reading: PageReadingSection, forest: Forest) -> str:
+    """The content of a page by a forest."""
+    tree = parse_within(page_bytes(labelled.body(PAGES, case)).utf8, reading)
+    if isinstance(tree, str):
+        return ""
+    outline = walk_page(tree, Hints(reading), reading.max_nodes)
+    story = main_text(outline, reading.max_content_characters)
+    text = content(outline, story, forest, reading.max_content_characters)
+    scripts, items, parts = outline.json_ld, outline.item_types, outline.part_types
+    return with_description(
+        text, read_structured_data(scripts, items, parts, SchemaTypes(reading), reading.max_structured_characters)
+    )
+
+
+def section(pages: Sequence[Page], about: str = "") -> dict[str, Any]:
+    """The field ``content_trees``, grown on some pages."""
+    names = sorted({name for page in pages for measures in page.measures for name in measures})
+    number = {kind: sum(page.case["page_type"] == kind for page in pages) for kind in WEIGHTS}
+    table = np.array([[measures.get(name, 0.0) for name in names] for page in pages for measures in page.measures])
+    shares = np.array([share for page in pages for share in page.shares])
+    weights = np.array(
+        [
+            weight * (WEIGHTS[page.case["page_type"]] / number[page.case["page_type"]]) ** 0.6
+            for page in pages
+            for weight in page.weights
+        ]
+    )
+    start, trees = _grown(table, shares, weights * len(weights) / weights.sum())
+    return {
+        "about": about,
+        "measures": names,
+        "start": [round(value, 4) for value in start],
+        "trees": [
+            {
+                "of": tree.of,
+                "measures": tree.measures,
+                "thresholds": [float(f"{value:.6g}") for value in tree.thresholds],
+                "leaves": [float(f"{value:.3g}") for value in tree.leaves],
+            }
+            for tree in trees
+        ],
+    }
+
+
+def _grown(table: Floats, shares: Floats, weights: Floats) -> tuple[list[float], list[Grown]]:
+    """Trees of several seeds, averaged: their leaves are shared out."""
+    wanted = np.stack([1 - shares, shares], axis=1)
+    start: list[float] = []
+    trees: list[Grown] = []
+    for seed in SEEDS:
+        start, grown = grow(table, wanted, weights, replace(RECIPE, seed=seed))
+        trees += [replace(tree, leaves=[leaf / len(SEEDS) for leaf in tree.leaves]) for tree in grown]
+    return start, trees
+
+
+def _measured(case: Mapping[str, Any], reading: PageReadingSection) -> Page | None:
+    """A page with the measures of its places; None if there is nothing to measure."""
+    tree = parse_within(page_bytes(labelled.body(PAGES, case)).utf8, reading)
+    if isinstance(tree, str):
+        return None
+    outline = walk_page(tree, Hints(reading), reading.max_nodes)
+    story = main_text(outline, reading.max_content_characters)
+    blocks = outline.lines_with_links()
+    of_page, found = measured(outline, blocks, story) if blocks else ({}, iter(()))
+    places = [(place, measures | marks(place) | of_page) for place, measures in found]
+    total = sum(place.characters for place, _ in places)
+    is_content = _matcher(case["main_content"])
+    return Page(
+        case,
+        [measures for _, measures in places],
+        [sum(is_content(block) * len(block.text) for block in place.blocks) / place.characters for place, _ in places],
+        [place.characters / total + 0.1 / len(places) for place, _ in places],
+    )
+
+
+def _matcher(reference: str) -> Any:
+    """How much of a line the reference text has: whole lines, or sequences of three words."""
+    tokens = re.findall(r"\w+", reference.lower())
+    lines = {" ".join(re.findall(r"\w+", line.lower())) for line in reference.splitlines()}
+    threes, twos = set(zip(tokens, tokens[1:], tokens[2:], strict=False)), set(pairwise(tokens))
+
+    def share(block: Block) -> float:
+        found = re.findall(r"\w+", block.text.lower())
+        if not found:
+            return 0.0
+        if " ".join(found) in lines:
+            return 1.0
+        if len(found) == 2:
+            return float(tuple(found) in twos)
+        sequences = list(zip(found, found[1:], found[2:], strict=False))
+        return sum(one in threes for one in sequences) / len(sequences) if sequences else 0.0
+
+    return share
+
+
+def _fold(case: Mapping[str, Any]) -> int:
+    return hashlib.sha256(case["split_key"].encode()).digest()[0] % FOLDS
+
+
+if __name__ == "__main__":
+    sys.exit(main())
