@@ -46,7 +46,7 @@ def test_records_after_the_pause_are_judged_again() -> None:
     assert len(causes) == 2
 
 
-def test_records_in_work_at_the_start_of_a_pause_do_not_start_another() -> None:
+def test_records_in_work_do_not_start_another_pause() -> None:
     clock = VirtualClock()
     share, causes = watched(clock)
     done(share, "x" * 30)

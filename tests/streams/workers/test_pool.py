@@ -185,10 +185,10 @@ def test_a_template_that_cannot_fork_ends_no_other_process(given: bool, monkeypa
     monkeypatch.setattr("streams.workers.template.gc.disable", lambda: None)
     monkeypatch.setattr("streams.workers.template.gc.freeze", lambda: None)
     ours, its = socket.socketpair()
-    child, childs = socket.socketpair()
-    with ours, its, child, childs:
+    child, end = socket.socketpair()
+    with ours, its, child, end:
         number = b"\0\0\0\0"
-        socket.send_fds(ours, [number], [childs.fileno()] if given else [])
+        socket.send_fds(ours, [number], [end.fileno()] if given else [])
         ours.shutdown(socket.SHUT_WR)
         _serve(its, make_work, LIMITS)
         error = -errno.EAGAIN if given else -errno.EMFILE
