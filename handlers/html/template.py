@@ -26,7 +26,7 @@ _LINK_WORTH = 0.7
 """What a character inside of a link counts in the choice of a container."""
 _REPEATED = 3
 _MOSTLY = 0.5
-_SURE = -0.45
+_SURE = -0.32
 """Log-odds from which on a place is content. A missed line costs more than a superfluous one."""
 _NUMBERS = re.compile(r"\d+")
 _MAX_NAMES = 200

@@ -72,12 +72,10 @@ def grow(table: Floats, wanted: Floats, weights: Floats, recipe: Recipe) -> tupl
     scores = np.tile(start, (len(table), 1))
     columns = max(1, round(recipe.columns * table.shape[1]))
     trees: list[Grown] = []
-    # Of two classes one has trees: only the difference of their scores counts.
-    spoken = range(1, 2) if classes == 2 else range(classes)
     for _ in range(recipe.rounds):
         shares = softmax(scores)
         seen = rng.random(len(table)) < recipe.rows
-        for of in spoken:
+        for of in range(classes):
             slope = (shares[:, of] - wanted[:, of]) * weights
             curve = np.maximum(shares[:, of] * (1 - shares[:, of]), 1e-6) * weights
             chosen = np.sort(rng.choice(table.shape[1], columns, replace=False))

@@ -41,7 +41,7 @@ ABOUT = (
     "Gradient-boosted trees over counts and shares of labelled public pages; no text or address of a page is kept. "
     "Grown by `python -m tools.training.content` on the open pages of WCXB (Murrough Foley, 2026, CC-BY-4.0). {day}."
 )
-RECIPE = Recipe(rounds=60, depth=3, rate=0.2, rows=0.7, columns=0.3, penalty=5.0, least=2.0)
+RECIPE = Recipe(rounds=60, depth=3, rate=0.1, rows=0.7, columns=0.3, penalty=5.0, least=2.0)
 SEEDS = (1, 2)
 FOLDS = 5
 _SAME_WORDS = 0.6

@@ -45,10 +45,3 @@ def test_the_handler_answers_as_the_trees_were_grown() -> None:
     expected = predict(start, grown, values[:20])
     for row, scores in zip(values[:20], expected, strict=True):
         assert np.allclose(forest.scores(dict(zip(names, row.tolist(), strict=True))), scores)
-
-
-def test_of_two_classes_one_has_trees() -> None:
-    values, labels = table()
-    start, trees = grow(values, np.eye(2)[(labels == 2).astype(np.int64)], np.ones(300), RECIPE)
-    assert {tree.of for tree in trees} == {1}
-    assert (predict(start, trees, values).argmax(1) == (labels == 2)).mean() > 0.97
