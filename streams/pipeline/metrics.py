@@ -36,6 +36,7 @@ class PipelineMetrics:
         self._ages: list[float] = []
         # At 0 from the start, so that the first one counts as an increase.
         metrics.transactions_total.labels(handler, "in_doubt", lane)
+        metrics.dead_letter_pauses_total.labels(handler, lane)
         metrics.handler_events_total.labels(handler, "emit", "", lane)
         self._decisions = DecisionMetrics(metrics)
         self._held: dict[str, tuple[int, int, int, float]] = {}

@@ -209,6 +209,11 @@ def _claims() -> list[Target]:
     return [of(claim, source, part) for claim, source in CLAIMS for part in ("claim", "source")]
 
 
+def _changed(result: RetrievedContent, part: str, change: Callable[[str], str]) -> RetrievedContent:
+    """The result with an attack in one part, as it would arrive: validated."""
+    return RetrievedContent.model_validate(result.model_dump() | {part: change(getattr(result, part) or "")})
+
+
 def _batches() -> list[Target]:
     def of(query: str, results: tuple[tuple[str, str], ...], part: str) -> Target:
         async def judged(judge: Judge, change: Callable[[str], str]) -> Verdict:
@@ -218,7 +223,7 @@ def _batches() -> list[Target]:
                 )
                 for n, (title, text) in enumerate(results)
             ]
-            contents[0] = contents[0].model_copy(update={part: change(getattr(contents[0], part))})
+            contents[0] = _changed(contents[0], part, change)
             evaluated = await retrieval.evaluated_by(judge, query, contents)
             return None if evaluated is None else evaluated.passed
 
@@ -233,8 +238,8 @@ def _searches() -> list[Target]:
 
         async def judged(judge: Judge, change: Callable[[str], str]) -> Verdict:
             first, *rest = batch.retrieved_content
-            changed = first.model_copy(update={part: change(getattr(first, part) or "")})
-            return await searches.stops(judge, batch.model_copy(update={"retrieved_content": (changed, *rest)}))
+            contents = (_changed(first, part, change), *rest)
+            return await searches.stops(judge, batch.model_copy(update={"retrieved_content": contents}))
 
         return Target("evaluate_search", part, judged, False, "" if part == "url" else batch.goal or "")
 
