@@ -71,8 +71,8 @@ WITH_MODELS = {
 """What the demonstration doesn't need, since it asks no model; a judge that does shows all of it."""
 SECOND_TIME = {"assay_retries_total", "assay_index_points_removed_total", "assay_fetches_cached_total"}
 """What takes a handler that fails once, a page that crosses tiers, and a page that is asked for again."""
-HOSTILE_PAGES = {"assay_child_processes_ended_total"}
-"""What takes a page that ends its child process; ``test_worker_processes`` has some."""
+FAULTS = {"assay_child_processes_ended_total", "assay_dead_letter_pauses_total"}
+"""What takes a page that ends its child process, or a bad deploy (``test_worker_processes``, ``test_dead_share``)."""
 
 
 def shown(families: Iterable[Metric]) -> set[str]:
@@ -115,7 +115,7 @@ async def test_demo_shows_every_metric_except_models_and_faults(kafka: str, topi
     assert done
     registry = list(demo.application.registry.collect())
     assert not strays(registry, models(demo.application))
-    elsewhere = WITH_MODELS | SECOND_TIME | HOSTILE_PAGES | ELSEWHERE.keys()
+    elsewhere = WITH_MODELS | SECOND_TIME | FAULTS | ELSEWHERE.keys()
     assert shown(registry) == {metric.name for metric in METRICS} - elsewhere
 
 
