@@ -105,7 +105,11 @@ def test_an_archive_that_ends_early_is_refused_at_its_end(tmp_path: Path) -> Non
     assert "the archive ends in the record" in cut.reason
 
 
-@pytest.mark.parametrize("content", [b"<html>no archive" * 10, gzip.compress(b"no archive" * 10), b"\x1f\x8bdamaged"])
+@pytest.mark.parametrize(
+    "content",
+    [b"<html>no archive" * 10, gzip.compress(b"no archive" * 10), b"\x1f\x8bdamaged"],
+    ids=["html", "gzip of no archive", "damaged"],  # gzip writes the time, and ids must be equal in all processes
+)
 def test_what_is_no_archive_is_reported(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "crawl.warc.gz"
     file.write_bytes(content)
