@@ -102,7 +102,7 @@ def test_domains_are_written_as_hosts_are(import_: Ran, out: Path) -> None:
         (f"{'a' * 64}.example,2", "is not a domain"),
         (",2", "'' is not a domain"),
         ("a..example,2", "is not a domain"),
-        ("a.example,gazette", "'gazette' is not a kind; there are government"),
+        ("a.example,gazette", "'gazette' is not a kind; there are "),
         ("a.example", "has neither a kind nor a tier; --kind or --tier"),
         ("a.example,4", "'4' is not a kind"),
         ("co.uk,newspaper", "co.uk is a public suffix"),
