@@ -13,7 +13,7 @@ from contextlib import aclosing
 
 from schemas.review import DecisionReviewed
 from streams.cli.errors import run_with_kafka
-from streams.cli.export import (
+from streams.cli.export_intake import (
     ExportOptions,
     FileError,
     Intake,

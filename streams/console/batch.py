@@ -20,9 +20,8 @@ from schemas.retrieval import (
     SourceDetail,
 )
 from schemas.search import SearchEvaluated
-from streams.console.context import Context
+from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.screen import Screen
 from streams.console.words import Span
 from streams.decisions.subjects import SubjectKind
 from streams.topology import RESULTS_CLASSIFIED

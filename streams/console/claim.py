@@ -10,10 +10,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from schemas.claims import ClaimEvaluated, ExtractedClaim
-from streams.console.context import Context
+from streams.console.context import Context, Screen
 from streams.console.entries import Entry
 from streams.console.relevance import reply_of
-from streams.console.screen import Screen
 from streams.console.words import Span
 from streams.decisions.subjects import SubjectKind
 from streams.topology import CLAIMS_EVALUATED, handler_named

@@ -1,16 +1,17 @@
-"""What every screen gets: the store, the topics, the rules for requests, and the templates."""
+"""What a screen of the console is, and what it gets: the store, the topics, the rules for requests, the templates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
+from starlette.routing import BaseRoute
 
 from streams.clock import Clock
 from streams.console import words
@@ -27,9 +28,6 @@ from streams.query.engine import Queries
 from streams.settings import Settings
 from streams.topology import Handler
 
-if TYPE_CHECKING:
-    from streams.console.screen import Screen
-
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -45,6 +43,25 @@ def make_environment() -> Environment:
     )
     environment.filters |= words.FILTERS
     return environment
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A screen and its place in the navigation.
+
+    Attributes:
+        title: In the navigation.
+        path: The address of the navigation's link; one of the screen's routes.
+        key: The letter that opens it after ``g``.
+        about: What it shows, for the list of keys.
+        routes: Makes its routes, fragments and actions included.
+    """
+
+    title: str
+    path: str
+    key: str
+    about: str
+    routes: Callable[[Context], Sequence[BaseRoute]]
 
 
 @dataclass(slots=True)

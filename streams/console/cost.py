@@ -10,8 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from streams.console.charts import day_bars
-from streams.console.context import Context
-from streams.console.screen import Screen
+from streams.console.context import Context, Screen
 from streams.llm.costs import CostReport, read_costs
 from streams.llm.journal import JournalError
 

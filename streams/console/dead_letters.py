@@ -23,8 +23,7 @@ from starlette.routing import Route
 
 from schemas.event import derive_id
 from schemas.outcome import DeadReason, Stage
-from streams.console.context import Context
-from streams.console.screen import Screen
+from streams.console.context import Context, Screen
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.description import LetterCounts, described, header_texts
 from streams.dlq.redrive import RedriveOptions, purge, redrive

@@ -11,9 +11,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from streams.console.charts import topology_svg
-from streams.console.context import Context
+from streams.console.context import Context, Screen
 from streams.console.entries import TONES, Entry
-from streams.console.screen import Screen
 from streams.console.words import link_of
 from streams.topology import HANDLERS, TOPICS, topic_named
 

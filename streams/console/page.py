@@ -15,11 +15,10 @@ from starlette.routing import Route
 from handlers.html.links import canonical_url
 from schemas.outcome import Dead
 from schemas.pages import CrawledPage, ScoredPage
-from streams.console.context import Context
+from streams.console.context import Context, Screen
 from streams.console.entries import Entry
 from streams.console.page_text import PageText
 from streams.console.records import Read
-from streams.console.screen import Screen
 from streams.console.versions import changes_between
 from streams.decisions.subjects import SubjectKind
 from streams.decisions.words import verdict_of

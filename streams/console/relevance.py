@@ -17,9 +17,8 @@ from schemas.relevance import (
     SnippetsCompleted,
     SnippetsRequested,
 )
-from streams.console.context import Context
+from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.screen import Screen
 from streams.decisions.subjects import SubjectKind
 from streams.llm.journal import JournalError
 

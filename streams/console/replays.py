@@ -21,8 +21,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from schemas.replays import ReplayPlan, ReplayState
-from streams.console.context import Context
-from streams.console.screen import Screen
+from streams.console.context import Context, Screen
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import TopicsError
 from streams.llm.journal import JournalError

@@ -16,10 +16,9 @@ from starlette.routing import Route
 from schemas.event import Event
 from schemas.outcome import Dead
 from schemas.review import DecisionReviewed, ReviewedDecision
-from streams.console.context import Context
+from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
 from streams.console.records import Read
-from streams.console.screen import Screen
 from streams.console.words import link_of
 from streams.decisions.words import reasons_of, verdict_of
 from streams.replay.decisions import DECISION_FIELDS, allowed_values, values_at

@@ -29,8 +29,7 @@ from schemas.replays import OffsetRange
 from schemas.replies import FetchedPage
 from schemas.rules import Section
 from streams.codec import refusal, timestamp
-from streams.console.context import Context
-from streams.console.screen import Screen
+from streams.console.context import Context, Screen
 from streams.fetch.worker import FetchWorker
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.diff import emitted

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from schemas.review import DecisionReviewed, ReviewedDecision
-from streams.cli.export import ExportOptions
+from streams.cli.export_intake import ExportOptions
 from streams.cli.export_reviews import run_export_reviews
 from streams.review.marks import Marks
 from streams.settings import Settings, load_settings

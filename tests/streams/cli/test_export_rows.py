@@ -10,7 +10,8 @@ from typing import BinaryIO
 import pytest
 
 from schemas.pages import ScoredPage
-from streams.cli.export import EveryRow, FileError, NewestRows, written
+from streams.cli.export import EveryRow, NewestRows
+from streams.cli.export_intake import FileError, written
 from tests.samples import scored
 
 

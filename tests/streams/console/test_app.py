@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from streams.console.app import SCREENS
-from streams.console.screen import Screen
+from streams.console.context import Screen
 from tests.streams.console.consoles import AUTHORIZED, OWN, TOKEN, OwnConsole
 
 PATHS = [screen.path for screen in SCREENS]
