@@ -25,10 +25,9 @@ import streams.console
 from schemas.event import Envelope
 from schemas.pages import ScoredPage
 from streams.codec import OutputRecord, encode
-from streams.console.app import make_app, make_context
+from streams.console.app import make_app, make_context, served
 from streams.console.context import Context
 from streams.console.entries import Entry, Mention, Position, entry_of, mentions_of
-from streams.http import HttpServer
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics
 from streams.local_kafka.broker import LocalKafka
@@ -53,18 +52,8 @@ async def measure() -> dict[str, Any]:
         await create_topics(settings.kafka)
         context = make_context(settings)
         figures |= await _memory(context)
-        tasks = [asyncio.create_task(its.run()) for its in (context.follower, context.flow)]
-        try:
-            async with HttpServer(make_app(context), HttpSettings(port=0)) as server:
-                try:
-                    figures |= await _in_browser(f"http://{server.address}", settings)
-                finally:
-                    context.feed.close()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await context.resources.aclose()
+        async with served(context, HttpSettings(port=0)) as address:
+            figures |= await _in_browser(address, settings)
     return figures
 
 

@@ -200,11 +200,8 @@ def run_show(
         return 2
 
     async def work() -> int:
-        letter = None
         async with DeadLetterReader(settings, Selection((handler,)), plan) as found:
-            for _, at in found.partitions:
-                if at.partition == int(partition):
-                    letter = await anext(found.read(handler, at, await found.redriven(at), int(offset)), None)
+            letter = await found.letter_at(handler, int(partition), int(offset))
         if letter is None or letter.id != name:
             of_plan = f" of the replay {plan!r}" if plan else ""
             tell("dlq show", f"there is no dead letter {name}{of_plan}; it was purged, or its retention is over")

@@ -129,7 +129,13 @@ async def serve_console(settings: Settings, http: HttpSettings, queries: Queries
     Raises:
         PortTakenError: The port is taken.
     """
-    context = make_context(settings, queries)
+    async with served(make_context(settings, queries), http) as address:
+        yield address
+
+
+@asynccontextmanager
+async def served(context: Context, http: HttpSettings) -> AsyncIterator[str]:
+    """As ``serve_console``, for a context, which is closed afterwards."""
     tasks = [asyncio.create_task(its.run(), name="console") for its in (context.follower, context.flow)]
     try:
         async with HttpServer(make_app(context), http) as server:

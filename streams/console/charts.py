@@ -61,7 +61,7 @@ def topology_svg(flows: Mapping[str, HandlerFlow]) -> Markup:
         parts.append(_box(node, flow))
     for handler in HANDLERS:
         if (flow := flows.get(handler.name)) is not None:
-            parts.append(_figures(nodes[handler.consumes.name], nodes[handler.name], flow))
+            parts.append(_figures(nodes[handler.name], flow))
     return Markup("").join([*parts, Markup("</svg>")])
 
 
@@ -135,7 +135,7 @@ def _box(node: _Node, flow: HandlerFlow | None) -> Markup:
     )
 
 
-def _figures(source: _Node, target: _Node, flow: HandlerFlow) -> Markup:
+def _figures(target: _Node, flow: HandlerFlow) -> Markup:
     """Rate and lag before a handler, its dead letters below it."""
     x, y = target.x - 8, target.y
     rate = Markup('<text class="rate" x="{:g}" y="{:g}">{}</text>').format(
@@ -145,7 +145,6 @@ def _figures(source: _Node, target: _Node, flow: HandlerFlow) -> Markup:
     lag = Markup('<text class="{}" x="{:g}" y="{:g}">{}</text>').format(
         "lag behind" if behind else "lag", x, y + 14, in_time(flow.lag_seconds) if behind else "0 s"
     )
-    del source
     if not flow.dead:
         return rate + lag
     return (

@@ -266,16 +266,10 @@ class _DeadLetters:
         plan = request.query_params.get("plan", "")
         try:
             async with DeadLetterReader(self._context.settings, Selection((handler,)), plan) as found:
-                for _, at in found.partitions:
-                    if at.partition == partition:
-                        runs = await found.redriven(at, offset)
-                        async for letter in found.read(handler, at, runs, offset):
-                            if letter.record.offset == offset:
-                                return letter
-                            break
+                letter = await found.letter_at(handler, partition, offset)
         except KafkaError as error:
             return f"Kafka can't be read: {error}"
-        return "It was purged, or its retention is over."
+        return letter or "It was purged, or its retention is over."
 
 
 def _before(selection: Selection, now: datetime) -> Selection:

@@ -15,7 +15,7 @@ from schemas.outcome import Dead
 from streams.codec import decode, timestamp
 from streams.console.context import Context
 from streams.console.entries import Position
-from streams.console.guard import COOKIE
+from streams.console.guard import COOKIE, form_too_large
 from streams.console.words import link_of, page_path
 from streams.decisions.subjects import WEB
 from streams.decisions.words import reasons_of, verdict_of
@@ -115,8 +115,8 @@ class _Beside:
         """Sets the cookie that allows actions."""
         wrong = False
         if request.method == "POST":
-            if int(request.headers.get("content-length", _MAX_FORM + 1)) > _MAX_FORM:
-                return PlainTextResponse("The form is too long.", 413)
+            if (refused := form_too_large(request, _MAX_FORM)) is not None:
+                return refused
             async with request.form() as form:
                 response = RedirectResponse(_own_path(str(form.get("next", "/"))), 303)
                 given = str(form.get("token", ""))

@@ -127,6 +127,13 @@ class Guard:
         return answer
 
 
+def form_too_large(request: Request, most: int, problem: str = "The form is too long.") -> Response | None:
+    """The refusal of a form that has more than ``most`` bytes, or does not say how many; None for any other form."""
+    if int(request.headers.get("content-length", most + 1)) > most:
+        return PlainTextResponse(problem, 413)
+    return None
+
+
 def _asked(connection: HTTPConnection) -> str:
     """The path to return to after the sign-in."""
     url = connection.url

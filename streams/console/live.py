@@ -28,11 +28,12 @@ DECIDED = tuple(topic.name for topic in TOPICS if any(topic in handler.emits for
 
 def routes(context: Context) -> list[Route]:
     """The screen, its fragments and its events."""
+    live = _Live(context)
     return [
-        Route("/", _Live(context).page),
-        Route("/live/flow", _Live(context).flow),
-        Route("/live/dots", _Live(context).dots),
-        Route("/live/events", _Live(context).events),
+        Route("/", live.page),
+        Route("/live/flow", live.flow),
+        Route("/live/dots", live.dots),
+        Route("/live/events", live.events),
     ]
 
 

@@ -8,13 +8,14 @@ from uuid import uuid4
 from aiokafka.errors import KafkaError
 from pydantic import ValidationError
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, RankingFeedback
 from streams.codec import refusal
 from streams.console.context import Context, Screen
+from streams.console.guard import form_too_large
 from streams.decisions.subjects import SubjectKind
 from streams.query.engine import Refusal
 from streams.topology import RANKING_COMPLETED, handler_named
@@ -82,8 +83,8 @@ class _Queries:
 
     async def ask(self, request: Request) -> Response:
         """Asks a query now; nothing is written, and a judge may cost money, so it is an action."""
-        if int(request.headers.get("content-length", _MOST_FORM + 1)) > _MOST_FORM:
-            return PlainTextResponse("The form is too long.", 413)
+        if (refused := form_too_large(request, _MOST_FORM)) is not None:
+            return refused
         async with request.form() as form:
             query = str(form.get("query", "")).strip()
             tiers = [str(tier) for tier in form.getlist("tier")]

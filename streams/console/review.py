@@ -18,6 +18,7 @@ from schemas.outcome import Dead
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
+from streams.console.guard import form_too_large
 from streams.console.records import Read
 from streams.console.words import link_of
 from streams.decisions.words import reasons_of, verdict_of
@@ -128,8 +129,8 @@ class _Review:
 
     async def mark(self, request: Request) -> Response:
         """Writes a mark, and goes on to the next decision."""
-        if int(request.headers.get("content-length", _MAX_FORM + 1)) > _MAX_FORM:
-            return PlainTextResponse("The form is too long.", 413)
+        if (refused := form_too_large(request, _MAX_FORM)) is not None:
+            return refused
         async with request.form() as form:
             values = {name: str(value) for name, value in form.items()}
             queue = queue_of(form)

@@ -30,6 +30,7 @@ from schemas.replies import FetchedPage
 from schemas.rules import Section
 from streams.codec import refusal, timestamp
 from streams.console.context import Context, Screen
+from streams.console.guard import form_too_large
 from streams.fetch.worker import FetchWorker
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.diff import emitted
@@ -187,8 +188,8 @@ class _WhatIf:
 
     async def try_(self, request: Request) -> Response:
         """The decision on the form's page under both settings, as a part of the screen."""
-        if int(request.headers.get("content-length", _MOST_FORM + 1)) > _MOST_FORM:
-            return PlainTextResponse("The page has more than 8 MB.", 413)
+        if (refused := form_too_large(request, _MOST_FORM, "The page has more than 8 MB.")) is not None:
+            return refused
         async with self._trying:
             return await self._try(request)
 

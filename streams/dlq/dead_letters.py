@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -197,11 +197,21 @@ class DeadLetterReader:
 
     async def read(
         self, handler: str, partition: TopicPartition, runs: Mapping[int, str], start: int = 0
-    ) -> AsyncIterator[DeadLetterRecord]:
+    ) -> AsyncGenerator[DeadLetterRecord, None]:
         """The dead letters of a partition, from an offset to the current end, without the markers."""
         async for record in self._records(partition, start):
             if not is_marker(record.headers):
                 yield DeadLetterRecord(handler, record, DeadLetter.of(record.headers), runs.get(record.offset))
+
+    async def letter_at(self, handler: str, partition: int, offset: int) -> DeadLetterRecord | None:
+        """The dead letter at an offset; None if it was purged, or its retention is over."""
+        for _, at in self.partitions:
+            if at.partition == partition:
+                runs = await self.redriven(at, offset)
+                async with aclosing(self.read(handler, at, runs, offset)) as letters:
+                    letter = await anext(letters, None)
+                return letter if letter is not None and letter.record.offset == offset else None
+        return None
 
     async def _records(self, partition: TopicPartition, start: int) -> AsyncIterator[ConsumerRecord]:
         first = (await self._reader.beginning_offsets([partition]))[partition]

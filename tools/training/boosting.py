@@ -7,6 +7,7 @@ of rows and columns for each tree. The same seed gives the same trees.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,19 @@ class Grown:
     measures: list[int]
     thresholds: list[float]
     leaves: list[float]
+
+
+def written(trees: Sequence[Grown]) -> list[dict[str, object]]:
+    """The trees as the section ``Trees`` reads them, with rounded numbers."""
+    return [
+        {
+            "of": tree.of,
+            "measures": tree.measures,
+            "thresholds": [float(f"{value:.6g}") for value in tree.thresholds],
+            "leaves": [float(f"{value:.3g}") for value in tree.leaves],
+        }
+        for tree in trees
+    ]
 
 
 def grow(table: Floats, wanted: Floats, weights: Floats, recipe: Recipe) -> tuple[list[float], list[Grown]]:

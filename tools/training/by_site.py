@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from handlers.results.classifier import TYPES
-from tools.training.boosting import Floats, Grown, Recipe, Whole, grow, predict
+from tools.training.boosting import Floats, Grown, Recipe, Whole, grow, predict, written
 from tools.training.cases import Case
 
 MODES = ("page", "text")
@@ -33,15 +33,7 @@ def section(cases: Sequence[Case], about: str = "") -> dict[str, Any]:
         found[mode] = {
             "measures": names,
             "start": [round(value, 4) for value in start],
-            "trees": [
-                {
-                    "of": tree.of,
-                    "measures": tree.measures,
-                    "thresholds": [float(f"{value:.6g}") for value in tree.thresholds],
-                    "leaves": [float(f"{value:.3g}") for value in tree.leaves],
-                }
-                for tree in trees
-            ],
+            "trees": written(trees),
         }
     return found
 

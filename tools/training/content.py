@@ -35,7 +35,7 @@ from handlers.trees.forest import Forest, Trees
 from tests.rules import CONTENT_TREES, shipped_rules
 from tools import labelled
 from tools.accuracy.word_f1 import PAGES, TEXTS, WEIGHTS, weighted, word_f1, words
-from tools.training.boosting import Floats, Grown, Recipe, grow
+from tools.training.boosting import Floats, Grown, Recipe, grow, written
 
 ABOUT = (
     "Gradient-boosted trees over counts and shares of labelled public pages; no text or address of a page is kept. "
@@ -145,15 +145,7 @@ def section(pages: Sequence[Page], about: str = "") -> dict[str, Any]:
         "about": about,
         "measures": names,
         "start": [round(value, 4) for value in start],
-        "trees": [
-            {
-                "of": tree.of,
-                "measures": tree.measures,
-                "thresholds": [float(f"{value:.6g}") for value in tree.thresholds],
-                "leaves": [float(f"{value:.3g}") for value in tree.leaves],
-            }
-            for tree in trees
-        ],
+        "trees": written(trees),
     }
 
 

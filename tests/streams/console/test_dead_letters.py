@@ -1,7 +1,7 @@
 """The screen ``dead_letters``: lists, bytes, and actions that only a dry run allows."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Self
@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from schemas.dead import DeadLetter
 from streams.console.app import make_app
-from streams.dlq.dead_letters import DeadLetterRecord, Selection
+from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection
 from streams.dlq.redrive import Purged, Redriven, RedriveOptions
 from streams.settings import Settings
 from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole, Stored
@@ -34,7 +34,7 @@ def letter(offset: int, value: bytes | None, redriven_by: str | None = None, key
     return DeadLetterRecord("score_page", record, DeadLetter.of(headers), redriven_by)
 
 
-class KnownLetters:
+class KnownLetters(DeadLetterReader):
     """Dead letters of one partition."""
 
     letters: tuple[Any, ...] = ()
@@ -55,7 +55,9 @@ class KnownLetters:
     async def redriven(self, *_: Any) -> dict[int, str]:
         return {}
 
-    async def read(self, handler: str, partition: TopicPartition, runs: Any, start: int = 0) -> AsyncIterator[Any]:
+    async def read(
+        self, handler: str, partition: TopicPartition, runs: Any, start: int = 0
+    ) -> AsyncGenerator[Any, None]:
         del handler, partition, runs
         for its in self.letters:
             if its.record.offset >= start:
