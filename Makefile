@@ -4,6 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 ROUNDS ?= 30
+BROKERS ?= 1
 DATA   ?= ../shared/data
 PROFILES ?= qdrant,grafana
 EXTRAS ?= kafka index llm rank redis otel embed warc mcp console
@@ -114,8 +115,8 @@ test-quick: setup ## Run the tests that need no Kafka, for the inner loop
 test-slow: setup ## Run the rest: large backfills, own brokers, tests of tests, trainings, live Prometheus, the tutorial
 	$(PYTEST) -m slow $(ARGS)
 
-test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, ARGS="--seed 1 --json")
-	$(BIN)/python -m tools.faults --rounds $(ROUNDS) $(ARGS)
+test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, BROKERS=3, ARGS="--seed 1 --resume FILE")
+	$(BIN)/python -m tools.faults --brokers $(BROKERS) --rounds $(ROUNDS) $(ARGS)
 
 test-mutants: setup ## Change the most important modules, and count what the fast tests find (docs/mutants.md)
 	$(BIN)/python -m tools.mutants $(ARGS)

@@ -174,9 +174,10 @@ class Journal:
         self._passed("mid_call")
         return PagesReply(())
 
-    def effects(self) -> list[str]:
-        """What was done outside, by effect id."""
-        return [name for (name,) in self._database.execute("SELECT id FROM effects")]
+    def effects(self, after: int = 0) -> tuple[list[str], int]:
+        """What was done outside after that point, by effect id, and the present point."""
+        rows = self._database.execute("SELECT id, rowid FROM effects WHERE rowid > ?", (after,)).fetchall()
+        return [name for name, _ in rows], max((number for _, number in rows), default=after)
 
     def calls(self) -> int:
         """How often the world was asked."""
@@ -194,6 +195,7 @@ def settings_of(bootstrap: str, prefix: str) -> Settings:
         kafka={
             "bootstrap_servers": bootstrap,
             "topic_prefix": prefix,
+            "replication_factor": len(bootstrap.split(",")),
             "session_timeout_seconds": SESSION_SECONDS,
             "rebalance_timeout_seconds": 12,
             "transaction_timeout_seconds": 8,

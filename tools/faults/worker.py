@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,12 +44,12 @@ def main() -> int:
     parser.add_argument("--journal", type=Path, required=True)
     parser.add_argument("--fail", default="")
     parser.add_argument("--stage", default="exactly_once", choices=sorted(MODES))
-    parser.add_argument("--through-port", type=int, default=0)
+    parser.add_argument("--through", type=json.loads, default={})
     parser.add_argument("--only-consumers", action="store_true")
     options = parser.parse_args()
     configure_logs("warning", "console")
-    if options.through_port:
-        connect_through(options.through_port, options.only_consumers)
+    if options.through:
+        connect_through({int(port): proxy for port, proxy in options.through.items()}, options.only_consumers)
     with planted(options.stage if options.stage in BUGS else ""):
         return asyncio.run(work(options))
 
