@@ -131,15 +131,19 @@ async def commit_at_the_stop(cluster: Cluster, chance: random.Random) -> None:
 async def leader_alone(cluster: Cluster, chance: random.Random) -> None:
     """A broker that confirms records dies before the others have them."""
     brokers = cluster.brokers
-    await cluster.start()
+    worker = await cluster.start()
     await cluster.feed(chance)
     await cluster.comes_out(30)
     # The group's coordinator stays: it has to take the offsets of the records that are lost.
     coordinator = await brokers.coordinator(group_of(cluster.settings.kafka, HANDLERS[0]))
     victim = chance.choice([number for number in brokers.numbers if number != coordinator])
+    # Only what all replicas have before the cut can be read after it.
+    worker.send(signal.SIGSTOP)
+    await cluster.feed(chance, transactions=False, seconds=0)
+    await cluster.flushed()
     brokers.cut_off(victim)
-    await cluster.feed(chance, transactions=False, seconds=1)
-    await asyncio.sleep(1)
+    worker.send(signal.SIGCONT)
+    await asyncio.sleep(2.5)
     await brokers.kill(victim)
     brokers.join()
     await asyncio.sleep(5)
