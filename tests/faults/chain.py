@@ -16,6 +16,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,14 @@ HANDLERS = (
         **_ASKING,
     ),
 )
+
+
+def fail(record: Entered, rules: Rules) -> Outcome | Ask:
+    """``relay`` of a bad deploy."""
+    raise ValueError("a bug of this deploy")
+
+
+OF_BAD_DEPLOY = (replace(HANDLERS[0], fn=fail), *HANDLERS[1:])
 
 
 class Journal:

@@ -27,7 +27,9 @@ from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
 from tools.faults.results import RoundResult, append_result, read_results, sum_up
 from tools.faults.rounds import FAULTS
 from tools.faults.seeded import FEW, SITUATIONS
+from tools.faults.trials import TRIALS
 
+EVERY_FAULT = FAULTS | FAULTS_OF_THREE | TRIALS
 _TRIES = 3
 """Of a fault that was not reached, and of a bug's situation that did not come about."""
 _IN_SYNC_SECONDS = 90.0
@@ -49,7 +51,7 @@ class Plan:
         """The fault of a round: every kind as often as every other, in an order that the seed decides."""
         if self.only is not None:
             return self.only
-        kinds = sorted(FAULTS if self.brokers == 1 else FAULTS | FAULTS_OF_THREE)
+        kinds = sorted(FAULTS | TRIALS if self.brokers == 1 else EVERY_FAULT)
         turn, place = divmod(number - 1, len(kinds))
         return random.Random(f"{self.seed}/turn {turn}").sample(kinds, len(kinds))[place]
 
@@ -61,7 +63,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1, help="The number of the first round.")
     parser.add_argument("--brokers", type=int, choices=(1, 3), default=1)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--only", choices=sorted(FAULTS | FAULTS_OF_THREE), help="One kind of fault.")
+    parser.add_argument("--only", choices=sorted(EVERY_FAULT), help="One kind of fault.")
     parser.add_argument("--resume", type=Path, metavar="FILE", help="Continue after the rounds of FILE and add to it.")
     parser.add_argument("--bugs", default="few", help="Seeded bugs: few, all, none, or names with commas.")
     parser.add_argument("--json", action="store_true")
@@ -155,7 +157,7 @@ async def do_round(made: Cluster, plan: Plan, number: int) -> RoundResult:
     reached = False
     for _ in range(_TRIES):
         # If a fault waits for the n-th time, fewer records may pass; they are counted all the same.
-        if reached := await (FAULTS | FAULTS_OF_THREE)[kind](made, chance):
+        if reached := await EVERY_FAULT[kind](made, chance):
             break
         await made.disarm()
     await made.brokers.mend()
