@@ -12,7 +12,7 @@ import shutil
 import sys
 import textwrap
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -68,13 +68,13 @@ def score(
     show = _write_json if screen is None else screen.show
     refused = 0
     with asyncio.Runner() as runner:
-        results = _results(_pages(sources, url, sections.fetch), rules, sections.workers)
+        results = scored_pages(_pages(sources, url, sections.fetch), rules, sections.workers)
         try:
             while (result := runner.run(_next(results))) is not None:
                 show(result)
                 refused += isinstance(result, Refused)
         finally:
-            runner.run(results.aclose())  # type: ignore[attr-defined]
+            runner.run(results.aclose())
             if screen is not None:
                 screen.close()
     return 1 if refused else 0
@@ -84,9 +84,9 @@ async def _next(results: AsyncIterator[ScoredPage | Refused]) -> ScoredPage | Re
     return await anext(results, None)
 
 
-async def _results(
+async def scored_pages(
     pages: AsyncIterator[CrawledPage | Refused], rules: ScorePageRules, workers: WorkersSettings
-) -> AsyncIterator[ScoredPage | Refused]:
+) -> AsyncGenerator[ScoredPage | Refused, None]:
     """The results in the order of the pages, from as many children as there are cores."""
     decide = partial(score_page, rules=rules)
     if workers.processes == 0:
