@@ -37,7 +37,7 @@ from streams.publish.sources import check_source, read_entries, size_of
 from streams.settings import Settings
 from streams.settings_files import BOILERPLATE, config_dir, user_file
 from streams.topology import PAGES_CRAWLED, TOPICS, Topic, topic_named
-from streams.training.boilerplate import BoilerplateLearner, Limits, lines_of
+from streams.training.boilerplate import BoilerplateLearner, Limits
 
 _DEFAULT = Limits()
 
@@ -54,6 +54,9 @@ def learn(
     share: Annotated[
         float, typer.Option(min=0.1, max=1.0, help="Share of a host's pages that a line is on.")
     ] = _DEFAULT.share,
+    min_characters: Annotated[
+        int, typer.Option(min=1, help="Characters of a line; a shorter one may be a heading or a value.")
+    ] = _DEFAULT.characters,
     hosts: Annotated[int, typer.Option(min=1, max=100_000, help="Hosts that are kept.")] = _DEFAULT.hosts,
     lines: Annotated[int, typer.Option(min=1, max=1000, help="Lines of a host that are kept.")] = _DEFAULT.lines,
     as_json: AsJson = False,
@@ -77,22 +80,33 @@ def learn(
         except SourceError as error:
             topics = ", ".join(its.name for its in TOPICS if its.event is CrawledPage)
             raise typer.BadParameter(f"{error}; topics of pages: {topics}", param_hint="'SOURCE'") from None
-    limits = Limits(min_pages=min_pages, share=share, hosts=hosts, lines=lines)
-    task = _Task(settings if topic is None else settings.with_kafka(), source, topic, target, limits, as_json)
-    return run_with_kafka("learn", task.settings, _learn(task))
+    limits = Limits(min_pages=min_pages, share=share, characters=min_characters, hosts=hosts, lines=lines)
+    task = LearnTask(settings if topic is None else settings.with_kafka(), source, topic, target, limits, as_json)
+    return run_learn(task)
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class LearnTask:
+    """The source, which is a path where there is no topic, and the file that is written."""
+
     settings: Settings
     source: str
     topic: Topic | None
     out: Path
     limits: Limits
-    as_json: bool
+    as_json: bool = False
 
 
-async def _learn(task: _Task) -> int:
+def run_learn(task: LearnTask) -> int:
+    """Learns and writes the file.
+
+    Returns:
+        0; 1 if nothing was learned, or Kafka or a file failed; 2 if the cluster does not have the topic.
+    """
+    return run_with_kafka("learn", task.settings, _learn(task))
+
+
+async def _learn(task: LearnTask) -> int:
     learner, refused = BoilerplateLearner(task.limits), 0
     if task.topic is not None and not await partitions_of(task.topic.name, task.settings.kafka):
         tell("learn", no_topic(task.topic.name, task.settings.kafka))
@@ -102,7 +116,7 @@ async def _learn(task: _Task) -> int:
         async with aclosing(_pages(task)) as pages, aclosing(scored_pages(pages, rules, task.settings.workers)) as read:
             async for page in read:
                 if isinstance(page, ScoredPage):
-                    learner.add(page.final_url or page.url, lines_of(page.content))
+                    learner.add(page.final_url or page.url, page.content)
                 else:
                     refused += 1
     except SourceError as error:
@@ -133,7 +147,7 @@ def _document(found: Boilerplate) -> bytes:
     return (json.dumps({"page_reading": {"boilerplate": fields}}, indent=1) + "\n").encode()
 
 
-def _tell(task: _Task, learner: BoilerplateLearner, found: Boilerplate, refused: int) -> None:
+def _tell(task: LearnTask, learner: BoilerplateLearner, found: Boilerplate, refused: int) -> None:
     if task.out.resolve() == (config_dir() / BOILERPLATE).resolve():
         use = f"Assay reads {task.out} when it starts: restart running workers"
     else:
@@ -165,7 +179,7 @@ def _without_boilerplate(rules: ScorePageRules) -> ScorePageRules:
     return rules.model_copy(update={"page_reading": reading})
 
 
-async def _pages(task: _Task) -> AsyncGenerator[CrawledPage | Refused, None]:
+async def _pages(task: LearnTask) -> AsyncGenerator[CrawledPage | Refused, None]:
     """The pages of the topic or of the path, with the progress."""
     if task.topic is None:
         path, done = Path(task.source), 0

@@ -7,12 +7,13 @@ result does not depend on the order of the pages, unless there are more hosts th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from handlers.html.boilerplate import Boilerplate, digest_of, packed, version_of
 from handlers.html.links import canonical_url, host_of
+from handlers.html.main_text import has_cjk
 
 _LINES_OF_PAGE = 1000
 
@@ -24,6 +25,8 @@ class Limits:
     Attributes:
         min_pages: Different pages that a host needs.
         share: Of these pages, which a line is on at least.
+        characters: Of a line; Chinese and Japanese lines need half as many. Templates also repeat what belongs to the
+            content and is short: headings, values of tables, lines of code.
         hosts: Hosts that are kept; later ones are left out.
         sample: Pages of a host that are compared.
         lines: Lines of a host, the most frequent first.
@@ -31,6 +34,7 @@ class Limits:
 
     min_pages: int = 5
     share: float = 0.5
+    characters: int = 40
     hosts: int = 10_000
     sample: int = 50
     lines: int = 100
@@ -47,7 +51,7 @@ class BoilerplateLearner:
     def __init__(self, limits: Limits) -> None:
         """Nothing is known yet."""
         self._limits = limits
-        self._hosts: dict[str, dict[int, frozenset[str]]] = {}
+        self._hosts: dict[str, dict[int, tuple[str, frozenset[str]]]] = {}
         self.pages = 0
         self.left_out = 0
 
@@ -56,7 +60,7 @@ class BoilerplateLearner:
         """Hosts with pages."""
         return len(self._hosts)
 
-    def add(self, url: str, lines: Iterable[str]) -> None:
+    def add(self, url: str, content: str) -> None:
         """Adds the content of a page; the later content of an address counts."""
         host = host_of(url)
         known = self._hosts.get(host)
@@ -67,16 +71,25 @@ class BoilerplateLearner:
             known = self._hosts[host] = {}
         self.pages += 1
         address = (canonical_url(url) or url).encode("utf-8", "replace")
-        known[int.from_bytes(blake2b(address, digest_size=8).digest())] = frozenset(lines)
+        known[int.from_bytes(blake2b(address, digest_size=8).digest())] = (
+            digest_of(content),
+            frozenset(self._digests(content)),
+        )
         if len(known) > self._limits.sample:
             del known[max(known)]
+
+    def _digests(self, content: str) -> Iterator[str]:
+        least = self._limits.characters
+        for line in content.split("\n")[:_LINES_OF_PAGE]:
+            if len(line) >= least or (2 * len(line) >= least and has_cjk(line)):
+                yield digest_of(line)
 
     def learned(self) -> Boilerplate:
         """The lines of all hosts with enough pages; equal pages of a host count as one."""
         limits = self._limits
         hosts: dict[str, str] = {}
         for host, sample in sorted(self._hosts.items()):
-            pages = set(sample.values())
+            pages = dict(sample.values()).values()
             if len(pages) < limits.min_pages:
                 continue
             counts = Counter(line for page in pages for line in page)
@@ -91,8 +104,3 @@ class BoilerplateLearner:
             share=limits.share,
             hosts=hosts,
         )
-
-
-def lines_of(content: str) -> list[str]:
-    """The hashes of a page's lines, up to a limit."""
-    return [digest_of(line) for line in content.split("\n")[:_LINES_OF_PAGE] if line]

@@ -5,15 +5,15 @@ import random
 import pytest
 
 from handlers.html.boilerplate import digest_of, packed
-from streams.training.boilerplate import BoilerplateLearner, Limits, lines_of
+from streams.training.boilerplate import BoilerplateLearner, Limits
 
 HOST = "shop.example"
 
 
 def learn(pages: dict[str, str], **limits: float) -> dict[str, str]:
-    learner = BoilerplateLearner(Limits(**limits))  # type: ignore[arg-type]
+    learner = BoilerplateLearner(Limits(**({"characters": 1} | limits)))  # type: ignore[arg-type]
     for url, content in pages.items():
-        learner.add(url, lines_of(content))
+        learner.add(url, content)
     return learner.learned().hosts
 
 
@@ -47,15 +47,26 @@ def test_the_order_of_the_pages_does_not_matter() -> None:
 
 
 def test_memory_and_file_are_bounded() -> None:
-    learner = BoilerplateLearner(Limits(hosts=2, sample=10, lines=3))
+    learner = BoilerplateLearner(Limits(characters=1, hosts=2, sample=10, lines=3))
     for host in ("a.example", "b.example", "c.example"):
         for url, content in shop(30, host).items():
-            learner.add(url, lines_of(content + "".join(f"\nFooter {n}" for n in range(5))))
+            learner.add(url, content + "".join(f"\nFooter {n}" for n in range(5)))
     assert (learner.hosts, learner.pages, learner.left_out) == (2, 60, 30)
     assert {len(sample) for sample in learner._hosts.values()} == {10}
     found = learner.learned()
     assert [found.count_of(host) for host in ("a.example", "b.example", "c.example")] == [3, 3, 0]
-    assert len(lines_of("x\n" * 5000)) == 1000
+    learner.add("https://a.example/long", "\n".join(map(str, range(5000))))
+    assert max(len(lines) for sample in learner._hosts.values() for _, lines in sample.values()) <= 1000
+
+
+def test_short_lines_are_headings_values_and_code() -> None:
+    long, short, cjk = (
+        "Delivery in three days to every address in it",
+        "Battery Type: Lithium Ion",
+        "本網站所有內容均受著作權法保護不得轉載請尊重",
+    )
+    pages = {f"https://{HOST}/{n}": f"{n}\n{long}\n{short}\n{cjk}" for n in range(6)}
+    assert learn(pages, characters=40) == {HOST: packed((digest_of(long), digest_of(cjk)))}
 
 
 @pytest.mark.parametrize("url", ["", "no address", "https://\ud800/"])
