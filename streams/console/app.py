@@ -71,7 +71,7 @@ _STATIC = Path(__file__).parent / "static"
 
 
 def make_context(settings: Settings, queries: Queries | None = None) -> Context:
-    """The parts of a console of these settings, which must name a Kafka cluster. Opens no connection. Raises SettingsError."""
+    """The parts of a console of these settings, which must name a Kafka cluster. Opens none. Raises SettingsError."""
     http = settings.http
     if settings.console.reading_needs_token and not http.token.get_secret_value():
         raise SettingsError("console.reading_needs_token needs a token: set ASSAY_HTTP__TOKEN")
