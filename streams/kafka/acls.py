@@ -1,8 +1,8 @@
 """The rights that each account needs on a cluster with ACLs, derived from the topology.
 
 An account is a handler's workers, or one of three others: ``topics`` creates the topics, ``lag`` reports how far groups
-are behind, and ``console`` shows decisions and writes reviews. Sending dead letters again, deleting them and replays need
-the rights of these commands (docs/operations.md). Rights are on exact names, except transactional ids: there is one for
+are behind, and ``console`` shows decisions and writes reviews. To send dead letters again, to delete them and to replay
+takes an operator's account. Rights are on exact names, except transactional ids: there is one for
 each partition of a topic.
 """
 

@@ -207,7 +207,7 @@ def test_a_user_without_rights_reads_which_one_is_missing(
 
 
 async def test_the_rights_of_topics_acl_are_enough_for_each_account(secured: SecuredKafka, topic_prefix: str) -> None:
-    """With exactly its own rights a worker answers, the exporter of the lag sees it, and a console shows and reviews it."""
+    """With exactly its own rights a worker answers, the lag exporter sees it, and a console shows and reviews it."""
     every = settings_of(client(secured, "SASLTLS"), topic_prefix)
     patterns = {True: PREFIXED, False: LITERAL}
     numbers = {"topic": 2, "group": 3, "transactional-id": 5}
