@@ -6,7 +6,7 @@ The configuration holds a hash of each line and not its text. Without it every c
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Literal, Self
 
@@ -49,7 +49,7 @@ class Boilerplate(Section):
         known = self.hosts.get(host)
         if not known:
             return text, ()
-        repeated = {known[at : at + _DIGITS] for at in range(0, len(known), _DIGITS)}
+        repeated = frozenset(unpacked(known))
         kept: list[str] = []
         left: list[str] = []
         for line in text.split("\n"):
@@ -74,6 +74,11 @@ def digest_of(line: str) -> str:
 def packed(digests: Iterable[str]) -> str:
     """The lines of a host as ``Boilerplate.hosts`` has them."""
     return "".join(sorted(digests))
+
+
+def unpacked(lines: str) -> Iterator[str]:
+    """The hashes of such lines."""
+    return (lines[at : at + _DIGITS] for at in range(0, len(lines), _DIGITS))
 
 
 def version_of(hosts: Mapping[str, str]) -> str:

@@ -230,6 +230,7 @@ def _write_json(result: ScoredPage | Refused) -> None:
             "tier": result.tier,
             "trust_label": result.trust_label,
             "reasons": [f"{part.points:+d} {part.reason}" for part in result.cts_breakdown],
+            "left_out": [part.model_dump(mode="json") for part in result.left_out],
             "date": result.to_wire()["date"],
             "authors": list(result.authors),
             "title": result.title,
@@ -289,6 +290,8 @@ class _Screen:
         self._print(f"{score}, tier {result.tier}, label {result.trust_label}" + "".join(f", {part}" for part in known))
         for line in result.cts_breakdown:
             self._print(f"{f'{line.points:+d}' if line.points else '':>5}  {line.reason}")
+        for part in result.left_out:
+            self._print(f"      {part.lines} lines left out as {part.reason}: {part.excerpt}")
         if result.summary:
             print(textwrap.shorten(printable(result.summary), 2 * self._width, placeholder=" …"))
 

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from handlers.html.boilerplate import Boilerplate, digest_of, packed, version_of
+from handlers.html.boilerplate import Boilerplate, digest_of, packed, unpacked, version_of
 from handlers.html.links import canonical_url, host_of
 from handlers.html.main_text import has_cjk
 
-_LINES_OF_PAGE = 1000
+_LINES_OF_PAGE = 300
+"""Those with the lowest hashes, so that the same lines of two long pages are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class BoilerplateLearner:
     def __init__(self, limits: Limits) -> None:
         """Nothing is known yet."""
         self._limits = limits
-        self._hosts: dict[str, dict[int, tuple[str, frozenset[str]]]] = {}
+        self._hosts: dict[str, dict[int, tuple[str, str]]] = {}
         self.pages = 0
         self.left_out = 0
 
@@ -73,14 +74,14 @@ class BoilerplateLearner:
         address = (canonical_url(url) or url).encode("utf-8", "replace")
         known[int.from_bytes(blake2b(address, digest_size=8).digest())] = (
             digest_of(content),
-            frozenset(self._digests(content)),
+            packed(sorted(set(self._digests(content)))[:_LINES_OF_PAGE]),
         )
         if len(known) > self._limits.sample:
             del known[max(known)]
 
     def _digests(self, content: str) -> Iterator[str]:
         least = self._limits.characters
-        for line in content.split("\n")[:_LINES_OF_PAGE]:
+        for line in content.split("\n"):
             if len(line) >= least or (2 * len(line) >= least and has_cjk(line)):
                 yield digest_of(line)
 
@@ -92,7 +93,7 @@ class BoilerplateLearner:
             pages = dict(sample.values()).values()
             if len(pages) < limits.min_pages:
                 continue
-            counts = Counter(line for page in pages for line in page)
+            counts = Counter(line for page in pages for line in unpacked(page))
             least = max(2, limits.share * len(pages))
             repeated = [(-count, line) for line, count in counts.items() if count >= least]
             if repeated:

@@ -59,6 +59,8 @@ def test_what_is_learned_is_left_out_of_contents(learn: Learn, tmp_path: Path) -
     contents = [json.loads(line)["events"][0]["value"] for line in (before[0], after[0], after[6])]
     assert [NOTICE in page["content"] for page in contents] == [True, False, True]
     assert [len(page["left_out"]) for page in contents] == [0, 1, 0]
+    scored = learn("score", "pages.jsonl", "--json").out.splitlines()
+    assert [part["excerpt"] for part in json.loads(scored[0])["left_out"]] == [NOTICE]
     assert contents[0]["config_version"] != contents[1]["config_version"]
 
 
