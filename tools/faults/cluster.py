@@ -413,6 +413,13 @@ async def cluster(brokers: Brokers, folder: Path, name: str, stage: str = "exact
         await made.close()
 
 
+def end_on_sigterm() -> None:
+    """Has SIGTERM end this task as Ctrl-C does, so that brokers, workers and the small disk are cleaned up."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+
+
 async def hold(condition: Callable[[], bool], seconds: float) -> bool:
     """Waits until a condition holds."""
     with contextlib.suppress(TimeoutError):
