@@ -19,7 +19,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPa
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from schemas.dead import dead_letter_topic
-from streams.kafka.clients import make_admin, make_producer, make_reader, opened, producer_options, start, stop
+from streams.kafka.clients import make_admin, make_reader, opened, producer_options, start, stop
 from streams.kafka.topics import create_topics, plan_topics
 from tests.brokers import Brokers
 from tests.faults.chain import (
@@ -235,7 +235,10 @@ class Cluster:
         """
         assert self._producer is not None
         whims = random.Random(self.fed + len(self.ledger.fed))
-        feeder = make_producer(self.settings.kafka, f"{self._prefix}feed", "feed in transactions")
+        # Not a ``SingleEndProducer``: it can't tell whether it has fed, where a coordinator has just moved.
+        feeder = AIOKafkaProducer(
+            **producer_options(self.settings.kafka, f"{self._prefix}feed", "feed in transactions")
+        )
         if transactions:
             await feeder.start()
         try:
