@@ -42,6 +42,12 @@ _REQUESTS: dict[int, type[RequestStruct]] = {each.API_KEY: each._CLASSES[-1] for
     ApiVersionRequest.API_KEY: ApiVersionRequest._CLASSES[0]
 }
 """The newest version of each request that the client speaks; the brokers offer these only."""
+_VERSIONS = bytes(
+    _REQUESTS[ApiVersionRequest.API_KEY]
+    .RESPONSE_TYPE(0, [(key, kind.API_VERSION, kind.API_VERSION) for key, kind in _REQUESTS.items()])
+    .encode()
+)
+"""What the brokers offer; every connection begins with it."""
 NAMES: dict[int, str] = {each.API_KEY: each.__name__.removesuffix("Request") for each in (*_SPOKEN, ApiVersionRequest)}
 KEYS = {name: key for key, name in NAMES.items()}
 _MIN_PORT = 9092
@@ -85,6 +91,8 @@ class Brokers:
         """The answer to a request, with its header; None if the request wants none."""
         data = BytesIO(frame)
         key, _, number, size = struct.unpack(">hhih", data.read(10))
+        if key == ApiVersionRequest.API_KEY:
+            return struct.pack(">i", number) + _VERSIONS
         data.seek(max(size, 0), 1)
         kind = _REQUESTS[key]
         request = kind.decode(data)
@@ -129,9 +137,6 @@ class Brokers:
                 future.set_result(None)
 
     # --- requests, by the name of their class ------------------------------------------------------------------------
-
-    def _ApiVersion(self, request: Any, node: int) -> Any:  # noqa: ARG002
-        return 0, [(key, kind.API_VERSION, kind.API_VERSION) for key, kind in _REQUESTS.items()]
 
     def _Metadata(self, request: Any, node: int) -> Any:  # noqa: ARG002
         topics = self._partitions if request.topics is None else request.topics

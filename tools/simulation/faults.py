@@ -30,6 +30,7 @@ KINDS = (
     "joined",
     "left",
 )
+_LASTING = ("frozen", "frozen_sent", "late", "slow", "outage")
 _REQUESTS = {
     "EndTxn": 8,
     "TxnOffsetCommit": 5,
@@ -82,7 +83,7 @@ class Fault:
         long = kind.startswith("frozen") and chance.random() < 0.8
         seconds = session * chance.uniform(1.0, 2.0) if long else chance.uniform(0.05, 1.5) * session
         code = chance.choice(_ERRORS.get(key, (0,)))
-        return cls(kind, key, chance.randint(1, 8), chance.uniform(0, 2.0), seconds, code)
+        return cls(kind, key, chance.randint(1, 5), chance.uniform(0, 0.6), seconds, code)
 
 
 class Workers(Protocol):
@@ -153,7 +154,8 @@ class PlannedFaults:
         network, world = self._network, self._network.world
         network.note(process, fault.key, fault.kind)
         self.done.append(f"{fault.kind} {fault.key}")
-        self.quiet_at = max(self.quiet_at, world.time() + fault.seconds)
+        if fault.kind in _LASTING:
+            self.quiet_at = max(self.quiet_at, world.time() + fault.seconds)
         act: dict[str, Callable[[], bool]] = {
             "killed": lambda: self._kill(process, delivered=False),
             "killed_sent": lambda: self._kill(process, delivered=True),

@@ -55,21 +55,26 @@ def current_process() -> Process | None:
 
 class _Handle(asyncio.Handle):
     def _run(self) -> None:
-        _run(self, super()._run)
+        _run(self)
 
 
 class _TimerHandle(asyncio.TimerHandle):
     def _run(self) -> None:
-        _run(self, super()._run)
+        _run(self)
 
 
-def _run(handle: asyncio.Handle, run: Callable[[], None]) -> None:
-    process = handle._context.get(_PROCESS)  # type: ignore[attr-defined] # no other place names the context
+def _run(handle: Any) -> None:
+    """Runs a callback as asyncio does, if its process runs."""
+    context: Context = handle._context
+    process = context.get(_PROCESS)
     if process is None:
-        # A bug of the simulation; the event loop would only report it.
-        handle._context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]
+        # An error is a bug of the simulation and ends the run.
+        context.run(handle._callback, *handle._args)
     elif process.runs:
-        run()
+        try:
+            context.run(handle._callback, *handle._args)
+        except Exception as error:
+            handle._loop.call_exception_handler({"message": f"in {handle._callback}", "exception": error})
     elif process.alive:
         process.parked.append(handle)
 
