@@ -13,6 +13,8 @@ from tools.simulation.broker import NAMES, Brokers
 from tools.simulation.world import OUTSIDE, Process, World, current_process
 
 _LENGTH = struct.Struct(">i")
+_APART = 1e-7
+"""Seconds between two frames of a direction, which must not change places."""
 
 
 class Faults(Protocol):
@@ -100,7 +102,7 @@ class Connection(asyncio.Transport):
     def send(self, frame: bytes, after: float = 0.0) -> None:
         """Delivers a frame to the broker after a while."""
         world = self._network.world
-        self._sent_at = max(self._sent_at, world.time() + after + self._network.delay())
+        self._sent_at = max(self._sent_at + _APART, world.time() + after + self._network.delay())
         world.call_at(self._sent_at, self._arrive, frame, context=OUTSIDE)
 
     def send_late(self, frame: bytes, after: float) -> None:
@@ -170,7 +172,7 @@ class Connection(asyncio.Transport):
             return
         if answer is None or self.closed:
             return
-        self._answered_at = max(self._answered_at, network.world.time() + network.delay())
+        self._answered_at = max(self._answered_at + _APART, network.world.time() + network.delay())
         data = _LENGTH.pack(len(answer)) + answer
         network.world.call_at(self._answered_at, self._deliver, data, context=self._context)
 
