@@ -18,11 +18,12 @@ from pathlib import Path
 
 from streams.local_kafka.broker import LocalKafka
 from streams.telemetry.setup import configure_logs
+from tests.faults.bugs import BUGS
+from tests.faults.ledger import Findings
 from tests.kafka_proxy import KafkaProxy
 from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
-from tools.faults.ledger import Findings
 from tools.faults.rounds import FAULTS
-from tools.faults.seeded import KINDS, SITUATIONS
+from tools.faults.seeded import SITUATIONS
 
 _TRIES = 3
 """Of a fault that was not reached, and of a bug's situation that did not come about."""
@@ -110,7 +111,7 @@ async def do_rounds(made: Cluster, rounds: int, seed: int, only: str | None) -> 
     counts = {
         "rounds": sum(done.values()),
         "fed": len(made.ledger.fed),
-        "aborted": made.aborted,
+        "fed_aborted": made.aborted,
         "arrived": len(made.ledger.arrived),
         "audited": len(made.ledger.audited),
         "dead": len(made.ledger.dead),
@@ -135,7 +136,7 @@ async def find(kafka: LocalKafka, folder: Path, proxy: KafkaProxy, bug: str, see
             await made.comes_out(15)
             await made.read_on(2)
             counts = made.ledger.check().counts
-            found = counts[KINDS[bug]] > 0
+            found = counts[BUGS[bug].finds] > 0
             print(f"seeded bug {bug:18} {'found' if found else 'NOT FOUND'}  {counts}", flush=True)
             if found:
                 return True

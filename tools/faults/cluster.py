@@ -19,9 +19,7 @@ from schemas.dead import dead_letter_topic
 from streams.kafka.clients import make_admin, make_producer, make_reader, opened, producer_options, start, stop
 from streams.kafka.topics import create_topics
 from streams.local_kafka.broker import LocalKafka
-from tests.kafka_proxy import KafkaProxy
-from tests.processes import marked
-from tools.faults.chain import (
+from tests.faults.chain import (
     ARRIVED,
     AUDITED,
     ENTERED,
@@ -35,8 +33,9 @@ from tools.faults.chain import (
     Numbered,
     settings_of,
 )
-from tools.faults.ledger import Ledger
-from tools.faults.points import Arm
+from tests.faults.ledger import Ledger
+from tests.kafka_proxy import KafkaProxy
+from tests.processes import marked
 from tools.faults.worker_process import Worker
 
 KEYS = 24
@@ -78,6 +77,10 @@ class Cluster:
         self.places: dict[str, list[str]] = {}
         """Where each record was written: topic, partition and offset."""
         self.numbers = dict.fromkeys((f"key-{n}" for n in range(KEYS)), 0)
+        dead = [dead_letter_topic(handler.consumes.name, handler.group) for handler in HANDLERS]
+        self._places = {ARRIVED.name: self.ledger.arrived, AUDITED.name: self.ledger.audited}
+        self._places |= dict.fromkeys(dead, self.ledger.dead)
+        """Topics whose records are noted. Of the others, only the transactions are."""
         self._inner = 0
         self._prefix = prefix
         self._folder = folder
@@ -219,7 +222,9 @@ class Cluster:
                     await self._producer.flush()
                     if whims.random() < 0.5:
                         self.aborted += 1
-                        await self._transact(feeder, [Entered(key=f"aborted-{self.aborted}", number=0)], abort=True)
+                        record = Entered(key=f"aborted-{self.aborted}", number=0)
+                        self.ledger.never_committed.add(record.id)
+                        await self._transact(feeder, [record], abort=True)
                     await self._transact(feeder, records)
                 else:
                     for record in records:
@@ -282,7 +287,7 @@ class Cluster:
         until = loop.time() + seconds
         while loop.time() < until:
             await self._read(200)
-        journal = Journal(self._folder / "journal.sqlite", Arm())
+        journal = Journal(self._folder / "journal.sqlite")
         self.ledger.effects = journal.effects()
         journal.close()
 
@@ -291,8 +296,11 @@ class Cluster:
         polled = await self._reader.getmany(timeout_ms=milliseconds)
         for partition, records in polled.items():
             topic = partition.topic.removeprefix(self._prefix)
-            into = {ARRIVED.name: self.ledger.arrived, AUDITED.name: self.ledger.audited}.get(topic, self.ledger.dead)
+            into = self._places.get(topic)
             for record in records:
+                self.ledger.note_transaction(record.headers)
+                if into is None:
+                    continue
                 name = Numbered.model_validate_json(record.value).id
                 into.append(name)
                 self.places.setdefault(name, []).append(f"{topic}/{partition.partition}@{record.offset}")
@@ -313,11 +321,11 @@ class Cluster:
         await start(self._producer)
         self._reader = make_reader(self.settings.kafka)
         await start(self._reader)
-        dead = [dead_letter_topic(handler.consumes.name, handler.group) for handler in HANDLERS]
+        retried = [retry.topic for handler in HANDLERS for retry in handler.retry_topics]
         self._reader.assign(
             [
                 TopicPartition(self._prefix + t, n)
-                for t in (ARRIVED.name, AUDITED.name, *dead)
+                for t in (*self._places, PASSED.name, *retried)
                 for n in range(PARTITIONS)
             ]
         )

@@ -9,8 +9,8 @@ import random
 import signal
 from collections.abc import Awaitable, Callable
 
+from tests.faults.chain import SESSION_SECONDS
 from tests.proxy import Weather
-from tools.faults.chain import SESSION_SECONDS
 from tools.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster
 from tools.faults.points import AFTER_LOST_END, POINTS
 

@@ -1,4 +1,4 @@
-"""Each seeded bug in the situation that shows it: a checker that does not find it proves nothing."""
+"""The situation in which each seeded bug shows: a checker that does not find it proves nothing."""
 
 from __future__ import annotations
 
@@ -74,13 +74,3 @@ SITUATIONS: dict[str, Callable[[Cluster, random.Random], Awaitable[None]]] = {
     "offset_before_outputs": offset_before_outputs,
     "end_sent_again": end_sent_again,
 }
-
-KINDS = {
-    "one_id": "twice",
-    "not_awaited": "lost",
-    "read_before_fence": "twice",
-    "positions": "lost",
-    "offset_before_outputs": "lost",
-    "end_sent_again": "twice",
-}
-"""What each bug must do to records, by the findings' name: any other trouble is not its doing."""

@@ -15,6 +15,7 @@ import asyncio
 import random
 import sqlite3
 import time
+from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,6 @@ from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
 from streams.settings import Settings, load_settings
 from streams.topology import Handler, Topic
-from tools.faults.points import Arm
 
 SESSION_SECONDS = 4.0
 PARTITIONS = 4
@@ -150,9 +150,9 @@ HANDLERS = (
 class Journal:
     """The world outside: effects in a database that all workers share, one for each effect id."""
 
-    def __init__(self, file: Path, arm: Arm) -> None:
-        """Opens the database, and makes its tables where they are missing."""
-        self._arm = arm
+    def __init__(self, file: Path, passed: Callable[[str], None] = lambda _: None) -> None:
+        """Opens the database, and makes its tables where they are missing. ``passed`` is called after each effect."""
+        self._passed = passed
         self._database = sqlite3.connect(file, timeout=30, isolation_level=None)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=OFF")
@@ -171,7 +171,7 @@ class Journal:
         if purpose == "audit" and kind == "later" and not before:
             raise ConnectionError("not at the first time")
         self._database.execute("INSERT OR IGNORE INTO effects VALUES (?)", (name,))
-        self._arm.passed("mid_call")
+        self._passed("mid_call")
         return PagesReply(())
 
     def effects(self) -> list[str]:
