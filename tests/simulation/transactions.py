@@ -9,7 +9,7 @@ from enum import Enum, auto
 
 from aiokafka import errors
 
-from tools.simulation.world import OUTSIDE, World
+from tests.simulation.world import OUTSIDE, World
 
 Place = tuple[str, int]
 """A topic and the number of a partition."""

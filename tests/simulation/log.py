@@ -6,7 +6,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from aiokafka import errors
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
@@ -115,16 +115,15 @@ class Log:
         aborted = [(m.pid, m.first) for m in self.ended if not m.committed and m.last >= offset and m.first <= last]
         return b"".join(batch.raw for batch in found), aborted
 
-    def committed(self) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-        """The offset, key and value of each record that a committed reader gets."""
+    def committed(self) -> Iterator[Any]:
+        """The records that a committed reader gets, with ``value`` and ``headers``."""
         aborted = [marker for marker in self.ended if not marker.committed]
         for batch in self.batches:
             if batch.control or batch.last >= self.stable:
                 continue
             if batch.transactional and any(m.pid == batch.pid and m.first <= batch.base < m.last for m in aborted):
                 continue
-            for record in DefaultRecordBatch(batch.raw):
-                yield record.offset, record.key, record.value
+            yield from DefaultRecordBatch(batch.raw)
 
     def _add(self, raw: bytes, last_delta: int, pid: int, transactional: bool, control: bool) -> int:
         base, self.end = self.end, self.end + last_delta + 1

@@ -20,10 +20,15 @@ from typing import Any
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 """The wall clock at the start of a run."""
+_IN_CALLBACK = "error in"
 _TURN_SECONDS = 1e-6
 """For so long the callbacks of a turn run: without it, a pause of less than the clock's precision would never end."""
 _HANG_TURNS = 100_000
 """Turns of the loop after which a run that makes no progress is a fault."""
+
+
+class NoProgressError(Exception):
+    """The run can't end."""
 
 
 class Process:
@@ -74,7 +79,7 @@ def _run(handle: Any) -> None:
         try:
             context.run(handle._callback, *handle._args)
         except Exception as error:
-            handle._loop.call_exception_handler({"message": f"in {handle._callback}", "exception": error})
+            handle._loop.call_exception_handler({"message": f"{_IN_CALLBACK} {handle._callback}", "exception": error})
     elif process.alive:
         process.parked.append(handle)
 
@@ -102,7 +107,7 @@ class _NoWaiting:
     def select(self, timeout: float | None = None) -> list[Any]:
         self.turns += 1
         if timeout is None or self.turns > _HANG_TURNS:
-            raise RuntimeError("everybody waits for ever" if timeout is None else "the loop makes no progress")
+            raise NoProgressError("everybody waits for ever" if timeout is None else "the loop makes no progress")
         self.now += max(timeout, 0.0) + _TURN_SECONDS
         return []
 
@@ -118,7 +123,7 @@ class World(asyncio.BaseEventLoop):
         self.connect: Callable[..., Coroutine[Any, Any, Any]] | None = None
         """What opens a connection."""
         self.complaints: list[str] = []
-        """Errors that nobody has handled."""
+        """Errors of callbacks. Others that nobody has looked at are reported when memory is freed, at no certain time."""
         self._kept: list[object] = []
         self.set_exception_handler(self._complain)
         self.set_task_factory(lambda loop, work, **options: _Task(work, loop=loop, **options))
@@ -172,7 +177,8 @@ class World(asyncio.BaseEventLoop):
         return await self.connect(factory, port)
 
     def _complain(self, _: object, context: dict[str, Any]) -> None:
-        self.complaints.append(f"{context.get('message')}: {context.get('exception')!r}")
+        if context["message"].startswith(_IN_CALLBACK):
+            self.complaints.append(f"{context['message']}: {context['exception']!r}")
 
     def _process_events(self, events: object) -> None:
         """There are none."""

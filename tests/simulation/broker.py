@@ -28,10 +28,10 @@ from aiokafka.protocol.transaction import (
 )
 from aiokafka.record.default_records import DefaultRecordBatch
 
-from tools.simulation.groups import Groups
-from tools.simulation.log import Log
-from tools.simulation.transactions import Place, Transactions
-from tools.simulation.world import OUTSIDE, World
+from tests.simulation.groups import Groups
+from tests.simulation.log import Log
+from tests.simulation.transactions import Place, Transactions
+from tests.simulation.world import OUTSIDE, World
 
 _SPOKEN: tuple[type[Request[Any]], ...] = (
     ProduceRequest, FetchRequest, OffsetRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest,
@@ -74,6 +74,8 @@ class Brokers:
         """How often the coordinators have moved to another node."""
         self.failing: dict[int, int] = {}
         """Error codes for the next request of an API key, as brokers answer while they start or move."""
+        self._described: dict[Any, bytes] = {}
+        """The metadata by what they depend on."""
         self._waiting: list[asyncio.Future[None]] = []
 
     def move(self) -> None:
@@ -97,6 +99,11 @@ class Brokers:
         kind = _REQUESTS[key]
         request = kind.decode(data)
         node = port - _MIN_PORT
+        if key == MetadataRequest.API_KEY:
+            known = (self.moved, None if request.topics is None else tuple(request.topics))
+            if known not in self._described:
+                self._described[known] = bytes(kind.RESPONSE_TYPE(*self._metadata(request.topics)).encode())
+            return struct.pack(">i", number) + self._described[known]
         handler: Callable[[Any, int], Any] = getattr(self, f"_{NAMES[key]}")
         answer = handler(request, node)
 
@@ -138,10 +145,9 @@ class Brokers:
 
     # --- requests, by the name of their class ------------------------------------------------------------------------
 
-    def _Metadata(self, request: Any, node: int) -> Any:  # noqa: ARG002
-        topics = self._partitions if request.topics is None else request.topics
+    def _metadata(self, topics: list[str] | None) -> tuple[Any, ...]:
         described = []
-        for topic in topics:
+        for topic in self._partitions if topics is None else topics:
             if topic not in self._partitions:
                 described.append((errors.UnknownTopicOrPartitionError.errno, topic, False, []))
                 continue

@@ -9,8 +9,8 @@ from enum import Enum, auto
 
 from aiokafka import errors
 
-from tools.simulation.transactions import Place
-from tools.simulation.world import OUTSIDE, World
+from tests.simulation.transactions import Place
+from tests.simulation.world import OUTSIDE, World
 
 Joined = tuple[int, int, str, str, str, list[tuple[str, None, bytes]]]
 """Error code, generation, protocol, leader, member, and for the leader all members with their metadata."""

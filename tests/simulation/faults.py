@@ -9,9 +9,9 @@ from typing import Protocol
 
 from aiokafka import errors
 
-from tools.simulation.broker import KEYS
-from tools.simulation.network import Connection, Network
-from tools.simulation.world import OUTSIDE, Process
+from tests.simulation.broker import KEYS
+from tests.simulation.network import Connection, Network
+from tests.simulation.world import OUTSIDE, Process
 
 KINDS = (
     "killed",

@@ -7,23 +7,23 @@ import hashlib
 import logging
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
 from schemas.dead import dead_letter_topic
 from streams.pipeline import intake
-from streams.pipeline.commit import Committer
 from streams.settings import Settings, load_settings
-from tools.faults.chain import ARRIVED, AUDITED, ENTERED, Entered, Numbered
-from tools.faults.ledger import Ledger
-from tools.simulation.broker import Brokers
-from tools.simulation.faults import Fault, PlannedFaults
-from tools.simulation.log import Log, batch_of
-from tools.simulation.network import Network
-from tools.simulation.worker import LARGEST, Effects, handler_of, work
-from tools.simulation.world import OUTSIDE, Process, World, WorldClock, make_deterministic
+from tests.faults.bugs import BUGS, planted
+from tests.faults.chain import ARRIVED, AUDITED, ENTERED, Entered, Numbered
+from tests.faults.ledger import Ledger
+from tests.simulation.broker import Brokers
+from tests.simulation.faults import Fault, PlannedFaults
+from tests.simulation.log import Log, batch_of
+from tests.simulation.network import Network
+from tests.simulation.worker import LARGEST, Effects, handler_of, work
+from tests.simulation.world import OUTSIDE, NoProgressError, Process, World, WorldClock, make_deterministic
 
 DEAD = dead_letter_topic(ENTERED.name, "assay.relay")
 _KEYS = 4
@@ -31,7 +31,7 @@ _PATIENCE_SECONDS = 90.0
 """After the last fault; records that have not come out by then are lost."""
 _REACH_SECONDS = 12.0
 """Faults that were not reached by then do not happen."""
-_SESSION_SECONDS = 3.0
+_SESSION_SECONDS = 5.0
 _TRANSACTION_SECONDS = 3.0
 
 
@@ -46,6 +46,7 @@ class Plan:
     workers: int
     slowest_frame: float
     slowest_marker: float
+    grid: float
     window_records: int
     poll_records: int
     commit_records: int
@@ -63,6 +64,7 @@ class Plan:
             nodes=chance.choice((1, 1, 2)),
             workers=chance.choice((1, 2, 2)),
             slowest_frame=chance.choice((0.002, 0.02, 0.2)),
+            grid=chance.choice((0.0, 0.001, 0.01)),
             slowest_marker=chance.choice((0.001, 0.02, 0.3)),
             window_records=chance.randint(2, 12),
             poll_records=chance.randint(1, 8),
@@ -92,37 +94,43 @@ class Result:
         return not self.findings
 
 
-def simulate(seed: int, stage: type[Committer] = Committer, keep_trace: bool = False) -> Result:
-    """Runs the plan of a seed. Clocks and random numbers of this process belong to the run from then on."""
+def simulate(seed: int, bug: str = "", keep_trace: bool = False) -> Result:
+    """Runs the plan of a seed, with a seeded bug if one is named.
+
+    Clocks and random numbers of this process belong to the run from then on, and it keeps what the run leaves behind:
+    it should end after some runs.
+    """
     chance = random.Random(seed)
     plan = Plan.of(chance)
+    if bug:
+        plan = replace(plan, delivery="exactly_once" if BUGS[bug].transactional else "at_least_once")
     world = World()
     make_deterministic(world, seed)
     _quiet()
-    run = Run(world, plan, chance, stage)
-    try:
-        seconds, stuck = world.run_until_complete(run.live())
-    except RuntimeError as error:
-        seconds, stuck = world.time(), [str(error)]
+    run = Run(world, plan, chance)
+    with planted(bug):
+        try:
+            stuck = world.run_until_complete(run.live())
+        except NoProgressError as error:
+            stuck = [str(error)]
     findings = run.judge()
     if stuck:
         findings["stuck"] = stuck
     trace = run.network.trace
     digest = hashlib.sha256(repr(trace).encode()).hexdigest()[:16]
     return Result(
-        seed, findings, tuple(run.faults.done), digest, round(seconds, 3), tuple(trace) if keep_trace else ()
+        seed, findings, tuple(run.faults.done), digest, round(world.time(), 3), tuple(trace) if keep_trace else ()
     )
 
 
 class Run:
     """The workers and brokers of one run."""
 
-    def __init__(self, world: World, plan: Plan, chance: random.Random, stage: type[Committer]) -> None:
+    def __init__(self, world: World, plan: Plan, chance: random.Random) -> None:
         """Starts nothing yet."""
         self._world = world
         self._plan = plan
         self._chance = chance
-        self._stage = stage
         self._handler = handler_of(plan.ordered)
         retry = [each.topic for each in self._handler.retry_topics]
         names = (ENTERED.name, ARRIVED.name, AUDITED.name, DEAD, *retry)
@@ -133,7 +141,7 @@ class Run:
         self._read = {ENTERED.name: self._handler.group} | {
             each.topic: each.group for each in self._handler.retry_topics
         }
-        self.network = Network(world, chance, self.brokers, plan.slowest_frame)
+        self.network = Network(world, chance, self.brokers, plan.slowest_frame, plan.grid)
         self.faults = PlannedFaults(list(plan.faults), self.network, self)
         self.network.faults = self.faults
         self._settings = _settings_of(plan)
@@ -144,9 +152,11 @@ class Run:
         self._workers: dict[Process, asyncio.Event] = {}
         self._started = 0
         self._aborted = 0
+        self._bugs: list[str] = []
+        """Errors that ended a worker, a partition or a runner."""
 
-    async def live(self) -> tuple[float, list[str]]:
-        """Feeds, waits until all has come out, and then for all that may still come."""
+    async def live(self) -> list[str]:
+        """Feeds, waits until all has come out, and then for all that may still come. Returns what does not come."""
         for _ in range(self._plan.workers):
             self.add()
         for _ in range(self._plan.batches):
@@ -159,18 +169,21 @@ class Run:
         while not self._read_up():
             await asyncio.sleep(0.1)
             if self._world.time() > until:
-                return self._world.time(), [f"{name} {place}" for name, place in self._behind()]
+                return [f"{name} {place}" for name, place in self._behind()]
         while self._world.time() < self.faults.quiet_at or any(log.open for log in self.brokers.logs.values()):
             await asyncio.sleep(0.1)
         await asyncio.sleep(0.3)
-        return self._world.time(), []
+        return []
 
     def judge(self) -> dict[str, list[str]]:
         """What the checker finds, without kinds of which there is nothing."""
         ledger, logs = self._ledger, self.brokers.logs
-        for topic, found in ((ARRIVED.name, ledger.arrived), (AUDITED.name, ledger.audited), (DEAD, ledger.dead)):
-            for number in range(self._plan.partitions):
-                found += [Numbered.model_validate_json(value).id for _, _, value in logs[topic, number].committed()]
+        places = {ARRIVED.name: ledger.arrived, AUDITED.name: ledger.audited, DEAD: ledger.dead}
+        for (topic, _), log in logs.items():
+            for record in log.committed():
+                ledger.note_transaction(record.headers)
+                if topic in places:
+                    places[topic].append(Numbered.model_validate_json(record.value).id)
         if not self._plan.ordered:
             ledger.arrived.sort(key=lambda name: (name.split("/")[0], int(name.split("/")[1])))
         for name, kind in self._effects.done.items():
@@ -179,8 +192,8 @@ class Run:
             ledger = ledger.without_repetitions()
         findings = ledger.check()
         found = {name: list(getattr(findings, name)) for name, count in findings.counts.items() if count}
-        if self._world.complaints:
-            found["complaints"] = self._world.complaints
+        if bugs := self._bugs + self._world.complaints:
+            found["bugs"] = bugs
         return found
 
     # --- workers, as faults see them ---------------------------------------------------------------------------------
@@ -190,18 +203,20 @@ class Run:
         self._started += 1
         process, stop = Process(f"w{self._started}"), asyncio.Event()
         self._workers[process] = stop
-        stage = type(self._stage.__name__, (self._stage,), _own_state(self._stage))
 
-        def ended(asked: bool) -> None:
-            self._world.kill(process)
-            self._workers.pop(process, None)
-            if not asked:
-                self.network.note(process, "", "gave up")
-            self._keep()
+        def ended(problems: tuple[str, ...]) -> None:
+            for problem in problems:
+                self.network.note(process, "", f"gave up: {problem}")
+                if "stopped by" in problem:
+                    self._bugs.append(problem)
+            self.kill(process)
 
-        self._world.start(
-            process, work(self._settings, self._handler, self._clock, self._effects, stage, stop, ended)
-        )
+        life = work(self._settings, self._handler, self._clock, self._effects, stop, ended)
+        self._world.start(process, life).add_done_callback(self._note_error, context=OUTSIDE)
+
+    def _note_error(self, life: asyncio.Task[None]) -> None:
+        if not life.cancelled() and (error := life.exception()) is not None:
+            self._bugs.append(repr(error))
 
     def kill(self, process: Process) -> None:
         """Kills a worker."""
@@ -245,6 +260,7 @@ class Run:
             if self._chance.random() < 0.2:
                 self._aborted += 1
                 refused = Entered(key="aborted", number=self._aborted)
+                self._ledger.never_committed.add(refused.id)
                 pid = 10 + self._aborted
                 self.brokers.feed(place, batch_of([(b"aborted", refused.to_json())], pid, 0, 0))
                 self.brokers.logs[place].end_transaction(pid, 0, committed=False)
@@ -264,12 +280,6 @@ class Run:
 
 def _last_record(log: Log) -> int:
     return next((batch.last for batch in reversed(log.batches) if not batch.control), -1)
-
-
-def _own_state(stage: type[Committer]) -> dict[str, Any]:
-    """What a committer with a bug shares within a process must not be shared with another one."""
-    state = {name: value for name, value in vars(stage).items() if isinstance(value, dict | asyncio.Lock)}
-    return {name: {} if isinstance(value, dict) else asyncio.Lock() for name, value in state.items()}
 
 
 _BASE: list[Settings] = []

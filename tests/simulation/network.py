@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 import random
 import struct
 from collections import deque
 from typing import Any, Protocol
 
-from tools.simulation.broker import NAMES, Brokers
-from tools.simulation.world import OUTSIDE, Process, World, current_process
+from tests.simulation.broker import NAMES, Brokers
+from tests.simulation.world import OUTSIDE, Process, World, current_process
 
 _LENGTH = struct.Struct(">i")
 _APART = 1e-7
@@ -32,8 +33,17 @@ class Faults(Protocol):
 class Network:
     """All connections of a run."""
 
-    def __init__(self, world: World, chance: random.Random, brokers: Brokers, slowest: float) -> None:
-        """Nothing is connected; ``slowest`` is the longest delay of a frame in seconds."""
+    def __init__(self, world: World, chance: random.Random, brokers: Brokers, slowest: float, grid: float) -> None:
+        """Nothing is connected.
+
+        Args:
+            world: The event loop.
+            chance: Decides delays.
+            brokers: Handle requests.
+            slowest: The longest delay of a frame in seconds.
+            grid: Frames arrive at multiples of this time, as in a process that is woken for several at once; 0 for any
+                time.
+        """
         self.world = world
         self.brokers = brokers
         self.faults: Faults | None = None
@@ -43,11 +53,12 @@ class Network:
         """Time, process, request, and what happened to it."""
         self._chance = chance
         self._slowest = slowest
+        self._grid = grid
         self._connections: list[Connection] = []
         world.connect = self._connect
 
     async def _connect(self, factory: Any, port: int) -> tuple[Connection, Any]:
-        await asyncio.sleep(self.delay())
+        await asyncio.sleep(self.arrival() - self.world.time())
         if self.down:
             raise ConnectionRefusedError("the broker is down")
         protocol = factory()
@@ -57,9 +68,10 @@ class Network:
         protocol.connection_made(connection)
         return connection, protocol
 
-    def delay(self) -> float:
-        """Seconds that a frame takes."""
-        return 0.0003 + self._chance.random() ** 4 * self._slowest
+    def arrival(self, after: float = 0.0) -> float:
+        """When a frame arrives that is sent now, or after a while."""
+        at = self.world.time() + after + 0.0003 + self._chance.random() ** 4 * self._slowest
+        return at if not self._grid else math.ceil(at / self._grid) * self._grid
 
     def cut_all(self, of: Process | None = None) -> None:
         """Cuts the connections of a process, or of all."""
@@ -102,7 +114,7 @@ class Connection(asyncio.Transport):
     def send(self, frame: bytes, after: float = 0.0) -> None:
         """Delivers a frame to the broker after a while."""
         world = self._network.world
-        self._sent_at = max(self._sent_at + _APART, world.time() + after + self._network.delay())
+        self._sent_at = max(self._sent_at + _APART, self._network.arrival(after))
         world.call_at(self._sent_at, self._arrive, frame, context=OUTSIDE)
 
     def send_late(self, frame: bytes, after: float) -> None:
@@ -172,7 +184,7 @@ class Connection(asyncio.Transport):
             return
         if answer is None or self.closed:
             return
-        self._answered_at = max(self._answered_at + _APART, network.world.time() + network.delay())
+        self._answered_at = max(self._answered_at + _APART, network.arrival())
         data = _LENGTH.pack(len(answer)) + answer
         network.world.call_at(self._answered_at, self._deliver, data, context=self._context)
 
