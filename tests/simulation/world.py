@@ -20,6 +20,8 @@ from typing import Any
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 """The wall clock at the start of a run."""
+_KEPT_TIMERS = 200
+"""Cancelled timers that stay in the heap, about."""
 _IN_CALLBACK = "error in"
 _TURN_SECONDS = 1e-6
 """For so long the callbacks of a turn run: without it, a pause of less than the clock's precision would never end."""
@@ -59,13 +61,27 @@ def current_process() -> Process | None:
 
 
 class _Handle(asyncio.Handle):
-    def _run(self) -> None:
-        _run(self)
+    """As asyncio's, without what it does for debugging."""
+
+    def __init__(self, callback: Any, args: Any, loop: World, context: Context | None) -> None:
+        self._context = contextvars.copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = self._source_traceback = None
 
 
 class _TimerHandle(asyncio.TimerHandle):
-    def _run(self) -> None:
-        _run(self)
+    """As asyncio's, without what it does for debugging."""
+
+    def __init__(self, when: float, callback: Any, args: Any, loop: World, context: Context | None) -> None:
+        _Handle.__init__(self, callback, args, loop, context)  # type: ignore[arg-type] # the base class is the same
+        self._when = when
+        self._scheduled = True
+
+    def __lt__(self, other: _TimerHandle) -> bool:  # type: ignore[override]
+        return self._when < other._when
 
 
 def _run(handle: Any) -> None:
@@ -79,7 +95,9 @@ def _run(handle: Any) -> None:
         try:
             context.run(handle._callback, *handle._args)
         except Exception as error:
-            handle._loop.call_exception_handler({"message": f"{_IN_CALLBACK} {handle._callback}", "exception": error})
+            handle._loop.call_exception_handler(
+                {"message": f"{_IN_CALLBACK} {handle._callback}", "exception": error}
+            )
     elif process.alive:
         process.parked.append(handle)
 
@@ -97,29 +115,14 @@ class _Task(asyncio.Task[Any]):
         return self._number
 
 
-class _NoWaiting:
-    """Instead of waiting, time is set forward."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.turns = 0
-
-    def select(self, timeout: float | None = None) -> list[Any]:
-        self.turns += 1
-        if timeout is None or self.turns > _HANG_TURNS:
-            raise NoProgressError("everybody waits for ever" if timeout is None else "the loop makes no progress")
-        self.now += max(timeout, 0.0) + _TURN_SECONDS
-        return []
-
-
 class World(asyncio.BaseEventLoop):
     """The event loop of one run."""
 
     def __init__(self) -> None:
         """Starts at time 0."""
         super().__init__()
-        self._selector = _NoWaiting()
-        self._clock_resolution = 1e-9
+        self._now = 0.0
+        self._turns = 0
         self.connect: Callable[..., Coroutine[Any, Any, Any]] | None = None
         """What opens a connection."""
         self.complaints: list[str] = []
@@ -130,11 +133,11 @@ class World(asyncio.BaseEventLoop):
 
     def time(self) -> float:
         """Virtual seconds since the start."""
-        return self._selector.now
+        return self._now
 
     def pass_time(self, seconds: float) -> None:
         """Passes time in which no callback runs, as a blocking call does."""
-        self._selector.now += seconds
+        self._now += seconds
 
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:  # type: ignore[override]
         """As asyncio's."""
@@ -146,7 +149,6 @@ class World(asyncio.BaseEventLoop):
         """As asyncio's."""
         timer = _TimerHandle(when, callback, args, self, context)
         heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
-        timer._scheduled = True  # type: ignore[attr-defined]
         return timer
 
     def start(self, process: Process, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -180,8 +182,31 @@ class World(asyncio.BaseEventLoop):
         if context["message"].startswith(_IN_CALLBACK):
             self.complaints.append(f"{context['message']}: {context['exception']!r}")
 
-    def _process_events(self, events: object) -> None:
-        """There are none."""
+    def _run_once(self) -> None:
+        """As asyncio's, without a selector: if nothing is ready, time is set to the next timer."""
+        ready, timers = self._ready, self._scheduled  # type: ignore[attr-defined]
+        self._turns += 1
+        if self._turns > _HANG_TURNS:
+            raise NoProgressError("the loop makes no progress")
+        if self._timer_cancelled_count > _KEPT_TIMERS:  # type: ignore[has-type]
+            self._scheduled = timers = [timer for timer in timers if not timer._cancelled]
+            heapq.heapify(timers)
+            self._timer_cancelled_count = 0
+        while timers and timers[0]._cancelled:
+            heapq.heappop(timers)
+        if not ready:
+            if not timers:
+                raise NoProgressError("everybody waits for ever")
+            self._now = max(self._now, timers[0]._when)
+        self._now += _TURN_SECONDS
+        while timers and timers[0]._when <= self._now:
+            timer = heapq.heappop(timers)
+            timer._scheduled = False
+            ready.append(timer)
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle._cancelled:
+                _run(handle)
 
     def _write_to_self(self) -> None:
         """No other thread wakes the loop."""
