@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import hashlib
 import json
 import multiprocessing
 import os
@@ -37,7 +38,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if any(os.environ.get(name) != value for name, value in _HASH_SEED.items()):
-        os.execve(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]], os.environ | _HASH_SEED)
+        arguments = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
+        os.execve(sys.executable, arguments, os.environ | _HASH_SEED)  # noqa: S606 - the same program again
     return run(options)
 
 
@@ -47,10 +49,12 @@ def run(options: argparse.Namespace) -> int:
     began, cpu_seconds, told = time.monotonic(), 0.0, time.monotonic()
     faults: Counter[str] = Counter()
     bad: list[Result] = []
-    done, last = 0, options.seed
+    digest = hashlib.sha256()
+    done, last, found = 0, options.seed, False
     for result, seconds in _results(seeds, options):
         done, last, cpu_seconds = done + 1, result.seed, cpu_seconds + seconds
         faults.update(fault.split()[0] for fault in result.faults)
+        digest.update(result.digest.encode())
         if options.trace:
             print(*(f"{at:11.6f}  {who:4} {key:20} {event}" for at, who, key, event in result.trace), sep="\n")
         if not result.clean:
@@ -58,19 +62,23 @@ def run(options: argparse.Namespace) -> int:
             _say(options, f"seed {result.seed}: {result.findings} after {', '.join(result.faults) or 'no fault'}")
         if time.monotonic() - told > 10:
             told = time.monotonic()
-            _say(options, f"{done} of {len(seeds)}, {_rate(done, told - began):.0f} a minute, to go on: --seed {last + 1}")
-        found = options.bug and any(BUGS[options.bug].finds in each.findings for each in bad)
+            _say(
+                options,
+                f"{done} of {len(seeds)}, {_rate(done, told - began):.0f} a minute, to go on: --seed {last + 1}",
+            )
+        found = options.bug is not None and any(BUGS[options.bug].finds in each.findings for each in bad)
         if found or time.monotonic() - began > options.seconds:
             break
     wall = time.monotonic() - began
     summary = {
         "schedules": done, "first": options.seed, "last": last, "bad_seeds": [each.seed for each in bad],
         "faults": dict(faults), "seconds": round(wall, 1), "per_minute": round(_rate(done, wall)),
-        "per_minute_of_cpu": round(_rate(done, cpu_seconds)), "bug": options.bug,
+        "per_minute_of_cpu": round(_rate(done, cpu_seconds)), "bug": options.bug, "found": found,
+        "digest": digest.hexdigest()[:16],
     }  # fmt: skip
     print(json.dumps(summary) if options.json else "  ".join(f"{name} {value}" for name, value in summary.items()))
     sys.stdout.flush()
-    return int(bool(bad) != bool(options.bug))
+    return int(not found if options.bug else bool(bad))
 
 
 def past_seeds() -> list[int]:
@@ -79,20 +87,20 @@ def past_seeds() -> list[int]:
 
 
 def _results(seeds: list[int], options: argparse.Namespace) -> Iterator[tuple[Result, float]]:
-    """The results in the order of the seeds. A process ends after some runs: it has their leftovers and their clocks."""
+    """The results in the order of the seeds. A process ends after some runs, with their leftovers and clocks."""
     work = [(seeds[at : at + _RUNS], options.bug or "", options.trace) for at in range(0, len(seeds), _RUNS)]
     gc.collect()
     gc.freeze()
     with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
         for results in pool.imap(_some, work, chunksize=1):
             yield from results
-        
+
 
 def _some(work: tuple[list[int], str, bool]) -> list[tuple[Result, float]]:
     seeds, bug, keep_trace = work
     gc.disable()
     results = []
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         sys.stdout = nowhere
         for seed in seeds:
             began = time.process_time()

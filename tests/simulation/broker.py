@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import struct
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
-from aiokafka import errors
 from aiokafka.protocol.admin import ApiVersionRequest
 from aiokafka.protocol.api import Request, RequestStruct
 from aiokafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
@@ -28,6 +28,7 @@ from aiokafka.protocol.transaction import (
 )
 from aiokafka.record.default_records import DefaultRecordBatch
 
+from tests.simulation import codes
 from tests.simulation.groups import Groups
 from tests.simulation.log import Log
 from tests.simulation.transactions import Place, Transactions
@@ -49,6 +50,7 @@ _VERSIONS = bytes(
 )
 """What the brokers offer; every connection begins with it."""
 NAMES: dict[int, str] = {each.API_KEY: each.__name__.removesuffix("Request") for each in (*_SPOKEN, ApiVersionRequest)}
+_METHODS = {key: "_on_" + re.sub("(?<!^)(?=[A-Z])", "_", name).lower() for key, name in NAMES.items()}
 KEYS = {name: key for key, name in NAMES.items()}
 _MIN_PORT = 9092
 _FETCHED_BATCHES = 20
@@ -104,7 +106,7 @@ class Brokers:
             if known not in self._described:
                 self._described[known] = bytes(kind.RESPONSE_TYPE(*self._metadata(request.topics)).encode())
             return struct.pack(">i", number) + self._described[known]
-        handler: Callable[[Any, int], Any] = getattr(self, f"_{NAMES[key]}")
+        handler: Callable[[Any, int], Any] = getattr(self, _METHODS[key])
         answer = handler(request, node)
 
         def encode(fields: tuple[Any, ...]) -> bytes:
@@ -128,7 +130,7 @@ class Brokers:
         """An error code if the node does not coordinate, or is about to fail this request."""
         if code := self.failing.pop(KEYS[key], 0):
             return code
-        return 0 if self._coordinator(name) == node else errors.NotCoordinatorForGroupError.errno
+        return 0 if self._coordinator(name) == node else codes.NOT_COORDINATOR_FOR_GROUP
 
     def _mark(self, where: Place | str, pid: int, epoch: int, committed: bool) -> None:
         if isinstance(where, str):
@@ -146,22 +148,22 @@ class Brokers:
     # --- requests, by the name of their class ------------------------------------------------------------------------
 
     def _metadata(self, topics: list[str] | None) -> tuple[Any, ...]:
-        described = []
+        described: list[tuple[Any, ...]] = []
         for topic in self._partitions if topics is None else topics:
             if topic not in self._partitions:
-                described.append((errors.UnknownTopicOrPartitionError.errno, topic, False, []))
+                described.append((codes.UNKNOWN_TOPIC_OR_PARTITION, topic, False, []))
                 continue
-            places = [(topic, number) for number in range(self._partitions[topic])]
-            leaders = [(0, number, self._leaders[topic, number], [0], [0], []) for _, number in places]
+            numbers = range(self._partitions[topic])
+            leaders = [(0, number, self._leaders[topic, number], [0], [0], list[int]()) for number in numbers]
             described.append((0, topic, False, leaders))
         nodes = [(number, "sim", _MIN_PORT + number, None) for number in range(self.nodes)]
         return 0, nodes, "simulated", 0, described
 
-    def _FindCoordinator(self, request: Any, node: int) -> Any:  # noqa: ARG002
+    def _on_find_coordinator(self, request: Any, node: int) -> Any:  # noqa: ARG002
         number = self._coordinator(request.coordinator_key)
         return 0, 0, None, number, "sim", _MIN_PORT + number
 
-    def _Produce(self, request: Any, node: int) -> Any:
+    def _on_produce(self, request: Any, node: int) -> Any:
         answers = [
             (topic, [(number, *self._append((topic, number), raw, request.transactional_id, node))
                      for number, raw in partitions])
@@ -173,7 +175,7 @@ class Brokers:
     def _append(self, place: Place, raw: bytes, name: str | None, node: int) -> tuple[int, int, int, int]:
         code, offset = self.failing.pop(KEYS["Produce"], 0), -1
         if not code and self._leaders[place] != node:
-            code = errors.NotLeaderForPartitionError.errno
+            code = codes.NOT_LEADER_FOR_PARTITION
         batch = DefaultRecordBatch(raw)
         if not code and batch.is_transactional and batch.producer_id not in self.logs[place].open:
             code = self.transactions.verify(name, batch.producer_id, batch.producer_epoch, place)
@@ -181,7 +183,7 @@ class Brokers:
             code, offset = self.logs[place].append(raw)
         return code, offset, -1, 0
 
-    def _Fetch(self, request: Any, node: int) -> Any:
+    def _on_fetch(self, request: Any, node: int) -> Any:
         answer = self._fetched(request, node)
         if answer is not None:
             return answer
@@ -215,11 +217,11 @@ class Brokers:
             found = []
             for number, _, offset, _, _ in partitions:
                 log, code = self.logs[topic, number], 0
-                raw, aborted = b"", []
+                raw, aborted = b"", list[tuple[int, int]]()
                 if self._leaders[topic, number] != node:
-                    code = errors.NotLeaderForPartitionError.errno
+                    code = codes.NOT_LEADER_FOR_PARTITION
                 elif offset > log.end:
-                    code = errors.OffsetOutOfRangeError.errno
+                    code = codes.OFFSET_OUT_OF_RANGE
                 else:
                     raw, aborted = log.read(offset, committed, _FETCHED_BATCHES)
                 some = some or bool(code) or bool(raw)
@@ -227,19 +229,19 @@ class Brokers:
             topics.append((topic, found))
         return (0, 0, 0, topics) if some else None
 
-    def _Offset(self, request: Any, node: int) -> Any:
+    def _on_offset(self, request: Any, node: int) -> Any:
         topics = []
         for topic, partitions in request.topics:
             found = []
             for number, timestamp in partitions:
                 log = self.logs[topic, number]
-                code = 0 if self._leaders[topic, number] == node else errors.NotLeaderForPartitionError.errno
+                code = 0 if self._leaders[topic, number] == node else codes.NOT_LEADER_FOR_PARTITION
                 end = log.stable if request.isolation_level else log.end
                 found.append((number, code, -1, 0 if timestamp == -2 else end))
             topics.append((topic, found))
         return 0, topics
 
-    def _JoinGroup(self, request: Any, node: int) -> Any:
+    def _on_join_group(self, request: Any, node: int) -> Any:
         if code := self._misplaced("JoinGroup", request.group, node):
             return 0, code, -1, "", "", request.member_id, []
         joined = self.groups.join(
@@ -248,7 +250,7 @@ class Brokers:
         )  # fmt: skip
         return self._throttled(joined)
 
-    def _SyncGroup(self, request: Any, node: int) -> Any:
+    def _on_sync_group(self, request: Any, node: int) -> Any:
         if code := self._misplaced("SyncGroup", request.group, node):
             return 0, code, b""
         synced = self.groups.sync(request.group, request.generation_id, request.member_id, request.group_assignment)
@@ -266,22 +268,22 @@ class Brokers:
         answer.add_done_callback(pass_on, context=OUTSIDE)
         return later
 
-    def _Heartbeat(self, request: Any, node: int) -> Any:
+    def _on_heartbeat(self, request: Any, node: int) -> Any:
         code = self._misplaced("Heartbeat", request.group, node)
         return 0, code or self.groups.heartbeat(request.group, request.generation_id, request.member_id)
 
-    def _LeaveGroup(self, request: Any, node: int) -> Any:
+    def _on_leave_group(self, request: Any, node: int) -> Any:
         code = self._misplaced("LeaveGroup", request.group, node)
         return 0, code or self.groups.leave(request.group, request.member_id)
 
-    def _OffsetCommit(self, request: Any, node: int) -> Any:
+    def _on_offset_commit(self, request: Any, node: int) -> Any:
         offsets = {(topic, one[0]): one[1] for topic, some in request.topics for one in some}
         code = self._misplaced("OffsetCommit", request.consumer_group, node) or self.groups.commit(
             request.consumer_group, request.consumer_group_generation_id, request.consumer_id, offsets
         )
         return 0, [(topic, [(one[0], code) for one in some]) for topic, some in request.topics]
 
-    def _OffsetFetch(self, request: Any, node: int) -> Any:
+    def _on_offset_fetch(self, request: Any, node: int) -> Any:
         code = self._misplaced("OffsetFetch", request.consumer_group, node)
         offsets = self.groups.of(request.consumer_group).offsets
         topics = [
@@ -290,13 +292,13 @@ class Brokers:
         ]
         return 0, topics, code
 
-    def _InitProducerId(self, request: Any, node: int) -> Any:
+    def _on_init_producer_id(self, request: Any, node: int) -> Any:
         name = request.transactional_id
         if name is not None and (code := self._misplaced("InitProducerId", name, node)):
             return 0, code, -1, -1
         return 0, *self.transactions.init(name, request.transaction_timeout_ms / 1000)
 
-    def _AddPartitionsToTxn(self, request: Any, node: int) -> Any:
+    def _on_add_partitions_to_txn(self, request: Any, node: int) -> Any:
         name = request.transactional_id
         places = [(topic, number) for topic, numbers in request.topics for number in numbers]
         code = self._misplaced("AddPartitionsToTxn", name, node) or self.transactions.add(
@@ -304,13 +306,13 @@ class Brokers:
         )
         return 0, [(topic, [(number, code) for number in numbers]) for topic, numbers in request.topics]
 
-    def _AddOffsetsToTxn(self, request: Any, node: int) -> Any:
+    def _on_add_offsets_to_txn(self, request: Any, node: int) -> Any:
         name = request.transactional_id
         return 0, self._misplaced("AddOffsetsToTxn", name, node) or self.transactions.add(
             name, request.producer_id, request.producer_epoch, [], request.group_id
         )
 
-    def _TxnOffsetCommit(self, request: Any, node: int) -> Any:
+    def _on_txn_offset_commit(self, request: Any, node: int) -> Any:
         group, pid, epoch = request.group_id, request.producer_id, request.producer_epoch
         offsets = {(topic, one[0]): one[1] for topic, some in request.topics for one in some}
         code = self._misplaced("TxnOffsetCommit", group, node)
@@ -319,7 +321,7 @@ class Brokers:
         code = code or self.groups.commit_in_transaction(group, pid, epoch, offsets)
         return 0, [(topic, [(one[0], code) for one in some]) for topic, some in request.topics]
 
-    def _EndTxn(self, request: Any, node: int) -> Any:
+    def _on_end_txn(self, request: Any, node: int) -> Any:
         name = request.transactional_id
         return 0, self._misplaced("EndTxn", name, node) or self.transactions.end(
             name, request.producer_id, request.producer_epoch, request.transaction_result

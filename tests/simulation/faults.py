@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from aiokafka import errors
-
+from tests.simulation import codes
 from tests.simulation.broker import KEYS
 from tests.simulation.network import Connection, Network
 from tests.simulation.world import OUTSIDE, Process
@@ -48,10 +47,10 @@ _REQUESTS = {
     "Metadata": 1,
 }
 """Requests that faults wait for, and how often."""
-_COORDINATOR = (errors.NotCoordinatorForGroupError.errno, errors.GroupCoordinatorNotAvailableError.errno,
-                errors.GroupLoadInProgressError.errno)  # fmt: skip
+_COORDINATOR = (codes.NOT_COORDINATOR_FOR_GROUP, codes.GROUP_COORDINATOR_NOT_AVAILABLE,
+                codes.GROUP_LOAD_IN_PROGRESS)  # fmt: skip
 _ERRORS = {
-    "Produce": (errors.NotLeaderForPartitionError.errno, errors.RequestTimedOutError.errno),
+    "Produce": (codes.NOT_LEADER_FOR_PARTITION, codes.REQUEST_TIMED_OUT),
     **dict.fromkeys(
         ("EndTxn", "AddPartitionsToTxn", "AddOffsetsToTxn", "InitProducerId", "TxnOffsetCommit", "JoinGroup",
          "SyncGroup", "Heartbeat", "OffsetFetch", "OffsetCommit"), _COORDINATOR,
@@ -179,9 +178,7 @@ class PlannedFaults:
         self._workers.kill(process)
         return delivered
 
-    def _freeze(
-        self, process: Process, fault: Fault, connection: Connection | None = None, frame: bytes = b""
-    ) -> bool:
+    def _freeze(self, process: Process, fault: Fault, connection: Connection | None = None, frame: bytes = b"") -> bool:
         self._network.world.freeze(process, fault.seconds)
         if connection is not None:
             connection.send(frame, after=fault.seconds)

@@ -7,8 +7,7 @@ import random
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from aiokafka import errors
-
+from tests.simulation import codes
 from tests.simulation.transactions import Place
 from tests.simulation.world import OUTSIDE, World
 
@@ -83,11 +82,11 @@ class Groups:
         if not who:
             self._names += 1
             group.known.add(f"member-{self._names}")
-            return errors.MemberIdRequired.errno, -1, "", "", f"member-{self._names}", []
+            return codes.MEMBER_ID_REQUIRED, -1, "", "", f"member-{self._names}", []
         member = group.members.get(who)
         if member is None:
             if who not in group.known:
-                return errors.UnknownMemberIdError.errno, -1, "", "", who, []
+                return codes.UNKNOWN_MEMBER_ID, -1, "", "", who, []
             group.known.discard(who)
             member = group.members[who] = Member(who, session, rebalance)
             self._watch(group, member)
@@ -98,11 +97,12 @@ class Groups:
         settled = group.stage is Stage.COMPLETING or (group.stage is Stage.STABLE and who != group.leader)
         if unchanged and settled:
             return self._joined(group, member)
-        member.join = self._world.create_future()
+        waiting: asyncio.Future[Joined] = self._world.create_future()
+        member.join = waiting
         if group.stage is not Stage.PREPARING:
             self._prepare(group)
         self._maybe_complete(group)
-        return member.join or self._joined(group, member)
+        return waiting
 
     def sync(
         self, name: str, generation: int, who: str, assignments: list[tuple[str, bytes]]
@@ -110,7 +110,7 @@ class Groups:
         """A member asks for its assignment; the leader brings all of them."""
         group = self.of(name)
         if (error := self._check(group, who, generation)) or group.stage is Stage.PREPARING:
-            return error or errors.RebalanceInProgressError.errno, b""
+            return error or codes.REBALANCE_IN_PROGRESS, b""
         member = group.members[who]
         if group.stage is Stage.STABLE:
             return 0, member.assignment
@@ -130,13 +130,13 @@ class Groups:
         if error := self._check(group, who, generation):
             return error
         group.members[who].seen_at = self._world.time()
-        return errors.RebalanceInProgressError.errno if group.stage is Stage.PREPARING else 0
+        return codes.REBALANCE_IN_PROGRESS if group.stage is Stage.PREPARING else 0
 
     def leave(self, name: str, who: str) -> int:
         """A member leaves."""
         group = self.of(name)
         if who not in group.members:
-            return errors.UnknownMemberIdError.errno
+            return codes.UNKNOWN_MEMBER_ID
         self._remove(group, group.members[who])
         return 0
 
@@ -146,7 +146,7 @@ class Groups:
         if error := self._check(group, who, generation):
             return error
         if group.stage is Stage.COMPLETING:
-            return errors.RebalanceInProgressError.errno
+            return codes.REBALANCE_IN_PROGRESS
         group.offsets.update(offsets)
         return 0
 
@@ -154,7 +154,7 @@ class Groups:
         """Keeps offsets until their transaction ends. Whether it is open, the caller has verified."""
         group = self.of(name)
         if epoch < group.epochs.get(pid, -1):
-            return errors.InvalidProducerEpoch.errno
+            return codes.INVALID_PRODUCER_EPOCH
         group.epochs[pid] = epoch
         group.pending.setdefault(pid, {}).update(offsets)
         return 0
@@ -169,21 +169,19 @@ class Groups:
 
     def _check(self, group: Group, who: str, generation: int) -> int:
         if who not in group.members:
-            return errors.UnknownMemberIdError.errno
-        return 0 if generation == group.generation else errors.IllegalGenerationError.errno
+            return codes.UNKNOWN_MEMBER_ID
+        return 0 if generation == group.generation else codes.ILLEGAL_GENERATION
 
     def _prepare(self, group: Group) -> None:
         for member in group.members.values():
             if member.sync is not None:
-                _answer(member.sync, (errors.RebalanceInProgressError.errno, b""))
+                _answer(member.sync, (codes.REBALANCE_IN_PROGRESS, b""))
                 member.sync = None
         first = group.stage is Stage.EMPTY
         group.stage, group.rebalances = Stage.PREPARING, group.rebalances + 1
         longest = max(member.rebalance for member in group.members.values())
         seconds = _INITIAL_SECONDS if first else longest
-        self._world.call_at(
-            self._world.time() + seconds, self._complete_late, group, group.rebalances, context=OUTSIDE
-        )
+        self._world.call_at(self._world.time() + seconds, self._complete_late, group, group.rebalances, context=OUTSIDE)
 
     def _complete_late(self, group: Group, number: int) -> None:
         if group.stage is Stage.PREPARING and group.rebalances == number:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from aiokafka import errors
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
+
+from tests.simulation import codes
 
 _KEPT_BATCHES = 5
 """Of a producer, whose repetition is recognised; as in Kafka."""
@@ -73,13 +74,13 @@ class Log:
             batch.last_offset_delta,
         )
         if self.largest is not None and len(raw) > self.largest:
-            return errors.MessageSizeTooLargeError.errno, -1
+            return codes.MESSAGE_SIZE_TOO_LARGE, -1
         if pid >= 0:
             producer = self._producers.get(pid)
             if producer is None:
                 producer = self._producers[pid] = _Producer(epoch, sequence)
             if epoch < producer.epoch:
-                return errors.InvalidProducerEpoch.errno, -1
+                return codes.INVALID_PRODUCER_EPOCH, -1
             if epoch > producer.epoch:
                 producer.epoch, producer.next_sequence = epoch, 0
                 producer.recent.clear()
@@ -87,7 +88,7 @@ class Log:
                 if (first, last) == (sequence, sequence + last_delta):
                     return 0, offset
             if sequence != producer.next_sequence:
-                return errors.OutOfOrderSequenceNumber.errno, -1
+                return codes.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
             producer.next_sequence = sequence + last_delta + 1
             producer.recent.append((sequence, sequence + last_delta, self.end))
             if batch.is_transactional:

@@ -8,6 +8,7 @@ import math
 import random
 import struct
 from collections import deque
+from functools import partial
 from typing import Any, Protocol
 
 from tests.simulation.broker import NAMES, Brokers
@@ -168,11 +169,11 @@ class Connection(asyncio.Transport):
             self._network.note(self.process, key, "handled")
             if isinstance(answer, asyncio.Future):
                 self._busy = True
-                answer.add_done_callback(lambda done, key=key: self._resume(done, key), context=OUTSIDE)
+                answer.add_done_callback(partial(self._resume, key), context=OUTSIDE)
             else:
                 self._answer(answer, key)
 
-    def _resume(self, done: asyncio.Future[bytes], key: str) -> None:
+    def _resume(self, key: str, done: asyncio.Future[bytes]) -> None:
         self._busy = False
         if not done.cancelled():
             self._answer(done.result(), key)

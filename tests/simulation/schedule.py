@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -162,18 +162,25 @@ class Run:
         for _ in range(self._plan.batches):
             self._feed()
             await asyncio.sleep(self._chance.choice((0.0, 0.05, 0.7)))
-        while not self._read_up() and self._world.time() < _REACH_SECONDS:
-            await asyncio.sleep(0.1)
+        await self._until(self._read_up, _REACH_SECONDS)
         self.faults.give_up()
-        until = max(self._world.time(), self.faults.quiet_at) + _PATIENCE_SECONDS
-        while not self._read_up():
-            await asyncio.sleep(0.1)
-            if self._world.time() > until:
-                return [f"{name} {place}" for name, place in self._behind()]
-        while self._world.time() < self.faults.quiet_at or any(log.open for log in self.brokers.logs.values()):
-            await asyncio.sleep(0.1)
+        if not await self._until(self._read_up, max(self._world.time(), self.faults.quiet_at) + _PATIENCE_SECONDS):
+            return [f"{name} {place}" for name, place in self._behind()]
+        await self._until(self._quiet, float("inf"))
         await asyncio.sleep(0.3)
         return []
+
+    async def _until(self, reached: Callable[[], bool], at: float) -> bool:
+        """Waits for something until a time; whether it came about."""
+        while not reached():
+            if self._world.time() > at:
+                return False
+            await asyncio.sleep(0.1)
+        return True
+
+    def _quiet(self) -> bool:
+        no_transaction = not any(log.open for log in self.brokers.logs.values())
+        return no_transaction and self._world.time() >= self.faults.quiet_at
 
     def judge(self) -> dict[str, list[str]]:
         """What the checker finds, without kinds of which there is nothing."""
@@ -253,8 +260,7 @@ class Run:
             record = Entered(key=key, number=self._numbers[key], kind=kind)
             self._numbers[key] += 1
             self._ledger.fed[record.id] = kind
-            place = int(key[1:]) % self._plan.partitions
-            by_place.setdefault(place, []).append((key.encode(), record.to_json()))
+            by_place.setdefault(int(key[1:]) % self._plan.partitions, []).append((key.encode(), record.to_json()))
         for number, records in by_place.items():
             place = (ENTERED.name, number)
             if self._chance.random() < 0.2:
@@ -319,10 +325,10 @@ def _quiet() -> None:
     """Faults fill the logs, and an idle poll is a step of the run that shows nothing."""
     intake._IDLE_POLL_MS = 500
     logging.disable(logging.CRITICAL)
-    structlog.configure(logger_factory=structlog.ReturnLoggerFactory(), processors=[_drop], cache_logger_on_first_use=False)
+    structlog.configure(
+        logger_factory=structlog.ReturnLoggerFactory(), processors=[_drop], cache_logger_on_first_use=False
+    )
 
 
 def _drop(*_: Any) -> Any:
     raise structlog.DropEvent
-
-

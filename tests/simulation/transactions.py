@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from aiokafka import errors
-
+from tests.simulation import codes
 from tests.simulation.world import OUTSIDE, World
 
 Place = tuple[str, int]
@@ -72,7 +71,7 @@ class Transactions:
             found.epoch += 1
             self._end(found, committed=False)
         if found.stage is Stage.ENDING:
-            return errors.ConcurrentTransactions.errno, -1, -1
+            return codes.CONCURRENT_TRANSACTIONS, -1, -1
         found.epoch, found.stage, found.timeout = found.epoch + 1, Stage.EMPTY, timeout
         return 0, found.pid, found.epoch
 
@@ -82,7 +81,7 @@ class Transactions:
         if found is None:
             return error
         if found.stage is Stage.ENDING:
-            return errors.ConcurrentTransactions.errno
+            return codes.CONCURRENT_TRANSACTIONS
         if found.stage is not Stage.ONGOING:
             found.stage, found.number = Stage.ONGOING, found.number + 1
             found.places, found.groups = set(), set()
@@ -101,24 +100,24 @@ class Transactions:
             self._end(found, committed)
             return 0
         if found.stage is Stage.EMPTY or found.committed != committed:
-            return errors.InvalidTxnState.errno
-        return 0 if found.stage is Stage.ENDED else errors.ConcurrentTransactions.errno
+            return codes.INVALID_TXN_STATE
+        return 0 if found.stage is Stage.ENDED else codes.CONCURRENT_TRANSACTIONS
 
     def verify(self, name: str | None, pid: int, epoch: int, where: Place | str) -> int:
         """Whether a write belongs to an open transaction of its producer; returns an error code."""
         if name is None:
-            return errors.InvalidTxnState.errno
+            return codes.INVALID_TXN_STATE
         found, error = self._of(name, pid, epoch)
         if found is None:
             return error
         known = found.groups if isinstance(where, str) else found.places
-        return 0 if found.stage is Stage.ONGOING and where in known else errors.InvalidTxnState.errno
+        return 0 if found.stage is Stage.ONGOING and where in known else codes.INVALID_TXN_STATE
 
     def _of(self, name: str, pid: int, epoch: int) -> tuple[Transaction | None, int]:
         found = self._by_id.get(name)
         if found is None or found.pid != pid:
-            return None, errors.InvalidProducerIdMapping.errno
-        return (found, 0) if found.epoch == epoch else (None, errors.InvalidProducerEpoch.errno)
+            return None, codes.INVALID_PRODUCER_ID_MAPPING
+        return (found, 0) if found.epoch == epoch else (None, codes.INVALID_PRODUCER_EPOCH)
 
     def _expire(self, transaction: Transaction, number: int) -> None:
         if transaction.stage is Stage.ONGOING and transaction.number == number:

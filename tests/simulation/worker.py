@@ -16,9 +16,9 @@ from schemas.outcome import Emit, Outcome
 from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
 from streams.clock import Clock
+from streams.codec import OutputRecord
 from streams.kafka.clients import group_of, make_producer
 from streams.kafka.transactions import RecordWriter, transactional_id
-from streams.codec import OutputRecord
 from streams.pipeline import commit
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import Committer, CommitterFactory
@@ -52,10 +52,12 @@ def relay(record: Entered, rules: Rules) -> Outcome | Ask:
 def pass_on(record: Entered, replies: tuple[Reply, ...], rules: Rules) -> Outcome:
     """Writes to two topics, so that half of a transaction can be missing."""
     padding = random.Random(record.id).randbytes(2 * LARGEST).hex() if record.kind == "big" else ""
-    named = {"key": record.key, "number": record.number, "kind": record.kind}
-    if record.kind == "big":
-        return Emit((Arrived(**named, padding=padding),))
-    return Emit((Arrived(**named), Audited(**named)))
+    return Emit(
+        (
+            Arrived(key=record.key, number=record.number, kind=record.kind, padding=padding),
+            Audited(key=record.key, number=record.number, kind=record.kind),
+        )
+    )
 
 
 def handler_of(ordered: bool) -> Handler:
@@ -142,7 +144,9 @@ def _groups(settings: Settings, handler: Handler, clock: Clock, effects: Effects
     )
 
 
-def committers(settings: Settings, subscription: Subscription, clock: Clock, observer: PipelineMetrics) -> CommitterFactory:
+def committers(
+    settings: Settings, subscription: Subscription, clock: Clock, observer: PipelineMetrics
+) -> CommitterFactory:
     """As ``streams.pipeline.commit.committer_factory``; each record notes the transaction that it is written in."""
     kafka, group = settings.kafka, group_of(settings.kafka, subscription)
     transactional = settings.delivery == "exactly_once"

@@ -95,9 +95,7 @@ def _run(handle: Any) -> None:
         try:
             context.run(handle._callback, *handle._args)
         except Exception as error:
-            handle._loop.call_exception_handler(
-                {"message": f"{_IN_CALLBACK} {handle._callback}", "exception": error}
-            )
+            handle._loop.call_exception_handler({"message": f"{_IN_CALLBACK} {handle._callback}", "exception": error})
     elif process.alive:
         process.parked.append(handle)
 
@@ -123,10 +121,12 @@ class World(asyncio.BaseEventLoop):
         super().__init__()
         self._now = 0.0
         self._turns = 0
+        self._timer_cancelled_count = 0
+        self._scheduled: list[_TimerHandle] = []
         self.connect: Callable[..., Coroutine[Any, Any, Any]] | None = None
         """What opens a connection."""
         self.complaints: list[str] = []
-        """Errors of callbacks. Others that nobody has looked at are reported when memory is freed, at no certain time."""
+        """Errors of callbacks. Others that nobody has looked at are reported at no certain time."""
         self._kept: list[object] = []
         self.set_exception_handler(self._complain)
         self.set_task_factory(lambda loop, work, **options: _Task(work, loop=loop, **options))
@@ -148,7 +148,7 @@ class World(asyncio.BaseEventLoop):
     def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
         """As asyncio's."""
         timer = _TimerHandle(when, callback, args, self, context)
-        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
+        heapq.heappush(self._scheduled, timer)
         return timer
 
     def start(self, process: Process, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -184,11 +184,11 @@ class World(asyncio.BaseEventLoop):
 
     def _run_once(self) -> None:
         """As asyncio's, without a selector: if nothing is ready, time is set to the next timer."""
-        ready, timers = self._ready, self._scheduled  # type: ignore[attr-defined]
+        ready, timers = self._ready, self._scheduled  # type: ignore[attr-defined] # of the base class
         self._turns += 1
         if self._turns > _HANG_TURNS:
             raise NoProgressError("the loop makes no progress")
-        if self._timer_cancelled_count > _KEPT_TIMERS:  # type: ignore[has-type]
+        if self._timer_cancelled_count > _KEPT_TIMERS:
             self._scheduled = timers = [timer for timer in timers if not timer._cancelled]
             heapq.heapify(timers)
             self._timer_cancelled_count = 0
@@ -236,6 +236,6 @@ def make_deterministic(world: World, seed: int) -> None:
     """Clocks, pauses, random numbers and identifiers of this process are those of the world from now on."""
     time.monotonic = world.time
     time.time = lambda: START.timestamp() + world.time()
-    time.sleep = world.pass_time
+    time.sleep = world.pass_time  # type: ignore[assignment] # it takes only numbers
     random.seed(seed)
     uuid.uuid4 = lambda: uuid.UUID(int=random.getrandbits(128), version=4)
