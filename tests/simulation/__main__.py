@@ -19,7 +19,7 @@ from tests.simulation.schedule import Result, simulate
 
 PAST = Path(__file__).with_name("past_seeds.txt")
 """Seeds that have shown a fault of the product or of the simulation, each with what it was."""
-_RUNS = 25
+_RUNS = 10
 """Of a process: what killed workers leave behind is kept until it ends."""
 _HASH_SEED = {"PYTHONHASHSEED": "0"}
 """The order of a set of texts is part of a run."""

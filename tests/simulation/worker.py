@@ -50,11 +50,13 @@ def relay(record: Entered, rules: Rules) -> Outcome | Ask:
 
 
 def pass_on(record: Entered, replies: tuple[Reply, ...], rules: Rules) -> Outcome:
-    """Writes to two topics, so that half of a transaction can be missing."""
-    padding = random.Random(record.id).randbytes(2 * LARGEST).hex() if record.kind == "big" else ""
+    """Writes to two topics, so that half of a transaction can be missing; what is too large for one, to that only."""
+    if record.kind == "big":
+        padding = random.Random(record.id).randbytes(2 * LARGEST).hex()
+        return Emit((Arrived(key=record.key, number=record.number, kind=record.kind, padding=padding),))
     return Emit(
         (
-            Arrived(key=record.key, number=record.number, kind=record.kind, padding=padding),
+            Arrived(key=record.key, number=record.number, kind=record.kind),
             Audited(key=record.key, number=record.number, kind=record.kind),
         )
     )

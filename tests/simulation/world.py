@@ -126,7 +126,7 @@ class World(asyncio.BaseEventLoop):
         self.connect: Callable[..., Coroutine[Any, Any, Any]] | None = None
         """What opens a connection."""
         self.complaints: list[str] = []
-        """Errors of callbacks. Others that nobody has looked at are reported at no certain time."""
+        """Errors of callbacks. Errors that no code has retrieved are reported at no certain time."""
         self._kept: list[object] = []
         self.set_exception_handler(self._complain)
         self.set_task_factory(lambda loop, work, **options: _Task(work, loop=loop, **options))
