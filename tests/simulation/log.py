@@ -57,6 +57,8 @@ class Log:
     open: dict[int, int] = field(default_factory=dict)
     """The first offset of each open transaction, by producer."""
     ended: list[Marker] = field(default_factory=list)
+    refused: int = 0
+    """Batches that were too large."""
     _producers: dict[int, _Producer] = field(default_factory=dict)
 
     @property
@@ -74,6 +76,7 @@ class Log:
             batch.last_offset_delta,
         )
         if self.largest is not None and len(raw) > self.largest:
+            self.refused += 1
             return codes.MESSAGE_SIZE_TOO_LARGE, -1
         if pid >= 0:
             producer = self._producers.get(pid)

@@ -191,7 +191,9 @@ class Run:
                 ledger.note_transaction(record.headers)
                 if topic in places:
                     places[topic].append(Numbered.model_validate_json(record.value).id)
-        if not self._plan.ordered:
+        refused = any(log.refused for log in logs.values())
+        if not self._plan.ordered or (refused and self._plan.delivery == "at_least_once"):
+            # Outside of a transaction, what is sent behind a refused output is written before it is sent again.
             ledger.arrived.sort(key=lambda name: (name.split("/")[0], int(name.split("/")[1])))
         for name, kind in self._effects.done.items():
             ledger.effects += [f"effect {name}"] if kind == "big" else [f"effect {name}", f"audit {name}"]

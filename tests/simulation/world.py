@@ -119,6 +119,7 @@ class World(asyncio.BaseEventLoop):
     def __init__(self) -> None:
         """Starts at time 0."""
         super().__init__()
+        _Task._numbers = count()
         self._now = 0.0
         self._turns = 0
         self._timer_cancelled_count = 0
