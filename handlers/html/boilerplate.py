@@ -23,7 +23,7 @@ _EXCERPT = 200
 
 
 class Boilerplate(Section):
-    """The lines of ``boilerplate.json``. In the rules' hash, and where rules are shown, the version stands for them."""
+    """The lines of ``boilerplate.json``. The version represents them in the rules' hash and where rules are shown."""
 
     format: Literal[1] = Field(default=1, description="Of the file.")
     version: str = Field(default="", pattern="^([0-9a-f]{12})?$", description="Hash of the lines; empty without any.")

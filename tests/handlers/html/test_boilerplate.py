@@ -59,7 +59,7 @@ def test_a_page_of_repeated_lines_is_the_one_that_they_belong_to() -> None:
     assert (page.content, page.left_out) == ("\n".join((NOTICE, *STORY)), ())
 
 
-def test_without_a_file_nothing_changes_and_with_one_the_version_does() -> None:
+def test_the_version_changes_only_with_a_file() -> None:
     assert scored(None).content == "\n".join((NOTICE, *STORY))
     assert scored(Boilerplate()) == scored(None)
     versions = {scored(each).config_version for each in (None, known(NOTICE), known(STORY[0]))}

@@ -164,7 +164,7 @@ def test_reading_that_needs_a_token_needs_one_in_the_settings() -> None:
 @pytest.mark.parametrize(
     "path", ["/page?url=https://unknown.example/", "/decision/pages.scored.v1/0/9", "/batch/nosuch"]
 )
-def test_what_only_kafka_knows_is_unavailable_while_it_cannot_be_read(
+def test_an_unknown_object_answers_503_while_kafka_is_down(
     console: OwnConsole, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     unreachable = AsyncMock(side_effect=KafkaConnectionError("no broker answers"))

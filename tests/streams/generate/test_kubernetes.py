@@ -225,7 +225,7 @@ def test_limits_of_models_bound_the_replicas() -> None:
     assert most(60, 16) == judge.consumes.partitions
 
 
-def test_every_handler_scales_and_shares_one_index_also_if_the_settings_have_an_embedded_one() -> None:
+def test_an_embedded_index_becomes_a_server_for_all_replicas() -> None:
     files = documents(manifests(installation()))
     assert found("ScaledObject", files).keys() == {service_name(its) for its in HANDLERS}
     assert not found("PersistentVolumeClaim", files)

@@ -34,7 +34,7 @@ def test_a_line_counts_once_a_page_and_by_its_share_of_pages() -> None:
     assert learn(pages, share=0.6) == {}
 
 
-def test_equal_pages_and_other_spellings_of_an_address_count_as_one() -> None:
+def test_equal_pages_and_spellings_of_an_address_count_once() -> None:
     assert learn({f"https://{HOST}/{n}": "Not found\nGo to the front page" for n in range(20)}) == {}
     assert learn({f"https://{HOST}/?utm_id={n}": f"Delivery\n{n}" for n in range(20)}) == {}
 
