@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 ROUNDS ?= 30
 SCHEDULES ?= 10000
+BROKERS ?= 1
 DATA   ?= ../shared/data
 PROFILES ?= qdrant,grafana
 EXTRAS ?= kafka index llm rank redis otel embed warc mcp console
@@ -115,8 +116,8 @@ test-quick: setup ## Run the tests that need no Kafka, for the inner loop
 test-slow: setup ## Run the rest: large backfills, own brokers, tests of tests, trainings, live Prometheus, the tutorial
 	$(PYTEST) -m slow $(ARGS)
 
-test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, ARGS="--seed 1 --json")
-	$(BIN)/python -m tools.faults --rounds $(ROUNDS) $(ARGS)
+test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, BROKERS=3, ARGS="--seed 1 --resume FILE")
+	$(BIN)/python -m tools.faults --brokers $(BROKERS) --rounds $(ROUNDS) $(ARGS)
 
 simulate: setup ## Runs of the pipeline over a simulated Kafka, in virtual time (SCHEDULES=100000, ARGS="--seed 1 --json")
 	$(BIN)/python -m tests.simulation --schedules $(SCHEDULES) $(ARGS)

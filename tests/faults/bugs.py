@@ -394,11 +394,12 @@ _TABLE = (
     ),
     SeededBug(
         name="leader_alone",
-        changes="the leader of a partition alone confirms records (acks=1)",
+        changes="at least once, the leader of a partition alone confirms records (acks=1)",
         finds="lost",
         where=frozenset({"rounds on three brokers"}),
         replaces=(SingleEndProducer, "__init__"),
         by=trust_the_leader,
+        transactional=False,
     ),
 )
 BUGS = {bug.name: bug for bug in _TABLE}

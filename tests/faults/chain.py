@@ -16,6 +16,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,14 @@ HANDLERS = (
 )
 
 
+def fail(record: Entered, rules: Rules) -> Outcome | Ask:
+    """``relay`` of a bad deploy."""
+    raise ValueError("a bug of this deploy")
+
+
+OF_BAD_DEPLOY = (replace(HANDLERS[0], fn=fail), *HANDLERS[1:])
+
+
 class Journal:
     """The world outside: effects in a database that all workers share, one for each effect id."""
 
@@ -174,9 +183,10 @@ class Journal:
         self._passed("mid_call")
         return PagesReply(())
 
-    def effects(self) -> list[str]:
-        """What was done outside, by effect id."""
-        return [name for (name,) in self._database.execute("SELECT id FROM effects")]
+    def effects(self, after: int = 0) -> tuple[list[str], int]:
+        """What was done outside after that point, by effect id, and the present point."""
+        rows = self._database.execute("SELECT id, rowid FROM effects WHERE rowid > ?", (after,)).fetchall()
+        return [name for name, _ in rows], max((number for _, number in rows), default=after)
 
     def calls(self) -> int:
         """How often the world was asked."""
@@ -194,6 +204,7 @@ def settings_of(bootstrap: str, prefix: str) -> Settings:
         kafka={
             "bootstrap_servers": bootstrap,
             "topic_prefix": prefix,
+            "replication_factor": len(bootstrap.split(",")),
             "session_timeout_seconds": SESSION_SECONDS,
             "rebalance_timeout_seconds": 12,
             "transaction_timeout_seconds": 8,

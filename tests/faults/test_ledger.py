@@ -88,7 +88,7 @@ def test_records_of_a_transaction_are_counted() -> None:
     assert ledger.check().clean
 
 
-def test_settled_run_is_forgotten_and_its_records_may_not_come_again() -> None:
+def test_records_of_a_settled_run_may_not_come_again() -> None:
     ledger = whole()
     known = ledger.known
     ledger.settle()
