@@ -165,11 +165,7 @@ def _measured(case: Mapping[str, Any], reading: PageReadingSection) -> Page | No
     return Page(
         case,
         [measures for _, measures in places],
-        [
-            sum(is_content(block) * len(block.text) for block in map(blocks.__getitem__, place.numbers))
-            / place.characters
-            for place, _ in places
-        ],
+        [sum(map(shown.__getitem__, place.numbers)) / place.characters for place, _ in places],
         [place.characters / total + 0.1 / len(places) for place, _ in places],
     )
 
