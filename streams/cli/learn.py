@@ -167,7 +167,7 @@ def _tell(task: LearnTask, learner: BoilerplateLearner, found: Boilerplate, refu
         }
         print(json.dumps(told, ensure_ascii=False))
         return
-    print(f"repeated lines: {count:,}, on {len(found.hosts):,} of {learner.hosts:,} hosts, from {learner.pages:,} pages")
+    print(f"repeated lines: {count:,}, on {len(found.hosts):,} of {learner.hosts:,} hosts; pages: {learner.pages:,}")
     if refused:
         print(f"not used: {refused:,} pages that could not be read, or had only the text of a crawler")
     print(f"written to {task.out}, version {found.version}")
