@@ -106,7 +106,8 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
 
 def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
     size = len(page.body)
-    if isinstance(page.body, str) and size <= MAX_PAGE_BYTES:
+    # A character takes four bytes at most, and encoding a page takes as long as a fifth of its parse.
+    if isinstance(page.body, str) and size <= MAX_PAGE_BYTES < 4 * size:
         size = len(page.body.encode("utf-8", "replace"))
     if size > MAX_PAGE_BYTES:
         return Dead(DeadReason.TOO_LARGE, f"the page has {size} bytes, more than {MAX_PAGE_BYTES}")
@@ -188,6 +189,7 @@ def _scored(
         final_url=_clean(page.final_url) if page.final_url != page.url else None,
         title=facts.title,
         content=facts.text,
+        left_out=facts.left_out,
         summary=facts.summary,
         date=facts.date,
         authors=facts.authors,

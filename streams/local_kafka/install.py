@@ -136,7 +136,7 @@ def write_properties(
     return file
 
 
-def format_data(java_command: list[str], folder: Path, properties: Path) -> None:
+def format_data(java_command: list[str], folder: Path, properties: Path, cluster_id: str) -> None:
     """Formats an empty folder; existing data is kept.
 
     Raises:
@@ -147,7 +147,7 @@ def format_data(java_command: list[str], folder: Path, properties: Path) -> None
         return
     if data.exists() and any(data.iterdir()):
         raise BrokerUnavailable(f"{data} is neither empty nor a Kafka data folder. Name another folder.")
-    command = [*java_command, "kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(properties)]
+    command = [*java_command, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)]
     try:
         done = subprocess.run(  # noqa: S603 - our own command line
             command, capture_output=True, text=True, errors="replace", timeout=_JAVA_SECONDS, check=False
@@ -158,6 +158,13 @@ def format_data(java_command: list[str], folder: Path, properties: Path) -> None
         said = (done.stderr + done.stdout).strip().splitlines()
         why = next((line for line in reversed(said) if "Exception" in line and not line.lstrip().startswith("at ")), "")
         raise BrokerUnavailable(f"Kafka could not format {data}: {why or ' '.join(said[-3:])}")
+
+
+def new_cluster_id() -> str:
+    """Kafka's spelling of a random UUID. A leading dash would be read as an option."""
+    while (spelt := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return spelt
 
 
 def _java_version(java: str) -> int | None:
@@ -232,10 +239,3 @@ def _not_fetched(folder: Path, reason: object) -> str:
         "It needs Maven Central once, and 50 MB of disk. Name another folder with ASSAY_CACHE_DIR, copy that folder "
         "from a machine that has it, or use a cluster of your own: ASSAY_KAFKA__BOOTSTRAP_SERVERS=host:9092"
     )
-
-
-def _cluster_id() -> str:
-    """Kafka's spelling of a random UUID. A leading dash would be read as an option."""
-    while (spelt := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
-        pass
-    return spelt

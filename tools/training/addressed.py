@@ -38,8 +38,8 @@ from tools import labelled
 
 WORDINGS = Path(__file__).parent.parent / "accuracy" / "written" / "injections.yaml"
 ABOUT = (
-    "Weights of a linear model over words and concepts. Fitted by `python -m tools.training.addressed` on wordings that "
-    "were written for Assay, against texts of {pages} labelled public pages; no text of a page is kept. {day}."
+    "Weights of a linear model over words and concepts. Fitted by `python -m tools.training.addressed` on wordings "
+    "that were written for Assay, against texts of {pages} labelled public pages; no text of a page is kept. {day}."
 )
 FOLDS = 5
 PENALTY = 1.0
