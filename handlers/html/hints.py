@@ -30,6 +30,7 @@ class Hints:
     """The configured words of class names and ids.
 
     Attributes:
+        addressed: What tells whether a text addresses a language model.
         known: Answers so far. Sites repeat few names, and a look-up here takes a tenth of the time of an answer.
     """
 
@@ -46,6 +47,7 @@ class Hints:
         self._lists = [(bit, frozenset(words), frozenset(no_words)) for bit, words, no_words in lists]
         self._telling = frozenset(word for _, words, _ in lists for word in words)
         self.known: dict[str, int] = {}
+        self.addressed = reading.addressed.compiled
         self._stems: dict[str, str] = {}
 
     def stem(self, names: str) -> str:

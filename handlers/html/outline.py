@@ -13,6 +13,7 @@ from typing import Literal
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from handlers.html.hidden import Hidden
 from handlers.html.hints import Hints, Regions
 
 TEXT = 2
@@ -126,6 +127,8 @@ class Outline:
         json_ld: Texts of JSON-LD scripts.
         title: The window's title.
         language: As declared.
+        hidden: Text that no visitor sees.
+        sheets: The page's own style sheets.
     """
 
     hints: Hints
@@ -146,6 +149,8 @@ class Outline:
     json_ld: list[str] = field(default_factory=list)
     title: str = ""
     language: str = ""
+    hidden: list[Hidden] = field(default_factory=list)
+    sheets: str = ""
     elements: list[LexborNode] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     outer: list[int] = field(default_factory=list)
@@ -276,6 +281,10 @@ class Outline:
         if end is None:
             return self._lines[bisect_left(self._firsts, start) :]
         return self._lines[bisect_left(self._firsts, start) : bisect_left(self._firsts, end)]
+
+    def forget_lines(self) -> None:
+        """Lets the blocks be made again, after texts have changed."""
+        self._lines = None
 
     def lines_with_links(self) -> list[Block]:
         """All blocks, also those that are a single link."""
