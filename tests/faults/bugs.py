@@ -16,6 +16,7 @@ from unittest.mock import patch
 from uuid import uuid4
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.client import AIOKafkaClient
 from aiokafka.producer.sender import Sender
 from aiokafka.structs import OffsetAndMetadata
 
@@ -143,6 +144,20 @@ class EndSentAgain(Committer):
         sender = self._writer._running()._sender
         sender._do_txn_commit = partial(Sender._do_txn_commit, sender)
         return offset
+
+
+class OffsetsSentAgain(Committer):
+    """As aiokafka does by itself."""
+
+    async def _acquire(self) -> int:
+        self._writer._make = partial(_repeating, self._writer._make)
+        return await super()._acquire()
+
+
+def _repeating(make: Callable[[], SingleEndProducer]) -> SingleEndProducer:
+    producer = make()
+    producer.client.send = partial(AIOKafkaClient.send, producer.client)
+    return producer
 
 
 class DoubtIsFailure(Committer):
@@ -288,6 +303,14 @@ _TABLE = (
         where=_EVERYWHERE,
         replaces=_COMMITTER,
         by=EndSentAgain,
+    ),
+    SeededBug(
+        name="offsets_sent_again",
+        changes="the offsets of a transaction that got no answer are sent again",
+        finds="twice",
+        where=frozenset({"simulation"}),
+        replaces=_COMMITTER,
+        by=OffsetsSentAgain,
     ),
     SeededBug(
         name="doubt_is_failure",
