@@ -51,7 +51,7 @@ class Plan:
         """The fault of a round: every kind as often as every other, in an order that the seed decides."""
         if self.only is not None:
             return self.only
-        kinds = sorted(FAULTS | TRIALS if self.brokers == 1 else EVERY_FAULT)
+        kinds = sorted(FAULTS if self.brokers == 1 else EVERY_FAULT)
         turn, place = divmod(number - 1, len(kinds))
         return random.Random(f"{self.seed}/turn {turn}").sample(kinds, len(kinds))[place]
 
