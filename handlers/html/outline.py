@@ -53,6 +53,8 @@ EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in _
 A = next(iter(_numbers("a")))
 """Tag number of a link."""
 DIRECT = 2
+_MAX_COMMENTS = 4
+"""Comments in a row; frameworks put one on each side of a blank."""
 _FEW = 8
 """Most texts are inside fewer inline elements."""
 
@@ -369,10 +371,14 @@ def _are_apart(text: LexborNode, following: LexborNode) -> bool:
 
 
 def _is_blank(text: LexborNode, side: Literal["next", "prev"]) -> bool:
-    """Whether the next node on one side of a text, in its block element, is a text of blanks."""
+    """Whether the next node on one side of a text, apart from comments, is a text of blanks in its block element."""
     above: LexborNode | None = text
     while above is not None and above.tag_id not in NAME_OF:
         beside: LexborNode | None = getattr(above, side)
+        for _ in range(_MAX_COMMENTS):
+            if beside is None or not beside.is_comment_node:
+                break
+            beside = getattr(beside, side)
         if beside is not None:
             return beside.tag_id == TEXT and beside.is_empty_text_node
         above = above.parent

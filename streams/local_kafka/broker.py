@@ -24,6 +24,7 @@ from aiokafka.errors import KafkaError
 
 from streams.kafka.clients import opened
 from streams.local_kafka.install import (
+    KAFKA_VERSION,
     BrokerUnavailable,
     cache_folder,
     find_java,
@@ -79,6 +80,8 @@ class LocalKafka:
         properties: Broker properties for these listeners, or in place of the defaults.
         cluster_id: Of a new data folder; a random one by default. The brokers of one cluster need the same.
         java_options: Java's options besides, or in place of, the defaults.
+        version: Kafka's version.
+        checksums: Of the jars of another version than the default; see ``kafka_jars``.
         progress: Gets a message about long steps.
     """
 
@@ -94,6 +97,8 @@ class LocalKafka:
         properties: Mapping[str, str | int] | None = None,
         cluster_id: str = "",
         java_options: Sequence[str] = (),
+        version: str = KAFKA_VERSION,
+        checksums: Path | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self._wanted_port = port or None
@@ -104,6 +109,7 @@ class LocalKafka:
         self._listeners = listeners
         self._properties = properties
         self._cluster_id = cluster_id or new_cluster_id()
+        self._version, self._checksums = version, checksums
         self._java_options = (*_JAVA_OPTIONS, *java_options)
         self._progress = progress or (lambda _: None)
         self._folder: Path | None = None
@@ -229,7 +235,7 @@ class LocalKafka:
         await asyncio.to_thread(self.stop)
 
     def _start(self) -> None:
-        jars = kafka_jars(self._cache, self._progress)
+        jars = kafka_jars(self._cache, self._progress, self._version, self._checksums)
         java = [find_java(), *self._java_options, "-cp", os.pathsep.join(map(str, jars))]
         if self._folder is None:
             self._folder = self._kept_dir or Path(tempfile.mkdtemp(prefix="assay-kafka-"))

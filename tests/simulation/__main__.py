@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from tests.faults.bugs import BUGS
@@ -19,7 +20,7 @@ from tests.simulation.schedule import Result, simulate
 
 PAST = Path(__file__).with_name("past_seeds.txt")
 """Seeds that have shown a fault of the product or of the simulation, each with what it was."""
-_RUNS = 10
+_RUNS = 40
 """Of a process: what killed workers leave behind is kept until it ends."""
 _HASH_SEED = {"PYTHONHASHSEED": "0"}
 """The order of a set of texts is part of a run."""
@@ -87,26 +88,25 @@ def past_seeds() -> list[int]:
 
 
 def _results(seeds: list[int], options: argparse.Namespace) -> Iterator[tuple[Result, float]]:
-    """The results in the order of the seeds. A process ends after some runs, with their leftovers and clocks."""
-    work = [(seeds[at : at + _RUNS], options.bug or "", options.trace) for at in range(0, len(seeds), _RUNS)]
+    """The results in the order of the seeds, and the CPU seconds of each."""
     gc.collect()
     gc.freeze()
-    with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
-        for results in pool.imap(_some, work, chunksize=1):
-            yield from results
+    one = partial(_timed, bug=options.bug or "", keep_trace=options.trace)
+    processes = multiprocessing.get_context("fork").Pool(options.jobs, _begin, maxtasksperchild=_RUNS)
+    with processes as pool:
+        yield from pool.imap(one, seeds)
 
 
-def _some(work: tuple[list[int], str, bool]) -> list[tuple[Result, float]]:
-    seeds, bug, keep_trace = work
+def _begin() -> None:
+    """What killed workers leave behind must not be closed, and seeded bugs print."""
     gc.disable()
-    results = []
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        sys.stdout = nowhere
-        for seed in seeds:
-            began = time.process_time()
-            result = simulate(seed, bug, keep_trace)
-            results.append((result, time.process_time() - began))
-    return results
+    sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
+
+
+def _timed(seed: int, bug: str, keep_trace: bool) -> tuple[Result, float]:
+    began = time.process_time()
+    result = simulate(seed, bug, keep_trace)
+    return result, time.process_time() - began
 
 
 def _rate(done: int, seconds: float) -> float:

@@ -31,6 +31,7 @@ _PATIENCE_SECONDS = 90.0
 """After the last fault; records that have not come out by then are lost."""
 _REACH_SECONDS = 12.0
 """Faults that were not reached by then do not happen."""
+_LOOK_SECONDS = 0.2
 _SESSION_SECONDS = 5.0
 _TRANSACTION_SECONDS = 3.0
 
@@ -65,12 +66,12 @@ class Plan:
             workers=chance.choice((1, 2, 2)),
             slowest_frame=chance.choice((0.002, 0.02, 0.2)),
             grid=chance.choice((0.0, 0.001, 0.01)),
-            slowest_marker=chance.choice((0.001, 0.02, 0.3)),
+            slowest_marker=chance.choice((0.001, 0.02, 0.15)),
             window_records=chance.randint(2, 12),
             poll_records=chance.randint(1, 8),
             commit_records=chance.randint(1, 5),
             linger=chance.choice((0.0, 0.02)),
-            batches=chance.randint(3, 6),
+            batches=chance.randint(2, 5),
             faults=tuple(Fault.drawn(chance, _SESSION_SECONDS) for _ in range(chance.choice((1, 2, 2, 3)))),
         )
 
@@ -175,7 +176,7 @@ class Run:
         while not reached():
             if self._world.time() > at:
                 return False
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(_LOOK_SECONDS)
         return True
 
     def _quiet(self) -> bool:
@@ -255,7 +256,7 @@ class Run:
     def _feed(self) -> None:
         """A few numbered records; at times a transaction that is aborted before them."""
         by_place: dict[int, list[tuple[bytes, bytes]]] = {}
-        for _ in range(self._chance.randint(1, 5)):
+        for _ in range(self._chance.randint(1, 4)):
             key = self._chance.choice(tuple(self._numbers))
             roll = self._chance.random()
             kind = "poison" if roll < 0.05 else "big" if roll < 0.08 else "later" if roll < 0.2 else "plain"
