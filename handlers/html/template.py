@@ -34,9 +34,9 @@ _LINK_COST = 3
 """Tenths of a character in the choice of a container, by which one inside of a link counts less."""
 _REPEATED = 3
 _MOSTLY = 0.5
-_SHARPNESS, _OFFSET = 1.3, 0.3
-"""How log-odds become the chance that a place is content: trees that saw few pages of a site are too timid."""
-_UNLIKELY = 0.1
+_DOUBT = 0.3
+"""Taken from the log-odds: labels are of whole places, and a superfluous one costs more than the trees know."""
+_UNLIKELY = 0.2
 """A place with a smaller chance is never content: there are pages without any."""
 _ENDS = ".!?。！？"
 _PRICE = re.compile(r"[$€£¥₹] ?\d|\d ?[$€£]")
@@ -99,7 +99,7 @@ def content(outline: Outline, story: MainText, forest: Forest, max_characters: i
     chosen: list[int] = []
     for place, said, measures in places:
         (odds,) = forest.reached(forest.left(of_place, measures, left & forest.known(said, marks, OF_MARKS)))
-        found.append((1 / (1 + exp(_OFFSET - _SHARPNESS * odds)), place))
+        found.append((1 / (1 + exp(_DOUBT - odds)), place))
         if _has_prices_of_cards(measures):
             chosen += place.numbers
     chosen += [number for place in _likely(found) for number in place.numbers]

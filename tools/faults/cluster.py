@@ -19,7 +19,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPa
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from schemas.dead import dead_letter_topic
-from streams.kafka.clients import make_admin, make_producer, make_reader, opened, producer_options, start, stop
+from streams.kafka.clients import make_admin, make_reader, opened, producer_options, start, stop
 from streams.kafka.topics import create_topics, plan_topics
 from tests.brokers import Brokers
 from tests.faults.chain import (
@@ -235,7 +235,10 @@ class Cluster:
         """
         assert self._producer is not None
         whims = random.Random(self.fed + len(self.ledger.fed))
-        feeder = make_producer(self.settings.kafka, f"{self._prefix}feed", "feed in transactions")
+        # Not a ``SingleEndProducer``: it can't tell whether it has fed, where a coordinator has just moved.
+        feeder = AIOKafkaProducer(
+            **producer_options(self.settings.kafka, f"{self._prefix}feed", "feed in transactions")
+        )
         if transactions:
             await feeder.start()
         try:
@@ -411,6 +414,13 @@ async def cluster(brokers: Brokers, folder: Path, name: str, stage: str = "exact
         yield made
     finally:
         await made.close()
+
+
+def end_on_sigterm() -> None:
+    """Has SIGTERM end this task as Ctrl-C does, so that brokers, workers and the small disk are cleaned up."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 async def hold(condition: Callable[[], bool], seconds: float) -> bool:

@@ -25,7 +25,7 @@ from statistics import median, quantiles
 from streams.telemetry.setup import configure_logs
 from tests.brokers import COORDINATION, Brokers
 from tests.faults.chain import SESSION_SECONDS
-from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
+from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster, end_on_sigterm
 from tools.faults.drift import Drift, drift_of
 from tools.faults.worker_process import Worker
 
@@ -138,6 +138,7 @@ def main() -> int:
 
 async def soak(seconds: float, brokers_count: int, seed: int) -> dict[str, object]:
     """The whole run: its report."""
+    end_on_sigterm()
     print(f"{brokers_count} brokers, seed {seed}, {seconds / 60:g} minutes", flush=True)
     chance = random.Random(seed)
     episodes: list[dict[str, float]] = []

@@ -16,7 +16,7 @@ def noisy(slope: float, noise: float) -> list[float]:
     ("slope", "noise", "verdict"),
     [(0, 1, "steady"), (50, 1, "GROWS"), (-50, 1, "steady"), (0, 200, "unclear"), (8, 0, "steady"), (12, 0, "GROWS")],
 )
-def test_what_grows_is_told_from_noise(slope: float, noise: float, verdict: str) -> None:
+def test_growth_differs_from_noise(slope: float, noise: float, verdict: str) -> None:
     assert drift_of(HOURS, noisy(slope, noise), bound=10).verdict == verdict
 
 
