@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -269,10 +270,12 @@ class Outline:
             return self._lines[bisect_left(self._firsts, start) :]
         return self._lines[bisect_left(self._firsts, start) : bisect_left(self._firsts, end)]
 
-    def lines_with_links(self) -> list[Block]:
-        """All blocks, also those that are a single link."""
+    def lines_with_links(self, start: int = 0, end: int | None = None) -> list[Block]:
+        """All blocks from ``start`` to before ``end``, also those that are a single link."""
         self.blocks()
-        return self._all_lines
+        lines, begin = self._all_lines, attrgetter("start")
+        stop = len(lines) if end is None else bisect_left(lines, end, key=begin)
+        return lines[bisect_left(lines, start, key=begin) : stop]
 
     def line_at(self, index: int) -> Block | None:
         """The block that a text is in; None if it is in none."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import chain
 
 import regex
 
@@ -34,13 +35,14 @@ _MAX_LABELLED_LINES = 400
 _MAX_BEGINNINGS = 3
 _MAX_CHARACTERS = 160
 """A longer line is running text."""
-_NEAR_TEXTS = 40
+_NEAR_TEXTS = 20
 _HEAD_TEXTS = 12
 _MOST_DAYS = 2
 _LABEL_REACH = 6
 _APART_WORDS = 4
 _TOUCHING_NAMED = 8
 _TOUCHING_LABELLED = 3
+_ONE_DAY, _ONE_MINUTE = timedelta(days=1), timedelta(minutes=1)
 
 _DIGIT = re.compile(r"\d")
 _CLOCK = re.compile(
@@ -95,27 +97,53 @@ _Changes = list[tuple[Moment | None, str]]
 
 def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
     """The publication date of a page, else its date of change. Stated dates have precedence over visible ones."""
-    in_url = None if page.is_event or page.data.is_thing else _in_url(page.url)
     changes: _Changes = []
-    for value, seen_in in _published(page, words, in_url, changes):
-        if value is not None and is_plausible(value, words.earliest_year, page.fetched_at):
-            return FoundDate(_day_of_site(value, in_url), seen_in)
-    for value, seen_in in (*_stated_changes(page, words), *changes):
-        if value is not None and is_plausible(value, words.earliest_year, page.fetched_at):
-            return FoundDate(value, seen_in)
-    return None
+    is_story = not (page.is_event or page.data.is_thing)
+    in_url = _in_url(page.url) if is_story else None
+    shown = _shown(page, words, in_url, changes) if is_story else iter(())
+
+    def plausible(found: Iterable[tuple[Moment | None, str]]) -> Iterator[FoundDate]:
+        for value, seen_in in found:
+            if value is not None and is_plausible(value, words.earliest_year, page.fetched_at):
+                yield FoundDate(value, seen_in)
+
+    for stated in plausible(_stated(page, words)):
+        return _as_shown(stated, plausible(chain(shown, changes)))
+    labelled = () if page.data.is_thing else _labelled(page, words, changes)
+    for found in plausible(chain(shown, labelled)):
+        return FoundDate(_day_of_site(found.value, in_url), found.seen_in)
+    return next(plausible(chain(_stated_changes(page, words), changes)), None)
 
 
-def _published(page: DatedPage, words: DateWords, in_url: date | None, changes: _Changes) -> _Found:
-    """Dates of publication, the most reliable first; dates of changes are added to ``changes``."""
-    yield from _stated(page, words)
-    if not (page.is_event or page.data.is_thing):
-        yield from _times(page, words, changes)
-        yield in_url, "url"
-        yield from _named(page, words, changes)
-        yield from _visible(page, words, changes)
-    if not page.data.is_thing:
-        yield from _labelled(page, words, changes)
+def _as_shown(stated: FoundDate, shown: Iterator[FoundDate]) -> FoundDate:
+    """A stated date, or the shown one if the page shows only other days, of which the first is not later.
+
+    A stated instant may be in universal time, one day off, and systems state the day on which a page was moved or
+    changed. A later shown day is mostly that of a change.
+    """
+    day, others = day_of(stated.value), list[FoundDate]()
+    for found in shown:
+        if _is_same(found.value, stated.value):
+            return found
+        if day_of(found.value) == day:
+            return stated
+        others.append(found)
+    return others[0] if others and day_of(others[0].value) - day <= _ONE_DAY else stated
+
+
+def _is_same(shown: Moment, stated: Moment) -> bool:
+    """Whether two instants are the same one, which the page shows in its own zone."""
+    if not (isinstance(shown, datetime) and isinstance(stated, datetime) and shown.tzinfo and stated.tzinfo):
+        return False
+    return bool(shown.utcoffset()) and abs(shown - stated) < _ONE_MINUTE
+
+
+def _shown(page: DatedPage, words: DateWords, in_url: date | None, changes: _Changes) -> _Found:
+    """Dates of publication beside the story, the most reliable first; those of changes are added to ``changes``."""
+    yield from _times(page, words, changes)
+    yield in_url, "url"
+    yield from _named(page, words, changes)
+    yield from _visible(page, words, changes)
 
 
 def _stated(page: DatedPage, words: DateWords) -> _Found:
@@ -214,7 +242,7 @@ def _head_lines(page: DatedPage) -> Iterator[Block]:
     for place in near.places:
         blocks = [
             block
-            for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]
+            for block in outline.lines_with_links(place.start, place.stop)[:_MAX_LINES]
             if len(block.text) <= _MAX_CHARACTERS
             and page.story.is_own(block.element, block.start)
             and block.start <= end
