@@ -210,6 +210,7 @@ def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 def _labelled(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Lines anywhere that label a date, except beside the data of a book or the like."""
     blocks = page.story.outline.blocks()[-_MAX_LABELLED_LINES:]
+    dated: set[Moment | None] = set()
     for number, block in enumerate(blocks):
         text = _with_label(page.story.outline, block, words)
         if not words.may_be_labelled(text) or page.story.holds(block.element, block.start):
@@ -221,6 +222,10 @@ def _labelled(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
         if line is not None and line.labelled:
             yield line.published, "labelled date"
             changes.append((line.updated, "labelled date"))
+        elif line is not None and not page.is_event and words.is_dated(text):
+            dated.add(line.published)
+    if len(dated) == 1:
+        yield dated.pop(), "labelled date"
 
 
 def _stated_changes(page: DatedPage, words: DateWords) -> _Found:
@@ -248,18 +253,20 @@ def _head_lines(page: DatedPage) -> Iterator[Block]:
             and block.start <= end
             and not page.story.dates_event(block.element, block.start)
         ]
-        yield from sorted(blocks, key=lambda block: near.distance(block.start))
+        yield from sorted(blocks, key=lambda block: (block.start < near.heading, near.distance(block.start)))
 
 
 def _with_label(outline: Outline, block: Block, words: DateWords) -> str:
-    """A line with its label from a list of terms or a table row; "" if the label is of something else."""
-    if block.tag not in ("dd", "td") or (before := outline.line_at(block.start - 1)) is None:
+    """A line with its label from a list of terms, a table row or the line before; "" if it labels something else."""
+    before = outline.line_at(block.start - 1)
+    if before is None:
         return block.text
+    if words.is_label(before.text):
+        return f"{before.text}: {block.text}"
     row = outline.outer[block.element] if block.tag == "td" else block.element
     beside = before.element if before.tag in ("dt", "th") else outline.outer[before.element]
-    if before.tag not in ("dt", "th", "td") or row != beside:
-        return block.text
-    return f"{before.text}: {block.text}" if words.is_label(before.text) else ""
+    is_value = block.tag in ("dd", "td") and before.tag in ("dt", "th", "td") and row == beside
+    return "" if is_value else block.text
 
 
 def _in_url(url: str) -> date | None:
@@ -298,13 +305,19 @@ class DateWords:
         self._labels = _any_of(self._label_words)
         self._published = _any_of(reading.published_words)
         self._updated = _any_of(reading.updated_words)
+        self._date_labels = frozenset(label.casefold() for label in reading.date_labels)
+        self._date_label = re.compile(rf"(?:{alternatives(reading.date_labels)})\s{{0,3}}[:：]?\s{{0,3}}\d", re.IGNORECASE)
         self._fillers = _any_of(reading.date_line_words)
 
     def may_be_labelled(self, line: str) -> bool:
         """Whether a line has a number and a label. This check is fast."""
         if len(line) > _MAX_CHARACTERS or _DIGIT.search(line) is None:
             return False
-        return any(map(line.lower().__contains__, self._label_words))
+        return any(map(line.lower().__contains__, self._label_words)) or self.is_dated(line)
+
+    def is_dated(self, line: str) -> bool:
+        """Whether a line begins with a word for a date, followed by a number: "Date: 3 May 2024"."""
+        return self._date_label.match(line) is not None
 
     def is_sentence(self, text: str) -> bool:
         """Whether a text has too many words for a line of dates."""
@@ -312,6 +325,8 @@ class DateWords:
 
     def is_label(self, text: str) -> bool:
         """Whether a text is only a label of a date."""
+        if text.strip(": ：").casefold() in self._date_labels:
+            return True
         return len(text) <= _MAX_CHARACTERS and self._labels.search(text) is not None and not self._size(text)
 
     def dateline(self, head: str, origin: Origin) -> Moment | None:
