@@ -116,19 +116,16 @@ def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
 
 
 def _as_shown(stated: FoundDate, shown: Iterator[FoundDate]) -> FoundDate:
-    """A stated date, or the shown one if the page shows only other days, of which the first is not later.
-
-    A stated instant may be in universal time, one day off, and systems state the day on which a page was moved or
-    changed. A later shown day is mostly that of a change.
-    """
-    day, others = day_of(stated.value), list[FoundDate]()
+    """A stated date as the page shows it: in the site's own zone, or the day before or after one of universal time."""
+    day, beside = day_of(stated.value), None
     for found in shown:
         if _is_same(found.value, stated.value):
             return found
         if day_of(found.value) == day:
             return stated
-        others.append(found)
-    return others[0] if others and day_of(others[0].value) - day <= _ONE_DAY else stated
+        if beside is None and abs(day_of(found.value) - day) == _ONE_DAY:
+            beside = found
+    return stated if beside is None or (isinstance(stated.value, datetime) and stated.value.utcoffset()) else beside
 
 
 def _is_same(shown: Moment, stated: Moment) -> bool:
@@ -192,16 +189,25 @@ def _named(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Lines beside the heading that have nothing but dates and names, and the dateline of the story."""
     blocks = list(_head_lines(page))
-    read = (words.read(_with_label(page.story.outline, block, words), page.origin, is_near=True) for block in blocks)
+    outline, near = page.story.outline, page.story.near
+    labelled = (_with_label(outline, block, words) for block in blocks)
+    # A day in an element of its own may be beside other small texts in one line: the minutes that reading takes.
+    parts = (
+        outline.texts[index]
+        for block in blocks
+        if block.end > block.start + 1 and not words.is_sentence(block.text)
+        for index in range(block.start, block.end)
+        if near.is_head(index)
+    )
+    read = (words.read(text, page.origin, is_near=True) for text in chain(labelled, parts))
     lines = [line for line in read if line is not None]
     # Lines of many days are a schedule or a chronology. Days beside an ISBN are those of the book.
     is_of_page = len({line.published for line in lines if not line.labelled}) <= _MOST_DAYS
     if is_of_page and not any(page.story.is_of_thing(block.text) for block in blocks):
         yield from ((line.published, "visible date") for line in lines)
         changes += [(line.updated, "visible date") for line in lines]
-    first = page.story.near.first
     begins = [
-        block for block in page.story.outline.blocks(first, first + _HEAD_TEXTS) if len(block.text) > _MAX_CHARACTERS
+        block for block in outline.blocks(near.first, near.first + _HEAD_TEXTS) if len(block.text) > _MAX_CHARACTERS
     ]
     for block in begins[:_MAX_BEGINNINGS]:
         yield words.dateline(block.text[:_DATELINE_CHARACTERS], page.origin), "dateline"
@@ -306,7 +312,9 @@ class DateWords:
         self._published = _any_of(reading.published_words)
         self._updated = _any_of(reading.updated_words)
         self._date_labels = frozenset(label.casefold() for label in reading.date_labels)
-        self._date_label = re.compile(rf"(?:{alternatives(reading.date_labels)})\s{{0,3}}[:：]?\s{{0,3}}\d", re.IGNORECASE)
+        self._date_label = re.compile(
+            rf"(?:{alternatives(reading.date_labels)})\s{{0,3}}[:：]?\s{{0,3}}\d", re.IGNORECASE
+        )
         self._fillers = _any_of(reading.date_line_words)
 
     def may_be_labelled(self, line: str) -> bool:
