@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 import regex
 
@@ -33,6 +34,8 @@ _MAX_BEFORE = 80
 _MAX_BEFORE_HAN = 24
 _TEXTS_TO_MEMBER = 5
 _MIN_OWN = 4
+_FULL = 3
+_MAX_LABELLED_LINES = 400
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _AND = "and|und|et|y|e|og|och|en|i|with"
@@ -82,10 +85,12 @@ class NameWords:
         self._occasions = frozenset((*reading.byline_occasions, *reading.byline_labels, *reading.published_words))
         stops = alternatives((*reading.byline_stop_words, *dates))
         places = alternatives(reading.byline_place_words)
-        colon = r"\s{0,3}[:：]\s{0,3}"
+        colon = r"\s{0,3}[:：](?!in(?:nen)?\b)\s{0,3}"
         # Text: Jan Maier; Words and pictures: Sam Reed
         label = rf"(?:{alternatives(labels)})(?:\s(?:{_AND}|&)\s[^\W\d_]{{1,20}})?{colon}"
-        word = rf"(?:{alternatives(reading.byline_words)})(?:{colon}|\s{{1,3}})"
+        # Autor:in, Autorin/Autor, Auteur(s)
+        gender = rf"(?:/(?:{alternatives(reading.byline_words)})|[:*_(](?:in|innen|e|es|s)\)?)?"
+        word = rf"(?:{alternatives(reading.byline_words)}){gender}(?:{colon}|\s{{1,3}})"
         occasion = rf"(?:(?:{alternatives(self._occasions)})\s{{1,3}})?"
         self._introduction = re.compile(rf"^\W{{0,5}}(?:{label}|{occasion}{word}){{1,3}}", re.IGNORECASE)
         self._inside = re.compile(rf"(?:^|[\s|·•–—,-]){word}(?=(?-i:[^\W\d_a-z]))", re.IGNORECASE)
@@ -259,6 +264,8 @@ def find_credit(story: Story, data: StructuredData, words: BylineWords, site: st
     marks = [mark for mark in story.stated if not mark.boilerplate]
     shown = _best(_shown(story, marks, words, reader))
     best = stated if stated.rank >= shown.rank else shown
+    if best.rank < _FULL:
+        best = max(best, _elsewhere(story, words, reader), key=attrgetter("rank"))
     return Credit(
         names=best.names[:_MAX_NAMES],
         has_author=bool(stated.names or stated_agencies) or any(mark.name == "itemprop:author" for mark in marks),
@@ -270,7 +277,7 @@ def find_credit(story: Story, data: StructuredData, words: BylineWords, site: st
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """Names, where they were seen, and their rank: 3 for a person's full name, 2 for a nickname, 1 for others."""
+    """Names, where they were seen, and their rank: ``_FULL`` for a full name, 2 for a nickname, 1 for others."""
 
     names: tuple[str, ...] = ()
     seen_in: str = ""
@@ -305,7 +312,7 @@ class _CreditReader:
         persons = tuple(name for name in found if self._is_person(name))
         if persons:
             is_full = " " in "".join(persons) or not persons[0].isascii()
-            return _Named(persons, seen_in, 3 if is_full else 2)
+            return _Named(persons, seen_in, _FULL if is_full else 2)
         return _Named(tuple(found), seen_in, int(bool(found)))
 
     def _is_person(self, name: str) -> bool:
@@ -321,7 +328,7 @@ def _best(found: Iterable[_Named]) -> _Named:
     for named in found:
         if named.rank > best.rank:
             best = named
-            if best.rank == 3:
+            if best.rank == _FULL:
                 break
     return best
 
@@ -333,6 +340,11 @@ def _stated(
     for name in words.meta:
         if name in meta:
             yield reader.credited(meta[name][:_MAX_NAMES], f"meta {name}")
+    for number in (1, 2, 3):
+        for label, text in zip(
+            meta.get(f"twitter:label{number}", ()), meta.get(f"twitter:data{number}", ()), strict=False
+        ):
+            yield reader.ranked(words.names.line_names(f"{label}: {text}"), "twitter label")
     yield _Named(
         names := reader.ranked(words.names.whole(data.organizations), "").names, "json-ld author", int(bool(names))
     )
@@ -351,6 +363,18 @@ def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditR
                 yield reader.ranked(names, "text")
     for text in _linked(story, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
         yield reader.credited((text,), "member's link")
+
+
+def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Named:
+    """The full names that lines anywhere credit, such as the box below a story, if all credit the same."""
+    found: dict[tuple[str, ...], _Named] = {}
+    for block in story.outline.blocks()[-_MAX_LABELLED_LINES:] if story.near.heading >= 0 else ():
+        names = words.names.line_names(block.text)
+        if names and story.is_own(block.element, block.start) and not story.is_teased(block.start):
+            named = reader.ranked(names, "text")
+            found[tuple(map(_squashed, named.names))] = named
+    best = next(iter(found.values()), _Named())
+    return best if len(found) == 1 and best.rank == _FULL else _Named()
 
 
 def _marked(story: Story, marks: list[Mark], words: BylineWords) -> Iterator[tuple[str, str]]:
