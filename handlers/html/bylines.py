@@ -32,7 +32,7 @@ _MAX_NAME_WORDS = 6
 _MAX_ABOVE = 4
 _MAX_BEFORE = 80
 _MAX_BEFORE_HAN = 24
-_TEXTS_TO_MEMBER = 5
+_TEXTS_TO_MEMBER = 6
 _MIN_OWN = 4
 _FULL = 3
 _MAX_LABELLED_LINES = 400
@@ -407,7 +407,8 @@ def _linked(story: Story, path: re.Pattern[str], end: int | None = None) -> Iter
 
 def _path(segments: tuple[str, ...]) -> re.Pattern[str]:
     """Addresses with one of the segments before a last one."""
-    return re.compile(rf"[/?](?:{alternatives(segments)})[/=][^/?#]{{1,100}}/?(?:[?#]|$)", re.IGNORECASE)
+    end = r"[/=][^/?#]{1,100}/?(?:[?#]|$)|\.\w{2,4}\?[^/#]{1,100}$|;\w{1,3}=\d{1,12}$"
+    return re.compile(rf"(?:^|[/?=])(?:{alternatives(segments)})(?:{end})", re.IGNORECASE)
 
 
 def _squashed(text: str) -> str:
