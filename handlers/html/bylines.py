@@ -368,6 +368,10 @@ def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditR
 def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Named:
     """The full names that lines anywhere credit, such as the box below a story, if all credit the same."""
     found: dict[tuple[str, ...], _Named] = {}
+    for mark in story.stated:
+        if mark.boilerplate and mark.name in ("itemprop:author", "rel:author"):
+            named = reader.credited((mark.value or mark.text,), mark.name)
+            found[tuple(map(_squashed, named.names))] = named
     for block in story.outline.blocks()[-_MAX_LABELLED_LINES:] if story.near.heading >= 0 else ():
         names = words.names.line_names(block.text)
         if names and story.is_own(block.element, block.start) and not story.is_teased(block.start):
