@@ -19,7 +19,7 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.walk import short_text
 from handlers.text.patterns import DetailPatterns
-from handlers.text.scripts import HAN, KANA, has_han
+from handlers.text.scripts import HAN, KANA, has_cjk, has_han
 from handlers.text.words import alternatives
 
 _MAX_NAMES = 20
@@ -34,9 +34,10 @@ _MAX_BEFORE = 80
 _MAX_BEFORE_HAN = 24
 _TEXTS_TO_MEMBER = 6
 _MIN_OWN = 4
-_FULL = 3
+_NICKNAME, _FULL = 2, 3
 _MAX_LABELLED_LINES = 400
 
+_AUTHORS = ("itemprop:author", "rel:author")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _AND = "and|und|et|y|e|og|och|en|i|with"
 # A run of white space before a separator is matched from its beginning only: otherwise the time is quadratic.
@@ -47,7 +48,7 @@ _SPLIT = re.compile(
 _PARTS = re.compile(r"[/,;|·\n]")
 _BARS = re.compile(r"[|·•∙–—]")
 _BLANKS = re.compile(r"[^\S\n]+")
-_EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*"
+_EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*→←»«›‹►▸"
 _DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
 _SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w'’-]{0,40}\.?(?: [^\W\d_]\.){0,3})$")
 _BEFORE_DAY = re.compile(r"^(\S+ .+?) [a-zà-ÿ]{1,3}$")
@@ -159,7 +160,10 @@ class NameWords:
         return tuple(
             text
             for text in found
-            if 2 <= len(text) <= _MAX_NAME_CHARACTERS and "://" not in text and text.casefold() not in self._no_names
+            if 2 <= len(text) <= _MAX_NAME_CHARACTERS
+            and "://" not in text
+            and "@" not in text
+            and text.casefold() not in self._no_names
         )[:_MAX_NAMES]
 
     def is_organization(self, text: str) -> bool:
@@ -195,6 +199,9 @@ class NameWords:
         count = len(words)
         while words and words[-1].casefold() in self._roles:
             words.pop()
+        if len(words) == 1 < count and words[0].isascii():
+            # A single word before a role is a paper's name: "Guardian staff reporter".
+            return ""
         return " ".join(words) if is_first or len(words) == count else ""
 
     def _is_name(self, text: str) -> bool:
@@ -264,7 +271,7 @@ def find_credit(story: Story, data: StructuredData, words: BylineWords, site: st
     marks = [mark for mark in story.stated if not mark.boilerplate]
     shown = _best(_shown(story, marks, words, reader))
     best = stated if stated.rank >= shown.rank else shown
-    if best.rank < _FULL:
+    if stated.rank < _NICKNAME and shown.rank < _FULL:
         best = max(best, _elsewhere(story, words, reader), key=attrgetter("rank"))
     return Credit(
         names=best.names[:_MAX_NAMES],
@@ -277,7 +284,7 @@ def find_credit(story: Story, data: StructuredData, words: BylineWords, site: st
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """Names, where they were seen, and their rank: ``_FULL`` for a full name, 2 for a nickname, 1 for others."""
+    """Names, where they were seen, and their rank: ``_FULL``, ``_NICKNAME``, or 1 for an organisation."""
 
     names: tuple[str, ...] = ()
     seen_in: str = ""
@@ -311,8 +318,8 @@ class _CreditReader:
         found = [name for name in found if name not in agencies]
         persons = tuple(name for name in found if self._is_person(name))
         if persons:
-            is_full = " " in "".join(persons) or not persons[0].isascii()
-            return _Named(persons, seen_in, _FULL if is_full else 2)
+            is_full = " " in "".join(persons) or has_cjk(persons[0])
+            return _Named(persons, seen_in, _FULL if is_full else _NICKNAME)
         return _Named(tuple(found), seen_in, int(bool(found)))
 
     def _is_person(self, name: str) -> bool:
@@ -346,7 +353,9 @@ def _stated(
         ):
             yield reader.ranked(words.names.line_names(f"{label}: {text}"), "twitter label")
     yield _Named(
-        names := reader.ranked(words.names.whole(data.organizations), "").names, "json-ld author", int(bool(names))
+        names := reader.ranked(words.names.whole((*data.organizations, *data.authors)), "").names,
+        "json-ld author",
+        int(bool(names)),
     )
 
 
@@ -367,23 +376,24 @@ def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditR
 
 def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Named:
     """The full names that lines anywhere credit, such as the box below a story, if all credit the same."""
-    found: dict[tuple[str, ...], _Named] = {}
-    for mark in story.stated:
-        if mark.boilerplate and mark.name in ("itemprop:author", "rel:author"):
-            named = reader.credited((mark.value or mark.text,), mark.name)
-            found[tuple(map(_squashed, named.names))] = named
+    hidden = (mark for mark in story.stated if mark.boilerplate and mark.name in _AUTHORS)
+    credits = [reader.credited((mark.value or mark.text,), mark.name) for mark in hidden]
     for block in story.outline.blocks()[-_MAX_LABELLED_LINES:] if story.near.heading >= 0 else ():
-        names = words.names.line_names(block.text)
-        if names and story.is_own(block.element, block.start) and not story.is_teased(block.start):
-            named = reader.ranked(names, "text")
-            found[tuple(map(_squashed, named.names))] = named
+        text = block.text
+        if len(text) > _MAX_BEFORE or not story.is_own(block.element, block.start) or story.is_teased(block.start):
+            continue
+        names = words.names.line_names(text)
+        if not names and len(text) <= _MAX_NAME_CHARACTERS and story.calls_byline(block.element, block.start):
+            names = words.names.names(text)
+        credits.append(reader.ranked(names, "text"))
+    found = {tuple(map(_squashed, named.names)): named for named in credits if named.names}
     best = next(iter(found.values()), _Named())
     return best if len(found) == 1 and best.rank == _FULL else _Named()
 
 
 def _marked(story: Story, marks: list[Mark], words: BylineWords) -> Iterator[tuple[str, str]]:
     """Texts that the markup marks as an author, with where they were seen, the most reliable first."""
-    for kind in ("itemprop:author", "rel:author"):
+    for kind in _AUTHORS:
         for mark in [mark for mark in marks if mark.name == kind][:_MAX_MARKS]:
             yield (mark.value if kind == "itemprop:author" else "") or mark.text, kind
     named = [

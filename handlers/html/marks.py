@@ -350,6 +350,10 @@ class Story:
             or any(hint(around) & EVENT for around in self.outline.around(element))
         )
 
+    def calls_byline(self, element: int, index: int) -> bool:
+        """Whether the line of a text, or the element around it, calls itself a byline."""
+        return bool((self._said_by_line(index) | self.outline.regions.hint(element)) & BYLINE)
+
     def _said_by_line(self, index: int) -> int:
         """The hints of the elements that hold only the line of a text."""
         found = self._said.get(index)
