@@ -28,6 +28,8 @@ _REPEATED = 3
 _MOSTLY = 0.5
 _SURE = -0.32
 """Log-odds from which on a place is content. A missed line costs more than a superfluous one."""
+_SURE_BESIDE, _STORY_PAGE = 1.0, 0.55
+"""The same for places outside the story, where the story is more than this share of the page: boxes and teasers."""
 _NUMBERS = re.compile(r"\d+")
 _MAX_NAMES = 200
 _ENDS = ".!?。！？"
@@ -76,12 +78,14 @@ def content(outline: Outline, story: MainText, forest: Forest, max_characters: i
     of_page, places = measured(outline, blocks, story)
     left = forest.left(of_page)
     marked: dict[int, int] = {}
+    sure_beside = _SURE_BESIDE if of_page["page story"] > _STORY_PAGE else _SURE
     for place, measures in places:
         so_far = marked.get(place.marks)
         if so_far is None:
             so_far = marked[place.marks] = forest.left(marks(place), left)
         scores = forest.reached(forest.left(measures, so_far))
-        if scores[1] - scores[0] > _SURE or _has_prices_of_cards(place):
+        sure = _SURE if measures["story"] >= _MOSTLY else sure_beside
+        if scores[1] - scores[0] > sure or _has_prices_of_cards(place):
             chosen.update(place.numbers)
     return "\n".join(blocks[number].text for number in sorted(chosen))[:max_characters]
 
