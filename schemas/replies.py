@@ -40,6 +40,7 @@ class FetchFailure(StrEnum):
     DUPLICATE = "duplicate"
     OVER_BUDGET = "over_budget"
     HOP_LIMIT = "hop_limit"
+    TRAP = "trap"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ class SettingsError(Exception):
 
 OWN_SOURCES = "own_sources.yaml"
 """The file of the configuration directory with the user's own sources; it is optional."""
+BOILERPLATE = "boilerplate.json"
+"""The file of the configuration directory with the lines that hosts repeat; it is optional."""
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -53,6 +55,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     named = [path for name in names if (path := directory / name).is_file()]
     packs = sorted((directory / "patterns").rglob("*.yaml"))
     lists = sorted((directory / "sources").glob("*.yaml"))
+    learned = [path] if (path := directory / BOILERPLATE).is_file() else []
     handlers = Path(__file__).parent.parent / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
     results, content = (sorted((handlers / package).glob("trained.json")) for package in ("results", "html"))
@@ -63,6 +66,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
         *((path, {"result_trees": json.loads(path.read_text("utf-8"))}) for path in results),
         *((path, {"page_reading": {"content_trees": json.loads(path.read_text("utf-8"))}}) for path in content),
+        *((path, _read_json(path)) for path in learned),
     ]
 
 
@@ -70,6 +74,26 @@ def _sources(stem: str, content: dict[str, Any]) -> dict[str, Any]:
     """A file of sources: the kind, with its tier and reason, and its sources by country."""
     kinds = {stem: content.pop("kind")} if "kind" in content else {}
     return {"sources": {"kinds": kinds, "lists": {stem: content}}}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """A file that is large for a YAML loader. Raises SettingsError as ``read_yaml``."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise SettingsError(f"{path}: {error}; write it again with `assay learn boilerplate`, or delete it") from None
+    if not isinstance(content, dict):
+        raise SettingsError(f"{path}: expected keys and values, found {type(content).__name__}")
+    return content
+
+
+def user_file(name: str) -> Path | None:
+    """A file of the user in the configuration directory; None if that is part of the installed package."""
+    directory = config_dir()
+    is_installed = (directory.parent / "__main__.py").is_file()  # in a wheel, config is in the package assay
+    return None if is_installed else directory / name
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

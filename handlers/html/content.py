@@ -37,7 +37,7 @@ from handlers.html.walk import has_data_table, walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
-from schemas.pages import CrawledPage, CrawlerMetadata
+from schemas.pages import CrawledPage, CrawlerMetadata, LeftOut
 
 _HOST = re.compile(r"\x00(?:https?:)?//(?:[^/?#@\\\x00]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
 """The host of an address in a list of addresses, each after a NUL character."""
@@ -76,6 +76,7 @@ class PageFacts:
     title: str
     titles: tuple[str, ...]
     text: str
+    left_out: tuple[LeftOut, ...] = ()
     summary: str
     date: Moment | None
     authors: tuple[str, ...]
@@ -126,8 +127,9 @@ class PageReader:
             page.json_ld, page.item_types, page.part_types, self._types, reading.max_structured_characters
         )
         body = main_text(page, reading.max_content_characters)
-        text = with_description(content(page, body, reading.content_forest, reading.max_content_characters), data)
+        text = content(page, body, reading.content_forest, reading.max_content_characters)
         host = host_of(url)
+        text, left_out = reading.boilerplate.without(clean(with_description(text, data)), host)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         story = Story(page, look_near(page, body.first), self._story)
         language = find_language(
@@ -155,8 +157,9 @@ class PageReader:
         return PageFacts(
             title=title,
             titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(story.heading)),
-            text=clean(text),
-            summary=clean(_summary(page, data, body.text, reading)),
+            text=text,
+            left_out=left_out,
+            summary=clean(_summary(page, data, reading.boilerplate.without(body.text, host)[0], reading)),
             date=found.value if found else None,
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from pydantic import Field
 
+from handlers.html.boilerplate import Boilerplate
 from handlers.text.patterns import WordList as Words
 from handlers.trees.forest import Forest, Trees
 from schemas.rules import Section
@@ -94,6 +95,10 @@ class PageReadingSection(Section):
         default={}, description="Parts of class names and ids by the place of a template that they name."
     )
     content_trees: Trees = Field(default=Trees(), description="Trained trees that find the content of a page.")
+
+    boilerplate: Boilerplate = Field(
+        default=Boilerplate(), description="Lines that hosts repeat, as `assay learn boilerplate` writes them."
+    )
 
     @cached_property
     def content_forest(self) -> Forest:

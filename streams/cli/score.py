@@ -12,7 +12,7 @@ import shutil
 import sys
 import textwrap
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -68,13 +68,13 @@ def score(
     show = _write_json if screen is None else screen.show
     refused = 0
     with asyncio.Runner() as runner:
-        results = _results(_pages(sources, url, sections.fetch), rules, sections.workers)
+        results = scored_pages(_pages(sources, url, sections.fetch), rules, sections.workers)
         try:
             while (result := runner.run(_next(results))) is not None:
                 show(result)
                 refused += isinstance(result, Refused)
         finally:
-            runner.run(results.aclose())  # type: ignore[attr-defined]
+            runner.run(results.aclose())
             if screen is not None:
                 screen.close()
     return 1 if refused else 0
@@ -84,9 +84,9 @@ async def _next(results: AsyncIterator[ScoredPage | Refused]) -> ScoredPage | Re
     return await anext(results, None)
 
 
-async def _results(
+async def scored_pages(
     pages: AsyncIterator[CrawledPage | Refused], rules: ScorePageRules, workers: WorkersSettings
-) -> AsyncIterator[ScoredPage | Refused]:
+) -> AsyncGenerator[ScoredPage | Refused, None]:
     """The results in the order of the pages, from as many children as there are cores."""
     decide = partial(score_page, rules=rules)
     if workers.processes == 0:
@@ -230,6 +230,7 @@ def _write_json(result: ScoredPage | Refused) -> None:
             "tier": result.tier,
             "trust_label": result.trust_label,
             "reasons": [f"{part.points:+d} {part.reason}" for part in result.cts_breakdown],
+            "left_out": [part.model_dump(mode="json") for part in result.left_out],
             "date": result.to_wire()["date"],
             "authors": list(result.authors),
             "title": result.title,
@@ -289,6 +290,8 @@ class _Screen:
         self._print(f"{score}, tier {result.tier}, label {result.trust_label}" + "".join(f", {part}" for part in known))
         for line in result.cts_breakdown:
             self._print(f"{f'{line.points:+d}' if line.points else '':>5}  {line.reason}")
+        for part in result.left_out:
+            self._print(f"      {part.lines} lines left out as {part.reason}: {part.excerpt}")
         if result.summary:
             print(textwrap.shorten(printable(result.summary), 2 * self._width, placeholder=" …"))
 

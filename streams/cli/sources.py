@@ -18,6 +18,7 @@ from handlers.trust.sources import ListedSource, Source, SourceRules, host_suffi
 from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import plain_table, table_console
 from streams.settings import Settings
+from streams.settings_files import OWN_SOURCES, user_file
 
 sources = command_group("Show which kind and tier an address has, or import your own sources.")
 
@@ -59,13 +60,13 @@ def sources_import(
 
     assay sources import press.csv --kind newspaper --dry-run
     """
-    from streams.cli.sources_import import ImportOptions, default_out, run_import
+    from streams.cli.sources_import import ImportOptions, run_import
 
     settings = load_settings(config)
     if kind and kind not in settings.sources.kinds:
         known = ", ".join(settings.sources.kinds)
         raise typer.BadParameter(f"{kind!r} is not a kind; there are {known}", param_hint="'--kind'")
-    target = out or default_out()
+    target = out or user_file(OWN_SOURCES)
     if target is None:
         message = "the installed configuration must not be changed: name a file, or set ASSAY_CONFIG_DIR"
         raise typer.BadParameter(message, param_hint="'--out'")

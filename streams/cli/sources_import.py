@@ -71,13 +71,6 @@ class _LineError(ValueError):
     """A line cannot be used; the message says why."""
 
 
-def default_out() -> Path | None:
-    """``own_sources.yaml`` of the configuration directory; None if that is part of the installed package."""
-    directory = config_dir()
-    is_installed = (directory.parent / "__main__.py").is_file()  # in a wheel, config is in the package assay
-    return None if is_installed else directory / OWN_SOURCES
-
-
 def run_import(settings: Settings, options: ImportOptions) -> int:
     """Reads the file, validates every line, and adds the entries to the YAML file.
 

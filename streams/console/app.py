@@ -52,7 +52,7 @@ from streams.console.records import Records
 from streams.console.store import Store
 from streams.http import HttpServer
 from streams.query.engine import Queries
-from streams.settings import HttpSettings, Settings
+from streams.settings import HttpSettings, Settings, SettingsError
 
 SCREENS = (
     live.SCREEN,
@@ -71,9 +71,11 @@ _STATIC = Path(__file__).parent / "static"
 
 
 def make_context(settings: Settings, queries: Queries | None = None) -> Context:
-    """The parts of a console of these settings, which must name a Kafka cluster. Opens no connection."""
-    store, feed, clock = Store(settings.console.decisions), Feed(), SystemClock()
-    http, texts = settings.http, PageTexts(settings)
+    """The parts of a console of these settings, which must name a Kafka cluster. Opens none. Raises SettingsError."""
+    http = settings.http
+    if settings.console.reading_needs_token and not http.token.get_secret_value():
+        raise SettingsError("console.reading_needs_token needs a token: set ASSAY_HTTP__TOKEN")
+    store, feed, clock, texts = Store(settings.console.decisions), Feed(), SystemClock(), PageTexts(settings)
     context = Context(
         settings=settings,
         store=store,

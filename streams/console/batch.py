@@ -157,7 +157,7 @@ class _Batches:
         try:
             root, attempts = await self._attempts(wanted)
         except KafkaError as error:
-            return context.missing(request, "Not readable now", f"Kafka can't be read: {error}")
+            return context.unreadable(request, error)
         chosen = attempts.get(wanted)
         if chosen is None or not chosen.entries:
             return context.missing(request, "No such batch", f"No decision about the batch {wanted} is kept.")

@@ -58,7 +58,7 @@ class _Claims:
         try:
             reads = await context.records.events([entry.position for entry in entries])
         except KafkaError as error:
-            return context.missing(request, "Not readable now", f"Kafka can't be read: {error}")
+            return context.unreadable(request, error)
         events = [(entry, read.event) for entry in entries if (read := reads.get(entry.position)) is not None]
         claim = next((event for _, event in events if isinstance(event, ExtractedClaim)), None)
         handler = handler_named("decontextualize_claim")

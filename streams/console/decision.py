@@ -58,11 +58,12 @@ class _Beside:
         try:
             record = await self._context.records.at(position)
         except KafkaError as error:
+            if entry is None:
+                return self._context.unreadable(request, error)
             problem = f"Kafka can't be read: {error}"
         if record is None and entry is None:
-            return self._context.missing(
-                request, "No such decision", problem or f"{position.topic} has no record at this position any more."
-            )
+            gone = f"{position.topic} has no record at this position any more."
+            return self._context.missing(request, "No such decision", gone)
         values: dict[str, Any] = {"position": position, "entry": entry, "problem": problem, "record": None}
         if record is not None:
             topic = topic_named(position.topic)

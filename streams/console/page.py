@@ -70,11 +70,12 @@ class _Pages:
             crawled = await self._crawled(url)
             reads = await self._context.records.events([its.position for its in scored[:_MOST_VERSIONS]])
         except KafkaError as error:
+            if not (entries or mentions):
+                return self._context.unreadable(request, error)
             problem = f"Kafka can't be read: {error}"
         if not (entries or mentions or crawled):
-            return self._context.missing(
-                request, "No such page", problem or f"No decision about {url} is kept, and Kafka has no copy of it."
-            )
+            unknown = f"No decision about {url} is kept, and Kafka has no copy of it."
+            return self._context.missing(request, "No such page", unknown)
         versions = [(entry, reads.get(entry.position)) for entry in scored[:_MOST_VERSIONS]]
         newest = next((its for _, read in versions if (its := _scored(read)) is not None), None)
         steps = [

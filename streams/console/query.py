@@ -70,7 +70,7 @@ class _Queries:
         try:
             reads = await context.records.events([entry.position for entry in entries])
         except KafkaError as error:
-            return context.missing(request, "Not readable now", f"Kafka can't be read: {error}")
+            return context.unreadable(request, error)
         events = [read.event for entry in entries if (read := reads.get(entry.position)) is not None]
         completed = next((event for event in events if isinstance(event, RankingCompleted)), None)
         if completed is None:

@@ -90,7 +90,7 @@ class _Requests:
         try:
             reads = await context.records.events([entry.position for entry in entries])
         except KafkaError as error:
-            return context.missing(request, "Not readable now", f"Kafka can't be read: {error}")
+            return context.unreadable(request, error)
         sources: dict[str, Source] = {}
         asked: SnippetsRequested | None = None
         done: SnippetsCompleted | None = None

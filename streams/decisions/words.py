@@ -93,9 +93,10 @@ def reasons_of(decision: Event | DeadLetter | Dead) -> list[str]:
         case Dead():
             return [decision.detail]
         case ScoredPage():
-            return [
+            points = [
                 f"{line.points:+d} {line.reason}" if line.points else line.reason for line in decision.cts_breakdown
             ]
+            return points + [f"left out as {one.reason}: {one.excerpt}" for one in decision.left_out]
         case ResultsClassified():
             each = [f"{one.result_type} {one.url}: {'; '.join(one.reasons)}" for one in decision.results]
             return [*([decision.extraction_reason] if decision.extraction_reason else []), *each]

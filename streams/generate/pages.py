@@ -102,13 +102,15 @@ def _topic(topic: Topic) -> str:
 
 
 def _keys(rules: Rules) -> Iterator[tuple[str, str, str]]:
-    """Every key of every section, depth first; a list or a mapping of sections stays one key."""
+    """Every key of every section that is shown, depth first; a list or a mapping of sections stays one key."""
     pending: list[tuple[str, BaseModel]] = [("", rules)]
     while pending:
         prefix, section = pending.pop()
         nested: list[tuple[str, BaseModel]] = []
         values = section.model_dump(mode="json")
         for name, field in type(section).model_fields.items():
+            if field.exclude:
+                continue
             key, value = f"{prefix}{field.alias or name}", getattr(section, name)
             if isinstance(value, BaseModel):
                 nested.append((f"{key}.", value))

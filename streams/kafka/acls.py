@@ -1,22 +1,27 @@
 """The rights that each account needs on a cluster with ACLs, derived from the topology.
 
-An account is a handler's workers, or one of two others: ``topics`` creates the topics, ``lag`` reports how far groups
-are behind. Rights are on exact names, except transactional ids: there is one for each partition of a topic.
+An account is a handler's workers, or one of three others: ``topics`` creates the topics, ``lag`` reports how far groups
+are behind, and ``console`` shows decisions and writes reviews. To send dead letters again, to delete them and to replay
+takes an operator's account. Rights are on exact names, except transactional ids: there is one for
+each partition of a topic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from schemas.dead import dead_letter_topic
 from streams.kafka.settings import KafkaSettings
-from streams.topology import HANDLERS, TOPICS, Handler
+from streams.topology import DECISIONS_REVIEWED, HANDLERS, TOPICS, Handler
 
 Operation = Literal["Read", "Write", "Create", "Describe", "DescribeConfigs"]
 Resource = Literal["topic", "group", "transactional-id"]
-TOPICS_ACCOUNT, LAG_ACCOUNT = "topics", "lag"
+TOPICS_ACCOUNT, LAG_ACCOUNT, CONSOLE_ACCOUNT = "topics", "lag", "console"
+
+
+_SEES: tuple[Operation, ...] = ("Describe", "DescribeConfigs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +39,24 @@ def needed_acls(kafka: KafkaSettings, handlers: Sequence[Handler] = HANDLERS) ->
     """The rights of each account, in the order of the handlers."""
     prefix = kafka.topic_prefix
     found = [acl for handler in handlers for acl in _of_handler(prefix, handler)]
-    names = {prefix + topic.name for topic in TOPICS}
-    for handler in handlers:
-        names |= {prefix + dead_letter_topic(handler.consumes.name, handler.group)}
-        names |= {prefix + retry.topic for retry in handler.retry_topics}
-    makes: tuple[Operation, ...] = ("Create", "Describe", "DescribeConfigs")
-    found += [Acl(TOPICS_ACCOUNT, "topic", name, False, makes) for name in sorted(names)]
-    return [*found, *_of_lag(prefix, handlers)]
+    of_groups = sorted({name for handler in handlers for name in _topics_of_groups(handler)})
+    every = sorted({topic.name for topic in TOPICS} | set(of_groups))
+    found += [Acl(TOPICS_ACCOUNT, "topic", prefix + name, False, ("Create", *_SEES)) for name in every]
+    for account, topics in ((LAG_ACCOUNT, of_groups), (CONSOLE_ACCOUNT, every)):
+        found += [Acl(account, "topic", prefix + name, False, ("Read", *_SEES)) for name in topics]
+        groups = [group for handler in handlers for group in _groups_of(handler)]
+        found += [Acl(account, "group", prefix + group, False, ("Describe",)) for group in groups]
+    return [*found, Acl(CONSOLE_ACCOUNT, "topic", prefix + DECISIONS_REVIEWED.name, False, ("Write",))]
+
+
+def _groups_of(handler: Handler) -> tuple[str, ...]:
+    return handler.group, *(retry.group for retry in handler.retry_topics)
+
+
+def _topics_of_groups(handler: Handler) -> tuple[str, ...]:
+    """What the handler's groups read, and its dead letters."""
+    dead = dead_letter_topic(handler.consumes.name, handler.group)
+    return handler.consumes.name, *(retry.topic for retry in handler.retry_topics), dead
 
 
 def _of_handler(prefix: str, handler: Handler) -> Iterator[Acl]:
@@ -55,20 +71,10 @@ def _of_handler(prefix: str, handler: Handler) -> Iterator[Acl]:
         operations: list[Operation] = ["Read"] if name in reads else []
         operations += ["Write", "Describe"] if name in writes else ["Describe"]
         yield Acl(handler.name, "topic", prefix + name, False, tuple(operations))
-    for group in (handler.group, *(retry.group for retry in handler.retry_topics)):
+    for group in _groups_of(handler):
         yield Acl(handler.name, "group", prefix + group, False, ("Read", "Describe"))
     # The dot ends the handler's name, so that no other handler's name begins with it.
     yield Acl(handler.name, "transactional-id", f"{prefix}{handler.group}.", True, ("Write", "Describe"))
-
-
-def _of_lag(prefix: str, handlers: Iterable[Handler]) -> Iterator[Acl]:
-    for handler in handlers:
-        retries = handler.retry_topics
-        dead = dead_letter_topic(handler.consumes.name, handler.group)
-        for name in (handler.consumes.name, *(retry.topic for retry in retries), dead):
-            yield Acl(LAG_ACCOUNT, "topic", prefix + name, False, ("Read", "Describe", "DescribeConfigs"))
-        for group in (handler.group, *(retry.group for retry in retries)):
-            yield Acl(LAG_ACCOUNT, "group", prefix + group, False, ("Describe",))
 
 
 def command_of(acl: Acl, principal: str, bootstrap_servers: str) -> str:

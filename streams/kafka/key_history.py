@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
 from datetime import datetime
+from math import inf
 
 from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.partitioner import DefaultPartitioner
@@ -57,13 +58,23 @@ async def read_newest_first(
             found = await reader.offsets_for_times(dict.fromkeys(partitions, int(1000 * since.timestamp())))
             firsts = {at: ends[at] if found[at] is None else max(firsts[at], found[at].offset) for at in partitions}
         total, done, step = sum(ends[at] - firsts[at] for at in partitions), 0, _FIRST_STEP
+        held: list[ConsumerRecord] = []
         while spans := {at: (max(firsts[at], ends[at] - step), ends[at]) for at in partitions if firsts[at] < ends[at]}:
+            oldest: dict[TopicPartition, float] = {}
             async with aclosing(records_between(reader, spans)) as reading:
-                records = [record async for record in reading if record.key in names[record.topic]]
+                async for record in reading:
+                    at = TopicPartition(record.topic, record.partition)
+                    oldest[at] = min(record.timestamp, oldest.get(at, inf))
+                    if record.key in names[record.topic]:
+                        held.append(record)
             ends |= {at: start for at, (start, _) in spans.items()}
             done += sum(end - start for start, end in spans.values())
             progress(done, total)
-            yield sorted(records, key=lambda record: (record.timestamp, record.offset), reverse=True)
+            # A busy partition goes back a shorter time than a quiet one: it may have newer records than were found.
+            horizon = max((oldest.get(at, inf) for at in partitions if firsts[at] < ends[at]), default=-inf)
+            ready = [record for record in held if record.timestamp >= horizon]
+            held = [record for record in held if record.timestamp < horizon]
+            yield sorted(ready, key=lambda record: (record.timestamp, record.offset), reverse=True)
             step = min(2 * step, _LARGEST_STEP)
 
 

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 from streams.local_kafka.broker import LocalKafka, free_port
 from streams.local_kafka.install import cache_folder, find_java, kafka_jars, write_properties
 
-USERS = {"assay": "a secret; with =", "worker": "has some", "stranger": "has none"}
+USERS = {"assay": "a secret; with =", "worker": "has some", "stranger": "has none", "viewer": "reads"}
 """The first may do everything. The others may log in, and have the rights that a test gives them."""
 KEY_PASSWORD = "of the key"
 PROTOCOLS = {"TLS": "SSL", "MUTUAL": "SSL", "OTHERNAME": "SSL", "SASLTLS": "SASL_SSL", "SASL": "SASL_PLAINTEXT"}

@@ -5,21 +5,26 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import aclosing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiokafka.protocol.admin import CreateAclsRequest
 
+from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.cli.doctor_kafka import check_kafka
 from streams.clock import SystemClock
+from streams.console.app import make_context
 from streams.kafka.acls import needed_acls
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.lag import read_lags
 from streams.kafka.topics import create_topics
+from streams.review.marks import Marks
 from streams.settings import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer
+from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer, until
 from tests.kafka.secured_kafka import KEY_PASSWORD, MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
 from tests.samples import ROOT, run_assay
 from tests.tables import tables
@@ -202,11 +207,11 @@ def test_a_user_without_rights_reads_which_one_is_missing(
 
 
 async def test_the_rights_of_topics_acl_are_enough_for_each_account(secured: SecuredKafka, topic_prefix: str) -> None:
-    """A worker with exactly its own rights answers, the exporter of the lag with its own sees it."""
+    """With exactly its own rights a worker answers, the lag exporter sees it, and a console shows and reviews it."""
     every = settings_of(client(secured, "SASLTLS"), topic_prefix)
     patterns = {True: PREFIXED, False: LITERAL}
     numbers = {"topic": 2, "group": 3, "transactional-id": 5}
-    users = {"topics": "worker", "score_page": "worker", "lag": "stranger"}
+    users = {"topics": "worker", "score_page": "worker", "lag": "stranger", "console": "viewer"}
     section = client(secured, "SASLTLS", sasl_username="worker", sasl_password=USERS["worker"])
     assay = Installation(settings_of(section, topic_prefix))
     async with opened(make_admin(every.kafka)) as admin:
@@ -224,3 +229,18 @@ async def test_the_rights_of_topics_acl_are_enough_for_each_account(secured: Sec
     lags = await read_lags(settings_of(stranger, topic_prefix).kafka, HANDLERS, SystemClock())
     assert {lag.handler for lag in lags} == {handler.name for handler in HANDLERS}
     assert next(lag.records for lag in lags if lag.handler == "score_page") == 0
+    viewer = client(secured, "SASLTLS", sasl_username="viewer", sasl_password=USERS["viewer"])
+    console = make_context(settings_of(viewer, topic_prefix))
+    following = asyncio.create_task(console.follower.run())
+    await until(lambda: console.follower.rebuilt)
+    following.cancel()
+    assert console.store.count == 50
+    await console.flow.look()
+    assert console.flow.handlers["score_page"].members == 0
+    position = console.store.newest(1)[0].position
+    assert await console.records.at(position) is not None
+    decision = ReviewedDecision(**asdict(position), handler="score_page", subject="https://site.example/1")
+    async with aclosing(Marks(console.settings.kafka)) as marks:
+        await marks.write(DecisionReviewed(decision=decision, right=True), console.clock.now())
+        assert len(await marks.refresh()) == 1
+    await console.resources.aclose()

@@ -11,6 +11,7 @@ from schemas.retrieval import ResultsClassified
 from streams.cli.stats import run_topic_stats
 from streams.cli.why import WhyOptions, run_why
 from streams.decisions.subjects import keys_of
+from streams.kafka.key_history import read_newest_first
 from streams.settings import Settings, load_settings
 from streams.topology import (
     DECISIONS_REVIEWED,
@@ -21,7 +22,7 @@ from streams.topology import (
     RETRIEVAL_EVALUATED,
 )
 from tests.command_line import Ran
-from tests.kafka.installation import CRAWLED, SCORE_PAGE, Installation, Installing
+from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, Installing
 from tests.samples import EXAMPLES
 
 URL = "https://a.example/report"
@@ -75,6 +76,16 @@ def test_limits_of_time_and_number(ran: Ran, settings: Settings) -> None:
     assert (done.status, done.out) == (1, "")
     assert f"no record of {URL} since" in done.err
     assert ran(run_why, settings, WhyOptions("https://b.example/", None, everywhere=True)).status == 1
+
+
+async def test_a_quiet_topic_does_not_hide_newer_records_of_a_busy_one(assay: Installation) -> None:
+    key, value = URL.encode(), b"{}"
+    await assay.feed([(key, value)], SCORED)
+    await assay.feed([(key, value)], CRAWLED)
+    await assay.feed([(f"https://site.example/other-{n}".encode(), value) for n in range(8_000)], CRAWLED)
+    steps = read_newest_first(assay.settings.kafka, {CRAWLED: [key], SCORED: [key]}, None)
+    found = [record.topic.removeprefix(assay.prefix) async for records in steps for record in records]
+    assert found == [CRAWLED, SCORED]
 
 
 async def test_a_batch_is_found_by_its_id(ran: Ran, installing: Installing) -> None:

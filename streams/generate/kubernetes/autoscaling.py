@@ -31,10 +31,8 @@ _REMOVAL_SECONDS = 300
 """Between two removals; each one is a rebalance for the rest of the group."""
 
 
-def scaled_object(handler: Handler, installation: Installation) -> dict[str, Any] | None:
-    """The ScaledObject of a handler; None for the owner of an embedded index, of which there is one."""
-    if installation.owns_index(handler):
-        return None
+def scaled_object(handler: Handler, installation: Installation) -> dict[str, Any]:
+    """The ScaledObject of a handler."""
     name = service_name(handler)
     return {
         "apiVersion": "keda.sh/v1alpha1",

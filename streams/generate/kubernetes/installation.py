@@ -43,17 +43,22 @@ class Installation(Section):
 
     @classmethod
     def shipped(cls, document: dict[str, Any]) -> Self:
-        """The installation of the shipped configuration: with a model, a server for the index, and three brokers."""
-        found = cls.model_validate(_parts(document))
-        index = found.index.model_copy(update={"url": found.index.url or QDRANT})
-        kafka = found.kafka.model_copy(update={"replication_factor": 3})
-        return found.model_copy(update={"index": index, "kafka": kafka})
+        """The installation of the shipped configuration: with a model and three brokers."""
+        found = cls._of(document)
+        return found.model_copy(update={"kafka": found.kafka.model_copy(update={"replication_factor": 3})})
 
     @classmethod
     def in_force(cls, document: dict[str, Any]) -> Self:
-        """The installation of the settings in force; without ``index.url`` its index is embedded."""
-        found = cls.model_validate(_parts(document))
+        """The installation of the settings in force."""
+        found = cls._of(document)
         return found.model_copy(update={"limited": not found.llm.offline})
+
+    @classmethod
+    def _of(cls, document: dict[str, Any]) -> Self:
+        """With a server for the index, because pods share no disk for an embedded one."""
+        found = cls.model_validate({name: document[name] for name in cls.model_fields.keys() & document.keys()})
+        index = found.index.model_copy(update={"url": found.index.url or QDRANT})
+        return found.model_copy(update={"index": index})
 
     @property
     def grace_seconds(self) -> int:
@@ -81,15 +86,6 @@ class Installation(Section):
     def redis_port(self) -> int:
         """The port of the journal of models' replies."""
         return urlsplit(self.llm.redis_url.get_secret_value() or REDIS).port or 6379
-
-    @property
-    def index_port(self) -> int:
-        """The port of the index server."""
-        return port_of(self.index.url)
-
-    def owns_index(self, handler: Handler) -> bool:
-        """Whether a worker of the handler owns an embedded index."""
-        return handler.writes_index and not self.index.url
 
     def most_replicas(self, handler: Handler) -> int:
         """The number of replicas beyond which another one has nothing to do.
@@ -119,7 +115,3 @@ def port_of(url: str) -> int:
     """
     parts = urlsplit(url)
     return parts.port or (443 if parts.scheme == "https" else 80)
-
-
-def _parts(document: dict[str, Any]) -> dict[str, Any]:
-    return {name: document[name] for name in Installation.model_fields.keys() & document.keys()}

@@ -45,11 +45,7 @@ def manifests(installation: Installation) -> dict[Path, str]:
         "topics.yaml": topics_job(installation),
         "network.yaml": network_policies(installation),
     }
-    scaled = {
-        f"{service_name(handler)}.yaml": [found]
-        for handler in HANDLERS
-        if (found := scaled_object(handler, installation)) is not None
-    }
+    scaled = {f"{service_name(handler)}.yaml": [scaled_object(handler, installation)] for handler in HANDLERS}
     return {
         BASE / "kustomization.yaml": to_yaml(_base(sorted(base), installation)),
         BASE / OVERRIDES_FILE: f"{IN_YAML}# Keys that override those of the image, as in config/assay.yaml.\n",

@@ -46,11 +46,11 @@ def kafka_rule(installation: Installation) -> dict[str, Any]:
 
 
 def _index(installation: Installation) -> list[dict[str, Any]]:
-    """The server of the index and that of embeddings; none of both for an embedded index with local vectors."""
-    ports = [installation.index_port] if installation.index.url else []
+    """The server of the index, and that of embeddings if there is one."""
+    ports = [port_of(installation.index.url)]
     if installation.index.embedder.kind == "openai":
         ports.append(port_of(installation.index.embedder.base_url))
-    return [_ports(ports)] if ports else []
+    return [_ports(ports)]
 
 
 def _models(installation: Installation) -> list[dict[str, Any]]:
@@ -80,8 +80,8 @@ def _of(needs: set[type]) -> list[Handler]:
 
 
 def _policies(name: str, handlers: list[Handler], egress: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    """A policy of some handlers; no policy without rules, because it would permit nothing."""
-    if handlers and egress:
+    """A policy of some handlers; no policy without handlers."""
+    if handlers:
         chosen = {"key": HANDLER_LABEL, "operator": "In", "values": [handler.name for handler in handlers]}
         yield _policy(name, {"matchExpressions": [chosen]}, egress)
 

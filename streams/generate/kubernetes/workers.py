@@ -31,21 +31,11 @@ def worker(handler: Handler, installation: Installation) -> list[dict[str, Any]]
     name = service_name(handler)
     labels = _labels(name, handler.lane) | {HANDLER_LABEL: handler.name}
     pod = _pod(name, ["run", handler.name], labels, installation, cpu=_cpu(handler), readiness="/readyz")
-    environment: dict[str, str] = {}
     if FetchPages in handler.asks:
-        environment["ASSAY_FETCH__CACHE_PATH"] = f"{STATE}/fetched.sqlite"
-    manifests = []
-    if installation.owns_index(handler):
-        environment["ASSAY_INDEX__PATH"] = f"{STATE}/index"
-        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Gi"}}}
-        manifests.append(_manifest("v1", "PersistentVolumeClaim", name, labels, claim))
-        _volume(pod, "state")["persistentVolumeClaim"] = {"claimName": name}
-        del _volume(pod, "state")["emptyDir"]
-    if environment:
-        pod["spec"]["containers"][0]["env"] = [{"name": key, "value": value} for key, value in environment.items()]
+        cache = {"name": "ASSAY_FETCH__CACHE_PATH", "value": f"{STATE}/fetched.sqlite"}
+        pod["spec"]["containers"][0]["env"] = [cache]
     return [
-        *manifests,
-        _deployment(name, labels, pod, alone=installation.owns_index(handler)),
+        _deployment(name, labels, pod),
         _service(name, labels),
         _manifest(
             "policy/v1",
@@ -169,7 +159,7 @@ def _pod(
     return {"metadata": {"labels": labels}, "spec": spec}
 
 
-def _deployment(name: str, labels: dict[str, str], pod: dict[str, Any], *, alone: bool) -> dict[str, Any]:
+def _deployment(name: str, labels: dict[str, str], pod: dict[str, Any], *, alone: bool = False) -> dict[str, Any]:
     pod["spec"]["topologySpreadConstraints"] = [
         {
             "maxSkew": 1,
@@ -178,7 +168,7 @@ def _deployment(name: str, labels: dict[str, str], pod: dict[str, Any], *, alone
             "labelSelector": {"matchLabels": _selector(name)},
         }
     ]
-    # The new one joins the group before the old one drains; what belongs to one process stops first.
+    # A new worker joins the group before the old one drains.
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
     spec: dict[str, Any] = {"strategy": {"type": "Recreate"} if alone else rolling}
     if alone:
@@ -218,8 +208,3 @@ def _probe(path: str, *, period: int, failures: int) -> dict[str, Any]:
         "timeoutSeconds": min(period, 5),
         "failureThreshold": failures,
     }
-
-
-def _volume(pod: dict[str, Any], name: str) -> dict[str, Any]:
-    volume: dict[str, Any] = next(volume for volume in pod["spec"]["volumes"] if volume["name"] == name)
-    return volume

@@ -1,14 +1,17 @@
 """Every screen: what requests need, and what every answer has."""
 
 import re
+from unittest.mock import AsyncMock
 
 import pytest
+from aiokafka.errors import KafkaConnectionError
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from streams.console.app import SCREENS
 from streams.console.context import Screen
+from streams.settings import SettingsError
 from tests.streams.console.consoles import AUTHORIZED, OWN, TOKEN, OwnConsole
 
 PATHS = [screen.path for screen in SCREENS]
@@ -151,6 +154,25 @@ def test_reading_may_need_the_token() -> None:
     assert client.get("/static/console.css").status_code == client.get("/sign-in").status_code == 200
     client.post("/sign-in", data={"token": TOKEN}, headers=OWN)
     assert client.get("/").status_code == 200
+
+
+def test_reading_that_needs_a_token_needs_one_in_the_settings() -> None:
+    with pytest.raises(SettingsError, match="ASSAY_HTTP__TOKEN"):
+        OwnConsole(token="", reading_needs_token=True)
+
+
+@pytest.mark.parametrize(
+    "path", ["/page?url=https://unknown.example/", "/decision/pages.scored.v1/0/9", "/batch/nosuch"]
+)
+def test_an_unknown_object_answers_503_while_kafka_is_down(
+    console: OwnConsole, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    unreachable = AsyncMock(side_effect=KafkaConnectionError("no broker answers"))
+    for name in ("at", "events", "newest"):
+        monkeypatch.setattr(console.records, name, unreachable)
+    answer = console.client.get(path)
+    assert answer.status_code == 503
+    assert "Kafka can&#39;t be read" in answer.text
 
 
 def test_an_unknown_address_answers_404_with_the_navigation(console: OwnConsole) -> None:

@@ -225,21 +225,11 @@ def test_limits_of_models_bound_the_replicas() -> None:
     assert most(60, 16) == judge.consumes.partitions
 
 
-def test_the_owner_of_an_embedded_index_is_alone() -> None:
+def test_an_embedded_index_becomes_a_server_for_all_replicas() -> None:
     files = documents(manifests(installation()))
-    owners = {service_name(its) for its in HANDLERS if its.writes_index}
-    assert owners
-    assert found("ScaledObject", files).keys() == {service_name(its) for its in HANDLERS} - owners
-    for name in owners:
-        spec = found("Deployment", files)[name]["spec"]
-        assert spec["replicas"] == 1
-        assert spec["strategy"] == {"type": "Recreate"}
-        volumes = {volume["name"]: volume for volume in spec["template"]["spec"]["volumes"]}
-        assert volumes["state"] == {"name": "state", "persistentVolumeClaim": {"claimName": name}}
-        assert name in found("PersistentVolumeClaim", files)
-    for document in files:
-        if document["kind"] not in NOT_KUBERNETES:
-            kubernetes_validate.validate(document, KUBERNETES[-1], strict=True)
+    assert found("ScaledObject", files).keys() == {service_name(its) for its in HANDLERS}
+    assert not found("PersistentVolumeClaim", files)
+    assert installation().index.url == "http://qdrant:6333"
 
 
 def test_manifests_are_written_for_the_settings_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
