@@ -89,7 +89,7 @@ class NameWords:
         colon = r"\s{0,3}[:：](?!in(?:nen)?\b)\s{0,3}"
         # Text: Jan Maier; Words and pictures: Sam Reed
         label = rf"(?:{alternatives(labels)})(?:\s(?:{_AND}|&)\s[^\W\d_]{{1,20}})?{colon}"
-        # Autor:in, Autorin/Autor, Auteur(s)
+        # Both genders in one word, with a colon, a star, a slash or brackets.
         gender = rf"(?:/(?:{alternatives(reading.byline_words)})|[:*_(](?:in|innen|e|es|s)\)?)?"
         word = rf"(?:{alternatives(reading.byline_words)}){gender}(?:{colon}|\s{{1,3}})"
         occasion = rf"(?:(?:{alternatives(self._occasions)})\s{{1,3}})?"
