@@ -36,6 +36,7 @@ _TEXTS_TO_MEMBER = 6
 _MIN_OWN = 4
 _NICKNAME, _FULL = 2, 3
 _MAX_LABELLED_LINES = 400
+_MAX_ASIDE_LINES = 4
 
 _AUTHORS = ("itemprop:author", "rel:author")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -271,7 +272,7 @@ def find_credit(story: Story, data: StructuredData, words: BylineWords, site: st
     marks = [mark for mark in story.stated if not mark.boilerplate]
     shown = _best(_shown(story, marks, words, reader))
     best = stated if stated.rank >= shown.rank else shown
-    if stated.rank < _NICKNAME and shown.rank < _FULL:
+    if stated.rank < _NICKNAME and shown.rank < _FULL and story.near.heading >= 0:
         best = max(best, _elsewhere(story, words, reader), key=attrgetter("rank"))
     return Credit(
         names=best.names[:_MAX_NAMES],
@@ -370,15 +371,23 @@ def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditR
             names = words.names.line_names(block.text) if block.start != near.heading else ()
             if names and story.is_own(block.element, block.start) and not story.is_teased(block.start):
                 yield reader.ranked(names, "text")
+    yield from (reader.ranked(names, "aside") for index, names in _asides(story, words) if near.is_head(index))
     for text in _linked(story, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
         yield reader.credited((text,), "member's link")
+
+
+def _asides(story: Story, words: BylineWords) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Names that small elements ``aside`` and ``footer`` of the story credit, with their places."""
+    for index, lines in story.outline.asides:
+        if not story.holds(-1, index - 1) and not story.is_teased(index - 1):
+            yield index, words.names.line_names(" ".join(lines[:_MAX_ASIDE_LINES]))
 
 
 def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Named:
     """The full names that lines anywhere credit, such as the box below a story, if all credit the same."""
     hidden = (mark for mark in story.stated if mark.boilerplate and mark.name in _AUTHORS)
     credits = [reader.credited((mark.value or mark.text,), mark.name) for mark in hidden]
-    for block in story.outline.blocks()[-_MAX_LABELLED_LINES:] if story.near.heading >= 0 else ():
+    for block in story.outline.blocks()[-_MAX_LABELLED_LINES:]:
         text = block.text
         if len(text) > _MAX_BEFORE or not story.is_own(block.element, block.start) or story.is_teased(block.start):
             continue
@@ -386,6 +395,7 @@ def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Name
         if not names and len(text) <= _MAX_NAME_CHARACTERS and story.calls_byline(block.element, block.start):
             names = words.names.names(text)
         credits.append(reader.ranked(names, "text"))
+    credits += [reader.ranked(names, "aside") for _, names in _asides(story, words)]
     found = {tuple(map(_squashed, named.names)): named for named in credits if named.names}
     best = next(iter(found.values()), _Named())
     return best if len(found) == 1 and best.rank == _FULL else _Named()

@@ -199,7 +199,8 @@ def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
         for index in range(block.start, block.end)
         if near.is_head(index)
     )
-    read = (words.read(text, page.origin, is_near=True) for text in chain(labelled, parts))
+    beside = (text for index, lines in outline.asides if near.is_head(index) for text in lines)
+    read = (words.read(text, page.origin, is_near=True) for text in chain(labelled, parts, beside))
     lines = [line for line in read if line is not None]
     # Lines of many days are a schedule or a chronology. Days beside an ISBN are those of the book.
     is_of_page = len({line.published for line in lines if not line.labelled}) <= _MOST_DAYS

@@ -54,6 +54,7 @@ def meta(name: str, content: str) -> str:
         ("<ul><li><b>Date</b> 3 May 2024</li><li><b>Topics</b> Towns</li></ul>", "2024-05-03"),
         ("<dl><dt>Datum</dt><dd>3. Mai 2024</dd></dl>", "2024-05-03"),
         ("<div><a href=/archive/2024>3 May 2024</a></div>", "2024-05-03"),
+        ("<aside><span>3 May 2024</span> <span>10.12 CET</span></aside>", "2024-05-03"),
         ("<div><span>3 May 2024</span><span>5 mins</span></div>", "2024-05-03"),
         ("<p>Updated 9 June 2024</p><p>First published 3 May 2024</p>", "2024-05-03"),
         ("<p>The river rose on <b>3 May 2024</b> and took the bridge with it, and nobody saw it coming.</p>", None),
@@ -136,7 +137,8 @@ def test_several_lines_that_date_something_date_no_page() -> None:
         ("", "<p>Autor:in Ann Lee</p>", ("Ann Lee",)),
         ("", "<p>Autorin/Autor Ann Lee</p>", ("Ann Lee",)),
         ("", "<p>Auteur(s) : Ann Lee</p>", ("Ann Lee",)),
-        ("", "<span class=username>mill_fan</span>", ("mill_fan",)),
+        ("", "<aside class=meta>Von: <a href=/autor/lee>Ann Lee</a> <b>3 May 2024</b></aside>", ("Ann Lee",)),
+        ("", "<p>The mill</p><footer>By <i>Ann Lee</i></footer>", ("Ann Lee",)),
         ("", "<p>Started by <a href='/index.php?action=profile;u=7'>mill_fan</a>, 3 May 2024</p>", ("mill_fan",)),
         (
             ld({"@type": "NewsArticle", "author": {"@id": "#p"}}, {"@id": "#p", "@type": "Person", "name": "Ann Lee"}),
@@ -175,6 +177,9 @@ def test_authors_of_a_page(head: str, byline: str, names: tuple[str, ...]) -> No
         ("<p>Written by Ann Lee</p>", ("Ann Lee",)),
         ("<div class=author-box><p class=author-name>Ann Lee</p></div>", ("Ann Lee",)),
         ("<p>Written by Ann Lee</p><p>Written by Bo Chen</p>", ()),
+        ("<footer>By Ann Lee</footer>", ("Ann Lee",)),
+        ("<aside>By Ann Lee</aside><aside>By Bo Chen</aside>", ()),
+        ("<h2>Comments</h2><footer>By Ann Lee</footer>", ()),
         ("<p>Written by Ann Lee</p><p>Author: Ann Lee</p>", ("Ann Lee",)),
         ("<div class=footer-box><p>Autoren <span itemprop=author>Ann Lee</span></p></div>", ("Ann Lee",)),
         (
