@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 ROUNDS ?= 30
+SCHEDULES ?= 10000
+BROKERS ?= 1
 DATA   ?= ../shared/data
 PROFILES ?= qdrant,grafana
 EXTRAS ?= kafka index llm rank redis otel embed warc mcp console
@@ -64,7 +66,7 @@ done
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-slow test-faults test-mutants test-python test-integrations test-containers check bench accuracy up roll down generate lock pin-images clean
+.PHONY: help setup demo test test-quick test-slow test-faults simulate test-mutants test-python test-integrations test-containers check bench accuracy up roll down generate lock pin-images clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -114,8 +116,11 @@ test-quick: setup ## Run the tests that need no Kafka, for the inner loop
 test-slow: setup ## Run the rest: large backfills, own brokers, tests of tests, trainings, live Prometheus, the tutorial
 	$(PYTEST) -m slow $(ARGS)
 
-test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, ARGS="--seed 1 --json")
-	$(BIN)/python -m tools.faults --rounds $(ROUNDS) $(ARGS)
+test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, BROKERS=3, ARGS="--seed 1 --resume FILE")
+	$(BIN)/python -m tools.faults --brokers $(BROKERS) --rounds $(ROUNDS) $(ARGS)
+
+simulate: setup ## Runs of the pipeline over a simulated Kafka, in virtual time (SCHEDULES=100000, ARGS="--seed 1 --json")
+	$(BIN)/python -m tests.simulation --schedules $(SCHEDULES) $(ARGS)
 
 test-mutants: setup ## Change the most important modules, and count what the fast tests find (docs/mutants.md)
 	$(BIN)/python -m tools.mutants $(ARGS)

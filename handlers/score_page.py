@@ -5,7 +5,7 @@ A page whose text the crawler has extracted is scored by its quality metadata; w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import Self
@@ -26,19 +26,23 @@ from handlers.indexing.config import (
     source_at,
 )
 from handlers.text.patterns import Patterns, compile_details
-from handlers.trust.labels import label_of, tier_of, without_score
+from handlers.trust.labels import label_of, next_lower, tier_of, without_score
 from handlers.trust.score import Component, Observations, score_trust
 from handlers.trust.sources import Source
 from schemas.outcome import Dead, DeadReason, Emit, Outcome
 from schemas.pages import (
+    MAX_EXCERPT,
+    MAX_HIDDEN,
     MAX_PAGE_BYTES,
     CrawledPage,
+    HiddenText,
     QualityMetadata,
     ScoreComponent,
     ScoredPage,
     TrustFeatures,
 )
 
+_OUTCOMES = ("quarantined", "left_out", "kept")
 _OBSERVED = TrustFeatures.model_fields.keys() & {field.name for field in fields(PageFacts)}
 
 
@@ -93,12 +97,17 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
         return facts
     source = source_at(page.final_url or page.url, page.site_name, facts.site_name, rules.compiled.sources)
     score, components = _judged(page, facts, source, rules.compiled)
+    if because := _orders(facts):
+        lower = None if score is None else min(score, rules.compiled.labels.most_below(score, source.tier))
+        points = lower - score if lower is not None and score is not None else 0
+        score, components = lower, (*components, Component("injection", points, because))
     return Emit((_scored(page, facts, source, score, components, rules),))
 
 
 def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
     size = len(page.body)
-    if isinstance(page.body, str) and size <= MAX_PAGE_BYTES:
+    # A character takes four bytes at most, and encoding a page takes as long as a fifth of its parse.
+    if isinstance(page.body, str) and size <= MAX_PAGE_BYTES < 4 * size:
         size = len(page.body.encode("utf-8", "replace"))
     if size > MAX_PAGE_BYTES:
         return Dead(DeadReason.TOO_LARGE, f"the page has {size} bytes, more than {MAX_PAGE_BYTES}")
@@ -132,18 +141,44 @@ def _judged(
     return trust.total, (*trust.components, Component("max_label", 0, because))
 
 
+def _orders(facts: PageFacts) -> str:
+    """Why a page that addresses language models has a lower label; "" if it does not address any."""
+    quarantined = sum(one.outcome == "quarantined" for one in facts.hidden)
+    found = [f"{quarantined} hidden texts address a language model"] * bool(quarantined)
+    found += ["the text addresses a language model"] * bool(facts.suspected)
+    return f"{' and '.join(found)}; the label is one step lower" if found else ""
+
+
+def _hidden_texts(facts: PageFacts) -> tuple[HiddenText, ...]:
+    """Hidden texts, the quarantined ones first."""
+    ordered = sorted(facts.hidden, key=lambda one: _OUTCOMES.index(one.outcome))[:MAX_HIDDEN]
+    return tuple(
+        HiddenText(
+            kind=one.kind,
+            place=clean(one.place),
+            characters=len(one.text),
+            excerpt=clean(" ".join(one.text[: 2 * MAX_EXCERPT].split()))[:MAX_EXCERPT],
+            outcome=one.outcome,
+            reason=one.reason or None,
+        )
+        for one in ordered
+    )
+
+
 def _scored(
     page: CrawledPage,
     facts: PageFacts,
     source: Source,
     score: int | None,
-    components: Iterable[Component],
+    components: Sequence[Component],
     rules: ScorePageRules,
 ) -> ScoredPage:
     tier, label = without_score(source.tier)
     if score is not None:
         tier = tier_of(score, source.tier, rules.compiled.tiers)
         label = label_of(score, source.tier, rules.compiled.labels)
+    elif any(component.name == "injection" for component in components):
+        label = next_lower(label)
     observed = {name: getattr(facts, name) for name in _OBSERVED}
     if facts.headings_count is not None:
         observed["has_headings"] = facts.headings_count >= rules.compiled.points.min_headings
@@ -183,6 +218,8 @@ def _scored(
         tier=tier,
         trust_label=label,
         label_source="fallback" if score is None else "score",
+        hidden_text=_hidden_texts(facts),
+        injection_suspected=facts.suspected or None,
         config_version=rules.config_version,
         fetched_at=page.fetched_at,
         context=_clean(page.context),

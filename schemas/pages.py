@@ -217,6 +217,45 @@ class ScoreComponent(Part):
     reason: str
 
 
+HiddenKind = Literal[
+    "inline_style",
+    "style_sheet",
+    "hidden_attribute",
+    "aria_hidden",
+    "tiny_font",
+    "same_colour",
+    "off_screen",
+    "invisible_characters",
+    "noscript",
+    "attribute",
+    "structured_data",
+]
+HiddenOutcome = Literal["quarantined", "left_out", "kept"]
+MAX_HIDDEN = 20
+MAX_EXCERPT = 200
+
+
+class HiddenText(Part):
+    """Text of a page that no visitor sees.
+
+    Attributes:
+        kind: What hides it; ``attribute`` and ``structured_data`` are metadata.
+        place: The element with its id or class names, or the name of the field.
+        characters: Its length.
+        excerpt: Its beginning. It may address a language model: do not pass it to one.
+        outcome: ``quarantined`` if it addresses a language model, ``left_out`` if it is in no other field for another
+            reason, ``kept`` if the content has it.
+        reason: Why it was quarantined or left out.
+    """
+
+    kind: HiddenKind
+    place: str
+    characters: int = Field(ge=0)
+    excerpt: str = Field(max_length=MAX_EXCERPT)
+    outcome: HiddenOutcome
+    reason: str | None = None
+
+
 class LeftOut(Part):
     """Lines that are not in the content, and why.
 
@@ -276,6 +315,9 @@ class ScoredPage(Event):
         cts_score: 0 to 100; null if the crawler extracted the text without quality metadata.
         cts_breakdown: Every component of the score, also those without points.
         label_source: What decided tier and label: the score, or without one the tier of the source (C-41).
+        hidden_text: Text that no visitor sees, quarantined text first; at most 20.
+        injection_suspected: A passage of the content that addresses a language model; null without one. The label of
+            such a page, and of one with quarantined text, is one step lower.
         config_version: The rules of the score.
     """
 
@@ -301,6 +343,8 @@ class ScoredPage(Event):
     tier: Tier
     trust_label: TrustLabel
     label_source: LabelSource
+    hidden_text: Many[HiddenText] = ()
+    injection_suspected: str | None = None
     config_version: str
     fetched_at: datetime | None = None
     context: str | None = None

@@ -59,6 +59,8 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     handlers = Path(__file__).parent.parent / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
     results, content = (sorted((handlers / package).glob("trained.json")) for package in ("results", "html"))
+    addressed = [path for path in (directory / "addressed.yaml",) if path.is_file()]
+    weights = sorted((handlers / "html").glob("addressed.json"))
     return [
         *((path, read_yaml(path)) for path in named),
         *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
@@ -66,6 +68,8 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
         *((path, {"result_trees": json.loads(path.read_text("utf-8"))}) for path in results),
         *((path, {"page_reading": {"content_trees": json.loads(path.read_text("utf-8"))}}) for path in content),
+        *((path, {"page_reading": {"addressed": read_yaml(path)}}) for path in addressed),
+        *((path, {"page_reading": {"addressed": json.loads(path.read_text("utf-8"))}}) for path in weights),
         *((path, _read_json(path)) for path in learned),
     ]
 

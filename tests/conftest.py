@@ -99,7 +99,9 @@ def state_of_the_checkout() -> dict[Path, int]:
     """What Assay keeps in the checkout, with the times of its changes. Environments of other Pythons are left out."""
     found: dict[Path, int] = {}
     for folder, folders, files in os.walk(ROOT / ".assay"):
-        folders[:] = [] if "pyvenv.cfg" in files else folders
+        if "pyvenv.cfg" in files:
+            folders.clear()
+            continue
         found |= {path: path.stat().st_mtime_ns for name in files if (path := Path(folder, name)).is_file()}
     return found
 

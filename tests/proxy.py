@@ -11,9 +11,10 @@ Weather = Literal["fair", "slow", "half_open"]
 class Proxy:
     """Passes bytes between clients and one server, in the weather of the moment."""
 
-    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
-        """Takes where the server listens."""
+    def __init__(self, port: int, host: str = "127.0.0.1", at: tuple[str, int] = ("127.0.0.1", 0)) -> None:
+        """Takes where the server listens, and where clients connect; at a free port by default."""
         self._to = (host, port)
+        self._at = at
         self._server: asyncio.Server | None = None
         self._pairs: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -30,7 +31,7 @@ class Proxy:
         return port
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, *self._at)
         return self
 
     async def __aexit__(

@@ -11,6 +11,7 @@ CONFIG = Path(__file__).parent.parent / "config"
 PROMPTS = CONFIG.parent / "handlers" / "prompts"
 TREES = CONFIG.parent / "handlers" / "results" / "trained.json"
 CONTENT_TREES = CONFIG.parent / "handlers" / "html" / "trained.json"
+ADDRESSED = CONFIG.parent / "handlers" / "html" / "addressed.json"
 R = TypeVar("R", bound=Rules)
 
 

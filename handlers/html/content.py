@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from html import unescape
 from itertools import chain
 from typing import TypeVar
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from handlers.html.addressed import Addressed, Found
 from handlers.html.bylines import BylineWords, find_credit
 from handlers.html.citations import (
     Citations,
@@ -24,6 +25,7 @@ from handlers.html.citations import (
     has_prices,
     is_wire_report,
 )
+from handlers.html.hidden import Hidden, find_in_hidden, take_out_by_sheet, visible
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
@@ -48,6 +50,9 @@ _TEXTS_AFTER = 12
 _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
 _MAX_TITLE_CHARACTERS = 500
 _MAX_NAME_CHARACTERS = 200
+_MAX_PASSAGE = 500
+_LEAST_ORDER = 16
+"""Characters; a shorter text of structured data gives no orders."""
 _MAX_LINES = 5_000
 """Lines at the end of an extracted text in which references are looked for."""
 Value = TypeVar("Value")
@@ -71,6 +76,8 @@ class PageFacts:
         has_statistics: A data table outside of boilerplate, or figures in the main text.
         schema_is_article: Whether ``schema_type`` is of the article family.
         not_counted: By component of the trust score, what the page has that gives no points.
+        hidden: Text that no visitor sees: what was taken out, and what the text still has.
+        suspected: A passage of the text that addresses a language model, else "".
     """
 
     title: str
@@ -98,6 +105,8 @@ class PageFacts:
     external_links_count: int | None
     is_wire_report: bool | None
     not_counted: Mapping[str, str] = field(default_factory=dict)
+    hidden: tuple[Hidden, ...] = ()
+    suspected: str = ""
 
 
 class PageReader:
@@ -126,10 +135,11 @@ class PageReader:
         data = read_structured_data(
             page.json_ld, page.item_types, page.part_types, self._types, reading.max_structured_characters
         )
-        body = main_text(page, reading.max_content_characters)
-        text = content(page, body, reading.content_forest, reading.max_content_characters)
+        data, hidden = without_orders(data, reading.addressed.compiled)
+        page.hidden += hidden
+        body, text, suspected = self._text(page, data, tree.root)
         host = host_of(url)
-        text, left_out = reading.boilerplate.without(clean(with_description(text, data)), host)
+        text, left_out = reading.boilerplate.without(text, host)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         story = Story(page, look_near(page, body.first), self._story)
         language = find_language(
@@ -164,6 +174,8 @@ class PageReader:
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),
             site_name=site_name,
+            hidden=tuple(one for one in page.hidden if one.outcome != "kept" or one.is_in(text)),
+            suspected=suspected,
             language=language,
             word_count=count_words(text),
             has_doi=citations.has_doi,
@@ -181,6 +193,28 @@ class PageReader:
             or is_wire_report(body.text[: reading.head_characters], self._citations),
             not_counted=not_counted,
         )
+
+    def _text(self, page: Outline, data: StructuredData, root: LexborNode | None) -> tuple[MainText, str, str]:
+        """The main text, the content, and the line of the content that addresses a language model.
+
+        Texts that a style sheet hides and that address a model are taken out; then the rest is read again.
+        """
+        reading = self._reading
+        most, addressed = reading.max_content_characters, reading.addressed.compiled
+        body = main_text(page, most)
+        text = clean(with_description(content(page, body, reading.content_forest, most), data))
+        found = addressed.find_all(text, reading.addressed.doubtful if page.sheets else reading.addressed.suspected)
+        if found and page.sheets and root is not None:
+            said = text.split("\n")
+            told = {said[one.line] for one in found}
+            lines = [(block.start, block.end) for block in page.lines_with_links() if clean(block.text) in told]
+            if taken := take_out_by_sheet(page, lines, root, addressed):
+                page.hidden += taken
+                page.forget_lines()
+                body = main_text(page, most)
+                text = clean(with_description(content(page, body, reading.content_forest, most), data))
+                found = addressed.find_all(text, reading.addressed.suspected)
+        return body, text, suspected_in(text, [one for one in found if one.score >= reading.addressed.suspected])
 
     def _support(
         self, page: Outline, body: MainText, story: Story, url: str
@@ -277,6 +311,33 @@ def with_description(text: str, data: StructuredData) -> str:
     return "\n".join(filter(None, (text, described))) if len(words - shown) * 2 > len(words) else text
 
 
+def without_orders(data: StructuredData, addressed: Addressed) -> tuple[StructuredData, list[Hidden]]:
+    """Structured data without texts that address a language model, and these texts."""
+    found: list[Hidden] = []
+
+    def kept(name: str, text: str) -> bool:
+        said = find_in_hidden(text, addressed) if len(text) >= _LEAST_ORDER else None
+        if said:
+            found.append(Hidden("structured_data", name, text, *said))
+        return said is None
+
+    changed: dict[str, str | tuple[str, ...]] = {}
+    for name in ("headline", "publisher", "description"):
+        if not kept(name, getattr(data, name)):
+            changed[name] = ""
+    for name in ("authors", "organizations"):
+        names = getattr(data, name)
+        if len(left := tuple(text for text in names if kept(name, text))) < len(names):
+            changed[name] = left
+    return (replace(data, **changed) if changed else data), found  # type: ignore[arg-type]
+
+
+def suspected_in(text: str, found: list[Found]) -> str:
+    """The line of a text that addresses a language model most clearly, cut; "" without one."""
+    best = max(found, key=lambda one: one.score, default=None)
+    return text.split("\n")[best.line][:_MAX_PASSAGE] if best else ""
+
+
 def short_type(name: str | None) -> str | None:
     """A schema.org type, cut to ``MAX_SCHEMA_TYPE``: pages can call anything a type (R-179).
 
@@ -289,14 +350,14 @@ def short_type(name: str | None) -> str | None:
 
 
 def clean(text: str) -> str:
-    r"""Text without NUL characters and lone surrogates, which no store accepts.
+    r"""Text without NUL characters and lone surrogates, which no store accepts, and without characters of no width.
 
     >>> clean("a\x00b")
     'ab'
     """
     if text.isascii() and "\x00" not in text:
         return text
-    return text.encode("utf-8", "replace").decode().replace("\x00", "")
+    return visible(text.encode("utf-8", "replace").decode().replace("\x00", ""))
 
 
 class ExtractedReader:
@@ -339,6 +400,7 @@ class ExtractedReader:
             authors=tuple(name for name in credited if name not in agencies),
             agencies=agencies,
             language=language,
+            suspected=suspected_in(text, limits.addressed.compiled.find_all(text, limits.addressed.suspected)),
             word_count=count_words(text),
             has_doi=_first_known(stated.has_doi, citations.has_doi),
             citation_count=_first_known(stated.citation_count, citations.count),

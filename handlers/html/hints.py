@@ -19,6 +19,8 @@ PLACES = {
 """Places of a template, each with the words of its names in ``place_hints``."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_a-zA-Z]+")
 _ONLY_LETTERS = bytes(byte if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
+_NUMBERS = re.compile(r"\d+")
+_MAX_STEMS = 2
 _MAX_CHARACTERS = 200
 _MAX_KNOWN = 50_000
 _NAMED = frozenset(("div", "section", "ul", "ol", "dl", "header", "address", "figure", "table"))
@@ -28,6 +30,7 @@ class Hints:
     """The configured words of class names and ids.
 
     Attributes:
+        addressed: What tells whether a text addresses a language model.
         known: Answers so far. Sites repeat few names, and a look-up here takes a tenth of the time of an answer.
     """
 
@@ -44,6 +47,17 @@ class Hints:
         self._lists = [(bit, frozenset(words), frozenset(no_words)) for bit, words, no_words in lists]
         self._telling = frozenset(word for _, words, _ in lists for word in words)
         self.known: dict[str, int] = {}
+        self.addressed = reading.addressed.compiled
+        self._stems: dict[str, str] = {}
+
+    def stem(self, names: str) -> str:
+        """The first class names without their numbers, which count states, sizes and items."""
+        found = self._stems.get(names)
+        if found is None:
+            found = " ".join(_NUMBERS.sub("", names[:_MAX_CHARACTERS]).split()[:_MAX_STEMS])
+            if len(self._stems) < _MAX_KNOWN and len(names) <= _MAX_CHARACTERS:
+                self._stems[names] = found
+        return found
 
     def of_node(self, node: LexborNode) -> int:
         """What an element's class names and its id say together."""
@@ -74,7 +88,7 @@ class Hints:
 
 
 class Regions:
-    """Elements that call themselves boilerplate; each is found when an element inside it is asked for."""
+    """What block elements call themselves, and which are boilerplate; each is found when it is first asked for."""
 
     def __init__(self, tags: list[str], outer: list[int], elements: list[LexborNode], hints: Hints) -> None:
         """Takes the lists of an outline, which grow. A reference to the outline would keep both in memory."""
@@ -82,19 +96,31 @@ class Regions:
         self._outer = outer
         self._elements = elements
         self._hints = hints
+        self._names: dict[int, str | None] = {}
         self._said: dict[int, int] = {}
         self._region_of = [-1]  # by the index of an element plus one, with -1 for elements in no region
+        self._kinds = {-1: 0}
         self._held: dict[int, int] = {}
         self._total = 0
-        self._hidden: dict[int, bool] = {}
-        self._beside: dict[int, bool] = {}
+        self._hiding = self._besides = 0
 
     def hint(self, element: int) -> int:
         """What the class names and the id of a block element say."""
         known = self._said.get(element)
         if known is None:
-            known = self._said[element] = self._hints.of_node(self._elements[element])
+            node, of = self._elements[element], self._hints.of
+            names, identity = node.attrs.get("class"), node.id
+            self._names[element] = names
+            known = of(names) if names else 0
+            if identity:
+                known |= of(identity)
+            self._said[element] = known
         return known
+
+    def names_of(self, element: int) -> str | None:
+        """The class names of a block element."""
+        self.hint(element)
+        return self._names[element]
 
     def believe(self, running: list[tuple[int, int]]) -> None:
         """Decides which elements are hidden: those that call themselves boilerplate, with exceptions.
@@ -109,60 +135,55 @@ class Regions:
         held: dict[int, int] = {}
         self._total = sum(length for _, length in running)
         for element, length in running:
-            region = self.region(element)
+            region = self._region(element)
             held[region] = held.get(region, 0) + length
         outer = self._outer
         for region in list(held):
             around = region
-            while around >= 0 and (around := self.region(outer[around])) not in held:
+            while around >= 0 and (around := self._region(outer[around])) not in held:
                 held[around] = 0
         # Those inside come after an element, so they are counted when its turn comes.
         for region in sorted(held, reverse=True):
             if region >= 0:
-                held[self.region(outer[region])] += held[region]
-        self._held = held
-        self._hidden, self._beside = {-1: False}, {-1: False}
+                held[self._region(outer[region])] += held[region]
+        self._held, self._kinds = held, {-1: 0}
+        self._hiding, self._besides = BOILERPLATE, BOILERPLATE | BESIDE
         seen = sum(length for element, length in running if not self.hides(element))
         if seen * 4 <= self._total:
-            self._hidden.clear()
+            self._hiding = 0
             seen = self._total
         text = sum(length for element, length in running if not self.is_beside(element))
         if text * 4 < seen * 3:
-            self._beside = self._hidden
+            self._besides = self._hiding
 
     def hides(self, element: int) -> bool:
         """Whether an element is inside of what is hidden."""
-        found = self._hidden.get(element)
-        return self._is_in(element, BOILERPLATE, self._hidden) if found is None else found
+        region = self._region(element)
+        return region >= 0 and self._kinds_of(region) & self._hiding > 0
 
     def is_beside(self, element: int) -> bool:
         """Whether an element is not in the text: hidden, or in a credit, a caption or the like."""
-        found = self._beside.get(element)
-        return self._is_in(element, BOILERPLATE | BESIDE, self._beside) if found is None else found
+        region = self._region(element)
+        return region >= 0 and self._kinds_of(region) & self._besides > 0
 
-    def _is_in(self, element: int, kinds: int, known: dict[int, bool]) -> bool:
-        """Whether an element is in a region of one of the kinds, of those that ``believe`` hides."""
-        if not known:
-            return False
-        passed = [element]
-        region = self.region(element)
+    def _kinds_of(self, region: int) -> int:
+        """The bits of a region and of those around it, without the ones that ``believe`` does not hide."""
+        known = self._kinds
+        passed = []
         while (found := known.get(region)) is None:
             passed.append(region)
-            if self._held.get(region, 0) * 2 <= self._total and self._kind(region) & kinds:
-                found = True
-                break
-            region = self.region(self._outer[region])
-        for region in passed:
+            region = self._region(self._outer[region])
+        for region in reversed(passed):
+            if self._held.get(region, 0) * 2 <= self._total:
+                found |= BOILERPLATE if self._tags[region] == "form" else self.hint(region)
             known[region] = found
         return found
 
-    def _kind(self, region: int) -> int:
-        return BOILERPLATE if self._tags[region] == "form" else self.hint(region)
-
-    def region(self, element: int) -> int:
+    def _region(self, element: int) -> int:
         """The innermost element around an element, or itself, that calls itself boilerplate; -1 for none."""
         known = self._region_of
-        # An element comes after those around it.
+        if element + 1 < len(known):
+            return known[element + 1]
         for inner in range(len(known) - 1, element + 1):
             tag = self._tags[inner]
             is_region = tag == "form" or (tag in _NAMED and self.hint(inner) & (BOILERPLATE | BESIDE))

@@ -304,7 +304,7 @@ class Story:
             found = self._held[place] = (
                 self._is_inside(element)
                 or (index > self.begin and bool(self._said_by_line(index) & OTHERS))
-                or any(index in section for section in self._sections)
+                or (bool(self._sections) and any(index in section for section in self._sections))
             )
         return found
 

@@ -14,6 +14,7 @@ from typing import Literal
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from handlers.html.hidden import Hidden
 from handlers.html.hints import Hints, Regions
 
 TEXT = 2
@@ -53,6 +54,7 @@ EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in _
 """What a walk does at an element, by tag number."""
 A = next(iter(_numbers("a")))
 """Tag number of a link."""
+DIRECT = 2
 _FEW = 8
 """Most texts are inside fewer inline elements."""
 
@@ -126,6 +128,8 @@ class Outline:
         json_ld: Texts of JSON-LD scripts.
         title: The window's title.
         language: As declared.
+        hidden: Text that no visitor sees.
+        sheets: The page's own style sheets.
     """
 
     hints: Hints
@@ -147,11 +151,13 @@ class Outline:
     json_ld: list[str] = field(default_factory=list)
     title: str = ""
     language: str = ""
+    hidden: list[Hidden] = field(default_factory=list)
+    sheets: str = ""
     elements: list[LexborNode] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     outer: list[int] = field(default_factory=list)
     entered: dict[int, int] = field(default_factory=dict)
-    _holders: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
+    _holders: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     _lines: list[Block] | None = None
     _all_lines: list[Block] = field(default_factory=list)
     _firsts: list[int] = field(default_factory=list)
@@ -171,16 +177,17 @@ class Outline:
         place = entered.get(node.mem_id)
         if place is not None:
             return place
-        passed: list[LexborNode] = [node]
+        passed = [(node, node.mem_id)]
         place = -2
         while (node := node.parent) is not None:
-            found = entered.get(node.mem_id)
+            identity = node.mem_id
+            found = entered.get(identity)
             if found is not None:
                 place = found
                 break
-            passed.append(node)
+            passed.append((node, identity))
         tags, elements, outer = self.tags, self.elements, self.outer
-        for node in reversed(passed):
+        for node, identity in reversed(passed):
             tag = node.tag_id
             name = NAME_OF.get(tag)
             if name is not None:
@@ -190,16 +197,17 @@ class Outline:
                 elements.append(node)
             elif tag == A:
                 place |= 1
-            entered[node.mem_id] = place
+            entered[identity] = place
         return place
 
-    def holder(self, text: LexborNode) -> tuple[int, int, bool]:
-        """The tag number of the block element around a text (0 for none), its place, and whether a link is in between.
+    def holder(self, text: LexborNode) -> tuple[int, int, int]:
+        """The tag number of the block element around a text (0 for none), its place, and what link is in between.
 
-        A leaf (``LEAVES``) gets no index: its place is that of the element around it.
+        A leaf (``LEAVES``) gets no index: its place is that of the element around it. The link is 0 for none, or
+        ``DIRECT`` if it is all that is in between.
         """
         node = text.parent
-        is_linked = False
+        link = 0
         steps = _FEW
         while node is not None:
             tag = node.tag_id
@@ -207,19 +215,22 @@ class Outline:
                 if tag in LEAVES and (above := node.parent) is not None:
                     node = above
                 place = self.entered.get(node.mem_id)
-                return tag, self.place(node) if place is None else place, is_linked
+                if place is None:
+                    place = self.place(node)
+                return tag, place, DIRECT if link and steps == _FEW - 1 else link
             if not steps:
-                tag, place, is_above = self._far_holder(node)
-                return tag, place, is_linked or is_above
+                tag, place, above_link = self._far_holder(node)
+                return tag, place, link or above_link
             steps -= 1
-            is_linked |= tag == A
+            if tag == A:
+                link = 1
             node = node.parent
-        return 0, -2, is_linked
+        return 0, -2, link
 
-    def _far_holder(self, inline: LexborNode) -> tuple[int, int, bool]:
+    def _far_holder(self, inline: LexborNode) -> tuple[int, int, int]:
         """The same for an inline element, itself included; cached, since thousands can be nested."""
         passed: list[LexborNode] = []
-        found: tuple[int, int, bool] | None = None
+        found: tuple[int, int, int] | None = None
         node: LexborNode | None = inline
         while node is not None and (found := self._holders.get(node.mem_id)) is None:
             passed.append(node)
@@ -227,11 +238,11 @@ class Outline:
             if node is not None and node.tag_id in NAME_OF:
                 found = self.holder(passed[-1])
                 break
-        tag, place, is_linked = found or (0, -2, False)
+        tag, place, link = found or (0, -2, 0)
         for element in reversed(passed):
-            is_linked |= element.tag_id == A
-            self._holders[element.mem_id] = (tag, place, is_linked)
-        return tag, place, is_linked
+            link |= element.tag_id == A
+            self._holders[element.mem_id] = (tag, place, link)
+        return tag, place, link
 
     def element_of(self, index: int) -> int:
         """The block element around a text; -1 without one."""
@@ -273,6 +284,10 @@ class Outline:
             return self._lines[bisect_left(self._firsts, start) :]
         return self._lines[bisect_left(self._firsts, start) : bisect_left(self._firsts, end)]
 
+    def forget_lines(self) -> None:
+        """Lets the blocks be made again, after texts have changed."""
+        self._lines = None
+
     def lines_with_links(self, start: int = 0, end: int | None = None) -> list[Block]:
         """All blocks from ``start`` to before ``end``, also those that are a single link."""
         self.blocks()
@@ -290,52 +305,47 @@ class Outline:
 def _lines_of(outline: Outline) -> list[Block]:
     """The lines that a page's texts make, in page order."""
     found: list[Block] = []
-    texts, nodes = outline.texts, outline.nodes
+    nodes = outline.nodes
     first = 0
-    pieces: list[str] = []
-    for index, starts in enumerate(outline.starts):
-        if not starts and index and _goes_on(nodes[index - 1]):
-            text, before = texts[index], texts[index - 1]
-            if not (text[0].isspace() or before[-1].isspace()) and _are_apart(nodes[index - 1], nodes[index]):
-                pieces.append(" ")
-            pieces.append(text)
+    for index, starts in enumerate([*outline.starts, True]):
+        if not index or (not starts and _goes_on(nodes[index - 1])):
             continue
-        if index:
-            _add(found, outline, texts[first] + "".join(pieces) if pieces else texts[first], first, index)
+        _add(found, outline, first, index)
         first = index
-        pieces = []
-    if texts:
-        _add(found, outline, texts[first] + "".join(pieces), first, len(texts))
     return found
 
 
-def _add(found: list[Block], outline: Outline, text: str, first: int, end: int) -> None:
+def _line(outline: Outline, first: int, end: int) -> str:
+    """The text of a line that several texts make; blanks between them may be a text of their own."""
+    texts, nodes = outline.texts, outline.nodes
+    pieces = [texts[first]]
+    for index in range(first + 1, end):
+        text, before = texts[index], texts[index - 1]
+        if not (text[0].isspace() or before[-1].isspace()) and _are_apart(nodes[index - 1], nodes[index]):
+            pieces.append(" ")
+        pieces.append(text)
+    return "".join(pieces)
+
+
+def _add(found: list[Block], outline: Outline, first: int, end: int) -> None:
     """Makes a block of the texts of a line."""
-    nodes = outline.nodes
-    alone = end == first + 1 and outline.links[first] and _stands_alone(nodes[first])
-    tag, place, is_linked = outline.holder(nodes[first])
-    text = text.strip()
+    is_single = end == first + 1
+    tag, place, link = outline.holder(outline.nodes[first])
+    text = (outline.texts[first] if is_single else _line(outline, first, end)).strip()
     # A printable text without double blanks is the usual case. Others are split at all blanks, also non-breaking ones.
-    if not text.isprintable() or "  " in text:
+    if "  " in text or not text.isprintable():
         text = " ".join(text.split())
     if not text or place < 0:
         return
     linked = 0
     if place & 1:
         linked = len(text)
-    elif end == first + 1:
-        linked = len(text) if is_linked else 0
-    elif is_linked or True in outline.links[first:end]:
-        linked = min(_linked(outline, first, end, is_linked), len(text))
+    elif is_single:
+        linked = len(text) if link else 0
+    elif link or True in outline.links[first:end]:
+        linked = min(_linked(outline, first, end, link > 0), len(text))
+    alone = link == DIRECT and is_single and outline.links[first] and tag not in HEADINGS
     found.append(Block(text, NAME_OF[tag], linked, place >> 1, first, end, alone))
-
-
-def _stands_alone(text: LexborNode) -> bool:
-    """Whether the line of a text is a link directly in a block element that is not a heading."""
-    link = text.parent
-    if link is None or link.tag_id != A or (around := link.parent) is None:
-        return False
-    return (tag := around.tag_id) in NAME_OF and tag not in HEADINGS
 
 
 def _linked(outline: Outline, first: int, end: int, is_linked: bool) -> int:
@@ -343,7 +353,7 @@ def _linked(outline: Outline, first: int, end: int, is_linked: bool) -> int:
     found = 0
     for index in range(first, end):
         if is_linked or outline.links[index]:
-            is_linked = outline.holder(outline.nodes[index])[2]
+            is_linked = outline.holder(outline.nodes[index])[2] > 0
             if is_linked:
                 found += len(outline.texts[index])
     return found

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from pydantic import Field
 
+from handlers.html.addressed import AddressedSection
 from handlers.html.boilerplate import Boilerplate
 from handlers.text.patterns import WordList as Words
 from handlers.trees.forest import Forest, Trees
@@ -96,6 +97,9 @@ class PageReadingSection(Section):
     )
     content_trees: Trees = Field(default=Trees(), description="Trained trees that find the content of a page.")
 
+    addressed: AddressedSection = Field(
+        default=AddressedSection(), description="What tells whether a text addresses a language model."
+    )
     boilerplate: Boilerplate = Field(
         default=Boilerplate(), description="Lines that hosts repeat, as `assay learn boilerplate` writes them."
     )

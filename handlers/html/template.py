@@ -8,10 +8,11 @@ elements around it and of the page. So cards and posts are kept or left out toge
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate
 
 from handlers.html.hints import OTHERS, PLACES
 from handlers.html.main_text import CONTAINERS, MainText
@@ -19,25 +20,25 @@ from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.trees.forest import Forest
 
 _LEAST_CHARACTERS = 200
-"""Of a page: with fewer there is too little to measure, and the story is the content."""
+_STORY, _PROSE = 0.8, 0.6
+"""Shares of a page's text: where the story and long lines have so much, trees gain nothing."""
 _LONG = 80
 _SHORT = 60
-_LINK_WORTH = 0.7
-"""What a character inside of a link counts in the choice of a container."""
+_LEAST_SHARE = 0.006
+"""Of a page's characters: half of the places have fewer. Trees gain nothing from asking about them."""
+_LINK_COST = 3
+"""Tenths of a character in the choice of a container, by which one inside of a link counts less."""
 _REPEATED = 3
 _MOSTLY = 0.5
 _SURE = -0.32
 """Log-odds from which on a place is content. A missed line costs more than a superfluous one."""
 _SURE_BESIDE, _STORY_PAGE = 1.0, 0.55
 """The same for places outside the story, where the story is more than this share of the page: boxes and teasers."""
-_NUMBERS = re.compile(r"\d+")
-_MAX_NAMES = 200
 _ENDS = ".!?。！？"
 _PRICE = re.compile(r"[$€£¥₹] ?\d|\d ?[$€£]")
 _KINDS = dict.fromkeys(HEADING_NAMES, 1) | {"p": 2, "li": 3, "td": 4, "th": 4, "dt": 5, "dd": 5}
 _ABOVE = 4
 """Elements around a place that are measured, the innermost first."""
-_AROUND = tuple(tuple(f"{what} {level}" for what in ("text", "links", "prose", "lines")) for level in range(_ABOVE))
 _INSIDE = {name: 1 << bit for bit, name in enumerate(("main", "article", "header", "section"))}
 _MARKS_BITS = 16
 _MARKS = (1 << _MARKS_BITS) - 1
@@ -49,242 +50,268 @@ _TYPES = {
 """Signs of a page's type: in JSON-LD, in the types of microdata, and in ``og:type``."""
 
 
+OF_PAGE = (
+    *("page narrow", "page places", "page main", "page story", "page linked", "page prose", "page lines"),
+    *("page repeated", "page prices", "page times", *(f"page {name}" for name in _TYPES)),
+)
+OF_PLACE = (
+    *("narrow", "wide", "beside", "hidden", "share", "story", "longest", "mean", "lines", "linked", "kind", "ends"),
+    *("repeated", "early", "prices", "from heading", "first", "last", "spread", "depth", "elements", "groups"),
+    *("distinct", *(f"{what} {level}" for level in range(_ABOVE) for what in ("text", "links", "prose", "lines"))),
+)
+OF_MARKS = ("others", "others around", *(f"{name}{where}" for name in PLACES for where in ("", " around")), *_INSIDE)
+"""The measures, in the order in which they are found; those of marks have few values, shared by many places."""
+_NARROW, _LINES, _PRICES, _TOLD = map(OF_PLACE.index, ("narrow", "lines", "prices", "story"))
+
+
 @dataclass(slots=True)
 class Place:
-    """Lines in elements of the same make, with sums over them."""
+    """Lines in elements of the same make.
+
+    Attributes:
+        element: The element around the first line.
+        tag: Of the lines.
+        numbers: The lines in page order.
+        characters: The length of the lines.
+    """
 
     element: int
-    marks: int
-    blocks: list[Block] = field(default_factory=list)
+    tag: str
     numbers: list[int] = field(default_factory=list)
     characters: int = 0
-    longest: int = 0
-    linked: int = 0
-    ends: int = 0
-    repeated: int = 0
-    early: int = 0
-    prices: int = 0
-    kept: int = 0
-    narrow: int = 0
-    wide: int = 0
 
 
 def content(outline: Outline, story: MainText, forest: Forest, max_characters: int) -> str:
-    """The content of a page, one line each; its story if there are no trees, or too little to measure."""
+    """The content of a page, one line each; its story if there are no trees, or if they are not needed."""
     blocks = outline.lines_with_links()
-    if not forest.is_grown or sum(len(block.text) for block in blocks) < _LEAST_CHARACTERS:
+    if not forest.is_grown or is_story(blocks, story):
         return story.text
-    chosen: set[int] = set()
     of_page, places = measured(outline, blocks, story)
-    left = forest.left(of_page)
-    marked: dict[int, int] = {}
-    sure_beside = _SURE_BESIDE if of_page["page story"] > _STORY_PAGE else _SURE
-    for place, measures in places:
-        so_far = marked.get(place.marks)
-        if so_far is None:
-            so_far = marked[place.marks] = forest.left(marks(place), left)
-        scores = forest.reached(forest.left(measures, so_far))
-        sure = _SURE if measures["story"] >= _MOSTLY else sure_beside
-        if scores[1] - scores[0] > sure or _has_prices_of_cards(place):
-            chosen.update(place.numbers)
-    return "\n".join(blocks[number].text for number in sorted(chosen))[:max_characters]
+    left = forest.left(forest.questions(OF_PAGE), of_page)
+    of_place = forest.questions(OF_PLACE)
+    chosen: list[int] = []
+    sure_beside = _SURE_BESIDE if of_page[OF_PAGE.index("page story")] > _STORY_PAGE else _SURE
+    for place, said, measures in places:
+        (odds,) = forest.reached(forest.left(of_place, measures, left & forest.known(said, marks, OF_MARKS)))
+        if odds > (_SURE if measures[_TOLD] >= _MOSTLY else sure_beside) or _has_prices_of_cards(measures):
+            chosen += place.numbers
+    return "\n".join([blocks[number].text for number in sorted(chosen)])[:max_characters]
 
 
-def _has_prices_of_cards(place: Place) -> bool:
+def _has_prices_of_cards(measures: list[float]) -> bool:
     """Whether a place in the container has prices; reference texts often lack them, but readers ask for them."""
-    count = len(place.blocks)
-    return count >= _REPEATED and place.prices > _MOSTLY * count and place.narrow > _MOSTLY * place.characters
+    return measures[_LINES] >= _REPEATED and measures[_PRICES] > _MOSTLY and measures[_NARROW] > _MOSTLY
 
 
-def marks(place: Place) -> dict[str, float]:
-    """What the names and the tags of the elements around a place say: measures of few values, shared by many places."""
-    own, around, inside = (place.marks >> shift & _MARKS for shift in (0, _MARKS_BITS, 2 * _MARKS_BITS))
-    found: dict[str, float] = {"others": own & OTHERS > 0, "others around": around & OTHERS > 0}
-    for name, bit in PLACES.items():
-        found[name] = own & bit > 0
-        found[f"{name} around"] = around & bit > 0
-    return found | {name: inside & bit > 0 for name, bit in _INSIDE.items()}
+def is_story(blocks: list[Block], story: MainText) -> bool:
+    """Whether the content of a page is its story: if there is too little to measure, or prose and little else."""
+    total = sum([len(block.text) for block in blocks])
+    if total < _LEAST_CHARACTERS:
+        return True
+    return sum([len(block.text) for block in story.blocks]) >= _STORY * total and (
+        sum([len(block.text) for block in blocks if _is_prose(block)]) >= _PROSE * total
+    )
+
+
+def _is_prose(block: Block) -> bool:
+    return len(block.text) >= _LONG and block.linked * 2 < len(block.text)
+
+
+def marks(said: int) -> list[float]:
+    """What the names and the tags of the elements around a place say (``_Sums.said``), as ``OF_MARKS``."""
+    own, around, inside = (said >> shift & _MARKS for shift in (0, _MARKS_BITS, 2 * _MARKS_BITS))
+    bits = [(own & bit, around & bit) for bit in (OTHERS, *PLACES.values())]
+    return [*(bit > 0 for pair in bits for bit in pair), *(inside & bit > 0 for bit in _INSIDE.values())]
 
 
 def measured(
     outline: Outline, blocks: list[Block], story: MainText
-) -> tuple[dict[str, float], Iterator[tuple[Place, dict[str, float]]]]:
-    """The measures of a page, and its places, each with its own measures besides ``marks``."""
-    sums = _Sums(outline, blocks)
-    heading = next((number for number, block in enumerate(blocks) if block.tag == "h1"), -1)
-    seen = Counter(block.text for block in blocks)
-    places = _places(outline, blocks, story, sums, heading, seen)
-    total, count = sums.text[0] or 1, len(blocks)
-    of_page: dict[str, float] = {
-        "page narrow": sum(place.narrow for place in places) / total,
-        "page places": len(places),
-        "page main": sum(sums.text[element] for element, tag in enumerate(outline.tags) if tag == "main") / total,
-        "page story": sum(place.kept for place in places) / total,
-        "page linked": sums.linked[0] / total,
-        "page prose": sums.prose[0] / total,
-        "page lines": count,
-        "page repeated": sum(place.repeated for place in places) / count,
-        "page prices": sum(place.prices for place in places) / count,
-        "page times": len(outline.times),
-    }
-    kind = " ".join(outline.meta.get("og:type", ()))
+) -> tuple[list[float], Iterator[tuple[Place, int, list[float]]]]:
+    """The measures of a page as ``OF_PAGE``, and its places, each with its marks and its measures as ``OF_PLACE``.
+
+    A place with few of the characters is left out, unless it has headings.
+    """
+    sums = _Sums(outline, blocks, story)
+    total, count = sums.text[-1], len(blocks)
+    places = _places(outline, blocks)
+    mains = [element for element, tag in enumerate(outline.tags) if tag == "main"]
+    kind = " ".join(outline.meta.get("og:type", ())).lower()
     items = " ".join((*outline.item_types, *outline.part_types))
-    for name, (script, item, meta) in _TYPES.items():
-        stated = any(script in text for text in outline.json_ld)
-        of_page[f"page {name}"] = stated + (item in items) + (meta in kind.lower())
-    return of_page, ((place, _measures(place, outline, sums, heading, total, count)) for place in places)
+    of_page: list[float] = [
+        (sums.text[sums.narrow[1]] - sums.text[sums.narrow[0]]) / total,
+        len(places),
+        sum([sums.inside(sums.text, element) for element in mains]) / total,
+        sum([len(block.text) for block in story.blocks]) / total,
+        sums.linked[-1] / total,
+        sums.prose[-1] / total,
+        count,
+        sum([times for times in sums.seen.values() if times >= _REPEATED]) / count,
+        sum(sums.prices) / count,
+        len(outline.times),
+        *(
+            any(script in text for text in outline.json_ld) + (item in items) + (meta in kind)
+            for script, item, meta in _TYPES.values()
+        ),
+    ]
+    least = _LEAST_SHARE * total
+    large = [place for place in places if place.characters >= least or place.tag in HEADING_NAMES]
+    return of_page, _measures(large, outline, blocks, sums)
 
 
-def _places(
-    outline: Outline, blocks: list[Block], story: MainText, sums: _Sums, heading: int, seen: Counter[str]
-) -> list[Place]:
-    told = {block.start for block in story.blocks}
-    makes: dict[int, str] = {-1: ""}
-    known: dict[str, str] = {}
-    of_element: dict[int, tuple[str, str, bool]] = {}
-    places: dict[tuple[str, tuple[str, str, bool]], Place] = {}
-    narrow, wide, hides, outer = sums.narrow, sums.wide, outline.regions.hides, outline.outer
+def _places(outline: Outline, blocks: list[Block]) -> list[Place]:
+    found: list[Place] = []
+    makes: dict[int, str] = {}
+    by_make: dict[tuple[str, str, bool], dict[str, Place]] = {}
+    of_element: dict[int, dict[str, Place]] = {}
+    hides, outer = outline.regions.hides, outline.outer
     for number, block in enumerate(blocks):
-        element, text = block.element, block.text
-        length = len(text)
-        where = of_element.get(element)
-        if where is None:
+        element, tag = block.element, block.tag
+        by_tag = of_element.get(element)
+        if by_tag is None:
             around = outer[element]
             for one in (element, around):
                 if one not in makes:
-                    makes[one] = _make(outline, one, known)
-            where = of_element[element] = makes[element], makes[around], hides(element)
-        place = places.get((block.tag, where))
+                    makes[one] = _make(outline, one)
+            by_tag = of_element[element] = by_make.setdefault((makes[element], makes[around], hides(element)), {})
+        place = by_tag.get(tag)
         if place is None:
-            place = places[block.tag, where] = Place(element, sums.marks(element))
-        place.blocks.append(block)
+            place = by_tag[tag] = Place(element, tag)
+            found.append(place)
         place.numbers.append(number)
-        place.characters += length
-        place.linked += block.linked
-        if length > place.longest:
-            place.longest = length
-        if text[-1] in _ENDS:
-            place.ends += 1
-        if seen[text] >= _REPEATED:
-            place.repeated += 1
-        if number < heading:
-            place.early += 1
-        if length < _SHORT and _PRICE.search(text):
-            place.prices += 1
-        if block.start in told:
-            place.kept += length
-        if narrow[element]:
-            place.narrow += length
-        if wide[element]:
-            place.wide += length
-    return list(places.values())
+        place.characters += len(block.text)
+    return found
 
 
-def _make(outline: Outline, element: int, known: dict[str, str]) -> str:
+def _make(outline: Outline, element: int) -> str:
     """Tag and first class names of an element; numbers in names count states, sizes and items."""
-    names = outline.elements[element].attrs.get("class")
-    if not names:
-        return outline.tags[element]
-    make = known.get(names)
-    if make is None:
-        make = known[names] = " ".join(_NUMBERS.sub("", names[:_MAX_NAMES]).split()[:2])
-    return f"{outline.tags[element]} {make}"
+    names = outline.regions.names_of(element) if element >= 0 else None
+    return f"{outline.tags[element]} {outline.hints.stem(names)}" if names else outline.tags[element]
 
 
-def _measures(place: Place, outline: Outline, sums: _Sums, heading: int, total: int, lines: int) -> dict[str, float]:
-    """What the trees ask about a place."""
-    element, characters, count = place.element, place.characters, len(place.blocks)
-    first, last = place.numbers[0], place.numbers[-1]
-    regions = outline.regions
-    elements = {block.element for block in place.blocks}
-    measures: dict[str, float] = {
-        "narrow": place.narrow / characters,
-        "wide": place.wide / characters,
-        "beside": regions.is_beside(element),
-        "hidden": regions.hides(element),
-        "share": characters / total,
-        "story": place.kept / characters,
-        "longest": place.longest,
-        "mean": characters / count,
-        "lines": count,
-        "linked": place.linked / characters,
-        "kind": _KINDS.get(place.blocks[0].tag, 0),
-        "ends": place.ends / count,
-        "repeated": place.repeated / count,
-        "early": place.early / count,
-        "prices": place.prices / count,
-        "from heading": first - heading if heading >= 0 else -99,
-        "first": first / lines,
-        "last": last / lines,
-        "spread": (last - first) / lines,
-        "depth": sums.depth[element],
-        "elements": len(elements),
-        "groups": len({outline.outer[one] for one in elements}),
-        "distinct": len({block.text for block in place.blocks}) / count,
-    }
-    for names, one in zip(_AROUND, islice(outline.around(element), _ABOVE), strict=False):
-        text = sums.text[one] or 1
-        values = text / total, sums.linked[one] / text, sums.prose[one] / text, sums.lines[one]
-        measures.update(zip(names, values, strict=True))
-    return measures
+def _measures(
+    places: list[Place], outline: Outline, blocks: list[Block], sums: _Sums
+) -> Iterator[tuple[Place, int, list[float]]]:
+    """What the trees ask about each place."""
+    regions, outer, seen = outline.regions, outline.outer, sums.seen
+    total, lines, heading = sums.text[-1], len(blocks), sums.heading
+    known: dict[int, tuple[float, float, float, float]] = {-1: (0, 0, 0, 0)}
+    for place in places:
+        element, numbers, characters = place.element, place.numbers, place.characters
+        count, first, last = len(numbers), numbers[0], numbers[-1]
+        inside = [blocks[number] for number in numbers]
+        texts = [block.text for block in inside]
+        lengths = [len(text) for text in texts]
+        elements = {block.element for block in inside}
+        narrow, wide = (
+            sum(lengths[bisect_left(numbers, begin) : bisect_left(numbers, end)])
+            for begin, end in (sums.narrow, sums.wide)
+        )
+        measures = [
+            narrow / characters,
+            wide / characters,
+            regions.is_beside(element),
+            regions.hides(element),
+            characters / total,
+            sum([len(block.text) for block in inside if block.start in sums.told]) / characters,
+            max(lengths),
+            characters / count,
+            count,
+            sum([block.linked for block in inside]) / characters,
+            _KINDS.get(place.tag, 0),
+            sum([text[-1] in _ENDS for text in texts]) / count,
+            sum([seen[text] >= _REPEATED for text in texts]) / count,
+            bisect_left(numbers, heading) / count,
+            sum([sums.prices[number] for number in numbers]) / count,
+            first - heading if heading >= 0 else -99,
+            first / lines,
+            last / lines,
+            (last - first) / lines,
+            sums.above(element)[2],
+            len(elements),
+            len({outer[one] for one in elements}),
+            len(set(texts)) / count,
+        ]
+        around = element
+        for _ in range(_ABOVE):
+            values = known.get(around)
+            if values is None:
+                begin, end = sums.first[around], sums.after[around]
+                text = sums.text[end] - sums.text[begin]
+                links, prose = sums.linked[end] - sums.linked[begin], sums.prose[end] - sums.prose[begin]
+                values = known[around] = text / total, links / text, prose / text, end - begin
+            measures += values
+            if around >= 0:
+                around = outer[around]
+        yield place, sums.said(element), measures
 
 
 class _Sums:
-    """Sums over the lines inside of each block element, and what is known of the elements around it."""
+    """Sums over the lines inside of each block element, and what is known of the elements around it.
 
-    def __init__(self, outline: Outline, blocks: list[Block]) -> None:
-        self._tags, self._outer = outline.tags, outline.outer
-        count = len(self._tags)
-        self.text, self.linked, self.prose, self.lines = ([0] * count for _ in range(4))
-        self.hints, self.inside, self.depth = ([0] * count for _ in range(3))
-        worth, plain = [0.0] * count, [0.0] * count
-        regions = outline.regions
-        counted: dict[int, tuple[bool, bool]] = {}
-        for block in blocks:
-            element, length, linked = block.element, len(block.text), block.linked
-            self.text[element] += length
-            self.linked[element] += linked
-            self.lines[element] += 1
-            if length >= _LONG and linked * 2 < length:
-                self.prose[element] += length
-            if element not in counted:
-                counted[element] = regions.hides(element), regions.is_beside(element)
-            is_hidden, is_beside = counted[element]
-            if not is_hidden:
-                value = length - (1 - _LINK_WORTH) * linked
-                worth[element] += value
-                if not is_beside:
-                    plain[element] += value
-        # The index of an element is larger than those of the elements around it; the first is around all lines.
-        for element in range(count - 1, 0, -1):
-            around = self._outer[element]
-            self.text[around] += self.text[element]
-            self.linked[around] += self.linked[element]
-            self.prose[around] += self.prose[element]
-            self.lines[around] += self.lines[element]
-            worth[around] += worth[element]
-            plain[around] += plain[element]
-        self._hint = hint = regions.hint
-        self.hints[0] = hint(0)
-        for element in [element for element in range(1, count) if self.lines[element]]:
-            around = self._outer[element]
-            self.hints[element] = self.hints[around] | hint(element)
-            self.inside[element] = self.inside[around] | _INSIDE.get(self._tags[element], 0)
-            self.depth[element] = self.depth[around] + 1
-        self.narrow, self.wide = self._container(plain, 0.6), self._container(worth, 0.7)
+    The lines of an element follow each other, so that sums over the first lines of the page tell those of any element.
+    """
 
-    def marks(self, element: int) -> int:
+    def __init__(self, outline: Outline, blocks: list[Block], story: MainText) -> None:
+        self._tags, self._outer, self._hint = outline.tags, outline.outer, outline.regions.hint
+        hides, is_beside = outline.regions.hides, outline.regions.is_beside
+        texts, links = [block.text for block in blocks], [block.linked for block in blocks]
+        elements = [block.element for block in blocks]
+        lengths = [len(text) for text in texts]
+        prose = [length if _is_prose(block) else 0 for block, length in zip(blocks, lengths, strict=True)]
+        self.text, self.linked, self.prose = ([0, *accumulate(values)] for values in (lengths, links, prose))
+        self.seen = Counter(texts)
+        # Most lines are in ASCII and have no dollars; a search takes several times as long.
+        self.prices = [
+            length < _SHORT and ("$" in text or not text.isascii()) and _PRICE.search(text) is not None
+            for text, length in zip(texts, lengths, strict=True)
+        ]
+        self.told = {block.start for block in story.blocks}
+        self.heading = next((number for number, block in enumerate(blocks) if block.tag == "h1"), -1)
+        outer = outline.outer
+        self.first, self.after = first, after = {-1: 0}, {-1: len(blocks)}
+        for number, element in enumerate(elements):
+            while element not in first:
+                first[element] = number
+                element = outer[element]
+        for number, element in zip(range(len(blocks), 0, -1), reversed(elements), strict=True):
+            while element not in after:
+                after[element] = number
+                element = outer[element]
+        worth = [
+            0 if hides(element) else 10 * length - _LINK_COST * linked
+            for element, length, linked in zip(elements, lengths, links, strict=True)
+        ]
+        plain = [0 if is_beside(element) else value for element, value in zip(elements, worth, strict=True)]
+        self.narrow, self.wide = self._container(blocks, plain, 0.6), self._container(blocks, worth, 0.7)
+        self._above: dict[int, tuple[int, int, int]] = {-1: (0, 0, -1)}
+
+    def inside(self, sums: list[int], element: int) -> int:
+        """The sum over the lines inside of an element."""
+        return sums[self.after[element]] - sums[self.first[element]] if element in self.first else 0
+
+    def said(self, element: int) -> int:
         """The bits of the names of an element, of those around it, and of the tags it is in."""
-        above = self.hints[self._outer[element]]
-        return self._hint(element) | above << _MARKS_BITS | self.inside[element] << 2 * _MARKS_BITS
+        hints = self.above(self._outer[element])[0]
+        return self._hint(element) | hints << _MARKS_BITS | self.above(element)[1] << 2 * _MARKS_BITS
 
-    def _container(self, held: list[float], share: float) -> list[bool]:
-        """Whether each element is inside of the smallest container with a share of the text."""
-        best, least = 0, share * held[0]
-        for element, length in enumerate(held):
-            if length >= least and self._tags[element] in CONTAINERS:
-                best = element
-        inside = [False] * best + [True] + [False] * (len(held) - best - 1)
-        for element in range(best + 1, len(held)):
-            inside[element] = self._outer[element] >= best and inside[self._outer[element]]
-        return inside
+    def above(self, element: int) -> tuple[int, int, int]:
+        """The bits of the names and of the tags of an element and those around it, and how many these are."""
+        known = self._above
+        passed = []
+        while (found := known.get(element)) is None:
+            passed.append(element)
+            element = self._outer[element]
+        for inner in reversed(passed):
+            hints, tags, depth = found
+            tags |= _INSIDE.get(self._tags[inner], 0)
+            found = known[inner] = hints | self._hint(inner), tags, depth + 1
+        return found
+
+    def _container(self, blocks: list[Block], held: list[int], share: float) -> tuple[int, int]:
+        """The first line of the smallest container with a share of the text, which is more than half, and its end."""
+        sums = [0, *accumulate(held)]
+        least, middle = share * sums[-1], bisect_right(sums, sums[-1] / 2) - 1
+        element = blocks[middle].element if sums[-1] else 0
+        while element > 0 and (self._tags[element] not in CONTAINERS or self.inside(sums, element) < least):
+            element = self._outer[element]
+        return self.first[max(element, 0)], self.after[max(element, 0)]

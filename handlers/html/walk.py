@@ -7,6 +7,7 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from handlers.html.hidden import take_out_hidden, take_out_unseen
 from handlers.html.hints import Hints
 from handlers.html.outline import (
     ASIDE,
@@ -50,6 +51,7 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
     found = Outline(hints)
     if tree.root is None:
         return found
+    found.hidden, found.sheets = take_out_hidden(tree, hints.addressed)
     attributes = tree.root.attributes
     found.language = (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
     _select(found, tree.root)
@@ -60,6 +62,7 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
         _walk(found, tree.body, max_nodes)
         # Elements of the head belong to the whole page.
         found.entered[tree.root.mem_id] = found.place(tree.body)
+    found.hidden += take_out_unseen(found, hints.addressed)
     return found
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from itertools import accumulate
 from operator import and_, getitem
 from typing import Self
@@ -12,7 +13,10 @@ from pydantic import Field, model_validator
 
 from schemas.rules import Section
 
+Questions = tuple[list[list[float]], list[list[int]]]
+"""For each of some measures: thresholds in order, and the leaves that each interval between them leaves."""
 _LEAVES = 8
+_MAX_KNOWN = 10_000
 _LOWEST = bytes([_LEAVES, *((number & -number).bit_length() - 1 for number in range(1, 256))])
 """The lowest bit that is set, for each byte."""
 
@@ -69,6 +73,8 @@ class Forest:
             asked.sort()
             kept = list(accumulate((keeps for _, keeps in asked), and_, initial=every))
             self._asked[trees.measures[measure]] = [threshold for threshold, _ in asked], kept
+        self._known: dict[int, int] = {}
+        self._questions: dict[tuple[str, ...], Questions] = {}
         self._every, self._bytes, self._start = every, len(ordered), trees.start
         self._leaves = [[tree.leaves for tree in ordered if tree.of == of] for of in range(len(trees.start))]
 
@@ -79,21 +85,34 @@ class Forest:
 
     def scores(self, measures: Mapping[str, float]) -> list[float]:
         """The score of each type in log-odds, by its number. A missing measure counts as 0."""
-        return self.reached(self.left({name: measures.get(name, 0.0) for name in self._asked}))
+        questions = self.questions(tuple(self._asked))
+        return self.reached(self.left(questions, [measures.get(name, 0.0) for name in self._asked]))
 
-    def left(self, measures: Mapping[str, float], left: int | None = None) -> int:
+    def questions(self, names: tuple[str, ...]) -> Questions:
+        """What the trees ask about some measures, for ``left``."""
+        found = self._questions.get(names)
+        if found is None:
+            asked = [self._asked.get(name, ([], [self._every])) for name in names]
+            found = self._questions[names] = [thresholds for thresholds, _ in asked], [kept for _, kept in asked]
+        return found
+
+    def left(self, questions: Questions, values: Iterable[float], left: int = -1) -> int:
         """The leaves that some measures leave, of those that others left; ``reached`` needs all measures."""
-        left = self._every if left is None else left
-        asked = self._asked
-        for name, value in measures.items():
-            if name in asked:
-                thresholds, kept = asked[name]
-                left &= kept[bisect_left(thresholds, value)]
+        thresholds, kept = questions
+        return reduce(and_, map(getitem, kept, map(bisect_left, thresholds, values)), left)
+
+    def known(self, key: int, measure: Callable[[int], Iterable[float]], names: tuple[str, ...]) -> int:
+        """The leaves that measures leave which follow from a number, kept since few numbers occur."""
+        left = self._known.get(key)
+        if left is None:
+            left = self.left(self.questions(names), measure(key))
+            if len(self._known) < _MAX_KNOWN:
+                self._known[key] = left
         return left
 
     def reached(self, left: int) -> list[float]:
         """The score of each type by the leaves that are left."""
-        reached = left.to_bytes(self._bytes, "little").translate(_LOWEST)
+        reached = (left & self._every).to_bytes(self._bytes, "little").translate(_LOWEST)
         scores, begin = [], 0
         for start, leaves in zip(self._start, self._leaves, strict=True):
             end = begin + len(leaves)

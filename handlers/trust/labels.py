@@ -31,6 +31,14 @@ class Thresholds:
         by_score = 0 if score >= self.upper else 1 if score >= self.middle else 2
         return max(by_score, self.best[_class_of_source(source_tier)])
 
+    def most_below(self, score: int, source_tier: int | None) -> int:
+        """The highest score of the next lower class; the score itself in the lowest.
+
+        >>> [Thresholds(70, 40).most_below(score, 1) for score in (90, 50, 20)]
+        [69, 39, 20]
+        """
+        return (self.upper - 1, self.middle - 1, score)[self.class_of(score, source_tier)]
+
 
 @dataclass(frozen=True, slots=True)
 class TrustJudgment:
@@ -74,6 +82,15 @@ def tier_of(score: int, source_tier: int | None, thresholds: Thresholds) -> Tier
 def label_of(score: int, source_tier: int | None, thresholds: Thresholds) -> Label:
     """The trust label of a score (R-216)."""
     return LABELS[thresholds.class_of(score, source_tier)]
+
+
+def next_lower(label: Label) -> Label:
+    """The label one step lower.
+
+    >>> next_lower("HIGH"), next_lower("LOW")
+    ('MEDIUM', 'LOW')
+    """
+    return LABELS[min(LABELS.index(label) + 1, len(LABELS) - 1)]
 
 
 def without_score(source_tier: int | None) -> tuple[Tier, Label]:

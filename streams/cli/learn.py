@@ -167,9 +167,9 @@ def _tell(task: LearnTask, learner: BoilerplateLearner, found: Boilerplate, refu
         }
         print(json.dumps(told, ensure_ascii=False))
         return
-    print(f"{count:,} lines of {len(found.hosts):,} hosts, from {learner.pages:,} pages of {learner.hosts:,} hosts")
+    print(f"repeated lines: {count:,}, on {len(found.hosts):,} of {learner.hosts:,} hosts; pages: {learner.pages:,}")
     if refused:
-        print(f"{refused:,} pages could not be read, or had only the text of a crawler")
+        print(f"not used: {refused:,} pages that could not be read, or had only the text of a crawler")
     print(f"written to {task.out}, version {found.version}")
     print(use)
 

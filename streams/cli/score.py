@@ -291,7 +291,7 @@ class _Screen:
         for line in result.cts_breakdown:
             self._print(f"{f'{line.points:+d}' if line.points else '':>5}  {line.reason}")
         for part in result.left_out:
-            self._print(f"      {part.lines} lines left out as {part.reason}: {part.excerpt}")
+            self._print(f"       left out as {part.reason}: {part.excerpt}")
         if result.summary:
             print(textwrap.shorten(printable(result.summary), 2 * self._width, placeholder=" …"))
 

@@ -35,6 +35,7 @@ _LONGEST_WORD = 24
 _LEAST_CHARACTERS = 100
 """A page with less text, such as one that scripts make, says nothing about its place."""
 _MOST_BYTES = 1024 * 1024
+_MOST_TEXT = 256 * 1024
 _MOST_LINES = 1000
 """Larger pages are not compared, and count as new."""
 _MOST_WORDS = 50
@@ -176,7 +177,10 @@ def lines_of(body: bytes, target: Target) -> Collection[int] | None:
             break
     else:
         parts.append(body[at:])
-    text = _NUMBER.sub(b"", _TAG.sub(b"\n", b"".join(parts)))
+    text = _TAG.sub(b"\n", b"".join(parts))
+    if len(text) > _MOST_TEXT:
+        return None
+    text = _NUMBER.sub(b"", text)
     if words := _words_of(target):
         text = re.compile(rb"(?<![0-9a-z])(?:" + b"|".join(map(re.escape, words)) + rb")(?![0-9a-z])").sub(b"", text)
     lines = {b" ".join(line.split()) for line in text.split(b"\n") if _LETTERS.search(line)}

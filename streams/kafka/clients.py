@@ -13,8 +13,9 @@ from typing import Any, Protocol, TypeVar
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import KafkaConnectionError, KafkaError, ProducerClosed
+from aiokafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError, ProducerClosed
 from aiokafka.producer.message_accumulator import MessageAccumulator
+from aiokafka.protocol.transaction import TxnOffsetCommitRequest
 
 from streams.kafka.decompression import limit_unpacking
 from streams.kafka.settings import KafkaSettings
@@ -89,24 +90,36 @@ def group_of(settings: KafkaSettings, reader: Grouped) -> str:
 
 
 class SingleEndProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not typed
-    """A producer that sends the end of a transaction once.
+    """A producer that sends the offsets and the end of a transaction once.
 
-    aiokafka sends an EndTxn again if it gets no confirmation. The first one may arrive after the second one, and the
-    broker can't tell it from the end of the producer's next transaction. Here, the transaction fails instead. A new
-    producer then gets a new epoch, and the broker refuses the late EndTxn.
+    aiokafka sends TxnOffsetCommit and EndTxn again if it gets no answer. The first one may arrive after the second one,
+    and the broker can't tell it from a request of the producer's next transaction: it would set the group's offset
+    back, or end that transaction. Here, the transaction fails instead. A new producer then gets a new epoch, and the
+    broker refuses the late request.
     """
 
     def __init__(self, **options: Any) -> None:
         """Takes the options of a producer."""
         super().__init__(**options)
-        end = self._sender._do_txn_commit
+        end, send = self._sender._do_txn_commit, self.client.send
 
         async def end_once(result: object) -> None:
             await end(result)
             if self._txn_manager.needs_transaction_commit() is not None:
                 self._txn_manager.fatal_error(KafkaError("no confirmation of the end of the transaction"))
 
+        async def send_once(node_id: int, request: object, **group: Any) -> object:
+            try:
+                return await send(node_id, request, **group)
+            except NodeNotReadyError:
+                raise  # it was not sent
+            except KafkaError as error:
+                if isinstance(request, TxnOffsetCommitRequest):
+                    self._txn_manager.fatal_error(KafkaError(f"no answer to the offsets of the transaction: {error}"))
+                raise
+
         self._sender._do_txn_commit = end_once
+        self.client.send = send_once
 
 
 def make_producer(settings: KafkaSettings, transactional_id: str | None, client_id: str) -> AIOKafkaProducer:

@@ -24,11 +24,13 @@ from aiokafka.errors import KafkaError
 
 from streams.kafka.clients import opened
 from streams.local_kafka.install import (
+    KAFKA_VERSION,
     BrokerUnavailable,
     cache_folder,
     find_java,
     format_data,
     kafka_jars,
+    new_cluster_id,
     write_properties,
 )
 from streams.local_kafka.process import BrokerProcess
@@ -76,6 +78,10 @@ class LocalKafka:
         stop_seconds: Time limit of a clean stop; then the broker is killed.
         listeners: Listeners besides the one without encryption, such as ``SASL_SSL://127.0.0.1:9093``.
         properties: Broker properties for these listeners, or in place of the defaults.
+        cluster_id: Of a new data folder; a random one by default. The brokers of one cluster need the same.
+        java_options: Java's options besides, or in place of, the defaults.
+        version: Kafka's version.
+        checksums: Of the jars of another version than the default; see ``kafka_jars``.
         progress: Gets a message about long steps.
     """
 
@@ -89,6 +95,10 @@ class LocalKafka:
         stop_seconds: float = STOP_SECONDS,
         listeners: Sequence[str] = (),
         properties: Mapping[str, str | int] | None = None,
+        cluster_id: str = "",
+        java_options: Sequence[str] = (),
+        version: str = KAFKA_VERSION,
+        checksums: Path | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self._wanted_port = port or None
@@ -98,6 +108,9 @@ class LocalKafka:
         self._stop_seconds = stop_seconds
         self._listeners = listeners
         self._properties = properties
+        self._cluster_id = cluster_id or new_cluster_id()
+        self._version, self._checksums = version, checksums
+        self._java_options = (*_JAVA_OPTIONS, *java_options)
         self._progress = progress or (lambda _: None)
         self._folder: Path | None = None
         self._ports: tuple[int, int] | None = None
@@ -222,8 +235,8 @@ class LocalKafka:
         await asyncio.to_thread(self.stop)
 
     def _start(self) -> None:
-        jars = kafka_jars(self._cache, self._progress)
-        java = [find_java(), *_JAVA_OPTIONS, "-cp", os.pathsep.join(map(str, jars))]
+        jars = kafka_jars(self._cache, self._progress, self._version, self._checksums)
+        java = [find_java(), *self._java_options, "-cp", os.pathsep.join(map(str, jars))]
         if self._folder is None:
             self._folder = self._kept_dir or Path(tempfile.mkdtemp(prefix="assay-kafka-"))
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -237,7 +250,7 @@ class LocalKafka:
                     f"Port {self._ports[0]} is taken; name another one with --port N, 0 takes a free one"
                 )
             properties = write_properties(self._folder, *self._ports, self._listeners, self._properties)
-            format_data(java, self._folder, properties)
+            format_data(java, self._folder, properties, self._cluster_id)
             self._process = BrokerProcess(
                 [*java, "kafka.Kafka", str(properties)], self.log, None if self._kept_dir else self._folder
             )

@@ -21,7 +21,7 @@ async def proxy(kafka: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ka
     host, port = kafka.rsplit(":", 1)
     monkeypatch.setattr("aiokafka.client.create_conn", aiokafka.client.create_conn)
     async with KafkaProxy(int(port), host) as made:
-        connect_through(made.port, only_consumers=False)
+        connect_through({int(port): made.port}, only_consumers=False)
         yield made
 
 
@@ -38,7 +38,7 @@ async def write_with_late_commit(assay: Installation, proxy: KafkaProxy, kind: t
     await producer.begin_transaction()
     await producer.send_and_wait(assay.prefix + CRAWLED, b"committed", partition=0)
     committing = asyncio.create_task(producer.commit_transaction())
-    assert await proxy.hold_commit(20)
+    assert await proxy.trap.hold(20)
     try:
         await committing
     except KafkaError as error:
@@ -48,7 +48,7 @@ async def write_with_late_commit(assay: Installation, proxy: KafkaProxy, kind: t
         await producer.start()
     await producer.begin_transaction()
     await producer.send_and_wait(assay.prefix + CRAWLED, b"aborted", partition=0)
-    await proxy.deliver_held()
+    await proxy.trap.deliver()
     with contextlib.suppress(KafkaError):
         await producer.abort_transaction()
     await producer.stop()

@@ -105,3 +105,49 @@ async def test_two_versions_share_a_group_and_take_over(
     )
     assert parsed.returncode == 0, parsed.stderr.decode()
     assert parsed.stdout.decode().split() == [ScoredPage.model_validate_json(record.value).url for record in results]
+
+
+async def test_rolling_upgrade_under_load_loses_nothing(
+    kafka: str, topic_prefix: str, previous: Path, tmp_path: Path
+) -> None:
+    """Three old workers are replaced by new ones, one after another, while pages come in without a pause."""
+    score_page = HANDLERS[0]
+    assay = await installed(kafka, topic_prefix, [score_page])
+    fed = 0
+    upgraded = asyncio.Event()
+
+    async def load() -> None:
+        nonlocal fed
+        while not upgraded.is_set():
+            await assay.feed(page(number) for number in range(fed, fed + 20))
+            fed += 20
+            await asyncio.sleep(0.3)
+
+    async def members(count: int) -> bool:
+        return len(await shares(assay)) == count
+
+    async with contextlib.AsyncExitStack() as stack:
+        old = [await stack.enter_async_context(worker(assay, previous, tmp_path)) for _ in range(3)]
+        await until(lambda: members(3), seconds=120)
+        loading = asyncio.create_task(load())
+        new = []
+        for leaving in old:
+            new.append(await stack.enter_async_context(worker(assay, ROOT, tmp_path)))
+            await until(lambda: members(4), seconds=120)
+            leaving.terminate()
+            assert await leaving.wait() == 0, (tmp_path / "worker.log").read_text()
+            await until(lambda: members(3), seconds=120)
+        upgraded.set()
+        await loading
+
+        async def answered() -> bool:
+            return len(await assay.read(SCORED)) >= fed
+
+        await until(answered, seconds=120)
+        for leaving in new:
+            leaving.terminate()
+            assert await leaving.wait() == 0, (tmp_path / "worker.log").read_text()
+
+    results = await assay.read(SCORED)
+    assert Counter(record.key for record in results) == Counter(page(number)[0] for number in range(fed))
+    assert await assay.read(DEAD) == []

@@ -1,7 +1,8 @@
-"""``make test-faults``: rounds of faults on a real broker, then the seeded bugs that the checker must find.
+"""``make test-faults``: rounds of faults on a real Kafka, then the seeded bugs that the checker must find.
 
 Every round feeds numbered records, causes its fault, waits until all outputs are written, and compares all inputs with
-all outputs. The same seed gives the same faults in the same order; the exact moments depend on the machine.
+all outputs. The seed of a run and the number of a round decide the fault and its details; the exact moments depend on
+the machine. With ``--resume`` the rounds of several runs add up in a file.
 """
 
 from __future__ import annotations
@@ -9,134 +10,190 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import random
 import sys
 import tempfile
 import time
-from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streams.local_kafka.broker import LocalKafka
 from streams.telemetry.setup import configure_logs
-from tests.kafka_proxy import KafkaProxy
+from tests.brokers import Brokers
+from tests.faults.bugs import BUGS
+from tests.faults.ledger import Findings
+from tools.faults.broker_rounds import FAULTS_OF_THREE
 from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
-from tools.faults.ledger import Findings
+from tools.faults.results import RoundResult, append_result, read_results, sum_up
 from tools.faults.rounds import FAULTS
-from tools.faults.seeded import KINDS, SITUATIONS
+from tools.faults.seeded import FEW, SITUATIONS
+from tools.faults.trials import TRIALS
 
+EVERY_FAULT = FAULTS | FAULTS_OF_THREE | TRIALS
 _TRIES = 3
 """Of a fault that was not reached, and of a bug's situation that did not come about."""
+_IN_SYNC_SECONDS = 90.0
+"""For so long replicas may take to be in sync after a fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run does."""
+
+    brokers: int
+    first: int
+    rounds: int
+    seed: int
+    only: str | None
+    file: Path | None
+
+    def fault(self, number: int) -> str:
+        """The fault of a round: every kind as often as every other, in an order that the seed decides."""
+        if self.only is not None:
+            return self.only
+        kinds = sorted(FAULTS | TRIALS if self.brokers == 1 else EVERY_FAULT)
+        turn, place = divmod(number - 1, len(kinds))
+        return random.Random(f"{self.seed}/turn {turn}").sample(kinds, len(kinds))[place]
 
 
 def main() -> int:
     """Returns 0 where nothing was lost, doubled or out of order, every fault was done, and every bug was found."""
     parser = argparse.ArgumentParser(prog="make test-faults", description="Faults on a real Kafka.")
-    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=30, help="The number of the last round.")
+    parser.add_argument("--first", type=int, default=1, help="The number of the first round.")
+    parser.add_argument("--brokers", type=int, choices=(1, 3), default=1)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--only", choices=sorted(FAULTS), help="One kind of fault.")
-    parser.add_argument("--bugs", choices=("with", "without", "only"), default="with", help="The seeded bugs.")
+    parser.add_argument("--only", choices=sorted(EVERY_FAULT), help="One kind of fault.")
+    parser.add_argument("--resume", type=Path, metavar="FILE", help="Continue after the rounds of FILE and add to it.")
+    parser.add_argument("--bugs", default="few", help="Seeded bugs: few, all, none, or names with commas.")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if (bugs := _bugs(options.bugs, options.brokers)) is None:
+        parser.error(f"--bugs: few, all, none, or some of {', '.join(SITUATIONS)}")
     configure_logs("error", "console")
+    # Its reader and feeder find brokers away all the time.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    before = read_results(options.resume) if options.resume else []
+    if before and (before[0].brokers != options.brokers or options.seed not in (None, before[0].seed)):
+        parser.error(f"{options.resume} has rounds of {before[0].brokers} brokers and seed {before[0].seed}")
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
-    return asyncio.run(run(options.rounds, seed, options.only, options.bugs, options.json))
+    if before:
+        seed = before[0].seed
+    first = max(options.first, len(before) + 1)
+    plan = Plan(options.brokers, first, options.rounds, seed, options.only, options.resume)
+    return asyncio.run(run(plan, before, bugs, options.json))
 
 
-async def run(rounds: int, seed: int, only: str | None, bugs: str, as_json: bool) -> int:
+def _bugs(text: str, brokers: int) -> list[str] | None:
+    """The bugs to find; None where the text names none of them."""
+    here = [name for name in SITUATIONS if brokers == 3 or "rounds" in BUGS[name].where]
+    if text in ("few", "all", "none"):
+        return {"few": [name for name in FEW if name in here], "all": here, "none": []}[text]
+    names = text.split(",")
+    return names if set(names) <= set(here) else None
+
+
+async def run(plan: Plan, before: list[RoundResult], bugs: list[str], as_json: bool) -> int:
     """The whole run."""
     began = time.monotonic()
-    result: dict[str, object] = {"seed": seed}
-    well = True
+    results, found = before, dict[str, bool]()
+    print(f"{plan.brokers} brokers, seed {plan.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="assay-faults-") as name:
         folder = Path(name)
-        async with LocalKafka() as kafka, KafkaProxy(int(kafka.bootstrap_servers.rsplit(":", 1)[1])) as proxy:
-            if bugs != "only":
-                async with cluster(kafka, folder, proxy, "rounds") as made:
-                    outcome = await do_rounds(made, rounds, seed, only)
-                well = bool(outcome.pop("well"))
-                result |= outcome
-            if bugs != "without":
-                found = {bug: await find(kafka, folder, proxy, bug, seed) for bug in SITUATIONS}
-                result["bugs_found"] = found
-                well = well and all(found.values())
+        async with Brokers(plan.brokers) as brokers:
+            if plan.first <= plan.rounds:
+                async with cluster(brokers, folder, "rounds") as made:
+                    results = before + await do_rounds(made, plan)
+            for bug in bugs:
+                found[bug] = await find(brokers, folder, bug, plan.seed)
+    counts = sum_up(results)
+    well = bool(counts["well"]) and len(results) >= plan.rounds - plan.first + 1 and all(found.values())
+    print("  ".join(f"{name} {count}" for name, count in counts.items() if not isinstance(count, dict | list)))
+    for line in (*counts["not_reached"], *counts["complaints"]):  # type: ignore[misc]
+        print(f"  {line}")
     seconds = round(time.monotonic() - began)
-    print(f"{'all is well' if well else 'NOT WELL'} after {seconds} s; again: --rounds {rounds} --seed {seed}")
+    again = f"--brokers {plan.brokers} --rounds {plan.rounds} --seed {plan.seed}"
+    print(f"{'all is well' if well else 'NOT WELL'} after {seconds} s; again: {again}")
     if as_json:
-        print(json.dumps(result | {"seconds": seconds, "well": well}))
+        print(json.dumps({"brokers": plan.brokers, "seed": plan.seed, **counts, "bugs_found": found, "well": well}))
     return 0 if well else 1
 
 
-async def do_rounds(made: Cluster, rounds: int, seed: int, only: str | None) -> dict[str, object]:
-    """Rounds of faults, every kind as often as every other, in an order that the seed decides."""
-    chance = random.Random(seed)
-    kinds: list[str] = []
-    while len(kinds) < rounds:
-        kinds += chance.sample(sorted(FAULTS), len(FAULTS)) if only is None else [only]
-    done: Counter[str] = Counter()
-    undone: list[str] = []
-    findings = Findings()
-    for number, kind in enumerate(kinds[:rounds], 1):
-        began = time.monotonic()
-        await made.keep(2)
-        harmed = False
-        for _ in range(_TRIES):
-            # If a fault waits for the n-th time, fewer records may pass; they are counted all the same.
-            if harmed := await FAULTS[kind](made, chance):
-                break
-            await made.disarm()
-        done[kind] += 1
-        if not harmed:
-            undone.append(f"round {number}: {kind}")
-        complete = await made.comes_out(PATIENCE_SECONDS)
-        await made.thin_out(2)
-        await made.expect_no_orphans()
-        await made.read_on(0.3)
-        findings = made.ledger.check()
-        verdict = "ok" if findings.clean and complete else f"WRONG {findings.counts}"
-        took = time.monotonic() - began
+async def do_rounds(made: Cluster, plan: Plan) -> list[RoundResult]:
+    """Does the rounds of a plan, up to the first one in which something is lost, doubled, torn or out of order."""
+    results = []
+    for number in range(plan.first, plan.rounds + 1):
+        result = await do_round(made, plan, number)
+        results.append(result)
+        if plan.file is not None:
+            append_result(plan.file, result)
+        verdict = "ok" if result.clean else f"WRONG {result.findings}{'' if result.complete else ' INCOMPLETE'}"
         print(
-            f"round {number:3} of {rounds}  {kind:26} fed {len(made.ledger.fed):6}  {took:5.1f} s"
-            f"  {verdict}{'' if harmed else '  (the fault was not reached)'}",
+            f"round {number:3} of {plan.rounds}  {result.fault:26} fed {result.fed:6}  {result.seconds:5.1f} s"
+            f"  {verdict}{'' if result.reached else '  (the fault was not reached)'}",
             flush=True,
         )
-        if not (findings.clean and complete):
-            tell(findings, made.places)
+        if not result.clean:
+            tell(made.found or made.ledger.check(), made.places)
             for worker in made.workers:
                 print(f"worker {worker.number}: {worker.log.read_text('utf-8', 'replace')[-3000:]}")
+            print(f"again: --brokers {plan.brokers} --seed {plan.seed} --first {number} --rounds {number}")
             break
+        made.settle()
     await made.dismiss_all()
     await made.read_on(2)
-    findings = made.ledger.check()
-    counts = {
-        "rounds": sum(done.values()),
-        "fed": len(made.ledger.fed),
-        "aborted": made.aborted,
-        "arrived": len(made.ledger.arrived),
-        "audited": len(made.ledger.audited),
-        "dead": len(made.ledger.dead),
-        "effects": len(made.ledger.effects),
-        "workers": made.started,
-        "deaths": made.deaths,
-        **findings.counts,
-    }
-    print("  ".join(f"{name} {count}" for name, count in counts.items()))
-    for line in (*undone, *made.complaints):
-        print(f"  {line}")
-    well = findings.clean and not undone and not made.complaints and sum(done.values()) == rounds
-    return {**counts, "faults": dict(done), "undone": undone, "complaints": made.complaints, "well": well}
+    if results and results[-1].clean and not (late := made.ledger.check()).clean:
+        results[-1] = replace(results[-1], findings=late.counts)
+        tell(late, made.places)
+    return results
 
 
-async def find(kafka: LocalKafka, folder: Path, proxy: KafkaProxy, bug: str, seed: int) -> bool:
+async def do_round(made: Cluster, plan: Plan, number: int) -> RoundResult:
+    """Does one round."""
+    began, kind = time.monotonic(), plan.fault(number)
+    chance = random.Random(f"{plan.seed}/{number}")
+    complained = len(made.complaints)
+    await made.keep(2)
+    reached = False
+    for _ in range(_TRIES):
+        # If a fault waits for the n-th time, fewer records may pass; they are counted all the same.
+        if reached := await EVERY_FAULT[kind](made, chance):
+            break
+        await made.disarm()
+    await made.brokers.mend()
+    complete = await made.comes_out(PATIENCE_SECONDS)
+    await made.thin_out(2)
+    await made.expect_no_orphans()
+    if plan.brokers > 1 and not await made.brokers.settled(made.topics, _IN_SYNC_SECONDS):
+        made.complaints.append(f"the replicas were not in sync after {_IN_SYNC_SECONDS:g} s")
+    await made.read_on(0.3)
+    findings = made.found or made.ledger.check()
+    return RoundResult(
+        seed=plan.seed,
+        number=number,
+        brokers=plan.brokers,
+        fault=kind,
+        reached=reached,
+        complete=complete,
+        fed=len(made.ledger.fed),
+        seconds=round(time.monotonic() - began, 1),
+        findings=findings.counts,
+        complaints=made.complaints[complained:],
+    )
+
+
+async def find(brokers: Brokers, folder: Path, bug: str, seed: int) -> bool:
     """Runs a seeded bug in its situation until the checker finds what such a bug does; whether it did."""
     for number in range(_TRIES):
-        async with cluster(kafka, folder, proxy, f"{bug}-{number}", bug) as made:
+        async with cluster(brokers, folder, f"{bug}-{number}", bug) as made:
             # Each situation is a race that the bug has to lose, and on a starved machine it may win one.
             await SITUATIONS[bug](made, random.Random(seed + number))
-            await made.comes_out(15)
+            await brokers.mend()
+            await made.comes_out(15, whatever_is_found=True)
             await made.read_on(2)
             counts = made.ledger.check().counts
-            found = counts[KINDS[bug]] > 0
-            print(f"seeded bug {bug:18} {'found' if found else 'NOT FOUND'}  {counts}", flush=True)
+            found = counts[BUGS[bug].finds] > 0
+            print(f"seeded bug {bug:21} {'found' if found else 'NOT FOUND'}  {counts}", flush=True)
             if found:
                 return True
     return False

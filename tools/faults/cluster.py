@@ -1,9 +1,10 @@
-"""A broker, a few workers and the steps of a round: feed, wait, read back. It makes no decision."""
+"""The brokers, a few workers and the steps of a round: feed, wait, read back. It makes no decision."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import random
 import signal
@@ -12,16 +13,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from schemas.dead import dead_letter_topic
 from streams.kafka.clients import make_admin, make_producer, make_reader, opened, producer_options, start, stop
-from streams.kafka.topics import create_topics
-from streams.local_kafka.broker import LocalKafka
-from tests.kafka_proxy import KafkaProxy
-from tests.processes import marked
-from tools.faults.chain import (
+from streams.kafka.topics import create_topics, plan_topics
+from tests.brokers import Brokers
+from tests.faults.chain import (
     ARRIVED,
     AUDITED,
     ENTERED,
@@ -35,8 +34,8 @@ from tools.faults.chain import (
     Numbered,
     settings_of,
 )
-from tools.faults.ledger import Ledger
-from tools.faults.points import Arm
+from tests.faults.ledger import Findings, Ledger
+from tests.processes import marked
 from tools.faults.worker_process import Worker
 
 KEYS = 24
@@ -61,13 +60,12 @@ _TRICKLE_SECONDS = 600.0
 
 
 class Cluster:
-    """One run's broker, topics, workers and ledger."""
+    """One run's brokers, topics, workers and ledger. What a reader gets is checked while the run goes on."""
 
-    def __init__(self, kafka: LocalKafka, prefix: str, folder: Path, proxy: KafkaProxy, stage: str) -> None:
+    def __init__(self, brokers: Brokers, prefix: str, folder: Path, stage: str) -> None:
         """Prepares; ``cluster`` makes the topics and opens the clients."""
-        self.kafka = kafka
-        self.settings = settings_of(kafka.bootstrap_servers, prefix)
-        self.proxy = proxy
+        self.brokers = brokers
+        self.settings = settings_of(brokers.bootstrap_servers, prefix)
         self.ledger = Ledger()
         self.workers: list[Worker] = []
         self.started = 0
@@ -78,29 +76,47 @@ class Cluster:
         self.places: dict[str, list[str]] = {}
         """Where each record was written: topic, partition and offset."""
         self.numbers = dict.fromkeys((f"key-{n}" for n in range(KEYS)), 0)
+        dead = [dead_letter_topic(handler.consumes.name, handler.group) for handler in HANDLERS]
+        self._noted = {ARRIVED.name: self.ledger.arrived, AUDITED.name: self.ledger.audited}
+        self._noted |= dict.fromkeys(dead, self.ledger.dead)
+        """Topics whose records are noted. Of the others, only the transactions are."""
         self._inner = 0
         self._prefix = prefix
         self._folder = folder
         self._stage = stage
         self._producer: AIOKafkaProducer | None = None
         self._reader: AIOKafkaConsumer | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self.fed = 0
+        """Records of settled rounds."""
+        self.found: Findings | None = None
+        """The first thing that was wrong while the run went on."""
+        self._effects_settled = self._effects_read = 0
 
     # --- workers -----------------------------------------------------------------------------------------------------
 
-    async def start(self, fail: str = "", through_proxy: str = "", wait: str = "ready") -> Worker:
+    async def start(self, fail: str = "", through_proxy: str = "", wait: str = "ready", stage: str = "") -> Worker:
         """Starts a worker and waits until it holds its partitions.
 
         Args:
             fail: Its fail point.
-            through_proxy: Which of its connections go through the proxy: ``all``, ``consumers``, or none.
+            through_proxy: Which of its connections go through the proxies: ``all``, ``consumers``, or none.
             wait: What to wait for that it says; for no more than that it hears signals where empty.
+            stage: Its delivery mode, seeded bug or condition; that of the cluster where empty.
         """
         self.started += 1
         log = self._folder / f"worker-{self.started}.log"
-        arguments = ["--bootstrap", self.kafka.bootstrap_servers, "--prefix", self._prefix]
-        arguments += ["--journal", str(self._folder / "journal.sqlite"), "--fail", fail, "--stage", self._stage]
+        arguments = ["--bootstrap", self.brokers.bootstrap_servers, "--prefix", self._prefix]
+        arguments += [
+            "--journal",
+            str(self._folder / "journal.sqlite"),
+            "--fail",
+            fail,
+            "--stage",
+            stage or self._stage,
+        ]
         if through_proxy:
-            arguments += ["--through-port", str(self.proxy.port)]
+            arguments += ["--through", json.dumps(self.brokers.ways)]
             arguments += ["--only-consumers"] if through_proxy == "consumers" else []
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
@@ -187,7 +203,7 @@ class Cluster:
     async def beside(self, stage: str) -> AsyncIterator[Cluster]:
         """A cluster on the same broker with separate topics and workers; its complaints are added to this one's."""
         self._inner += 1
-        async with cluster(self.kafka, self._folder, self.proxy, f"{stage}-{self._inner}", stage) as made:
+        async with cluster(self.brokers, self._folder, f"{stage}-{self._inner}", stage) as made:
             try:
                 yield made
             finally:
@@ -208,7 +224,7 @@ class Cluster:
             kinds: How many in a hundred are special.
         """
         assert self._producer is not None
-        whims = random.Random(len(self.ledger.fed))
+        whims = random.Random(self.fed + len(self.ledger.fed))
         feeder = make_producer(self.settings.kafka, f"{self._prefix}feed", "feed in transactions")
         if transactions:
             await feeder.start()
@@ -219,7 +235,9 @@ class Cluster:
                     await self._producer.flush()
                     if whims.random() < 0.5:
                         self.aborted += 1
-                        await self._transact(feeder, [Entered(key=f"aborted-{self.aborted}", number=0)], abort=True)
+                        record = Entered(key=f"aborted-{self.aborted}", number=0)
+                        self.ledger.never_committed.add(record.id)
+                        await self._transact(feeder, [record], abort=True)
                     await self._transact(feeder, records)
                 else:
                     for record in records:
@@ -256,10 +274,11 @@ class Cluster:
         assert self._producer is not None
         await self._producer.flush()
 
-    async def comes_out(self, seconds: float) -> bool:
-        """Reads outputs until every input has one.
+    async def comes_out(self, seconds: float, whatever_is_found: bool = False) -> bool:
+        """Waits until every input has an output.
 
-        False if no output was written for this time, or if outputs trickle for much longer than allowed.
+        False if the reader has found something wrong, unless that does not matter; if no output was written for this
+        time, or if outputs trickle for much longer than allowed.
         """
         loop = asyncio.get_running_loop()
         with contextlib.suppress(TimeoutError):
@@ -268,34 +287,53 @@ class Cluster:
             until, known = loop.time() + seconds, self.ledger.known
             last = loop.time() + _TRICKLE_SECONDS
             while not self.ledger.complete:
-                await self._read(500)
+                await asyncio.sleep(0.1)
                 if self.ledger.known > known:
                     until, known = loop.time() + seconds, self.ledger.known
-                if loop.time() > min(until, last):
+                if (self.found and not whatever_is_found) or loop.time() > min(until, last):
                     return False
             return True
         return False
 
     async def read_on(self, seconds: float) -> None:
-        """Reads what still comes: it would be too much."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        while loop.time() < until:
-            await self._read(200)
-        journal = Journal(self._folder / "journal.sqlite", Arm())
-        self.ledger.effects = journal.effects()
+        """Waits for what still comes: it would be too much."""
+        await asyncio.sleep(seconds)
+        journal = Journal(self._folder / "journal.sqlite")
+        self.ledger.effects, self._effects_read = journal.effects(self._effects_settled)
         journal.close()
 
-    async def _read(self, milliseconds: int) -> None:
+    def settle(self) -> None:
+        """Forgets a round that went well, so that many rounds take bounded memory."""
+        self.fed += len(self.ledger.fed)
+        self.ledger.settle()
+        self.places.clear()
+        self._effects_settled = self._effects_read
+
+    async def _read(self) -> None:
+        """Reads all outputs as they are written, and checks after each poll what can be said already."""
         assert self._reader is not None
-        polled = await self._reader.getmany(timeout_ms=milliseconds)
-        for partition, records in polled.items():
-            topic = partition.topic.removeprefix(self._prefix)
-            into = {ARRIVED.name: self.ledger.arrived, AUDITED.name: self.ledger.audited}.get(topic, self.ledger.dead)
-            for record in records:
+        while True:
+            polled = await self._reader.getmany(timeout_ms=200)
+            for partition, records in polled.items():
+                self._note(partition, records)
+            if polled and not self.found:
+                findings = self.ledger.check(running=True)
+                self.found = findings if not findings.clean else None
+
+    def _note(self, partition: TopicPartition, records: list[ConsumerRecord]) -> None:
+        topic = partition.topic.removeprefix(self._prefix)
+        into = self._noted.get(topic)
+        for record in records:
+            self.ledger.note_transaction(record.headers)
+            if into is not None:
                 name = Numbered.model_validate_json(record.value).id
                 into.append(name)
                 self.places.setdefault(name, []).append(f"{topic}/{partition.partition}@{record.offset}")
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics of the chain on the cluster."""
+        return [topic.name for topic in plan_topics(self.settings.kafka, TOPICS, HANDLERS)]
 
     async def limit(self, topic: str, size: int) -> None:
         """Has the broker refuse larger records on a topic."""
@@ -313,18 +351,22 @@ class Cluster:
         await start(self._producer)
         self._reader = make_reader(self.settings.kafka)
         await start(self._reader)
-        dead = [dead_letter_topic(handler.consumes.name, handler.group) for handler in HANDLERS]
+        retried = [retry.topic for handler in HANDLERS for retry in handler.retry_topics]
         self._reader.assign(
             [
                 TopicPartition(self._prefix + t, n)
-                for t in (ARRIVED.name, AUDITED.name, *dead)
+                for t in (*self._noted, PASSED.name, *retried)
                 for n in range(PARTITIONS)
             ]
         )
+        self._reading = asyncio.create_task(self._read())
 
     async def close(self) -> None:
         """Ends the workers and closes the clients."""
         await self.dismiss_all()
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
         for client in (self._producer, self._reader):
             if client is not None:
                 with contextlib.suppress(Exception):
@@ -332,13 +374,11 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(
-    kafka: LocalKafka, folder: Path, proxy: KafkaProxy, name: str, stage: str = "exactly_once"
-) -> AsyncIterator[Cluster]:
-    """A separate cluster on a broker, for the time of the block."""
+async def cluster(brokers: Brokers, folder: Path, name: str, stage: str = "exactly_once") -> AsyncIterator[Cluster]:
+    """A separate cluster on the brokers, for the time of the block."""
     inner = folder / name
     inner.mkdir(parents=True)
-    made = Cluster(kafka, f"faults.{name}.{os.getpid()}.", inner, proxy, stage)
+    made = Cluster(brokers, f"faults.{name}.{os.getpid()}.", inner, stage)
     try:
         await made.open()
         yield made

@@ -9,8 +9,8 @@ import random
 import signal
 from collections.abc import Awaitable, Callable
 
+from tests.faults.chain import SESSION_SECONDS
 from tests.proxy import Weather
-from tools.faults.chain import SESSION_SECONDS
 from tools.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster
 from tools.faults.points import AFTER_LOST_END, POINTS
 
@@ -123,13 +123,14 @@ async def rebalance_in_transaction(cluster: Cluster, chance: random.Random) -> b
 
 
 async def broker_killed(cluster: Cluster, chance: random.Random) -> bool:
-    """The broker is killed during the work, and restarted."""
+    """A broker is killed during the work, and restarted."""
     await cluster.keep(2)
     feeding = asyncio.ensure_future(cluster.feed(chance, transactions=False))
+    victim = chance.choice(cluster.brokers.numbers)
     await asyncio.sleep(chance.uniform(0.2, 1.3))
-    await asyncio.to_thread(cluster.kafka.kill)
+    await cluster.brokers.kill(victim)
     await asyncio.sleep(chance.uniform(0.5, 2))
-    await asyncio.to_thread(cluster.kafka.restart)
+    await cluster.brokers.restart(victim)
     await feeding
     return True
 
@@ -141,17 +142,17 @@ def network(weather: Weather, resets: int) -> Fault:
         victim = await cluster.start(through_proxy="all")
         feeding = asyncio.ensure_future(cluster.feed(chance, seconds=3))
         await asyncio.sleep(chance.uniform(0.2, 0.8))
-        cluster.proxy.turn(weather)
-        before = cluster.proxy.resets
+        cluster.brokers.turn(weather)
+        before = cluster.brokers.resets
         for _ in range(resets):
             await asyncio.sleep(chance.uniform(0.1, 0.7))
-            cluster.proxy.reset()
+            cluster.brokers.reset()
         await asyncio.sleep(_SILENCE if weather == "half_open" else 2)
-        cluster.proxy.turn("fair")
+        cluster.brokers.turn("fair")
         if weather == "half_open":
-            cluster.proxy.reset()
+            cluster.brokers.reset()
         await feeding
-        harmed = cluster.proxy.resets > before or weather == "slow"
+        harmed = cluster.brokers.resets > before or weather == "slow"
         await cluster.dismiss(victim)
         return harmed
 
@@ -164,10 +165,10 @@ async def cut_off(cluster: Cluster, chance: random.Random) -> bool:
     for _ in range(3):
         await cluster.feed(chance, seconds=0.3)
         if await victim.says("at ", 3):
-            cluster.proxy.turn("half_open")
+            cluster.brokers.turn("half_open")
             await asyncio.sleep(7)
-            cluster.proxy.turn("fair")
-            cluster.proxy.reset()
+            cluster.brokers.turn("fair")
+            cluster.brokers.reset()
             return True
     return False
 
@@ -177,10 +178,10 @@ async def late_commit(cluster: Cluster, chance: random.Random) -> bool:
     victim = await cluster.start(fail=f"{AFTER_LOST_END}:1:stop", through_proxy="all")
     for _ in range(3):
         feeding = asyncio.ensure_future(cluster.feed(chance, seconds=4))
-        held = await cluster.proxy.hold_commit(10)
+        held = await cluster.brokers.trap.hold(10)
         reached = held and await victim.says("at ", 10)
         if reached:
-            await cluster.proxy.deliver_held()
+            await cluster.brokers.trap.deliver()
             victim.send(signal.SIGKILL)
         await feeding
         if reached:

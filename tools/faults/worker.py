@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from uuid import uuid4
 
 from aiokafka import TopicPartition
 
@@ -17,20 +20,26 @@ from streams.clock import Clock
 from streams.codec import OutputRecord
 from streams.kafka.clients import group_of, producer_options
 from streams.kafka.transactions import RecordWriter, transactional_id
+from streams.pipeline import commit
 from streams.pipeline.commit import Committer, CommitterFactory
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import Subscription
 from streams.pipeline.metrics import PipelineMetrics
-from streams.settings import Settings
+from streams.settings import DlqSettings, Settings
 from streams.telemetry.setup import configure_logs
+from tests.faults.bugs import BUGS, planted
+from tests.faults.chain import HANDLERS, OF_BAD_DEPLOY, Journal, settings_of
+from tests.faults.ledger import with_transaction
 from tests.kafka_proxy import connect_through
-from tools.faults.bugs import BUGS
-from tools.faults.chain import HANDLERS, Journal, settings_of
+from tools.faults.conditions import CONDITIONS
 from tools.faults.points import Arm, MortalConsumer, MortalProducer, arm_pool
 
-MODES: dict[str, type[Committer]] = {"exactly_once": Committer, "at_least_once": Committer, **BUGS}
-"""How the worker commits."""
-AT_LEAST_ONCE = ("at_least_once", "offset_before_outputs")
+MODES = {"exactly_once": True, "at_least_once": False} | {name: bug.transactional for name, bug in BUGS.items()}
+MODES |= dict.fromkeys(CONDITIONS, True)
+"""The delivery modes, seeded bugs and conditions, and whether outputs and offsets are in one transaction."""
+
+_RELAY = {"handler": "relay", "lane": "live"}
+"""The series of the alert AssayDeadLetterPause, which fires above 0."""
 
 
 def main() -> int:
@@ -41,13 +50,14 @@ def main() -> int:
     parser.add_argument("--journal", type=Path, required=True)
     parser.add_argument("--fail", default="")
     parser.add_argument("--stage", default="exactly_once", choices=sorted(MODES))
-    parser.add_argument("--through-port", type=int, default=0)
+    parser.add_argument("--through", type=json.loads, default={})
     parser.add_argument("--only-consumers", action="store_true")
     options = parser.parse_args()
     configure_logs("warning", "console")
-    if options.through_port:
-        connect_through(options.through_port, options.only_consumers)
-    return asyncio.run(work(options))
+    if options.through:
+        connect_through({int(port): proxy for port, proxy in options.through.items()}, options.only_consumers)
+    with planted(options.stage if options.stage in BUGS else ""), CONDITIONS.get(options.stage, nullcontext)():
+        return asyncio.run(work(options))
 
 
 async def work(options: argparse.Namespace) -> int:
@@ -55,9 +65,12 @@ async def work(options: argparse.Namespace) -> int:
     stop = stop_on_signals()
     print("up", flush=True)
     arm = Arm(options.fail)
-    journal = Journal(options.journal, arm)
-    settings = settings_of(options.bootstrap, options.prefix)
-    application = Application(settings, HANDLERS, services=journal, commits=_Commits(options.stage, arm))
+    journal = Journal(options.journal, arm.passed)
+    settings, handlers = settings_of(options.bootstrap, options.prefix), HANDLERS
+    if options.stage == "bad_deploy":
+        handlers = OF_BAD_DEPLOY
+        settings = settings.model_copy(update={"dlq": DlqSettings(least_records=20, pause_seconds=3600)})
+    application = Application(settings, handlers, services=journal, commits=_Commits(MODES[options.stage], arm))
     arm_pool(arm, application.pool)
     starting = asyncio.ensure_future(application.start())
     stopping = asyncio.ensure_future(stop.wait())
@@ -66,11 +79,14 @@ async def work(options: argparse.Namespace) -> int:
         starting.cancel()
         return 0
     await starting
-    said = sick = False
+    said = sick = paused = False
     while not stop.is_set():
         if not said and all(group.opened for group in application.groups):
             print("ready", flush=True)
             said = True
+        if not paused and application.registry.get_sample_value("assay_dead_letter_pauses_total", _RELAY):
+            print("paused", flush=True)
+            paused = True
         if not (verdict := application.health.alive()).well:
             print(f"sick {verdict.problems}", flush=True)
         elif sick:
@@ -88,25 +104,27 @@ async def work(options: argparse.Namespace) -> int:
 
 
 class _Commits:
-    """Makes committers of one mode, whose producers have fail points."""
+    """Makes committers whose producers have fail points."""
 
-    def __init__(self, mode: str, arm: Arm) -> None:
-        self._mode = mode
+    def __init__(self, transactional: bool, arm: Arm) -> None:
+        self._transactional = transactional
         self._arm = arm
 
     def __call__(
         self, settings: Settings, subscription: Subscription, clock: Clock, observer: PipelineMetrics
     ) -> CommitterFactory:
-        kafka, arm, transactional = settings.kafka, self._arm, self._mode not in AT_LEAST_ONCE
+        kafka, arm, transactional = settings.kafka, self._arm, self._transactional
         group = group_of(kafka, subscription)
 
-        class Armed(MODES[self._mode]):  # type: ignore[misc, valid-type, name-defined] # the class is an argument
-            """Tells the arm that a commit is under way."""
+        class Armed(commit.Committer):
+            """Tells the arm that a commit is under way, and notes the transaction in each of its records."""
 
             async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
                 arm.committing += 1
                 try:
-                    await super()._write(outputs, next_offset)
+                    await super()._write(
+                        with_transaction(outputs, uuid4().hex) if transactional else outputs, next_offset
+                    )
                 finally:
                     arm.committing -= 1
 

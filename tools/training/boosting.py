@@ -74,7 +74,8 @@ def grow(table: Floats, wanted: Floats, weights: Floats, recipe: Recipe) -> tupl
 
     Args:
         table: One row a case, one column a measure.
-        wanted: The share of each class in each row: 1 for its class, 0 for the others, if it is in one only.
+        wanted: The share of each class in each row: 1 for its class, 0 for the others, if it is in one only. With one
+            column the question is yes or no, and scores are log-odds.
         weights: How much each row counts.
         recipe: The parameters of the training.
     """
@@ -82,7 +83,8 @@ def grow(table: Floats, wanted: Floats, weights: Floats, recipe: Recipe) -> tupl
     cuts = [_cuts(column, recipe.bins) for column in table.T]
     binned = np.stack([np.searchsorted(cut, column, "left") for cut, column in zip(cuts, table.T, strict=True)], axis=1)
     classes = wanted.shape[1]
-    start = np.log((wanted * weights[:, None]).sum(0) / weights.sum())
+    share = (wanted * weights[:, None]).sum(0) / weights.sum()
+    start = np.log(share / (1 - share) if classes == 1 else share)
     scores = np.tile(start, (len(table), 1))
     columns = max(1, round(recipe.columns * table.shape[1]))
     trees: list[Grown] = []
@@ -118,7 +120,10 @@ def answer(tree: Grown, table: Floats) -> Floats:
 
 
 def softmax(scores: Floats) -> Floats:
-    """Scores as shares of one."""
+    """Scores as shares of one; a single score is the log-odds of yes."""
+    if scores.shape[1] == 1:
+        odds: Floats = 1 / (1 + np.exp(-scores))
+        return odds
     raised = np.exp(scores - scores.max(1, keepdims=True))
     shares: Floats = raised / raised.sum(1, keepdims=True)
     return shares

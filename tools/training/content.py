@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -28,24 +28,21 @@ from handlers.html.main_text import main_text
 from handlers.html.outline import Block
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, read_structured_data
-from handlers.html.template import content, marks, measured
+from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, content, marks, measured
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
 from handlers.trees.forest import Forest, Trees
 from tests.rules import CONTENT_TREES, shipped_rules
 from tools import labelled
 from tools.accuracy.word_f1 import PAGES, TEXTS, WEIGHTS, weighted, word_f1, words
-from tools.training.boosting import Floats, Grown, Recipe, grow, written
+from tools.training.boosting import Recipe, grow, written
 
 ABOUT = (
     "Gradient-boosted trees over counts and shares of labelled public pages; no text or address of a page is kept. "
     "Grown by `python -m tools.training.content` on the open pages of WCXB (Murrough Foley, 2026, CC-BY-4.0). {day}."
 )
-RECIPE = Recipe(rounds=60, depth=3, rate=0.1, rows=0.7, columns=0.3, penalty=5.0, least=2.0)
-SEEDS = (1, 2)
+RECIPE = Recipe(rounds=80, depth=3, rate=0.15, rows=0.7, columns=0.3, penalty=5.0, least=2.0)
 FOLDS = 5
-_SAME_WORDS = 0.6
-"""Share of a line's three-word sequences in the reference text from which on it is a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +137,13 @@ def section(pages: Sequence[Page], about: str = "") -> dict[str, Any]:
             for weight in page.weights
         ]
     )
-    start, trees = _grown(table, shares, weights * len(weights) / weights.sum())
+    start, trees = grow(table, shares[:, None], weights * len(weights) / weights.sum(), RECIPE)
     return {
         "about": about,
         "measures": names,
         "start": [round(value, 4) for value in start],
         "trees": written(trees),
     }
-
-
-def _grown(table: Floats, shares: Floats, weights: Floats) -> tuple[list[float], list[Grown]]:
-    """Trees of several seeds, averaged: their leaves are shared out."""
-    wanted = np.stack([1 - shares, shares], axis=1)
-    start: list[float] = []
-    trees: list[Grown] = []
-    for seed in SEEDS:
-        start, grown = grow(table, wanted, weights, replace(RECIPE, seed=seed))
-        trees += [replace(tree, leaves=[leaf / len(SEEDS) for leaf in tree.leaves]) for tree in grown]
-    return start, trees
 
 
 def _measured(case: Mapping[str, Any], reading: PageReadingSection) -> Page | None:
@@ -168,14 +154,18 @@ def _measured(case: Mapping[str, Any], reading: PageReadingSection) -> Page | No
     outline = walk_page(tree, Hints(reading), reading.max_nodes)
     story = main_text(outline, reading.max_content_characters)
     blocks = outline.lines_with_links()
-    of_page, found = measured(outline, blocks, story) if blocks else ({}, iter(()))
-    places = [(place, measures | marks(place) | of_page) for place, measures in found]
+    of_page, found = measured(outline, blocks, story) if blocks else ([], iter(()))
+    names = (*OF_PLACE, *OF_MARKS, *OF_PAGE)
+    places = [
+        (place, dict(zip(names, (*measures, *marks(said), *of_page), strict=True))) for place, said, measures in found
+    ]
     total = sum(place.characters for place, _ in places)
     is_content = _matcher(case["main_content"])
+    shown = [is_content(block) * len(block.text) for block in blocks]
     return Page(
         case,
         [measures for _, measures in places],
-        [sum(is_content(block) * len(block.text) for block in place.blocks) / place.characters for place, _ in places],
+        [sum(map(shown.__getitem__, place.numbers)) / place.characters for place, _ in places],
         [place.characters / total + 0.1 / len(places) for place, _ in places],
     )
 

@@ -26,6 +26,16 @@ def test_learns_separable_classes() -> None:
     assert np.allclose(softmax(predict(start, trees, values)).sum(1), 1.0)
 
 
+def test_one_column_answers_yes_or_no_in_log_odds() -> None:
+    values, labels = table()
+    wanted = (labels == 2).astype(np.float64)
+    start, trees = grow(values, wanted[:, None], np.ones(300), RECIPE)
+    scores = predict(start, trees, values)
+    assert {tree.of for tree in trees} == {0}
+    assert ((scores[:, 0] > 0) == (wanted > 0.5)).mean() > 0.97
+    assert np.allclose(softmax(np.array([[0.0], [np.log(3)]])), [[0.5], [0.75]])
+
+
 def test_the_same_seed_gives_the_same_trees() -> None:
     values, labels = table()
     assert grow(values, np.eye(3)[labels], np.ones(300), RECIPE) == grow(

@@ -3,7 +3,7 @@
 import pytest
 
 from handlers.html.main_text import main_text
-from handlers.html.template import content, marks, measured
+from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, Place, content, marks, measured
 from handlers.trees.forest import Forest, Tree, Trees
 from tests.handlers.html.rules import READING, outline_of
 
@@ -31,14 +31,21 @@ def read(html: str, forest: Forest = READING.content_forest) -> str:
 
 def stump(measure: str, threshold: float) -> Forest:
     """Trees that take what is above the threshold."""
-    tree = Tree(of=1, measures=(0,), thresholds=(threshold,), leaves=(-5.0, 5.0))
-    return Forest(Trees(measures=(measure,), start=(0.0, 0.0), trees=(tree,)))
+    tree = Tree(of=0, measures=(0,), thresholds=(threshold,), leaves=(-5.0, 5.0))
+    return Forest(Trees(measures=(measure,), start=(0.0,), trees=(tree,)))
+
+
+def places_of(html: str) -> tuple[dict[str, float], list[tuple[Place, dict[str, float]]]]:
+    """The measures of a page and of its places by their names."""
+    page = outline_of(html)
+    of_page, places = measured(page, page.lines_with_links(), main_text(page, 10_000))
+    named = [(place, dict(zip(OF_PLACE, found, strict=True))) for place, _, found in places]
+    return dict(zip(OF_PAGE, of_page, strict=True)), named
 
 
 def test_lines_of_one_make_are_measured_together() -> None:
-    page = outline_of(SHOP)
-    places = list(measured(page, page.lines_with_links(), main_text(page, 10_000))[1])
-    assert [len(place.blocks) for place, _ in places] == [8, 1, 10, 10, 10, 10]
+    _, places = places_of(SHOP)
+    assert [len(place.numbers) for place, _ in places] == [8, 1, 10, 10, 10, 10]
     carts = places[-1][1]
     assert (carts["repeated"], carts["linked"], carts["lines"]) == (1.0, 1.0, 10)
     assert places[0][1]["early"] == 1.0
@@ -46,9 +53,10 @@ def test_lines_of_one_make_are_measured_together() -> None:
 
 
 def test_prose_and_boilerplate_are_measured() -> None:
-    page = outline_of(f"<div class=thread>{POSTS}</div><div class=sidebar><p>{SENTENCE} And so on.</p></div>")
-    of_page, places = measured(page, page.lines_with_links(), main_text(page, 10_000))
-    by_text = {place.blocks[0].text: found for place, found in places}
+    html = f"<div class=thread>{POSTS}</div><div class=sidebar><p>{SENTENCE} And so on.</p></div>"
+    of_page, places = places_of(html)
+    lines = outline_of(html).lines_with_links()
+    by_text = {lines[place.numbers[0]].text: found for place, found in places}
     assert of_page["page prose"] > 0.8
     assert by_text[f"{SENTENCE} And so on."]["hidden"]
     assert by_text[f"{SENTENCE} I have measured it in Ada places."]["prose 0"] == 1.0
@@ -92,8 +100,6 @@ def test_without_trees_the_story_is_the_content() -> None:
 
 
 def test_the_trees_ask_for_measures_that_there_are() -> None:
-    page = outline_of(SHOP)
-    of_page, places = measured(page, page.lines_with_links(), main_text(page, 10_000))
-    names = set(of_page).union(*(found | marks(place) for place, found in places))
-    assert set(READING.content_trees.measures) == names
+    assert len(marks(0)) == len(OF_MARKS)
+    assert set(READING.content_trees.measures) == {*OF_PAGE, *OF_PLACE, *OF_MARKS}
     assert "CC-BY-4.0" in READING.content_trees.about

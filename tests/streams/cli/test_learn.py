@@ -53,7 +53,7 @@ def test_what_is_learned_is_left_out_of_contents(learn: Learn, tmp_path: Path) -
     done = learn("learn", "boilerplate", "pages.jsonl")
     file = tmp_path / "config" / "boilerplate.json"
     assert (done.status, done.err) == (0, "")
-    assert done.out.splitlines()[0] == "1 lines of 1 hosts, from 9 pages of 2 hosts"
+    assert done.out.splitlines()[0] == "repeated lines: 1, on 1 of 2 hosts; pages: 9"
     assert f"Assay reads {file} when it starts: restart running workers" in done.out
     after = learn("try", "score_page", "pages.jsonl").out.splitlines()
     contents = [json.loads(line)["events"][0]["value"] for line in (before[0], after[0], after[6])]

@@ -19,7 +19,15 @@ import pytest
 
 from streams.local_kafka import broker, guard, install, running
 from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
-from streams.local_kafka.install import are_cached, cache_folder, find_java, format_data, kafka_jars, write_properties
+from streams.local_kafka.install import (
+    are_cached,
+    cache_folder,
+    find_java,
+    format_data,
+    kafka_jars,
+    new_cluster_id,
+    write_properties,
+)
 from streams.local_kafka.process import BrokerProcess
 from streams.local_kafka.running import RunningBroker
 from tests.kafka_server import docker_answers, kafka_server
@@ -219,19 +227,19 @@ class TestData:
         (tmp_path / "data").mkdir()
         (tmp_path / "data" / "thesis.txt").write_text("years of work")
         with pytest.raises(BrokerUnavailable, match="neither empty nor a Kafka data folder"):
-            format_data(["false"], tmp_path, tmp_path / "server.properties")
+            format_data(["false"], tmp_path, tmp_path / "server.properties", new_cluster_id())
 
     def test_formatted_data_is_not_formatted_again(self, tmp_path: Path) -> None:
         (tmp_path / "data").mkdir()
         (tmp_path / "data" / "meta.properties").write_text("")
-        format_data(["false"], tmp_path, tmp_path / "server.properties")
+        format_data(["false"], tmp_path, tmp_path / "server.properties", new_cluster_id())
 
     def test_a_refusal_is_quoted(self, tmp_path: Path) -> None:
         java = executable(tmp_path / "java", "echo 'log dir is offline' >&2; exit 1")
         with pytest.raises(BrokerUnavailable, match="log dir is offline"):
-            format_data([str(java)], tmp_path, tmp_path / "server.properties")
+            format_data([str(java)], tmp_path, tmp_path / "server.properties", new_cluster_id())
         with pytest.raises(BrokerUnavailable, match="did not run"):
-            format_data([str(tmp_path / "none")], tmp_path, tmp_path / "server.properties")
+            format_data([str(tmp_path / "none")], tmp_path, tmp_path / "server.properties", new_cluster_id())
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ import asyncio
 import random
 import sqlite3
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,6 @@ from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
 from streams.settings import Settings, load_settings
 from streams.topology import Handler, Topic
-from tools.faults.points import Arm
 
 SESSION_SECONDS = 4.0
 PARTITIONS = 4
@@ -147,12 +148,20 @@ HANDLERS = (
 )
 
 
+def fail(record: Entered, rules: Rules) -> Outcome | Ask:
+    """``relay`` of a bad deploy."""
+    raise ValueError("a bug of this deploy")
+
+
+OF_BAD_DEPLOY = (replace(HANDLERS[0], fn=fail), *HANDLERS[1:])
+
+
 class Journal:
     """The world outside: effects in a database that all workers share, one for each effect id."""
 
-    def __init__(self, file: Path, arm: Arm) -> None:
-        """Opens the database, and makes its tables where they are missing."""
-        self._arm = arm
+    def __init__(self, file: Path, passed: Callable[[str], None] = lambda _: None) -> None:
+        """Opens the database, and makes its tables where they are missing. ``passed`` is called after each effect."""
+        self._passed = passed
         self._database = sqlite3.connect(file, timeout=30, isolation_level=None)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=OFF")
@@ -171,12 +180,13 @@ class Journal:
         if purpose == "audit" and kind == "later" and not before:
             raise ConnectionError("not at the first time")
         self._database.execute("INSERT OR IGNORE INTO effects VALUES (?)", (name,))
-        self._arm.passed("mid_call")
+        self._passed("mid_call")
         return PagesReply(())
 
-    def effects(self) -> list[str]:
-        """What was done outside, by effect id."""
-        return [name for (name,) in self._database.execute("SELECT id FROM effects")]
+    def effects(self, after: int = 0) -> tuple[list[str], int]:
+        """What was done outside after that point, by effect id, and the present point."""
+        rows = self._database.execute("SELECT id, rowid FROM effects WHERE rowid > ?", (after,)).fetchall()
+        return [name for name, _ in rows], max((number for _, number in rows), default=after)
 
     def calls(self) -> int:
         """How often the world was asked."""
@@ -194,6 +204,7 @@ def settings_of(bootstrap: str, prefix: str) -> Settings:
         kafka={
             "bootstrap_servers": bootstrap,
             "topic_prefix": prefix,
+            "replication_factor": len(bootstrap.split(",")),
             "session_timeout_seconds": SESSION_SECONDS,
             "rebalance_timeout_seconds": 12,
             "transaction_timeout_seconds": 8,

@@ -1,0 +1,344 @@
+"""Text of a page that no visitor sees: what addresses a language model is taken out, the rest is left out or marked.
+
+``take_out_hidden`` works on the tree before the walk, so that no reader of the page sees what it removes.
+``take_out_unseen`` works on what the walk found: metadata, and texts with characters that have no width.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+
+from handlers.html.addressed import Addressed
+from handlers.html.styles import Colour, Hiding, background, hiding, hiding_rules, page_background
+from schemas.pages import HiddenKind as Kind
+from schemas.pages import HiddenOutcome as Outcome
+
+_TEXT = 2
+_WHOLE_PAGE = frozenset(("html", "head", "body"))
+_MAX_ELEMENTS = 2_000
+_MAX_ABOVE = 40
+_WHOLE = 1_500
+"""Characters of a hidden element that is taken out as a whole if a part of it addresses a model."""
+_MAX_PARTS = 3_000
+_MAIN_SHARE = 0.2
+_MAIN_CHARACTERS = 400
+"""A hidden element with more, and with this share of the page's text, is its main text until a script shows it."""
+_MAX_DOUBTFUL = 3_000
+_MAX_NODES = 200
+_FIRST_WORDS = 4
+_LEAST_UNSEEN = 8
+"""Characters without width that are a message or break up words, and not a mistake of an editor."""
+UNSEEN = re.compile(
+    "[\u180e\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+    "|[\ufe00-\ufe0f]{2,}|(?<=[A-Za-z])[\u200c\u200d\xad]+(?=[A-Za-z])"
+)
+"""Characters without width: separators, directions, tags, and joiners between Latin letters."""
+_TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
+_REVERSED = re.compile("[\u202e\u2067]([^\u202c\u2069\n]{4,2000})")
+
+
+_KEPT = Hiding("style", is_gone=False)
+_IN_DOUBT = Hiding("style", is_gone=False, is_sure=False)
+_LEAST_TEXT = 16
+"""Characters of metadata; a shorter text gives no orders."""
+
+
+class Texts(Protocol):
+    """What a walk found: texts with their nodes, headings and metadata."""
+
+    texts: list[str]
+    nodes: list[LexborNode]
+    headings: list[tuple[int, str]]
+    meta: dict[str, list[str]]
+    title: str
+    sheets: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Text that no visitor sees.
+
+    Attributes:
+        kind: What hides it.
+        place: Where it is: an element with its id or class names, or the name of a field of metadata.
+        text: The text.
+        outcome: Whether it was quarantined, left out, or kept.
+        reason: Why it was quarantined or left out; "" for text that was kept.
+    """
+
+    kind: Kind
+    place: str
+    text: str
+    outcome: Outcome
+    reason: str = ""
+
+    def is_in(self, text: str) -> bool:
+        """Whether the content of a page has the text's beginning."""
+        words = visible(self.text).split(maxsplit=_FIRST_WORDS)[:_FIRST_WORDS]
+        return bool(words) and " ".join(words) in text
+
+
+def visible(text: str) -> str:
+    """A text without characters that have no width.
+
+    >>> visible("rain\u200b again")
+    'rain again'
+    """
+    return text if text.isascii() else UNSEEN.sub("", text)
+
+
+def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[Hidden], str]:
+    """Removes hidden text from a tree; returns it with the text that was kept, and the page's own style sheets."""
+    root = tree.root
+    if root is None:
+        return [], ""
+    found: list[Hidden] = []
+    removed: list[LexborNode] = []
+    seen: set[int] = set()
+    nodes = root.css("[style],[hidden],[aria-hidden=true],noscript,dialog,style")[:_MAX_ELEMENTS]
+    sheets = "\n".join(node.text() for node in nodes if node.tag == "style")
+    behind = page_background(sheets) if sheets else None
+    hiding_nodes: list[tuple[LexborNode, Kind, Hiding, str]] = []
+    for node, kind, how in _hidden_elements(nodes, behind):
+        if node.mem_id in seen or _is_inside(node, seen):
+            continue
+        if text := " ".join((node.text(separator=" ") if how.is_sure else _text_of(node)).split()):
+            hiding_nodes.append((node, kind, how, text))
+            if how.is_sure:
+                seen.add(node.mem_id)
+    told = _judged([(text, how.is_sure) for _, _, how, text in hiding_nodes], addressed)
+    for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
+        if said:
+            parts = [(node, said)] if len(text) <= _WHOLE else list(_parts(node, addressed, is_sure=how.is_sure))
+            for part, (outcome, reason) in parts:
+                removed.append(part)
+                found.append(Hidden(kind, _place(part), part.text(separator=" "), outcome, reason))
+        elif how.is_sure and how.is_gone and not _is_main(text, tree):
+            removed.append(node)
+            found.append(Hidden(kind, _place(node), text, "left_out", "no visitor sees it"))
+        elif how.is_sure:
+            found.append(Hidden(kind, _place(node), text, "kept"))
+    # Inner nodes come after those around them, and are freed with them.
+    for node in reversed(removed):
+        node.decompose()
+    return found, sheets
+
+
+def find_in_hidden(text: str, addressed: Addressed, *, is_sure: bool = True) -> tuple[Outcome, str] | None:
+    """What becomes of a hidden text that may address a model, and why.
+
+    A text in doubt is left out only if it is surely hidden.
+    """
+    return _judged([(" ".join(text.split()), is_sure)], addressed)[0]
+
+
+def _judged(texts: list[tuple[str, bool]], addressed: Addressed) -> list[tuple[Outcome, str] | None]:
+    """The same for texts of one line each, each with whether it is surely hidden; all at once is faster."""
+    limits = addressed.section
+    judged: list[tuple[Outcome, str] | None] = [None] * len(texts)
+    for said in addressed.find_all("\n".join(text for text, _ in texts), limits.doubtful):
+        if said.score >= limits.quarantined:
+            judged[said.line] = "quarantined", f"addresses a language model: {said.reason}"
+        elif texts[said.line][1] and judged[said.line] is None:
+            judged[said.line] = "left_out", f"may address a language model: {said.reason}"
+    return judged
+
+
+def _hidden_elements(nodes: list[LexborNode], behind: Colour | None) -> Iterator[tuple[LexborNode, Kind, Hiding]]:
+    """Elements that their style or an attribute hides, or may hide."""
+    last = 0
+    for node in nodes:
+        # A node that two selectors match comes twice.
+        if last == (last := node.mem_id):
+            continue
+        attributes = node.attributes
+        style = attributes.get("style")
+        how = hiding(style, behind) if style else None
+        if how is not None and not how.is_sure:
+            how = _against(node, style or "", how, behind)
+        if "hidden" in attributes:
+            yield node, "hidden_attribute", how or _KEPT
+        elif attributes.get("aria-hidden") == "true":
+            yield node, "aria_hidden", how or _IN_DOUBT
+        elif how is not None:
+            yield node, "inline_style" if how.kind == "style" else how.kind, how
+        elif node.tag == "noscript":
+            yield node, "noscript", _KEPT
+        elif node.tag == "dialog" and "open" not in attributes:
+            yield node, "hidden_attribute", _KEPT
+
+
+def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None) -> Hiding | None:
+    """How an element's colour hides its text before the background of the elements around it."""
+    above = node.parent
+    for _ in range(_MAX_ABOVE):
+        if above is None:
+            break
+        around = above.attributes.get("style")
+        if around and (behind := background(around)) is not None:
+            return hiding(style, behind)
+        above = above.parent
+    return hiding(style, page) if page is not None else how
+
+
+def _is_inside(node: LexborNode, around: set[int]) -> bool:
+    if not around:
+        return False
+    above = node.parent
+    while above is not None:
+        if above.mem_id in around:
+            return True
+        above = above.parent
+    return False
+
+
+def _text_of(node: LexborNode) -> str:
+    """The beginning of an element's text, of a bounded number of nodes: elements in doubt can hold the whole page."""
+    texts, length = [], 0
+    for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_NODES):
+        if part.tag_id == _TEXT:
+            text = part.text_content or ""
+            texts.append(text)
+            length += len(text)
+            if length > _MAX_DOUBTFUL:
+                break
+    return " ".join(texts)
+
+
+def _parts(
+    node: LexborNode, addressed: Addressed, *, is_sure: bool
+) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
+    """The smallest parts of a long hidden element that may address a model."""
+    stack = [node]
+    for _ in range(_MAX_PARTS):
+        if not stack:
+            break
+        part = stack.pop()
+        text = part.text(separator=" ")
+        said = find_in_hidden(text, addressed, is_sure=is_sure)
+        if said is None:
+            continue
+        inner = [] if len(text) <= _WHOLE // 2 else list(part.iter(include_text=True))
+        if inner:
+            stack += reversed(inner)
+        else:
+            yield part, said
+
+
+def _is_main(text: str, tree: LexborHTMLParser) -> bool:
+    """Whether a hidden text is so large a part of a page that it is the page's main text until a script shows it."""
+    return len(text) > _MAIN_CHARACTERS and tree.body is not None and len(text) > _MAIN_SHARE * len(tree.body.text())
+
+
+def _place(node: LexborNode) -> str:
+    """Tag, id and first class names of an element, or of that around a text."""
+    element = node.parent if node.tag_id == _TEXT and node.parent is not None else node
+    attributes = element.attributes
+    names = "".join(f".{name}" for name in (attributes.get("class") or "").split()[:2])
+    identity = attributes.get("id")
+    return f"{element.tag}{f'#{identity}' if identity else ''}{names}"[:100]
+
+
+def decoded(text: str) -> list[str]:
+    """What a text with characters without width may say to a model: without them, the message of tags, and reversed."""
+    tags = "".join(chr(ord(sign) - 0xE0000) for run in _TAGS.findall(text) for sign in run)
+    turned = " ".join(run[::-1] for run in _REVERSED.findall(text))
+    return [said for said in (UNSEEN.sub("", text), tags, turned) if said]
+
+
+def take_out_by_sheet(
+    outline: Texts, lines: list[tuple[int, int]], root: LexborNode, addressed: Addressed
+) -> list[Hidden]:
+    """Empties texts that the page's own style sheets hide and that may address a model; there may be none.
+
+    Args:
+        outline: The texts of the page and their nodes.
+        lines: The first text of each line that may address a model, and the one after its last.
+        root: The page.
+        addressed: What tells whether a text addresses a language model.
+    """
+    texts, nodes = outline.texts, outline.nodes
+    hidden = _by_sheet(root, outline.sheets)
+    found: list[Hidden] = []
+    for first, end in lines if hidden else ():
+        text = " ".join(texts[first:end])
+        around = _hidden_around(nodes[first], hidden)
+        if around is None or (said := find_in_hidden(text, addressed, is_sure=hidden[around.mem_id].is_sure)) is None:
+            continue
+        places = range(first, end)
+        if len(around.text()) <= _WHOLE:
+            inside = (n for n in range(end, len(nodes)) if not _is_inside(nodes[n], {around.mem_id}))
+            places = range(first, next(inside, len(nodes)))
+        found.append(Hidden("style_sheet", _place(around), " ".join(texts[n] for n in places), *said))
+        for place in places:
+            texts[place] = " "
+    return found
+
+
+def _by_sheet(root: LexborNode, sheets: str) -> dict[int, Hiding]:
+    """The elements that style sheets hide."""
+    rules = hiding_rules(sheets)
+    found: dict[int, Hiding] = {}
+    for how in set(rules.values()):
+        selectors = [selector for selector, other in rules.items() if other == how]
+        with suppress(SelectolaxError):
+            for node in root.css(",".join(selectors))[:_MAX_ELEMENTS]:
+                if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
+                    found[node.mem_id] = how
+    return found
+
+
+def _hidden_around(node: LexborNode, hidden: dict[int, Hiding]) -> LexborNode | None:
+    above: LexborNode | None = node
+    while above is not None and above.mem_id not in hidden:
+        above = above.parent
+    return above
+
+
+def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
+    """Empties texts and metadata that address a model by characters without width, and removes such characters."""
+    found: list[Hidden] = []
+    texts = outline.texts
+    for place, text in enumerate(texts):
+        if text.isascii() or not (unseen := len(UNSEEN.findall(text))):
+            continue
+        said = (
+            next(filter(None, (find_in_hidden(one, addressed) for one in _decoded(text))), None) if unseen > 1 else None
+        )
+        if said is not None:
+            found.append(Hidden("invisible_characters", _place(outline.nodes[place]), text, *said))
+        elif unseen >= _LEAST_UNSEEN:
+            found.append(Hidden("invisible_characters", _place(outline.nodes[place]), text, "left_out", "has no width"))
+        texts[place] = (UNSEEN.sub("", text) or " ") if said is None else " "
+    if found:
+        gone = [" ".join(one.text.split()) for one in found if one.reason != "has no width"]
+        outline.headings = [(level, text) for level, text in outline.headings if text not in gone]
+    values = list(
+        dict.fromkeys(value for values in outline.meta.values() for value in values if len(value) >= _LEAST_TEXT)
+    )
+    told = dict(zip(values, _judged([(" ".join(value.split()), True) for value in values], addressed), strict=True))
+    if any(told.values()):
+        for name, stated in outline.meta.items():
+            found += [
+                Hidden("attribute", f"meta {name}"[:100], value, *said) for value in stated if (said := told.get(value))
+            ]
+        kept = {name: [one for one in stated if not told.get(one)] for name, stated in outline.meta.items()}
+        outline.meta = {name: stated for name, stated in kept.items() if stated}
+    if outline.title and (said := find_in_hidden(outline.title, addressed, is_sure=False)):
+        found.append(Hidden("attribute", "title", outline.title, *said))
+        outline.title = ""
+    return found
+
+
+def _decoded(text: str) -> list[str]:
+    """What a text with characters without width may say to a model: without them, by tags, and reversed."""
+    tags = "".join(chr(ord(sign) - 0xE0000) for run in _TAGS.findall(text) for sign in run)
+    turned = " ".join(run[::-1] for run in _REVERSED.findall(text))
+    return [said for said in (UNSEEN.sub("", text), tags, turned) if said]

@@ -1,0 +1,291 @@
+"""How a style hides text: by the ``style`` attribute of an element, or by rules of the page's own style sheet.
+
+Only declarations with plain values count. Sheets of other addresses, scripts and variables are not known here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+Kind = Literal["style", "tiny_font", "same_colour", "off_screen"]
+MAX_SHEET = 500_000
+"""Characters of a page's style sheets that are read."""
+_MAX_RULES = 2_000
+_MAX_SELECTORS = 200
+_MAX_STYLE = 2_000
+_MAX_SELECTOR = 120
+_MAX_KNOWN = 10_000
+_SHORT_SHEET = 3_000
+_MAX_PAGE_RULES = 20
+_NARROW = 500.0
+"""Pixels of the narrowest usual screen."""
+_LEAST_OFF_SCREEN = 500.0
+_PIXELS = {
+    "px": 1.0,
+    "": 1.0,
+    "pt": 1.33,
+    "em": 16.0,
+    "rem": 16.0,
+    "%": 0.16,
+    "vw": 12.8,
+    "vh": 7.2,
+    "ex": 8.0,
+    "ch": 8.0,
+}
+_TINY = 3.0
+"""Pixels of a font that cannot be read."""
+_NEAR = 24
+"""Sum of the differences of red, green and blue below which two colours look the same."""
+_NAMES = {
+    "white": (255, 255, 255), "black": (0, 0, 0), "snow": (255, 250, 250), "ivory": (255, 255, 240),
+    "whitesmoke": (245, 245, 245), "ghostwhite": (248, 248, 255), "floralwhite": (255, 250, 240),
+    "azure": (240, 255, 255), "mintcream": (245, 255, 250), "red": (255, 0, 0), "blue": (0, 0, 255),
+    "green": (0, 128, 0), "yellow": (255, 255, 0), "gray": (128, 128, 128), "grey": (128, 128, 128),
+    "navy": (0, 0, 128), "silver": (192, 192, 192),
+}  # fmt: skip
+Colour = tuple[int, int, int]
+WHITE: Colour = (255, 255, 255)
+_TELLING = re.compile(
+    r"(?:display|content-visibility|visibility)\s*:\s*(?:none|hidden|collapse)|opacity\s*[:(]\s*(?:0|\.0)(?![.\d]*[1-9])"
+    r"|(?:font(?:-size)?|zoom|scale)\s*:[^;]{0,40}?(?<![\d.#])[0-4]?\.?\d(?![\d.])|overflow(?:-[xy])?\s*:\s*(?:hidden|clip)|clip|scale[xy]?\(\s*0"
+    r"|-\d{2,}(?:\.\d+)?(?:px|pt|r?em|v[wh]|%)|(?<![a-z-])color\s*:|fill-color"
+)
+"""Declarations that may hide text; most styles have no such declaration."""
+_SHEET_SIGNS = (
+    "none", "hidden", "collapse", "opacity:0", "opacity: 0", "opacity:.0", "size:0", "size: 0", "size:1px",
+    "size: 1px", "-99", "-100", "-50", "clip", "transparent", "scale(0", "color:#ff", "color: #ff", "color:#fe",
+    "color:w", "color: w",
+)  # fmt: skip
+_COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
+_DECLARATION = re.compile(r"([a-z-]{3,40})\s*:\s*([^;{}]{1,200})")
+_LENGTH = re.compile(r"(-?(?:\d{1,6}(?:\.\d{1,6})?|\.\d{1,6}))\s*(px|pt|em|rem|%|vw|vh|ex|ch)?(?![\w.])")
+_HEX = re.compile(r"#([0-9a-f]{3,8})\b")
+_RGB = re.compile(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})(?:[\s,/]+([\d.]{1,6})%?)?")
+_WORD = re.compile(r"[a-z]+")
+_SELECTOR = re.compile(
+    r"(?:[\w*-]*(?:[.#][\w-]+|\[[\w-]+(?:=[\"']?[\w-]+[\"']?)?\])+|[\w-]+)(?:\s*[\s>]\s*(?:[\w*-]*(?:[.#][\w-]+|\[[\w-]+(?:=[\"']?[\w-]+[\"']?)?\])+|[\w-]+)){0,4}"
+)
+_ZERO_CLIP = re.compile(
+    r"rect\(\s*(?:[01](?:px)?[\s,]+){3}[01](?:px)?\s*\)|inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0[\s,]+0[\s,]+0[\s,]+0"
+)
+_ZERO_SCALE = re.compile(r"scale[xy]?\(\s*0(?:\.0+)?\s*[,)]")
+_ZERO_FILTER = re.compile(r"opacity\(\s*0(?:\.0+)?%?\s*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Hiding:
+    """How a style hides text.
+
+    Attributes:
+        kind: What it does.
+        is_gone: Whether the text has no size or place on the screen, or is ``visibility: hidden``.
+        is_sure: Whether this alone hides the text; else its background or a rule of another sheet may show it.
+    """
+
+    kind: Kind
+    is_gone: bool
+    is_sure: bool = True
+
+
+@lru_cache(maxsize=_MAX_KNOWN)
+def hiding(style: str, around: Colour | None = None) -> Hiding | None:
+    """How declarations hide the text of their element; None if they do not.
+
+    Args:
+        style: Declarations, as in a ``style`` attribute.
+        around: The colour behind the element, if known; white is assumed else.
+
+    >>> hiding("color: red; display:none")
+    Hiding(kind='style', is_gone=False, is_sure=True)
+    >>> hiding("position:absolute; left:-9999px").kind
+    'off_screen'
+    >>> hiding("display:block; opacity:.8") is None
+    True
+    """
+    style = style[:_MAX_STYLE].lower()
+    if not _TELLING.search(style):
+        return None
+    said = {
+        name: value.replace("!important", "").strip() for name, value in _DECLARATION.findall(_COMMENT.sub("", style))
+    }
+    return _by_display(said) or _by_place(said) or _by_font(said) or _by_colour(said, around)
+
+
+def background(style: str) -> Colour | None:
+    """The background colour that declarations set."""
+    lower = style[:_MAX_STYLE].lower()
+    if "background" not in lower:
+        return None
+    return _background(dict(_DECLARATION.findall(lower)))
+
+
+def _by_display(said: dict[str, str]) -> Hiding | None:
+    if said.get("display") == "none" or said.get("content-visibility") == "hidden":
+        return Hiding("style", is_gone=False)
+    if said.get("visibility") in ("hidden", "collapse"):
+        return Hiding("style", is_gone=True)
+    if ("opacity" in said and _number(said["opacity"], 1.0) <= 0.02) or _ZERO_FILTER.search(said.get("filter", "")):
+        return Hiding("style", is_gone=False)
+    cuts = said.get("overflow", said.get("overflow-y", said.get("overflow-x", ""))) in ("hidden", "clip")
+    sizes = (said[name] for name in ("width", "height", "max-height", "max-width") if name in said)
+    if cuts and any(_length(size, 99.0) <= 1 for size in sizes):
+        return Hiding("style", is_gone=True)
+    if _ZERO_CLIP.search(said.get("clip", "")) or _ZERO_CLIP.search(said.get("clip-path", "")):
+        return Hiding("style", is_gone=True)
+    if _ZERO_SCALE.search(said.get("transform", "")) or said.get("zoom") in ("0", "0%") or said.get("scale") == "0":
+        return Hiding("style", is_gone=True)
+    return None
+
+
+def _by_place(said: dict[str, str]) -> Hiding | None:
+    names = ["text-indent", "margin-left", "margin-top", "margin-right"]
+    if said.get("position") in ("absolute", "fixed", "relative"):
+        names += ["left", "right", "top", "bottom", "inset"]
+    far = any(
+        abs(_length(said[name], 0.0)) >= _LEAST_OFF_SCREEN and "-" in said[name] for name in names if name in said
+    )
+    moved = said.get("transform", "") + " " + said.get("translate", "")
+    if "translate" in moved or "translate" in said:
+        lengths = (float(number) * _PIXELS[unit] for number, unit in _LENGTH.findall(moved))
+        far = far or any(length <= -_LEAST_OFF_SCREEN for length in lengths)
+    return Hiding("off_screen", is_gone=True) if far else None
+
+
+def _by_font(said: dict[str, str]) -> Hiding | None:
+    size = said.get("font-size", "")
+    if not size and (font := said.get("font")):
+        found = _LENGTH.search(font)
+        size = found[0] if found else ""
+    length = _length(size, 99.0)
+    return Hiding("tiny_font", is_gone=length < 1) if 0 <= length <= _TINY else None
+
+
+def _by_colour(said: dict[str, str], around: Colour | None) -> Hiding | None:
+    text = said.get("-webkit-text-fill-color") or said.get("color")
+    if not text:
+        return None
+    colour = _colour(text)
+    if colour == "transparent":
+        return Hiding("same_colour", is_gone=False, is_sure="background" not in said)
+    if not isinstance(colour, tuple):
+        return None
+    behind = _background(said)
+    if behind is not None:
+        return Hiding("same_colour", is_gone=False) if _are_near(colour, behind) else None
+    if _are_near(colour, around or WHITE):
+        return Hiding("same_colour", is_gone=False, is_sure=around is not None)
+    return None
+
+
+def _background(said: dict[str, str]) -> Colour | None:
+    found = _colour(said.get("background-color") or said.get("background", ""))
+    return found if isinstance(found, tuple) else None
+
+
+def _are_near(one: Colour, other: Colour) -> bool:
+    return sum(abs(a - b) for a, b in zip(one, other, strict=True)) <= _NEAR
+
+
+def _colour(value: str) -> Colour | Literal["transparent"] | None:
+    if match := _HEX.search(value):
+        digits = match[1]
+        if len(digits) in (3, 4):
+            digits = "".join(digit * 2 for digit in digits)
+        if len(digits) == 8 and digits.endswith("00"):
+            return "transparent"
+        return (int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:6], 16)) if len(digits) >= 6 else None
+    if match := _RGB.search(value):
+        if match[4] and _number(match[4], 1.0) == 0:
+            return "transparent"
+        return int(match[1]), int(match[2]), int(match[3])
+    names = _WORD.findall(value)
+    if "transparent" in names:
+        return "transparent"
+    return next((_NAMES[name] for name in names if name in _NAMES), None)
+
+
+def _length(value: str, default: float) -> float:
+    """The first length of a value in pixels."""
+    match = _LENGTH.search(value)
+    return float(match[1]) * _PIXELS[match[2] or ""] if match else default
+
+
+def _number(value: str, default: float) -> float:
+    match = _LENGTH.match(value)
+    return float(match[1]) * (0.01 if match[2] == "%" else 1.0) if match else default
+
+
+def hiding_rules(sheet: str) -> dict[str, Hiding]:
+    """Simple selectors of a style sheet that hide text, and how.
+
+    The time is linear in the length of the sheet: each rule is looked for in a bounded part of it.
+
+    >>> list(hiding_rules(".a, #b p { display: none } @media print { .c { display: none } }"))
+    ['.a', '#b p']
+    """
+    sheet = sheet[:MAX_SHEET]
+    lower = sheet.lower()
+    if len(lower) != len(sheet):
+        sheet = lower
+    behind = page_background(lower)
+    found: dict[str, Hiding] = {}
+    depth = last = 0
+    for begin in _telling_rules(lower):
+        depth += lower.count("{", last, begin) - lower.count("}", last, begin)
+        last = begin
+        end = lower.find("}", begin, begin + _MAX_STYLE)
+        if end < 0 or (depth > 0 and not _applies(lower, begin)):
+            continue
+        how = hiding(lower[begin + 1 : end], behind)
+        if how is None:
+            continue
+        near = max(0, begin - _MAX_STYLE)
+        start = max(sheet.rfind(sign, near, begin) for sign in "{};") + 1
+        for selector in _COMMENT.sub(" ", sheet[max(start, near) : begin]).split(","):
+            plain = " ".join(selector.split())
+            if len(plain) <= _MAX_SELECTOR and _SELECTOR.fullmatch(plain) and len(found) < _MAX_SELECTORS:
+                found.setdefault(plain, how)
+    return found
+
+
+def _telling_rules(sheet: str) -> list[int]:
+    """Where the braces of rules are that may hide text; all rules of a short sheet are looked at."""
+    if len(sheet) <= _SHORT_SHEET:
+        return [place for place, sign in enumerate(sheet) if sign == "{"][:_MAX_RULES]
+    found: set[int] = set()
+    for sign in _SHEET_SIGNS:
+        place = sheet.find(sign)
+        while place >= 0 and len(found) < _MAX_RULES:
+            if (begin := sheet.rfind("{", max(0, place - _MAX_STYLE), place)) >= 0:
+                found.add(begin)
+            place = sheet.find(sign, place + len(sign))
+    return sorted(found)
+
+
+def _applies(sheet: str, begin: int) -> bool:
+    """Whether a nested rule applies to the usual screen, by the beginning of the block around it."""
+    at = sheet.rfind("@", max(0, begin - 20 * _MAX_STYLE), begin)
+    head = sheet[at : sheet.find("{", at, at + 200)] if at >= 0 else ""
+    if not head.startswith("@media"):
+        return head.startswith(("@supports", "@layer"))
+    if "print" in head or "max-" in head or "prefers-" in head or "speech" in head:
+        return False
+    return all(float(number) * _PIXELS[unit] <= _NARROW for number, unit in _LENGTH.findall(head))
+
+
+def page_background(sheet: str) -> Colour | None:
+    """The background that a rule for ``body`` sets."""
+    sheet = sheet[:MAX_SHEET]
+    place = -1
+    for _ in range(_MAX_PAGE_RULES):
+        place = sheet.find("body", place + 1)
+        if place < 0:
+            break
+        begin = sheet.find("{", place, place + 50)
+        end = sheet.find("}", begin, begin + _MAX_STYLE) if begin >= 0 else -1
+        if end >= 0 and (found := background(sheet[begin + 1 : end])) is not None:
+            return found
+    return None

@@ -1,0 +1,406 @@
+"""Bugs that a pipeline like this one could have: fault rounds on a real Kafka and the simulation must find them.
+
+``BUGS`` is the one table of them. ``planted`` replaces one name of the product for the length of a block. None of this
+is in the product.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal
+from unittest.mock import patch
+from uuid import uuid4
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.client import AIOKafkaClient
+from aiokafka.producer.sender import Sender
+from aiokafka.structs import OffsetAndMetadata
+
+from streams.codec import OutputRecord
+from streams.kafka.clients import SingleEndProducer
+from streams.kafka.transactions import send_all
+from streams.pipeline import commit
+from streams.pipeline.commit import CommitResult, Committer
+from streams.pipeline.consumer import CountingConsumer, PartitionCursor
+from streams.pipeline.partition import Partition, State
+
+Place = Literal["simulation", "rounds", "rounds on three brokers"]
+
+
+@dataclass(frozen=True, slots=True)
+class SeededBug:
+    """A bug: what it changes, what it does to records, and where it can be found.
+
+    Attributes:
+        name: Its name on the command line.
+        changes: What the changed code does.
+        finds: The finding of the checker that shows it, a field of ``tests.faults.ledger.Findings``. Any other finding
+            is not its doing.
+        where: Where the situation that shows it can be had.
+        replaces: The object and the attribute that it replaces.
+        by: The replacement.
+        transactional: Whether it is in the delivery mode ``exactly_once``.
+    """
+
+    name: str
+    changes: str
+    finds: str
+    where: frozenset[Place]
+    replaces: tuple[Any, str]
+    by: Any
+    transactional: bool = True
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    """Has the product contain a bug for the length of the block; no bug where the name is empty."""
+    if not name:
+        yield
+        return
+    owner, attribute = BUGS[name].replaces
+    with patch.object(owner, attribute, BUGS[name].by):
+        yield
+
+
+# --- committers -----------------------------------------------------------------------------------------------------
+
+
+class OneIdForTheProcess(Committer):
+    """No successor fences the producer when a partition is lost."""
+
+    _shared: ClassVar[dict[str, AIOKafkaProducer]] = {}
+    _turn: ClassVar[asyncio.Lock] = asyncio.Lock()
+
+    async def _acquire(self) -> int:
+        async with self._turn:
+            if "it" not in self._shared:
+                self._shared["it"] = producer = self._writer._make()
+                producer._txn_manager.transactional_id = f"{self._prefix}{uuid4()}"
+                await producer.start()
+        return await self._committed() or 0
+
+    async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+        async with self._turn:
+            producer = self._shared["it"]
+            await producer.begin_transaction()
+            await send_all(producer, self._prefix, outputs)
+            await producer.send_offsets_to_transaction(
+                {self._partition: OffsetAndMetadata(next_offset, "")}, self._group
+            )
+            await producer.commit_transaction()
+
+
+class SendsNotAwaited(Committer):
+    """Does not look whether the records were taken."""
+
+    async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+        producer = self._writer._running()
+        await producer.begin_transaction()
+        for record in outputs:
+            await producer.send(
+                f"{self._prefix}{record.topic}", value=record.value, key=record.key, headers=list(record.headers)
+            )
+        offsets = {self._partition: OffsetAndMetadata(next_offset, "")}
+        await producer.send_offsets_to_transaction(offsets, self._group)
+        await producer.commit_transaction()
+
+
+class ReadBeforeTheFence(Committer):
+    """The previous owner may still commit after the read."""
+
+    async def _acquire(self) -> int:
+        committed = await self._committed() or 0
+        print("read", flush=True)
+        await asyncio.sleep(4)
+        await self._writer.start()
+        return committed
+
+
+class CommitOfPositions(Committer):
+    """Takes the place of intake for that of the finished work."""
+
+    async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+        cursor = self._consumer._cursors.get(self._partition)
+        await super()._write(outputs, next_offset if cursor is None else max(cursor.next_offset, next_offset))
+
+
+class OffsetBeforeOutputs(Committer):
+    """The outputs are not sent yet."""
+
+    async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+        await self._consumer.commit({self._partition: next_offset})
+        await self._writer.send(self._prefix, outputs)
+
+
+class EndSentAgain(Committer):
+    """As aiokafka does by itself."""
+
+    async def _acquire(self) -> int:
+        offset = await super()._acquire()
+        sender = self._writer._running()._sender
+        sender._do_txn_commit = partial(Sender._do_txn_commit, sender)
+        return offset
+
+
+class OffsetsSentAgain(Committer):
+    """As aiokafka does by itself."""
+
+    async def _acquire(self) -> int:
+        self._writer._make = partial(_repeating, self._writer._make)
+        return await super()._acquire()
+
+
+def _repeating(make: Callable[[], SingleEndProducer]) -> SingleEndProducer:
+    producer = make()
+    producer.client.send = partial(AIOKafkaClient.send, producer.client)
+    return producer
+
+
+class DoubtIsFailure(Committer):
+    """The broker may have committed and only its answer was lost."""
+
+    async def _resolve(self) -> int:
+        before = self._known
+        await super()._resolve()
+        return before or 0
+
+
+class DoubtIsSuccess(Committer):
+    """The broker may never have got the commit."""
+
+    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> CommitResult:
+        await super().commit(outputs, next_offset)
+        return CommitResult(next_offset)
+
+
+class TwoTransactions(Committer):
+    """A death between them leaves half of the outputs, and the inputs run again."""
+
+    async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+        half = len(outputs) // 2
+        if half:
+            await self._writer.write(self._prefix, outputs[:half])
+        await super()._write(outputs[half:], next_offset)
+
+
+class LastFirst(Committer):
+    """As outputs that are sent when each is done, whatever the order of their inputs."""
+
+    async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+        await super()._write(outputs[::-1], next_offset)
+
+
+class DeadLettersDropped(Committer):
+    """Moves the offset past a bad record without a trace."""
+
+    async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+        await super()._write([output for output in outputs if not output.topic.endswith(".dlq")], next_offset)
+
+
+class BeginsAtTheEnd(Committer):
+    """Skips what was written before the first commit of a group."""
+
+    async def _acquire(self) -> int:
+        offset = await super()._acquire()
+        if await self._committed() is None:
+            offset = (await self._consumer.end_offsets([self._partition]))[self._partition]
+        return offset
+
+
+# --- other parts of the pipeline --------------------------------------------------------------------------------------
+
+
+def read_uncommitted(
+    consumer: CountingConsumer, *topics: str, init: Callable[..., None] = CountingConsumer.__init__, **options: Any
+) -> None:
+    """Delivers records of transactions that are aborted."""
+    init(consumer, *topics, **options | {"isolation_level": "read_uncommitted"})
+
+
+def trust_the_leader(
+    producer: SingleEndProducer, init: Callable[..., None] = SingleEndProducer.__init__, **options: Any
+) -> None:
+    """Its records are lost if the leader dies before its followers have them."""
+    init(producer, **options)
+    producer._sender._acks = 1
+
+
+def keep_window(partition: Partition, committed: int, begin: Callable[..., None] = Partition._resume_from) -> None:
+    """Goes on with work that another owner has committed meanwhile."""
+    if partition.state is State.RUNNING:
+        partition.committed = committed
+    else:
+        begin(partition, committed)
+
+
+async def commit_at_the_stop(
+    partition: Partition, drain_seconds: float, close: Callable[..., Any] = Partition.close
+) -> None:
+    """Commits what was taken in when the partition closes, and drops the work."""
+    if partition.opened:
+        await partition._committer.commit((), partition.position())
+    await close(partition, 0)
+
+
+def take_old_poll(cursor: PartitionCursor) -> bool:
+    """Takes records in that were requested before the last seek."""
+    return False
+
+
+_EVERYWHERE: frozenset[Place] = frozenset({"simulation", "rounds"})
+_COMMITTER = (commit, "Committer")
+"""What ``committer_factory`` makes."""
+_TABLE = (
+    SeededBug(
+        name="one_id",
+        changes="all partitions of a process share one transactional producer",
+        finds="twice",
+        where=_EVERYWHERE,
+        replaces=_COMMITTER,
+        by=OneIdForTheProcess,
+    ),
+    SeededBug(
+        name="not_awaited",
+        changes="a transaction is committed without looking whether its records were taken",
+        finds="lost",
+        where=_EVERYWHERE,
+        replaces=_COMMITTER,
+        by=SendsNotAwaited,
+    ),
+    SeededBug(
+        name="read_before_fence",
+        changes="a new owner reads the committed offset before it fences the previous one",
+        finds="twice",
+        where=_EVERYWHERE,
+        replaces=_COMMITTER,
+        by=ReadBeforeTheFence,
+    ),
+    SeededBug(
+        name="positions",
+        changes="the offset of what was taken in is committed, not that of what is finished",
+        finds="lost",
+        where=_EVERYWHERE,
+        replaces=_COMMITTER,
+        by=CommitOfPositions,
+    ),
+    SeededBug(
+        name="offset_before_outputs",
+        changes="at least once, the offset is committed before the outputs are sent",
+        finds="lost",
+        where=_EVERYWHERE,
+        replaces=_COMMITTER,
+        by=OffsetBeforeOutputs,
+        transactional=False,
+    ),
+    SeededBug(
+        name="end_sent_again",
+        changes="the end of a transaction that got no answer is sent again",
+        finds="twice",
+        where=_EVERYWHERE,
+        replaces=_COMMITTER,
+        by=EndSentAgain,
+    ),
+    SeededBug(
+        name="offsets_sent_again",
+        changes="the offsets of a transaction that got no answer are sent again",
+        finds="twice",
+        where=frozenset({"simulation"}),
+        replaces=_COMMITTER,
+        by=OffsetsSentAgain,
+    ),
+    SeededBug(
+        name="doubt_is_failure",
+        changes="a commit without an answer counts as failed, and its outputs are written again",
+        finds="twice",
+        where=_EVERYWHERE,
+        replaces=_COMMITTER,
+        by=DoubtIsFailure,
+    ),
+    SeededBug(
+        name="doubt_is_success",
+        changes="a commit without an answer counts as done",
+        finds="lost",
+        where=_EVERYWHERE,
+        replaces=_COMMITTER,
+        by=DoubtIsSuccess,
+    ),
+    SeededBug(
+        name="two_transactions",
+        changes="the first half of the outputs has a transaction without the offset",
+        finds="torn",
+        where=_EVERYWHERE,
+        replaces=_COMMITTER,
+        by=TwoTransactions,
+    ),
+    SeededBug(
+        name="last_first",
+        changes="the outputs of a transaction are sent in another order than their inputs",
+        finds="out_of_order",
+        where=_EVERYWHERE,
+        replaces=_COMMITTER,
+        by=LastFirst,
+    ),
+    SeededBug(
+        name="dead_letters_dropped",
+        changes="a bad record is passed over without a dead letter",
+        finds="lost",
+        where=_EVERYWHERE,
+        replaces=_COMMITTER,
+        by=DeadLettersDropped,
+    ),
+    SeededBug(
+        name="begins_at_the_end",
+        changes="a group without a committed offset begins at the end of its topic",
+        finds="lost",
+        where=_EVERYWHERE,
+        replaces=_COMMITTER,
+        by=BeginsAtTheEnd,
+    ),
+    SeededBug(
+        name="reads_uncommitted",
+        changes="intake also takes records of transactions that are open or aborted",
+        finds="aborted",
+        where=_EVERYWHERE,
+        replaces=(CountingConsumer, "__init__"),
+        by=read_uncommitted,
+    ),
+    SeededBug(
+        name="window_kept",
+        changes="the work in the window goes on after another owner has moved the offset",
+        finds="twice",
+        where=_EVERYWHERE,
+        replaces=(Partition, "_resume_from"),
+        by=keep_window,
+    ),
+    SeededBug(
+        name="commit_at_the_stop",
+        changes="a partition that closes commits what was taken in and drops the work",
+        finds="lost",
+        where=_EVERYWHERE,
+        replaces=(Partition, "close"),
+        by=commit_at_the_stop,
+    ),
+    SeededBug(
+        name="old_poll",
+        changes="records that were requested before the last seek are taken in, so earlier ones are passed over",
+        finds="lost",
+        where=frozenset({"simulation"}),
+        replaces=(PartitionCursor, "discards_poll"),
+        by=take_old_poll,
+    ),
+    SeededBug(
+        name="leader_alone",
+        changes="at least once, the leader of a partition alone confirms records (acks=1)",
+        finds="lost",
+        where=frozenset({"rounds on three brokers"}),
+        replaces=(SingleEndProducer, "__init__"),
+        by=trust_the_leader,
+        transactional=False,
+    ),
+)
+BUGS = {bug.name: bug for bug in _TABLE}
+"""The seeded bugs by name."""

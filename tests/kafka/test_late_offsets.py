@@ -1,0 +1,75 @@
+"""Offsets of a transaction that reach the broker again when the next transaction of their id is open."""
+
+from typing import Any
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.client import ConnectionGroup, CoordinationType
+from aiokafka.protocol.transaction import TxnOffsetCommitRequest
+from aiokafka.structs import OffsetAndMetadata
+
+from streams.kafka.clients import SingleEndProducer, producer_options
+from tests.kafka.installation import CRAWLED, Installation
+
+INVALID_PRODUCER_EPOCH = 47
+
+
+class Late:
+    """A producer of a group's offsets, of which one request arrives twice."""
+
+    def __init__(self, assay: Installation) -> None:
+        self.group = f"{assay.prefix}group"
+        self.place = TopicPartition(assay.prefix + CRAWLED, 0)
+        self._options = producer_options(assay.settings.kafka, f"{assay.prefix}late", "late")
+
+    async def start(self) -> AIOKafkaProducer:
+        """A new producer of the id."""
+        producer = SingleEndProducer(**self._options)
+        await producer.start()
+        return producer
+
+    async def offset(self, producer: AIOKafkaProducer, offset: int) -> None:
+        """Begins a transaction with an offset."""
+        await producer.begin_transaction()
+        await producer.send_offsets_to_transaction({self.place: OffsetAndMetadata(offset, "")}, self.group)
+
+    def request(self, producer: AIOKafkaProducer, offset: int) -> TxnOffsetCommitRequest:
+        """The request that such an offset is."""
+        manager = producer._txn_manager
+        topics = [(self.place.topic, [(self.place.partition, offset, "")])]
+        return TxnOffsetCommitRequest(
+            manager.transactional_id, self.group, manager.producer_id, manager.producer_epoch, topics
+        )
+
+    async def arrives(self, producer: AIOKafkaProducer, request: TxnOffsetCommitRequest) -> list[Any]:
+        """Has the broker get the request now; the answer."""
+        node = producer._sender._coordinators[CoordinationType.GROUP]
+        answer = await producer.client.send(node, request, group=ConnectionGroup.COORDINATION)
+        return [code for _, partitions in answer.errors for _, code in partitions]
+
+
+async def test_late_offsets_set_the_group_back(assay: Installation) -> None:
+    """A fact about brokers: therefore a producer does not send the offsets of a transaction again."""
+    late = Late(assay)
+    producer = await late.start()
+    await late.offset(producer, 2)
+    request = late.request(producer, 2)
+    await producer.commit_transaction()
+    await late.offset(producer, 18)
+    assert await late.arrives(producer, request) == [0]
+    await producer.commit_transaction()
+    await producer.stop()
+    assert (await assay.committed("group"))[0] == 2
+
+
+async def test_late_offsets_of_a_replaced_producer_are_refused(assay: Installation) -> None:
+    late = Late(assay)
+    old = await late.start()
+    await late.offset(old, 2)
+    request = late.request(old, 2)
+    producer = await late.start()
+    await late.offset(producer, 18)
+    assert await late.arrives(producer, request) == [INVALID_PRODUCER_EPOCH]
+    await producer.commit_transaction()
+    for each in (old, producer):
+        await each.stop()
+    assert (await assay.committed("group"))[0] == 18

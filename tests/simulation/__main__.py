@@ -1,0 +1,121 @@
+"""``make simulate``: runs of the simulation, one for each seed, and the seeds that show a fault."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import hashlib
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from tests.faults.bugs import BUGS
+from tests.simulation.schedule import Result, simulate
+
+PAST = Path(__file__).with_name("past_seeds.txt")
+"""Seeds that have shown a fault of the product or of the simulation, each with what it was."""
+_RUNS = 40
+"""Of a process: what killed workers leave behind is kept until it ends."""
+_HASH_SEED = {"PYTHONHASHSEED": "0"}
+"""The order of a set of texts is part of a run."""
+
+
+def main() -> int:
+    """Returns 0 if no run shows a fault; with a seeded bug, if one does."""
+    parser = argparse.ArgumentParser(prog="make simulate", description="The pipeline over a simulated Kafka.")
+    parser.add_argument("--schedules", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0, help="The first one; a run goes on from any seed.")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="Ends after this time.")
+    parser.add_argument("--past", action="store_true", help="Begins with the seeds that have shown a fault before.")
+    parser.add_argument("--bug", choices=sorted(BUGS), help="Plants a seeded bug, and ends when it is found.")
+    parser.add_argument("--trace", action="store_true", help="Prints every request of a run.")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if any(os.environ.get(name) != value for name, value in _HASH_SEED.items()):
+        arguments = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
+        os.execve(sys.executable, arguments, os.environ | _HASH_SEED)  # noqa: S606 - the same program again
+    return run(options)
+
+
+def run(options: argparse.Namespace) -> int:
+    """All runs, with progress."""
+    seeds = [*(past_seeds() if options.past else ()), *range(options.seed, options.seed + options.schedules)]
+    began, cpu_seconds, told = time.monotonic(), 0.0, time.monotonic()
+    faults: Counter[str] = Counter()
+    bad: list[Result] = []
+    digest = hashlib.sha256()
+    done, last, found = 0, options.seed, False
+    for result, seconds in _results(seeds, options):
+        done, last, cpu_seconds = done + 1, result.seed, cpu_seconds + seconds
+        faults.update(fault.split()[0] for fault in result.faults)
+        digest.update(result.digest.encode())
+        if options.trace:
+            print(*(f"{at:11.6f}  {who:4} {key:20} {event}" for at, who, key, event in result.trace), sep="\n")
+        if not result.clean:
+            bad.append(result)
+            _say(options, f"seed {result.seed}: {result.findings} after {', '.join(result.faults) or 'no fault'}")
+        if time.monotonic() - told > 10:
+            told = time.monotonic()
+            _say(
+                options,
+                f"{done} of {len(seeds)}, {_rate(done, told - began):.0f} a minute, to go on: --seed {last + 1}",
+            )
+        found = options.bug is not None and any(BUGS[options.bug].finds in each.findings for each in bad)
+        if found or time.monotonic() - began > options.seconds:
+            break
+    wall = time.monotonic() - began
+    summary = {
+        "schedules": done, "first": options.seed, "last": last, "bad_seeds": [each.seed for each in bad],
+        "faults": dict(faults), "seconds": round(wall, 1), "per_minute": round(_rate(done, wall)),
+        "per_minute_of_cpu": round(_rate(done, cpu_seconds)), "bug": options.bug, "found": found,
+        "digest": digest.hexdigest()[:16],
+    }  # fmt: skip
+    print(json.dumps(summary) if options.json else "  ".join(f"{name} {value}" for name, value in summary.items()))
+    sys.stdout.flush()
+    return int(not found if options.bug else bool(bad))
+
+
+def past_seeds() -> list[int]:
+    """The seeds of the file, which has a comment for each."""
+    return [int(line.split()[0]) for line in PAST.read_text("utf-8").splitlines() if line and not line.startswith("#")]
+
+
+def _results(seeds: list[int], options: argparse.Namespace) -> Iterator[tuple[Result, float]]:
+    """The results in the order of the seeds, and the CPU seconds of each."""
+    gc.collect()
+    gc.freeze()
+    one = partial(_timed, bug=options.bug or "", keep_trace=options.trace)
+    processes = multiprocessing.get_context("fork").Pool(options.jobs, _begin, maxtasksperchild=_RUNS)
+    with processes as pool:
+        yield from pool.imap(one, seeds)
+
+
+def _begin() -> None:
+    """What killed workers leave behind must not be closed, and seeded bugs print."""
+    gc.disable()
+    sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
+
+
+def _timed(seed: int, bug: str, keep_trace: bool) -> tuple[Result, float]:
+    began = time.process_time()
+    result = simulate(seed, bug, keep_trace)
+    return result, time.process_time() - began
+
+
+def _rate(done: int, seconds: float) -> float:
+    return 60 * done / max(seconds, 0.001)
+
+
+def _say(options: argparse.Namespace, line: str) -> None:
+    print(line, file=sys.stderr if options.json else sys.stdout, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

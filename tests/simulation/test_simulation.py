@@ -1,0 +1,49 @@
+"""Runs of the simulation: past seeds and new ones show nothing, a seed repeats a run, and seeded bugs are found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.faults.bugs import BUGS
+
+FIRST_SEEDS = {"end_sent_again": 72, "read_before_fence": 68, "old_poll": 327}
+"""Where the search for a bug begins, if it would take long from 0."""
+_SIMULATED = sorted(name for name, bug in BUGS.items() if "simulation" in bug.where)
+
+
+def simulated(*arguments: str) -> dict[str, Any]:
+    """Runs the command in a process of its own, because a run replaces clocks and random numbers."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.simulation", "--json", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.stdout, done.stderr
+    summary: dict[str, Any] = json.loads(done.stdout)
+    return summary | {"status": done.returncode, "said": done.stderr}
+
+
+def test_past_seeds_and_new_ones_show_nothing() -> None:
+    day = datetime.now(UTC).toordinal() * 100_000
+    done = simulated("--past", "--seconds", "20", "--schedules", "100000", "--seed", str(day))
+    assert done["status"] == 0, f"add the seed to past_seeds.txt once it is understood: {done['said']}"
+    assert done["schedules"] > 20
+    assert len(done["faults"]) > 5
+
+
+def test_a_seed_repeats_its_run() -> None:
+    first, again = (simulated("--schedules", "12") for _ in range(2))
+    assert first["digest"] == again["digest"]
+    assert simulated("--schedules", "12", "--seed", "12")["digest"] != first["digest"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("bug", _SIMULATED)
+def test_finds_a_seeded_bug(bug: str) -> None:
+    done = simulated("--bug", bug, "--seed", str(FIRST_SEEDS.get(bug, 0)), "--schedules", "600")
+    assert done["found"], f"not in {done['schedules']} runs"

@@ -1,0 +1,179 @@
+"""The faults of a cluster of three brokers: bounces, leader and coordinator changes, a broker apart, a full disk."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+from aiokafka.errors import KafkaError
+
+from streams.kafka.topics import make_topics, plan_topics
+from tests.brokers import COORDINATION, DISK_OF
+from tests.faults.chain import HANDLERS, TOPICS
+from tools.faults.cluster import Cluster
+from tools.faults.rounds import Fault
+
+_APART_SECONDS = (3.0, 10.0)
+"""Shorter and longer than the session of a broker, after which others lead its partitions."""
+_CHANGED_SECONDS = 20.0
+_FULL_SECONDS = 30.0
+_ADMIN_SECONDS = 60.0
+
+
+@asynccontextmanager
+async def under_load(cluster: Cluster, chance: random.Random, seconds: float) -> AsyncIterator[None]:
+    """Feeds while the block does its harm, from a moment within the first second on.
+
+    An admin client asks for all topics at the same time. What the cluster refuses, it asks again.
+    """
+    await cluster.keep(2)
+    feeding = asyncio.ensure_future(
+        cluster.feed(chance, count=max(160, int(40 * seconds) // 10 * 10), seconds=seconds, transactions=False)
+    )
+    asking = asyncio.ensure_future(_ask(cluster))
+    try:
+        await asyncio.sleep(chance.uniform(0.2, 1))
+        yield
+        await feeding
+    finally:
+        feeding.cancel()
+        asking.cancel()
+        for outcome in await asyncio.gather(asking, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                cluster.complaints.append(f"the admin client: {outcome!r}")
+
+
+async def rolling_bounce(cluster: Cluster, chance: random.Random) -> bool:
+    """Every broker is stopped cleanly and started again, one after another, as in an upgrade."""
+    async with under_load(cluster, chance, 20):
+        for number in chance.sample(cluster.brokers.numbers, 3):
+            await cluster.brokers.restart(number)
+            await cluster.brokers.settled(cluster.topics, _CHANGED_SECONDS)
+    return True
+
+
+async def leader_change(cluster: Cluster, chance: random.Random) -> bool:
+    """All partitions of the chain get other leaders, twice."""
+    async with under_load(cluster, chance, 6):
+        changed = [await _move(cluster, cluster.topics) for _ in range(2)]
+    return all(changed)
+
+
+async def coordinator_change(cluster: Cluster, chance: random.Random) -> bool:
+    """All groups and transactions get other coordinators, twice."""
+    async with under_load(cluster, chance, 6):
+        changed = [await _move(cluster, COORDINATION) for _ in range(2)]
+    return all(changed)
+
+
+async def coordinator_killed(cluster: Cluster, chance: random.Random) -> bool:
+    """The broker is killed that coordinates the most transactions."""
+    async with under_load(cluster, chance, 6):
+        leaders = list((await cluster.brokers.leaders(COORDINATION[1:])).values())
+        victim = max(set(leaders), key=leaders.count)
+        await cluster.brokers.kill(victim)
+        await asyncio.sleep(chance.uniform(1, 8))
+        await cluster.brokers.restart(victim)
+    return True
+
+
+async def broker_frozen(cluster: Cluster, chance: random.Random) -> bool:
+    """A broker stops answering for a while, longer or shorter than its session, and continues."""
+    async with under_load(cluster, chance, 8):
+        pid = cluster.brokers.nodes[chance.choice(cluster.brokers.numbers)].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            await asyncio.sleep(chance.uniform(*_APART_SECONDS))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    return True
+
+
+async def broker_cut_off(cluster: Cluster, chance: random.Random) -> bool:
+    """A broker no longer reaches the others, which do not reach it, while clients reach them all."""
+    async with under_load(cluster, chance, 8):
+        cluster.brokers.cut_off(chance.choice(cluster.brokers.numbers))
+        try:
+            await asyncio.sleep(chance.uniform(*_APART_SECONDS))
+        finally:
+            cluster.brokers.join()
+    return True
+
+
+async def leader_cut_off(cluster: Cluster, chance: random.Random) -> bool:
+    """The broker is cut off that leads the first input partition, while clients still write to it."""
+    async with under_load(cluster, chance, 10):
+        leaders = await cluster.brokers.leaders(cluster.topics[:1])
+        cluster.brokers.cut_off(leaders[cluster.topics[0], 0])
+        try:
+            await asyncio.sleep(_APART_SECONDS[1])
+        finally:
+            cluster.brokers.join()
+    return True
+
+
+async def disk_full(cluster: Cluster, chance: random.Random) -> bool:
+    """The disk of a broker is full, on which the broker ends; it gets room and starts again."""
+    brokers = cluster.brokers
+    if brokers.ballast is None:
+        return False
+    async with under_load(cluster, chance, 12):
+        brokers.fill_disk()
+        ended = False
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FULL_SECONDS):
+                while not ended:
+                    await asyncio.sleep(0.2)
+                    ended = not brokers.nodes[DISK_OF].running
+        if not ended:
+            await brokers.kill(DISK_OF)
+        brokers.ballast.unlink()
+        await brokers.restart(DISK_OF)
+    return True
+
+
+async def _move(cluster: Cluster, topics: Iterable[str]) -> bool:
+    """Moves the leaders of topics; whether most partitions got another one."""
+    names = list(topics)
+    before = await cluster.brokers.leaders(names)
+    await cluster.brokers.move_leaders(names)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_CHANGED_SECONDS):
+            while True:
+                await asyncio.sleep(0.2)
+                after = await cluster.brokers.leaders(names)
+                if 2 * sum(after[place] != leader for place, leader in before.items()) > len(before):
+                    return True
+    return False
+
+
+async def _ask(cluster: Cluster) -> None:
+    """Asks for the topics again and again, as a start of a worker does; what is refused for too long is an error."""
+    kafka = cluster.settings.kafka
+    wanted = plan_topics(kafka, TOPICS, HANDLERS)
+    while True:
+        async with asyncio.timeout(_ADMIN_SECONDS):
+            while True:
+                with contextlib.suppress(KafkaError, OSError):
+                    assert await make_topics(kafka, wanted) == []
+                    break
+                await asyncio.sleep(0.2)
+        await asyncio.sleep(0.5)
+
+
+FAULTS_OF_THREE: dict[str, Fault] = {
+    "rolling bounce": rolling_bounce,
+    "leader change": leader_change,
+    "coordinator change": coordinator_change,
+    "coordinator killed": coordinator_killed,
+    "broker frozen": broker_frozen,
+    "broker cut off": broker_cut_off,
+    "leader cut off": leader_cut_off,
+    "disk full": disk_full,
+}
