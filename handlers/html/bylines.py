@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 
 import regex
 
@@ -36,8 +35,8 @@ _TEXTS_TO_MEMBER = 6
 _MIN_OWN = 4
 _NICKNAME, _FULL = 2, 3
 _MAX_LABELLED_LINES = 400
-_MAX_ASIDE_LINES = 4
 
+_ADDRESS = re.compile("://|@")
 _AUTHORS = ("itemprop:author", "rel:author")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _AND = "and|und|et|y|e|og|och|en|i|with"
@@ -162,8 +161,7 @@ class NameWords:
             text
             for text in found
             if 2 <= len(text) <= _MAX_NAME_CHARACTERS
-            and "://" not in text
-            and "@" not in text
+            and not _ADDRESS.search(text)
             and text.casefold() not in self._no_names
         )[:_MAX_NAMES]
 
@@ -273,7 +271,7 @@ def find_credit(story: Story, data: StructuredData, words: BylineWords, site: st
     shown = _best(_shown(story, marks, words, reader))
     best = stated if stated.rank >= shown.rank else shown
     if stated.rank < _NICKNAME and shown.rank < _FULL and story.near.heading >= 0:
-        best = max(best, _elsewhere(story, words, reader), key=attrgetter("rank"))
+        best = _elsewhere(story, words, reader) or best
     return Credit(
         names=best.names[:_MAX_NAMES],
         has_author=bool(stated.names or stated_agencies) or any(mark.name == "itemprop:author" for mark in marks),
@@ -349,10 +347,8 @@ def _stated(
         if name in meta:
             yield reader.credited(meta[name][:_MAX_NAMES], f"meta {name}")
     for number in (1, 2, 3):
-        for label, text in zip(
-            meta.get(f"twitter:label{number}", ()), meta.get(f"twitter:data{number}", ()), strict=False
-        ):
-            yield reader.ranked(words.names.line_names(f"{label}: {text}"), "twitter label")
+        card = ": ".join(text for name in ("label", "data") for text in meta.get(f"twitter:{name}{number}", ())[:1])
+        yield reader.ranked(words.names.line_names(card), "twitter label")
     yield _Named(
         names := reader.ranked(words.names.whole((*data.organizations, *data.authors)), "").names,
         "json-ld author",
@@ -378,12 +374,12 @@ def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditR
 
 def _asides(story: Story, words: BylineWords) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Names that small elements ``aside`` and ``footer`` of the story credit, with their places."""
-    for index, lines in story.outline.asides:
-        if not story.holds(-1, index - 1) and not story.is_teased(index - 1):
-            yield index, words.names.line_names(" ".join(lines[:_MAX_ASIDE_LINES]))
+    for index, text in story.outline.asides:
+        if len(text) < _MAX_MARK_CHARACTERS and not (story.holds(-1, index - 1) or story.is_teased(index - 1)):
+            yield index, words.names.line_names(text[:_MAX_BEFORE])
 
 
-def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Named:
+def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Named | None:
     """The full names that lines anywhere credit, such as the box below a story, if all credit the same."""
     hidden = (mark for mark in story.stated if mark.boilerplate and mark.name in _AUTHORS)
     credits = [reader.credited((mark.value or mark.text,), mark.name) for mark in hidden]
@@ -397,8 +393,7 @@ def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Name
         credits.append(reader.ranked(names, "text"))
     credits += [reader.ranked(names, "aside") for _, names in _asides(story, words)]
     found = {tuple(map(_squashed, named.names)): named for named in credits if named.names}
-    best = next(iter(found.values()), _Named())
-    return best if len(found) == 1 and best.rank == _FULL else _Named()
+    return next((named for named in found.values() if len(found) == 1 and named.rank == _FULL), None)
 
 
 def _marked(story: Story, marks: list[Mark], words: BylineWords) -> Iterator[tuple[str, str]]:

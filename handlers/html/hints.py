@@ -96,7 +96,7 @@ class Regions:
         self._outer = outer
         self._elements = elements
         self._hints = hints
-        self._names: dict[int, str | None] = {}
+        self._names: dict[int, str] = {}
         self._said: dict[int, int] = {}
         self._region_of = [-1]  # by the index of an element plus one, with -1 for elements in no region
         self._kinds = {-1: 0}
@@ -110,17 +110,20 @@ class Regions:
         if known is None:
             node, of = self._elements[element], self._hints.of
             names, identity = node.attrs.get("class"), node.id
-            self._names[element] = names
+            self._names[element] = names or ""
             known = of(names) if names else 0
             if identity:
                 known |= of(identity)
             self._said[element] = known
         return known
 
-    def names_of(self, element: int) -> str | None:
+    def names_of(self, element: int) -> str:
         """The class names of a block element."""
-        self.hint(element)
-        return self._names[element]
+        names = self._names.get(element)
+        if names is None:
+            self.hint(element)
+            names = self._names[element]
+        return names
 
     def believe(self, running: list[tuple[int, int]]) -> None:
         """Decides which elements are hidden: those that call themselves boilerplate, with exceptions.
@@ -165,6 +168,11 @@ class Regions:
         """Whether an element is not in the text: hidden, or in a credit, a caption or the like."""
         region = self._region(element)
         return region >= 0 and self._kinds_of(region) & self._besides > 0
+
+    def hidden_and_beside(self, elements: list[int]) -> tuple[list[bool], list[bool]]:
+        """What ``hides`` and ``is_beside`` say of some elements."""
+        kinds = [self._kinds_of(region) if (region := self._region(element)) >= 0 else 0 for element in elements]
+        return [kind & self._hiding > 0 for kind in kinds], [kind & self._besides > 0 for kind in kinds]
 
     def _kinds_of(self, region: int) -> int:
         """The bits of a region and of those around it, without the ones that ``believe`` does not hide."""

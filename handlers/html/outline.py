@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Literal
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -55,6 +54,8 @@ EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in _
 A = next(iter(_numbers("a")))
 """Tag number of a link."""
 DIRECT = 2
+_MAX_COMMENTS = 4
+"""Comments in a row; frameworks put one on each side of a blank."""
 _FEW = 8
 """Most texts are inside fewer inline elements."""
 
@@ -119,7 +120,7 @@ class Outline:
         hrefs: Addresses of links that name a host.
         stated: Elements with microdata or ``rel=author``.
         rows: Rows of tables.
-        asides: Texts of small elements ``aside`` and ``footer``, each with the index of the text after it.
+        asides: Beginnings of elements ``aside`` and ``footer``, each with the index of the text after it.
         times: Elements ``time``, each with the index of the text after it.
         meta: Contents by lower-case name.
         meta_read: Elements meta that were read.
@@ -142,7 +143,7 @@ class Outline:
     hrefs: list[str] = field(default_factory=list)
     stated: list[LexborNode] = field(default_factory=list)
     rows: list[LexborNode] = field(default_factory=list)
-    asides: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
+    asides: list[tuple[int, str]] = field(default_factory=list)
     times: list[tuple[int, LexborNode]] = field(default_factory=list)
     meta: dict[str, list[str]] = field(default_factory=dict)
     meta_read: int = 0
@@ -288,12 +289,10 @@ class Outline:
         """Lets the blocks be made again, after texts have changed."""
         self._lines = None
 
-    def lines_with_links(self, start: int = 0, end: int | None = None) -> list[Block]:
-        """All blocks from ``start`` to before ``end``, also those that are a single link."""
+    def lines_with_links(self) -> list[Block]:
+        """All blocks, also those that are a single link."""
         self.blocks()
-        lines, begin = self._all_lines, attrgetter("start")
-        stop = len(lines) if end is None else bisect_left(lines, end, key=begin)
-        return lines[bisect_left(lines, start, key=begin) : stop]
+        return self._all_lines
 
     def line_at(self, index: int) -> Block | None:
         """The block that a text is in; None if it is in none."""
@@ -375,10 +374,14 @@ def _are_apart(text: LexborNode, following: LexborNode) -> bool:
 
 
 def _is_blank(text: LexborNode, side: Literal["next", "prev"]) -> bool:
-    """Whether the next node on one side of a text, in its block element, is a text of blanks."""
+    """Whether the next node on one side of a text, apart from comments, is a text of blanks in its block element."""
     above: LexborNode | None = text
     while above is not None and above.tag_id not in NAME_OF:
         beside: LexborNode | None = getattr(above, side)
+        for _ in range(_MAX_COMMENTS):
+            if beside is None or not beside.is_comment_node:
+                break
+            beside = getattr(beside, side)
         if beside is not None:
             return beside.tag_id == TEXT and beside.is_empty_text_node
         above = above.parent

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from itertools import chain
 
 import regex
@@ -42,7 +42,6 @@ _LABEL_REACH = 6
 _APART_WORDS = 4
 _TOUCHING_NAMED = 8
 _TOUCHING_LABELLED = 3
-_ONE_DAY, _ONE_MINUTE = timedelta(days=1), timedelta(minutes=1)
 
 _DIGIT = re.compile(r"\d")
 _CLOCK = re.compile(
@@ -111,28 +110,22 @@ def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
         return _as_shown(stated, plausible(chain(shown, changes)))
     labelled = () if page.data.is_thing else _labelled(page, words, changes)
     for found in plausible(chain(shown, labelled)):
-        return FoundDate(_day_of_site(found.value, in_url), found.seen_in)
+        return _as_shown(found, plausible([(in_url, "url")] if isinstance(found.value, datetime) else []))
     return next(plausible(chain(_stated_changes(page, words), changes)), None)
 
 
-def _as_shown(stated: FoundDate, shown: Iterator[FoundDate]) -> FoundDate:
+def _as_shown(stated: FoundDate, shown: Iterable[FoundDate]) -> FoundDate:
     """A stated date as the page shows it: in the site's own zone, or the day before or after one of universal time."""
-    day, beside = day_of(stated.value), None
+    value, day, beside = stated.value, day_of(stated.value), stated
+    in_zone = isinstance(value, datetime) and value.tzinfo is not None
     for found in shown:
-        if _is_same(found.value, stated.value):
+        if in_zone and isinstance(found.value, datetime) and found.value.utcoffset() and found.value == value:
             return found
         if day_of(found.value) == day:
             return stated
-        if beside is None and abs(day_of(found.value) - day) == _ONE_DAY:
+        if beside is stated and abs(day_of(found.value) - day) == timedelta(days=1):
             beside = found
-    return stated if beside is None or (isinstance(stated.value, datetime) and stated.value.utcoffset()) else beside
-
-
-def _is_same(shown: Moment, stated: Moment) -> bool:
-    """Whether two instants are the same one, which the page shows in its own zone."""
-    if not (isinstance(shown, datetime) and isinstance(stated, datetime) and shown.tzinfo and stated.tzinfo):
-        return False
-    return bool(shown.utcoffset()) and abs(shown - stated) < _ONE_MINUTE
+    return stated if isinstance(value, datetime) and value.utcoffset() else beside
 
 
 def _shown(page: DatedPage, words: DateWords, in_url: date | None, changes: _Changes) -> _Found:
@@ -192,21 +185,21 @@ def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     outline, near = page.story.outline, page.story.near
     labelled = (_with_label(outline, block, words) for block in blocks)
     # A day in an element of its own may be beside other small texts in one line: the minutes that reading takes.
+    lines = [block for block in blocks if block.end > block.start + 1 and near.is_head(block.start)]
     parts = (
         outline.texts[index]
-        for block in blocks
-        if block.end > block.start + 1 and not words.is_sentence(block.text)
+        for block in lines
+        if not words.is_sentence(block.text)
         for index in range(block.start, block.end)
-        if near.is_head(index)
     )
-    beside = (text for index, lines in outline.asides if near.is_head(index) for text in lines)
+    beside = (text for index, text in outline.asides if near.is_head(index))
     read = (words.read(text, page.origin, is_near=True) for text in chain(labelled, parts, beside))
-    lines = [line for line in read if line is not None]
+    dated = [line for line in read if line is not None]
     # Lines of many days are a schedule or a chronology. Days beside an ISBN are those of the book.
-    is_of_page = len({line.published for line in lines if not line.labelled}) <= _MOST_DAYS
+    is_of_page = len({line.published for line in dated if not line.labelled}) <= _MOST_DAYS
     if is_of_page and not any(page.story.is_of_thing(block.text) for block in blocks):
-        yield from ((line.published, "visible date") for line in lines)
-        changes += [(line.updated, "visible date") for line in lines]
+        yield from ((line.published, "visible date") for line in dated)
+        changes += [(line.updated, "visible date") for line in dated]
     begins = [
         block for block in outline.blocks(near.first, near.first + _HEAD_TEXTS) if len(block.text) > _MAX_CHARACTERS
     ]
@@ -254,12 +247,13 @@ def _head_lines(page: DatedPage) -> Iterator[Block]:
     for place in near.places:
         blocks = [
             block
-            for block in outline.lines_with_links(place.start, place.stop)[:_MAX_LINES]
-            if len(block.text) <= _MAX_CHARACTERS
+            for block in outline.lines_with_links()
+            if block.start in place
+            and len(block.text) <= _MAX_CHARACTERS
             and page.story.is_own(block.element, block.start)
             and block.start <= end
             and not page.story.dates_event(block.element, block.start)
-        ]
+        ][:_MAX_LINES]
         yield from sorted(blocks, key=lambda block: (block.start < near.heading, near.distance(block.start)))
 
 
@@ -281,13 +275,6 @@ def _in_url(url: str) -> date | None:
     match = _IN_URL.search(_QUERY.split(url, maxsplit=1)[0])
     parts = [int(part) for part in match.groups() if part and part.isdigit()] if match else []
     return calendar_day(*parts) if parts else None
-
-
-def _day_of_site(value: Moment, day: date | None) -> Moment:
-    """The day in the address, if an instant of universal time is on the day before or after it."""
-    if day is None or not isinstance(value, datetime) or value.utcoffset() != timedelta(0):
-        return value
-    return day if abs((day_of(value.astimezone(UTC)) - day).days) == 1 else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +299,6 @@ class DateWords:
         self._labels = _any_of(self._label_words)
         self._published = _any_of(reading.published_words)
         self._updated = _any_of(reading.updated_words)
-        self._date_labels = frozenset(label.casefold() for label in reading.date_labels)
         self._date_label = re.compile(
             rf"(?:{alternatives(reading.date_labels)})\s{{0,3}}[:：]?\s{{0,3}}\d", re.IGNORECASE
         )
@@ -334,9 +320,8 @@ class DateWords:
 
     def is_label(self, text: str) -> bool:
         """Whether a text is only a label of a date."""
-        if text.strip(": ：").casefold() in self._date_labels:
-            return True
-        return len(text) <= _MAX_CHARACTERS and self._labels.search(text) is not None and not self._size(text)
+        is_label = self._labels.search(text) or self._date_label.match(f"{text} 1")
+        return len(text) <= _MAX_CHARACTERS and is_label is not None and not self._size(text)
 
     def dateline(self, head: str, origin: Origin) -> Moment | None:
         """The day before the first sentence of a story: "(18.1.2018) Farmers", "Oslo, 3 May 2024 –"."""

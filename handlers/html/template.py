@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from math import exp
 
 from handlers.html.hints import OTHERS, PLACES
 from handlers.html.main_text import CONTAINERS, MainText
@@ -22,6 +23,9 @@ from handlers.trees.forest import Forest
 _LEAST_CHARACTERS = 200
 _STORY, _PROSE = 0.8, 0.6
 """Shares of a page's text: where the story and long lines have so much, trees gain nothing."""
+_COPIED = 40
+"""Characters of a line from which on the content has it once. Shorter ones are names, labels and prices of cards."""
+_CELLS = frozenset(("td", "th"))
 _LONG = 80
 _SHORT = 60
 _LEAST_SHARE = 0.006
@@ -30,10 +34,10 @@ _LINK_COST = 3
 """Tenths of a character in the choice of a container, by which one inside of a link counts less."""
 _REPEATED = 3
 _MOSTLY = 0.5
-_SURE = -0.32
-"""Log-odds from which on a place is content. A missed line costs more than a superfluous one."""
-_SURE_BESIDE, _STORY_PAGE = 1.0, 0.55
-"""The same for places outside the story, where the story is more than this share of the page: boxes and teasers."""
+_SHARPNESS, _OFFSET = 1.3, 0.3
+"""How log-odds become the chance that a place is content: trees that saw few pages of a site are too timid."""
+_UNLIKELY = 0.1
+"""A place with a smaller chance is never content: there are pages without any."""
 _ENDS = ".!?。！？"
 _PRICE = re.compile(r"[$€£¥₹] ?\d|\d ?[$€£]")
 _KINDS = dict.fromkeys(HEADING_NAMES, 1) | {"p": 2, "li": 3, "td": 4, "th": 4, "dt": 5, "dd": 5}
@@ -56,12 +60,12 @@ OF_PAGE = (
 )
 OF_PLACE = (
     *("narrow", "wide", "beside", "hidden", "share", "story", "longest", "mean", "lines", "linked", "kind", "ends"),
-    *("repeated", "early", "prices", "from heading", "first", "last", "spread", "depth", "elements", "groups"),
-    *("distinct", *(f"{what} {level}" for level in range(_ABOVE) for what in ("text", "links", "prose", "lines"))),
+    *("repeated", "early", "prices", "from heading", "first", "last", "spread", "depth"),
+    *(f"{what} {level}" for level in range(_ABOVE) for what in ("text", "links", "prose")),
 )
 OF_MARKS = ("others", "others around", *(f"{name}{where}" for name in PLACES for where in ("", " around")), *_INSIDE)
 """The measures, in the order in which they are found; those of marks have few values, shared by many places."""
-_NARROW, _LINES, _PRICES, _TOLD = map(OF_PLACE.index, ("narrow", "lines", "prices", "story"))
+_NARROW, _LINES, _PRICES = map(OF_PLACE.index, ("narrow", "lines", "prices"))
 
 
 @dataclass(slots=True)
@@ -84,23 +88,60 @@ class Place:
 def content(outline: Outline, story: MainText, forest: Forest, max_characters: int) -> str:
     """The content of a page, one line each; its story if there are no trees, or if they are not needed."""
     blocks = outline.lines_with_links()
-    if not forest.is_grown or is_story(blocks, story):
+    if not forest.is_grown:
         return story.text
+    if is_story(blocks, story):
+        return "\n".join([block.text for block in once(story.blocks)])[:max_characters]
     of_page, places = measured(outline, blocks, story)
     left = forest.left(forest.questions(OF_PAGE), of_page)
     of_place = forest.questions(OF_PLACE)
+    found: list[tuple[float, Place]] = []
     chosen: list[int] = []
-    sure_beside = _SURE_BESIDE if of_page[OF_PAGE.index("page story")] > _STORY_PAGE else _SURE
+    is_one_story = of_page[OF_PAGE.index("page story")] > 0.55
     for place, said, measures in places:
         (odds,) = forest.reached(forest.left(of_place, measures, left & forest.known(said, marks, OF_MARKS)))
-        if odds > (_SURE if measures[_TOLD] >= _MOSTLY else sure_beside) or _has_prices_of_cards(measures):
+        odds -= 1.0 * (is_one_story and measures[OF_PLACE.index("story")] < _MOSTLY)
+        found.append((1 / (1 + exp(_OFFSET - _SHARPNESS * odds)), place))
+        if _has_prices_of_cards(measures):
             chosen += place.numbers
-    return "\n".join([blocks[number].text for number in sorted(chosen)])[:max_characters]
+    chosen += [number for place in _likely(found) for number in place.numbers]
+    lines = once([blocks[number] for number in sorted(set(chosen))])
+    return "\n".join([line.text for line in lines])[:max_characters]
+
+
+def _likely(found: list[tuple[float, Place]]) -> list[Place]:
+    """The places that together have the highest expected F1, by how likely each is content.
+
+    Where the trees are sure of some places, only such are taken; where they doubt all of a page, the best of these.
+    """
+    found.sort(key=lambda pair: pair[0], reverse=True)
+    wanted = sum(share * place.characters for share, place in found)
+    kept = length = highest = 0.0
+    best = 0
+    for count, (share, place) in enumerate(found, 1):
+        kept += share * place.characters
+        length += place.characters
+        if share >= _UNLIKELY and kept > highest * (length + wanted):
+            highest, best = kept / (length + wanted), count
+    return [place for _, place in found[:best]]
 
 
 def _has_prices_of_cards(measures: list[float]) -> bool:
     """Whether a place in the container has prices; reference texts often lack them, but readers ask for them."""
     return measures[_LINES] >= _REPEATED and measures[_PRICES] > _MOSTLY and measures[_NARROW] > _MOSTLY
+
+
+def once(blocks: Sequence[Block]) -> list[Block]:
+    """The lines without copies of long ones: quoted posts, previews, texts for another size of the screen."""
+    seen: set[str] = set()
+    found = []
+    for block in blocks:
+        if len(block.text) >= _COPIED and block.tag not in _CELLS:
+            if block.text in seen:
+                continue
+            seen.add(block.text)
+        found.append(block)
+    return found
 
 
 def is_story(blocks: list[Block], story: MainText) -> bool:
@@ -133,7 +174,7 @@ def measured(
     """
     sums = _Sums(outline, blocks, story)
     total, count = sums.text[-1], len(blocks)
-    places = _places(outline, blocks)
+    places = _places(outline, blocks, sums)
     mains = [element for element, tag in enumerate(outline.tags) if tag == "main"]
     kind = " ".join(outline.meta.get("og:type", ())).lower()
     items = " ".join((*outline.item_types, *outline.part_types))
@@ -158,21 +199,23 @@ def measured(
     return of_page, _measures(large, outline, blocks, sums)
 
 
-def _places(outline: Outline, blocks: list[Block]) -> list[Place]:
+def _places(outline: Outline, blocks: list[Block], sums: _Sums) -> list[Place]:
     found: list[Place] = []
-    makes: dict[int, str] = {}
-    by_make: dict[tuple[str, str, bool], dict[str, Place]] = {}
+    # Class names without their numbers, which count states, sizes and items.
+    stems: dict[int, str] = {-1: ""}
+    makes: dict[tuple[str, str, str, str, bool], dict[str, Place]] = {}
     of_element: dict[int, dict[str, Place]] = {}
-    hides, outer = outline.regions.hides, outline.outer
-    for number, block in enumerate(blocks):
+    tags, outer, names_of, stem = outline.tags, outline.outer, outline.regions.names_of, outline.hints.stem
+    for number, (block, is_hidden) in enumerate(zip(blocks, sums.hidden, strict=True)):
         element, tag = block.element, block.tag
         by_tag = of_element.get(element)
         if by_tag is None:
             around = outer[element]
             for one in (element, around):
-                if one not in makes:
-                    makes[one] = _make(outline, one)
-            by_tag = of_element[element] = by_make.setdefault((makes[element], makes[around], hides(element)), {})
+                if one not in stems:
+                    stems[one] = stem(names_of(one))
+            make = tags[element], stems[element], tags[around], stems[around], is_hidden
+            by_tag = of_element[element] = makes.setdefault(make, {})
         place = by_tag.get(tag)
         if place is None:
             place = by_tag[tag] = Place(element, tag)
@@ -182,26 +225,19 @@ def _places(outline: Outline, blocks: list[Block]) -> list[Place]:
     return found
 
 
-def _make(outline: Outline, element: int) -> str:
-    """Tag and first class names of an element; numbers in names count states, sizes and items."""
-    names = outline.regions.names_of(element) if element >= 0 else None
-    return f"{outline.tags[element]} {outline.hints.stem(names)}" if names else outline.tags[element]
-
-
 def _measures(
     places: list[Place], outline: Outline, blocks: list[Block], sums: _Sums
 ) -> Iterator[tuple[Place, int, list[float]]]:
     """What the trees ask about each place."""
     regions, outer, seen = outline.regions, outline.outer, sums.seen
     total, lines, heading = sums.text[-1], len(blocks), sums.heading
-    known: dict[int, tuple[float, float, float, float]] = {-1: (0, 0, 0, 0)}
+    known: dict[int, tuple[float, float, float]] = {-1: (0, 0, 0)}
     for place in places:
         element, numbers, characters = place.element, place.numbers, place.characters
         count, first, last = len(numbers), numbers[0], numbers[-1]
         inside = [blocks[number] for number in numbers]
         texts = [block.text for block in inside]
         lengths = [len(text) for text in texts]
-        elements = {block.element for block in inside}
         narrow, wide = (
             sum(lengths[bisect_left(numbers, begin) : bisect_left(numbers, end)])
             for begin, end in (sums.narrow, sums.wide)
@@ -227,9 +263,6 @@ def _measures(
             last / lines,
             (last - first) / lines,
             sums.above(element)[2],
-            len(elements),
-            len({outer[one] for one in elements}),
-            len(set(texts)) / count,
         ]
         around = element
         for _ in range(_ABOVE):
@@ -238,7 +271,7 @@ def _measures(
                 begin, end = sums.first[around], sums.after[around]
                 text = sums.text[end] - sums.text[begin]
                 links, prose = sums.linked[end] - sums.linked[begin], sums.prose[end] - sums.prose[begin]
-                values = known[around] = text / total, links / text, prose / text, end - begin
+                values = known[around] = text / total, links / text, prose / text
             measures += values
             if around >= 0:
                 around = outer[around]
@@ -253,11 +286,13 @@ class _Sums:
 
     def __init__(self, outline: Outline, blocks: list[Block], story: MainText) -> None:
         self._tags, self._outer, self._hint = outline.tags, outline.outer, outline.regions.hint
-        hides, is_beside = outline.regions.hides, outline.regions.is_beside
         texts, links = [block.text for block in blocks], [block.linked for block in blocks]
         elements = [block.element for block in blocks]
         lengths = [len(text) for text in texts]
-        prose = [length if _is_prose(block) else 0 for block, length in zip(blocks, lengths, strict=True)]
+        prose = [
+            length if length >= _LONG and linked * 2 < length else 0
+            for length, linked in zip(lengths, links, strict=True)
+        ]
         self.text, self.linked, self.prose = ([0, *accumulate(values)] for values in (lengths, links, prose))
         self.seen = Counter(texts)
         # Most lines are in ASCII and have no dollars; a search takes several times as long.
@@ -277,11 +312,12 @@ class _Sums:
             while element not in after:
                 after[element] = number
                 element = outer[element]
+        self.hidden, beside = outline.regions.hidden_and_beside(elements)
         worth = [
-            0 if hides(element) else 10 * length - _LINK_COST * linked
-            for element, length, linked in zip(elements, lengths, links, strict=True)
+            0 if is_hidden else 10 * length - _LINK_COST * linked
+            for is_hidden, length, linked in zip(self.hidden, lengths, links, strict=True)
         ]
-        plain = [0 if is_beside(element) else value for element, value in zip(elements, worth, strict=True)]
+        plain = [0 if is_beside else value for is_beside, value in zip(beside, worth, strict=True)]
         self.narrow, self.wide = self._container(blocks, plain, 0.6), self._container(blocks, worth, 0.7)
         self._above: dict[int, tuple[int, int, int]] = {-1: (0, 0, -1)}
 

@@ -169,20 +169,12 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
                 starts_line = True
                 continue
         elif effect == ASIDE:
-            if lines := _few_lines(node):
-                found.asides.append((len(texts), lines))
+            found.asides.append((len(texts), short_text(node)))
         elif effect != NO_TEXT:
             _note(found, node, effect)
         # The traversal reads the children of a node afterwards. It skips a node that has none.
         while (child := node.first_child) is not None:
             child.decompose(recursive=False)
-
-
-def _few_lines(node: LexborNode) -> tuple[str, ...]:
-    """The texts of an element that has only a few, as the byline of a story has."""
-    parts = list(islice(node.traverse(include_text=True, skip_empty=True), _MAX_SHORT_NODES + 1))
-    lines = tuple(" ".join((part.text_content or "").split()) for part in parts if part.tag_id == TEXT)
-    return lines if len(parts) <= _MAX_SHORT_NODES and sum(map(len, lines)) <= MARK_CHARACTERS else ()
 
 
 def _holds_text(node: LexborNode) -> bool:

@@ -17,7 +17,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 
 from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerClosed, ProducerFenced
+from aiokafka.errors import IllegalOperation, InvalidProducerEpoch, KafkaError, ProducerClosed, ProducerFenced
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
@@ -27,8 +27,11 @@ RECORDS_OF_A_PRODUCER = 1_000_000_000
 """A producer is replaced after this number: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
 FENCED = (ProducerFenced, InvalidProducerEpoch)
 """A later producer has the transactional id."""
-IN_DOUBT = (KafkaError, TimeoutError, OSError, AssertionError, KeyError)
-"""Errors of a write that aiokafka raises. After any of them the group's committed offset decides what happened."""
+IN_DOUBT = (KafkaError, TimeoutError, OSError, AssertionError, IllegalOperation, KeyError)
+"""Errors of a write that aiokafka raises. After any of them the group's committed offset decides what happened.
+
+An operation is illegal if the producer was fenced between two of them.
+"""
 _ABORT_SECONDS = 1.0
 
 

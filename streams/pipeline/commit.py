@@ -27,7 +27,7 @@ from itertools import count
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError, ProducerFenced
+from aiokafka.errors import MessageSizeTooLargeError, ProducerFenced
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.clock import Clock
@@ -101,7 +101,7 @@ class Committer:
         for attempt in count():
             try:
                 self._known = await self._acquire()
-            except (KafkaError, TimeoutError, OSError) as error:
+            except IN_DOUBT as error:
                 log.warning("partition not opened yet", partition=str(self._partition), error=str(error) or repr(error))
                 await self._writer.stop()
                 await self._pause(attempt)

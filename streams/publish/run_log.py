@@ -134,7 +134,7 @@ class RunLog:
                 return
             await self._sleep(pause)
             waited, pause = waited + pause, min(2 * pause, _LONGEST_PAUSE_SECONDS)
-            with contextlib.suppress(KafkaError, TimeoutError, OSError):
+            with contextlib.suppress(*IN_DOUBT):
                 found = await self.open() or Position()
                 if found == after:
                     return

@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ from tests.rules import shipped_rules
 from tools.accuracy import plan_rules
 from tools.accuracy.labels import LabelledPage
 
-ASSAY, TRAFILATURA, PLAN, PLAN_AND_SCHEMA = "assay", "trafilatura", "plan's rules", "plan's and schema.org author"
+ASSAY, TRAFILATURA, RESILIPARSE = "assay", "trafilatura", "resiliparse"
+PLAN, PLAN_AND_SCHEMA = "plan's rules", "plan's and schema.org author"
 HTMLDATE: dict[str, dict[str, Any]] = {
     "htmldate": {},
     "htmldate original": {"original_date": True},
@@ -124,6 +126,15 @@ def ask_trafilatura(html: str, url: str) -> Answer:
         site_name=found.sitename,
         text=f"{found.text or ''}\n{found.comments or ''}",
     )
+
+
+def ask_resiliparse(html: str) -> str | None:
+    """Resiliparse's main content; None where it is not installed. It is fast, so its answers are not kept."""
+    if find_spec("resiliparse") is None:
+        return None
+    from resiliparse.extract.html2text import extract_plain_text
+
+    return str(extract_plain_text(html, main_content=True, alt_texts=False))
 
 
 def keys(pages: Iterable[LabelledPage]) -> list[str]:

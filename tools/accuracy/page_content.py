@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tools.accuracy.contestants import ASSAY, TRAFILATURA, answers
+from tools.accuracy.contestants import ASSAY, RESILIPARSE, TRAFILATURA, answers, ask_resiliparse, decoded
 from tools.accuracy.goals import Goal
 from tools.accuracy.labels import LabelledPage, pages
 from tools.accuracy.main_text import flat
@@ -30,8 +30,10 @@ def run() -> tuple[list[str], list[Goal]]:
         labelled[page.id] = page
         said[page.id] |= {name: found[name].text or "" for name in (ASSAY, TRAFILATURA) if name in found}
         said[page.id][BY_SITE] = texts.get(page.id, "")
+        if (text := ask_resiliparse(decoded(page.body()))) is not None:
+            said[page.id][RESILIPARSE] = text
     scores = _scores(labelled, said)
-    who = [name for name in (BY_SITE, ASSAY, TRAFILATURA) if name in scores]
+    who = [name for name in (BY_SITE, ASSAY, TRAFILATURA, RESILIPARSE) if name in scores]
     lines = ["### Content by page type: word F1", "", f"| page type | pages | {' | '.join(who)} |"]
     lines.append("|---|---:|" + "---:|" * len(who))
     for kind in WEIGHTS:

@@ -28,7 +28,7 @@ from handlers.html.main_text import main_text
 from handlers.html.outline import Block
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, read_structured_data
-from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, content, marks, measured
+from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, content, marks, measured, once
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
 from handlers.trees.forest import Forest, Trees
@@ -161,13 +161,19 @@ def _measured(case: Mapping[str, Any], reading: PageReadingSection) -> Page | No
     ]
     total = sum(place.characters for place, _ in places)
     is_content = _matcher(case["main_content"])
-    shown = [is_content(block) * len(block.text) for block in blocks]
+    originals = {block.start for block in once(blocks)}
+    lengths = [len(block.text) if block.start in originals else 0 for block in blocks]
+    wanted = [is_content(block) * length for block, length in zip(blocks, lengths, strict=True)]
     return Page(
         case,
         [measures for _, measures in places],
-        [sum(map(shown.__getitem__, place.numbers)) / place.characters for place, _ in places],
+        [_sum(wanted, place.numbers) / (_sum(lengths, place.numbers) or 1) for place, _ in places],
         [place.characters / total + 0.1 / len(places) for place, _ in places],
     )
+
+
+def _sum(values: Sequence[float], numbers: Sequence[int]) -> float:
+    return sum(values[number] for number in numbers)
 
 
 def _matcher(reference: str) -> Any:

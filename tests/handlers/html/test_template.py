@@ -82,10 +82,30 @@ def test_a_thread_has_its_posts() -> None:
 
 
 def test_an_article_has_its_links_and_no_menu() -> None:
-    story = f"<p>{SENTENCE} <a href=/more>More about it</a></p>" * 6
+    story = "".join(f"<p>Day {number}: {SENTENCE} <a href=/more>More about it</a></p>" for number in range(6))
     text = read(f"<body>{MENU}<main><article><h1>Rain</h1><div class=story>{story}</div></article></main>")
     assert text.count("More about it") == 6
     assert "Section" not in text
+
+
+def test_a_long_line_is_in_the_content_once() -> None:
+    quoted = POSTS.replace("<div class=body>", f"<div class=body><blockquote>{SENTENCE} Said before.</blockquote>", 3)
+    text = read(f"<body>{MENU}<main><h1>Rain</h1><div class=thread>{quoted}</div></main>")
+    assert text.count("Said before") == 1
+    story = "".join(f"<p>{SENTENCE} It fell on day {number}.</p>" for number in range(8))
+    assert read(f"<article>{story}{story}</article>").count("heavy rain") == 8
+    rows = f"<tr><td>{SENTENCE}</td><td>Oslo</td></tr>" * 8
+    assert read(f"<table>{rows}</table>", stump("mean", 1.0)).count("heavy rain") == 8
+
+
+def test_the_best_of_doubtful_places_are_taken() -> None:
+    timid = Tree(of=0, measures=(0,), thresholds=(60.0,), leaves=(-1.9, -1.2))
+    never = Tree(of=0, measures=(0,), thresholds=(60.0,), leaves=(-9.0, -8.0))
+    forests = [Forest(Trees(measures=("mean",), start=(0.0,), trees=(tree,))) for tree in (timid, never)]
+    shown, empty = (read(SHOP, forest) for forest in forests)
+    assert shown.count("litres") == 10
+    assert "Add to cart" not in shown
+    assert empty == "\n".join(f"${number + 20}.00" for number in range(10))
 
 
 @pytest.mark.parametrize("html", ["", f"<p>{SENTENCE}</p>", "<nav><a href=/>Home</a></nav>"])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from aiokafka.errors import IllegalOperation, KafkaError, MessageSizeTooLargeError
 from aiokafka.structs import OffsetAndMetadata
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
@@ -224,9 +224,13 @@ async def test_a_refused_output_commits_neither_offset_nor_transaction(
     await asyncio.gather(*client.confirmations, return_exceptions=True)
 
 
-@pytest.mark.parametrize("error", [BROKEN, OSError("no route"), AssertionError("no broker"), KeyError("no partition")])
 @pytest.mark.parametrize(
-    ("exactly_once", "step"), [(True, "begin"), (True, "offsets"), (True, "commit"), (False, "commit")]
+    "error",
+    [BROKEN, OSError("no route"), AssertionError("no broker"), KeyError("no partition"), IllegalOperation("fenced")],
+)
+@pytest.mark.parametrize(
+    ("exactly_once", "step"),
+    [(True, "begin"), (True, "send t.one.v1"), (True, "offsets"), (True, "commit"), (False, "commit")],
 )
 async def test_any_error_of_a_step_leaves_the_commit_in_doubt(exactly_once: bool, step: str, error: Exception) -> None:
     bench = await Bench(client := Client(), exactly_once).opened()
@@ -310,6 +314,13 @@ async def test_an_opening_is_tried_again_with_growing_pauses() -> None:
     assert bench.clock.pauses == [0.2, 0.5, 1.0]
     assert client.steps.count("start") == 3
     assert client.steps.count("stop") == 3
+
+
+async def test_an_opening_that_is_fenced_is_tried_again() -> None:
+    """aiokafka tells a fence by an assertion or an illegal operation, if its sender has ended before."""
+    bench = Bench(client := Client(fails={"offsets": IllegalOperation("fenced"), "abort": AssertionError("fenced")}))
+    assert await bench.committer.open() == 17
+    assert client.steps.count("start") == 3
 
 
 async def test_a_doubt_is_resolved_by_the_offset_of_the_group() -> None:
