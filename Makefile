@@ -6,6 +6,7 @@ ARGS   ?=
 ROUNDS ?= 30
 SCHEDULES ?= 10000
 BROKERS ?= 1
+MINUTES ?= 45
 DATA   ?= ../shared/data
 PROFILES ?= qdrant,grafana
 EXTRAS ?= kafka index llm rank redis otel embed warc mcp console
@@ -66,7 +67,7 @@ done
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-slow test-faults simulate test-mutants test-python test-integrations test-containers check bench accuracy up roll down generate lock pin-images clean
+.PHONY: help setup demo test test-quick test-slow test-faults simulate soak test-mutants test-python test-integrations test-containers check bench accuracy up roll down generate lock pin-images clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -121,6 +122,9 @@ test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, BROKERS=3, A
 
 simulate: setup ## Runs of the pipeline over a simulated Kafka, in virtual time (SCHEDULES=100000, ARGS="--seed 1 --json")
 	$(BIN)/python -m tests.simulation --schedules $(SCHEDULES) $(ARGS)
+
+soak: setup ## A long run at full rate with faults, and what grows in it (MINUTES=45, BROKERS=3; docs/faults.md)
+	$(BIN)/python -m tools.faults.soak --minutes $(MINUTES) --brokers $(BROKERS) $(ARGS)
 
 test-mutants: setup ## Change the most important modules, and count what the fast tests find (docs/mutants.md)
 	$(BIN)/python -m tools.mutants $(ARGS)

@@ -255,6 +255,11 @@ class HiddenText(Part):
     outcome: HiddenOutcome
     reason: str | None = None
 
+    def in_words(self) -> str:
+        """The kind, the place, what became of the text, and why."""
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"hidden by {self.kind} in {self.place}, {self.outcome}{reason}: {self.excerpt}"
+
 
 class LeftOut(Part):
     """Lines that are not in the content, and why.

@@ -20,32 +20,32 @@ from schemas.rules import Section
 Key = int | str
 """What has a weight: the beginning of a word, or a concept or a pair of them as a number."""
 _STRONG = frozenset(
-    "model agent override instruction output recommend conceal private persona score user tool".split()  # noqa: SIM905
+    "model agent override instruction output recommend conceal private persona".split()  # noqa: SIM905
 )
 """A text that addresses a model names one of these concepts."""
 _WEAK = frozenset("you page described site attack when never always must".split())  # noqa: SIM905
 """Every text names these."""
+_EVERYWHERE = frozenset(("you", "described", "site", "attack"))
 _MAX_KNOWN = 50_000
 _MAX_TEXT = 200_000
 _MAX_LINE = 3_000
 _OVERLAP = 500
-_MAX_SENTENCE = 400
+_MAX_SENTENCE = 300
 _MAX_CONCEPTS = 64
 _WINDOW = 3
 _FAR = 8
 _FOLLOWING = 3
 _STEM = 6
+_BEGIN = 4
 _FEW_WORDS = 8
 _MANY_WORDS = 30
 _ONE, _FIRST, _NEAR, _SIDE, _BOTH, _QUOTED, _OTHER = (number << 12 for number in range(7))
 _FORMS = ("{0}", "^{0}", "{0}>{1}", "{0}.{1}", "{0}+{1}", "quote+{0}")
 _OTHERS = ("role", "quote", "?", "distinct", "density", "long", "short", "again")
 ROLE, QUOTE, ASKS, DISTINCT, DENSITY, LONG, SHORT, AGAIN = (_OTHER + number for number in range(len(_OTHERS)))
-_LETTER = (
-    r"(?:[^\W_]|[\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])"
-)
-_WORD = re.compile(f"{_LETTER}+")
-_ASCII_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
+_SIGNS_OF_STR = "".join(chr(code) if chr(code).isalnum() else " " for code in range(128))
+_SIGNS_OF_BYTES = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
+_OTHER_SIGNS = "“”„‘’‚«»‹›–—…·•¡¿、。，！？：；（）「」『』【】《》"
 _NO_BLANKS = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Letters of scripts without blanks between words, and of Korean, whose words have many endings."""
 _SENTENCE = re.compile(r"(?<=[.!?…])[\s\"'”’)»]+|(?<=[。！？])|\s[•|]\s")
@@ -70,6 +70,8 @@ _ROLE_SIGNS = (
 )
 """A text with a role has one of these, which are faster to find."""
 _QUOTE = re.compile('["“”„«»‘「」『』]')
+_SHAPES = bytes(97 if code > 127 or chr(code).isalnum() else 32 for code in range(256))
+_APART = b" a a a a a"
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:(?:[ .·*]{1,3}|-)[^\W\d_](?![^\W_])){3,60}")
 _LEET = str.maketrans("013457@$", "oieastas")
 
@@ -130,13 +132,24 @@ class Addressed:
         for number, words in enumerate(section.words.values()):
             for word in words.split():
                 self._take(normal(word.replace("_", " ")), 1 << number)
-        self._lengths = sorted({len(word) for word in self._beginnings}, reverse=True)
+        self._pairs: dict[str, dict[str, int]] = {}
+        for pair, bits in self._exact.items():
+            first, _, second = pair.partition(" ")
+            if second:
+                self._pairs.setdefault(first, {})[second] = bits
+        self._begins: dict[str, list[tuple[str, int]]] = {}
+        for word, bits in self._beginnings.items():
+            self._begins.setdefault(word[:_BEGIN], []).append((word, bits))
         longest_first = sorted(map(re.escape, self._inside), key=len, reverse=True)
         self._find_inside = re.compile("|".join(longest_first) or "(?!)").finditer
         self._core = sum(1 << number for number, name in enumerate(self._names) if name not in _WEAK)
+        self._told = sum(1 << number for number, name in enumerate(self._names) if name not in _EVERYWHERE)
         self._strong = sum(1 << number for number, name in enumerate(self._names) if name in _STRONG)
         self._known: dict[str, int] = {}
-        self._hot: set[str] = set()
+        # The concepts of a word, and of all pairs that begin with it.
+        self._may: dict[str, int] = {}
+        self._telling: set[str] = set()
+        self._anchors: set[str] = set()
         self._numbers: dict[int, tuple[int, ...]] = {}
         keys = {self.name_of(key): key for key in self._all_keys()}
         self._weights: dict[Key, float] = {
@@ -146,8 +159,10 @@ class Addressed:
         }
 
     def _take(self, word: str, bits: int) -> None:
-        table = self._inside if _NO_BLANKS.search(word) else self._beginnings if word.endswith("*") else self._exact
-        plain = " ".join(_WORD.findall(word))
+        # The beginning of a word with a hyphen is a word of its own.
+        is_beginning = word.endswith("*") and not word.endswith("-*")
+        table = self._inside if _NO_BLANKS.search(word) else self._beginnings if is_beginning else self._exact
+        plain = " ".join(_words(word))
         table[plain] = table.get(plain, 0) | bits
 
     def _all_keys(self) -> Iterator[int]:
@@ -168,30 +183,44 @@ class Addressed:
         names = (number,) if form in (_ONE >> 12, _FIRST >> 12, _QUOTED >> 12) else (number >> 6, number & 63)
         return _FORMS[form].format(*(self._names[name] for name in names))
 
-    def find(self, text: str, least: float) -> Found | None:
-        """The sentences with the highest score, if it is at least ``least``."""
-        return max(self.find_all(text, least), key=lambda found: found.score, default=None)
+    def find_all(self, text: str, least: float, *, is_hidden: bool) -> list[Found]:
+        """For each line the sentences with the highest score, if it is at least ``least``.
 
-    def find_all(self, text: str, least: float) -> list[Found]:
-        """For each line the sentences with the highest score, if it is at least ``least``."""
+        Hidden text is little, so that more of it is scored.
+        """
         found: list[Found] = []
-        for number, line in self._hot_lines(normal(text[:_MAX_TEXT])):
+        for number, line in self._told_lines(normal(text[:_MAX_TEXT]), is_hidden=is_hidden):
             known: dict[int, float] = {}
             best, best_score = 0, least
-            for sentences in windows([self.sentence(part) for part in split(line)]):
-                if self.is_worth(sentences) and (score := self._score(sentences, known)) >= best_score:
+            for sentences in self.windows(line):
+                if not self.is_worth(sentences, is_hidden=is_hidden):
+                    continue
+                if (score := self._score(sentences, known)) >= best_score:
                     best, best_score = _joined(sentences) | 1 << _MAX_CONCEPTS, score
             if best:
                 names = self._concepts(best & self._core)
                 found.append(Found(number, best_score, ", ".join(self._names[name] for name in names)))
         return found
 
-    def is_worth(self, sentences: Iterable[Sentence]) -> bool:
-        """Whether sentences name enough to be scored: two concepts and one of them a strong one, or a role."""
-        bits = _joined(sentences)
-        if bits & self._strong and (bits & self._core).bit_count() > 1:
-            return True
-        return any(one.has_role for one in sentences)
+    def windows(self, line: str) -> Iterator[Sequence[Sentence]]:
+        """Up to three sentences of a normal line that follow each other; the first and the last name something."""
+        sentences = [self.sentence(part) for part in split(line)]
+        tells = [one.has_role or one.concepts & self._told > 0 for one in sentences]
+        for begin in range(len(sentences)):
+            for end in range(begin + 1, min(begin + _WINDOW, len(sentences)) + 1) if tells[begin] else ():
+                if tells[end - 1]:
+                    yield sentences[begin:end]
+
+    def is_worth(self, sentences: Iterable[Sentence], *, is_hidden: bool) -> bool:
+        """Whether sentences name enough to be scored, or have a role."""
+        return self._is_enough(_joined(sentences), is_hidden=is_hidden) or any(one.has_role for one in sentences)
+
+    def _is_enough(self, bits: int, *, is_hidden: bool) -> bool:
+        """Whether a text names two concepts; a visible one a strong one and another that is not in every text."""
+        core = (bits & self._core).bit_count()
+        if is_hidden:
+            return core > 0 and (bits & self._told).bit_count() > 1
+        return bits & self._strong > 0 and core > 1
 
     def features(self, sentences: Sequence[Sentence]) -> dict[str, float]:
         """What has a weight in sentences that follow each other, by name."""
@@ -267,11 +296,13 @@ class Addressed:
     def _hits(self, text: str, words: Sequence[str]) -> list[tuple[int, int]]:
         """The places of words that name concepts, and the concepts as bits."""
         found = []
-        last = len(words) - 1
+        known, pairs = self._known.get, self._pairs
         for place, word in enumerate(words):
-            bits = self._of(word)
-            if place < last:
-                bits |= self._exact.get(f"{word} {words[place + 1]}", 0)
+            bits = known(word)
+            if bits is None:
+                bits = self._of(word)
+            if word in pairs and place + 1 < len(words):
+                bits |= pairs[word].get(words[place + 1], 0)
             if bits:
                 found.append((place, bits))
         if not text.isascii() and _NO_BLANKS.search(text):
@@ -283,18 +314,23 @@ class Addressed:
         bits = self._known.get(word)
         if bits is None:
             bits = self._look_up(word)
-            if len(self._known) < _MAX_KNOWN:
-                self._known[word] = bits
-                if bits & self._strong:
-                    self._hot.add(word)
+            self._known[word] = may = bits
+            for more in self._pairs.get(word, {}).values():
+                may |= more
+            self._may[word] = may
+            if may & self._core:
+                self._telling.add(word)
+            if bits & self._strong:
+                self._anchors.add(word)
         return bits
 
     def _look_up(self, word: str) -> int:
         bits = self._exact.get(word, 0)
-        for length in self._lengths:
-            if length <= len(word):
-                bits |= self._beginnings.get(word[:length], 0)
-        if not bits and not word.isalpha() and word.isalnum() and not word.isdigit():
+        for begin in (word[:_BEGIN], word[: _BEGIN - 1], word[: _BEGIN - 2]):
+            for beginning, more in self._begins.get(begin, ()):
+                if word.startswith(beginning):
+                    bits |= more
+        if not bits and not word.isalpha() and not word.isdigit():
             plain = word.translate(_LEET)
             return self._look_up(plain) if plain != word else 0
         return bits
@@ -307,23 +343,32 @@ class Addressed:
                 self._numbers[bits] = found
         return found
 
-    def _hot_lines(self, text: str) -> Iterator[tuple[int, str]]:
-        """The lines, with their numbers, that have a strong word and another, or a role; a cheap look at all words."""
-        pieces = list(_pieces(text))
-        words_of = [_words(piece) for _, piece in pieces]
-        for word in set().union(*words_of).difference(self._known):
+    def _told_lines(self, text: str, *, is_hidden: bool) -> Iterator[tuple[int, str]]:
+        """The lines, with their numbers, that name enough or have a role. The words of the text are looked at once."""
+        if len(self._known) > _MAX_KNOWN:
+            self._known.clear()
+            self._may.clear()
+        words = set(_words(text))
+        for word in words.difference(self._known):
             self._of(word)
+        hot = words & (self._telling if is_hidden else self._anchors)
         is_other = not text.isascii() and _NO_BLANKS.search(text) is not None
         has_role = _has_role(text)
-        hot, bits_of, core = self._hot, self._known.get, self._core
-        for (number, piece), words in zip(pieces, words_of, strict=True):
-            is_hot = False
-            if not hot.isdisjoint(words):
+        is_apart = _is_apart(text)
+        if not (hot or is_other or has_role or is_apart):
+            return
+        bits_of = self._may.get if is_hidden else self._known.get
+        for number, piece in _pieces(text):
+            if is_apart and _is_apart(piece):
+                yield number, together(piece)
+                continue
+            is_told = False
+            if any(word in piece for word in hot) and not hot.isdisjoint(own := _words(piece)):
                 bits = 0
-                for word in words:
+                for word in own:
                     bits |= bits_of(word, 0)
-                is_hot = (bits & core).bit_count() > 1
-            if is_hot or (is_other and _NO_BLANKS.search(piece)) or (has_role and _ROLE.search(piece)):
+                is_told = self._is_enough(bits, is_hidden=is_hidden)
+            if is_told or (is_other and _NO_BLANKS.search(piece)) or (has_role and _ROLE.search(piece)):
                 yield number, piece
 
 
@@ -339,8 +384,13 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a normal text."""
-    return text.translate(_ASCII_WORDS).split() if text.isascii() else _WORD.findall(text)
+    """The words of a normal text. Signs become blanks, most of them in bytes, which is faster than an expression."""
+    if text.isascii():
+        return text.translate(_SIGNS_OF_STR).split()
+    for sign in _OTHER_SIGNS:
+        if sign in text:
+            text = text.replace(sign, " ")
+    return text.encode("utf-8", "replace").translate(_SIGNS_OF_BYTES).decode().split()
 
 
 def _joined(sentences: Iterable[Sentence]) -> int:
@@ -356,13 +406,28 @@ def _has_role(text: str) -> bool:
 
 
 def normal(text: str) -> str:
-    """A text in one form: compatible characters and case folded, letters that blanks keep apart put together.
+    """A text in one form: compatible characters and case folded.
 
-    >>> normal("I g n o r e  the ＲＵＬＥＳ")
+    >>> normal("Ignore the ＲＵＬＥＳ")
+    'ignore the rules'
+    """
+    if text.isascii():
+        return text.lower()
+    return (text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)).casefold()
+
+
+def together(line: str) -> str:
+    """A normal line, with letters that blanks or signs keep apart put together.
+
+    >>> together("i g n o r e  the rules")
     'ignore  the rules'
     """
-    text = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    return _SPACED.sub(_put_together, text)
+    return _SPACED.sub(_put_together, line) if _is_apart(line) else line
+
+
+def _is_apart(text: str) -> bool:
+    """Whether blanks or signs keep letters apart."""
+    return _APART in b" " + text.encode("utf-8", "replace").translate(_SHAPES)
 
 
 def _put_together(match: re.Match[str]) -> str:
@@ -371,12 +436,18 @@ def _put_together(match: re.Match[str]) -> str:
 
 
 def split(line: str) -> list[str]:
-    """The sentences of a line."""
-    return [sentence for part in _SENTENCE.split(line) if part and (sentence := part[:_MAX_SENTENCE].strip())]
+    """The sentences of a normal line, whose letters are together; long ones in pieces.
 
-
-def windows(sentences: Sequence[Sentence]) -> Iterator[Sequence[Sentence]]:
-    """Up to three sentences that follow each other."""
-    for begin in range(len(sentences)):
-        for end in range(begin + 1, min(begin + _WINDOW, len(sentences)) + 1):
-            yield sentences[begin:end]
+    >>> split("stop. go on")
+    ['stop.', 'go on']
+    """
+    found = []
+    for part in _SENTENCE.split(line):
+        while len(part) > _MAX_SENTENCE:
+            end = part.rfind(" ", 1, _MAX_SENTENCE)
+            end = end if end > 0 else _MAX_SENTENCE
+            found.append(part[:end])
+            part = part[end:]
+        if plain := part.strip():
+            found.append(plain)
+    return found

@@ -203,7 +203,9 @@ class PageReader:
         most, addressed = reading.max_content_characters, reading.addressed.compiled
         body = main_text(page, most)
         text = clean(with_description(content(page, body, reading.content_forest, most), data))
-        found = addressed.find_all(text, reading.addressed.doubtful if page.sheets else reading.addressed.suspected)
+        limits = reading.addressed
+        least = limits.doubtful if page.sheets else limits.suspected
+        found = addressed.find_all(text, least, is_hidden=False)
         if found and page.sheets and root is not None:
             said = text.split("\n")
             told = {said[one.line] for one in found}
@@ -213,8 +215,8 @@ class PageReader:
                 page.forget_lines()
                 body = main_text(page, most)
                 text = clean(with_description(content(page, body, reading.content_forest, most), data))
-                found = addressed.find_all(text, reading.addressed.suspected)
-        return body, text, suspected_in(text, [one for one in found if one.score >= reading.addressed.suspected])
+                found = addressed.find_all(text, limits.suspected, is_hidden=False)
+        return body, text, suspected_in(text, [one for one in found if one.score >= limits.suspected])
 
     def _support(
         self, page: Outline, body: MainText, story: Story, url: str
@@ -400,7 +402,9 @@ class ExtractedReader:
             authors=tuple(name for name in credited if name not in agencies),
             agencies=agencies,
             language=language,
-            suspected=suspected_in(text, limits.addressed.compiled.find_all(text, limits.addressed.suspected)),
+            suspected=suspected_in(
+                text, limits.addressed.compiled.find_all(text, limits.addressed.suspected, is_hidden=False)
+            ),
             word_count=count_words(text),
             has_doi=_first_known(stated.has_doi, citations.has_doi),
             citation_count=_first_known(stated.citation_count, citations.count),

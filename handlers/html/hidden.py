@@ -7,47 +7,62 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Protocol
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from handlers.html.addressed import Addressed
-from handlers.html.styles import Colour, Hiding, background, hiding, hiding_rules, page_background
+from handlers.html.styles import WHITE, Colour, Hiding, background, hiding, hiding_rules, page_background
 from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
 _TEXT = 2
+_SHEET: Kind = "style_sheet"
 _WHOLE_PAGE = frozenset(("html", "head", "body"))
 _MAX_ELEMENTS = 2_000
 _MAX_ABOVE = 40
 _WHOLE = 1_500
 """Characters of a hidden element that is taken out as a whole if a part of it addresses a model."""
 _MAX_PARTS = 3_000
+_PIECE = 300
+"""Characters of a hidden text that are judged together."""
 _MAIN_SHARE = 0.2
 _MAIN_CHARACTERS = 400
 """A hidden element with more, and with this share of the page's text, is its main text until a script shows it."""
+_SHORT = 250
+"""Characters of hidden text that is no tab, accordion or article, which a script shows."""
+_FEW = 2
+_SHORT_SHEETS = 20_000
+"""Characters of style sheets that are read on every page; longer ones only if the content may address a model."""
 _MAX_DOUBTFUL = 3_000
 _MAX_NODES = 200
 _FIRST_WORDS = 4
 _LEAST_UNSEEN = 8
 """Characters without width that are a message or break up words, and not a mistake of an editor."""
+_BROKEN = 4
+"""A text with one such character in so many hides its words from filters."""
 UNSEEN = re.compile(
     "[\u180e\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
     "|[\ufe00-\ufe0f]{2,}|(?<=[A-Za-z])[\u200c\u200d\xad]+(?=[A-Za-z])"
 )
 """Characters without width: separators, directions, tags, and joiners between Latin letters."""
+_MAY_BE_UNSEEN = re.compile(
+    "[\xad\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
+)
+"""One of the characters of ``UNSEEN``: faster, since it is a single set."""
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _REVERSED = re.compile("[\u202e\u2067]([^\u202c\u2069\n]{4,2000})")
 
 
 _KEPT = Hiding("style", is_gone=False)
 _IN_DOUBT = Hiding("style", is_gone=False, is_sure=False)
-_LEAST_TEXT = 16
-"""Characters of metadata; a shorter text gives no orders."""
+_LEAST_TEXT, _LEAST_BLANKS = 8, 2
+"""Characters of metadata, and blanks in it unless it has Chinese or the like; a text with fewer gives no orders."""
 
 
 class Texts(Protocol):
@@ -91,7 +106,7 @@ def visible(text: str) -> str:
     >>> visible("rain\u200b again")
     'rain again'
     """
-    return text if text.isascii() else UNSEEN.sub("", text)
+    return UNSEEN.sub("", text) if not text.isascii() and _MAY_BE_UNSEEN.search(text) else text
 
 
 def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[Hidden], str]:
@@ -102,31 +117,43 @@ def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[
     found: list[Hidden] = []
     removed: list[LexborNode] = []
     seen: set[int] = set()
-    nodes = root.css("[style],[hidden],[aria-hidden=true],noscript,dialog,style")[:_MAX_ELEMENTS]
+    nodes = root.css("[style],[hidden],[aria-hidden=true],noscript,dialog,style,link[rel~=stylesheet]")[:_MAX_ELEMENTS]
     sheets = "\n".join(node.text() for node in nodes if node.tag == "style")
     behind = page_background(sheets) if sheets else None
+    if behind is None and "background" not in sheets and not any(node.tag == "link" for node in nodes):
+        # No other sheet can give the page a background, so it is white.
+        behind = WHITE
     hiding_nodes: list[tuple[LexborNode, Kind, Hiding, str]] = []
-    for node, kind, how in _hidden_elements(nodes, behind):
+    by_sheet = _by_sheet(root, sheets) if 0 < len(sheets) <= _SHORT_SHEETS else {}
+    of_sheet = ((node, _SHEET, how) for node, how in by_sheet.values())
+    for node, kind, how in chain(_hidden_elements(nodes, behind), of_sheet):
         if node.mem_id in seen or _is_inside(node, seen):
             continue
-        if text := " ".join((node.text(separator=" ") if how.is_sure else _text_of(node)).split()):
+        if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
             hiding_nodes.append((node, kind, how, text))
             if how.is_sure:
                 seen.add(node.mem_id)
+    makes = Counter(_make(node) for node, *_ in hiding_nodes)
     told = _judged([(text, how.is_sure) for _, _, how, text in hiding_nodes], addressed)
     for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
         if said:
-            parts = [(node, said)] if len(text) <= _WHOLE else list(_parts(node, addressed, is_sure=how.is_sure))
+            whole = len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
+            parts = [(node, said)] if whole else list(_parts(node, addressed, is_sure=how.is_sure))
             for part, (outcome, reason) in parts:
                 removed.append(part)
                 found.append(Hidden(kind, _place(part), part.text(separator=" "), outcome, reason))
-        elif how.is_sure and how.is_gone and not _is_main(text, tree):
+            if whole:
+                continue
+        if not how.is_sure:
+            continue
+        is_alone = not how.is_faded and len(text) <= _SHORT and makes[_make(node)] <= _FEW
+        if (how.is_gone or is_alone) and not _is_main(text, tree):
             removed.append(node)
             found.append(Hidden(kind, _place(node), text, "left_out", "no visitor sees it"))
-        elif how.is_sure:
+        else:
             found.append(Hidden(kind, _place(node), text, "kept"))
-    # Inner nodes come after those around them, and are freed with them.
-    for node in reversed(removed):
+    for node in sorted({node.mem_id: node for node in removed}.values(), key=_depth, reverse=True):
+        # Inner nodes first: a node is freed with all that is inside.
         node.decompose()
     return found, sheets
 
@@ -136,19 +163,45 @@ def find_in_hidden(text: str, addressed: Addressed, *, is_sure: bool = True) -> 
 
     A text in doubt is left out only if it is surely hidden.
     """
-    return _judged([(" ".join(text.split()), is_sure)], addressed)[0]
+    return _judged([(text, is_sure)], addressed)[0]
 
 
 def _judged(texts: list[tuple[str, bool]], addressed: Addressed) -> list[tuple[Outcome, str] | None]:
-    """The same for texts of one line each, each with whether it is surely hidden; all at once is faster."""
+    """The same for many texts, each with whether it is surely hidden; all at once is faster."""
     limits = addressed.section
     judged: list[tuple[Outcome, str] | None] = [None] * len(texts)
-    for said in addressed.find_all("\n".join(text for text, _ in texts), limits.doubtful):
+    lines: list[str] = []
+    owners: list[int] = []
+    for owner, (text, _) in enumerate(texts):
+        for piece in _short_pieces(text):
+            lines.append(piece)
+            owners.append(owner)
+    for said in addressed.find_all("\n".join(lines), limits.doubtful, is_hidden=True):
+        owner = owners[said.line]
         if said.score >= limits.quarantined:
-            judged[said.line] = "quarantined", f"addresses a language model: {said.reason}"
-        elif texts[said.line][1] and judged[said.line] is None:
-            judged[said.line] = "left_out", f"may address a language model: {said.reason}"
+            judged[owner] = "quarantined", f"addresses a language model: {said.reason}"
+        elif texts[owner][1] and judged[owner] is None:
+            judged[owner] = "left_out", f"may address a language model: {said.reason}"
     return judged
+
+
+def _short_pieces(text: str) -> Iterator[str]:
+    """A text in pieces of one line, which end where a line of it ends, and begin with the last line of that before."""
+    if len(text) <= _PIECE:
+        yield " ".join(text.split())
+        return
+    piece: list[str] = []
+    length = 0
+    for line in text.split("\n"):
+        if plain := line.strip():
+            piece.append(plain)
+            length += len(plain)
+            if length > _PIECE:
+                yield " ".join(" ".join(piece).split())
+                piece = piece[-1:] if len(plain) < _PIECE else []
+                length = 0
+    if piece:
+        yield " ".join(" ".join(piece).split())
 
 
 def _hidden_elements(nodes: list[LexborNode], behind: Colour | None) -> Iterator[tuple[LexborNode, Kind, Hiding]]:
@@ -161,7 +214,7 @@ def _hidden_elements(nodes: list[LexborNode], behind: Colour | None) -> Iterator
         attributes = node.attributes
         style = attributes.get("style")
         how = hiding(style, behind) if style else None
-        if how is not None and not how.is_sure:
+        if how is not None and how.kind == "same_colour":
             how = _against(node, style or "", how, behind)
         if "hidden" in attributes:
             yield node, "hidden_attribute", how or _KEPT
@@ -186,6 +239,13 @@ def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None) -> 
             return hiding(style, behind)
         above = above.parent
     return hiding(style, page) if page is not None else how
+
+
+def _depth(node: LexborNode) -> int:
+    depth = 0
+    while (above := node.parent) is not None:
+        node, depth = above, depth + 1
+    return depth
 
 
 def _is_inside(node: LexborNode, around: set[int]) -> bool:
@@ -225,16 +285,21 @@ def _parts(
         said = find_in_hidden(text, addressed, is_sure=is_sure)
         if said is None:
             continue
-        inner = [] if len(text) <= _WHOLE // 2 else list(part.iter(include_text=True))
+        inner = [] if len(text) <= _SHORT else list(part.iter(include_text=True))
         if inner:
             stack += reversed(inner)
-        else:
+        elif said[0] == "quarantined" or len(text) <= _SHORT:
             yield part, said
 
 
 def _is_main(text: str, tree: LexborHTMLParser) -> bool:
     """Whether a hidden text is so large a part of a page that it is the page's main text until a script shows it."""
     return len(text) > _MAIN_CHARACTERS and tree.body is not None and len(text) > _MAIN_SHARE * len(tree.body.text())
+
+
+def _make(node: LexborNode) -> str:
+    """Tag and class names: hidden elements of one make are parts of a template, which a script shows."""
+    return f"{node.tag} {node.attributes.get('class') or ''}"
 
 
 def _place(node: LexborNode) -> str:
@@ -270,7 +335,10 @@ def take_out_by_sheet(
     for first, end in lines if hidden else ():
         text = " ".join(texts[first:end])
         around = _hidden_around(nodes[first], hidden)
-        if around is None or (said := find_in_hidden(text, addressed, is_sure=hidden[around.mem_id].is_sure)) is None:
+        if (
+            around is None
+            or (said := find_in_hidden(text, addressed, is_sure=hidden[around.mem_id][1].is_sure)) is None
+        ):
             continue
         places = range(first, end)
         if len(around.text()) <= _WHOLE:
@@ -282,20 +350,20 @@ def take_out_by_sheet(
     return found
 
 
-def _by_sheet(root: LexborNode, sheets: str) -> dict[int, Hiding]:
+def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hiding]]:
     """The elements that style sheets hide."""
     rules = hiding_rules(sheets)
-    found: dict[int, Hiding] = {}
+    found: dict[int, tuple[LexborNode, Hiding]] = {}
     for how in set(rules.values()):
         selectors = [selector for selector, other in rules.items() if other == how]
         with suppress(SelectolaxError):
             for node in root.css(",".join(selectors))[:_MAX_ELEMENTS]:
                 if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
-                    found[node.mem_id] = how
+                    found[node.mem_id] = node, how
     return found
 
 
-def _hidden_around(node: LexborNode, hidden: dict[int, Hiding]) -> LexborNode | None:
+def _hidden_around(node: LexborNode, hidden: dict[int, tuple[LexborNode, Hiding]]) -> LexborNode | None:
     above: LexborNode | None = node
     while above is not None and above.mem_id not in hidden:
         above = above.parent
@@ -306,7 +374,7 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
     """Empties texts and metadata that address a model by characters without width, and removes such characters."""
     found: list[Hidden] = []
     texts = outline.texts
-    for place, text in enumerate(texts):
+    for place, text in enumerate(texts) if _MAY_BE_UNSEEN.search("".join(texts)) else ():
         if text.isascii() or not (unseen := len(UNSEEN.findall(text))):
             continue
         said = (
@@ -316,14 +384,13 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
             found.append(Hidden("invisible_characters", _place(outline.nodes[place]), text, *said))
         elif unseen >= _LEAST_UNSEEN:
             found.append(Hidden("invisible_characters", _place(outline.nodes[place]), text, "left_out", "has no width"))
-        texts[place] = (UNSEEN.sub("", text) or " ") if said is None else " "
+        is_broken = unseen >= _LEAST_UNSEEN and unseen * _BROKEN > len(text)
+        texts[place] = (UNSEEN.sub("", text) or " ") if said is None and not is_broken else " "
     if found:
         gone = [" ".join(one.text.split()) for one in found if one.reason != "has no width"]
         outline.headings = [(level, text) for level, text in outline.headings if text not in gone]
-    values = list(
-        dict.fromkeys(value for values in outline.meta.values() for value in values if len(value) >= _LEAST_TEXT)
-    )
-    told = dict(zip(values, _judged([(" ".join(value.split()), True) for value in values], addressed), strict=True))
+    values = list(dict.fromkeys(value for values in outline.meta.values() for value in values if _may_order(value)))
+    told = dict(zip(values, _judged([(value, True) for value in values], addressed), strict=True))
     if any(told.values()):
         for name, stated in outline.meta.items():
             found += [
@@ -335,6 +402,11 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
         found.append(Hidden("attribute", "title", outline.title, *said))
         outline.title = ""
     return found
+
+
+def _may_order(text: str) -> bool:
+    """Whether metadata has words enough for an order."""
+    return len(text) >= _LEAST_TEXT and (not text.isascii() or text.count(" ") + text.count("-") >= _LEAST_BLANKS)
 
 
 def _decoded(text: str) -> list[str]:

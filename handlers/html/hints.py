@@ -11,9 +11,9 @@ from selectolax.lexbor import LexborNode
 
 from handlers.html.reading import PageReadingSection
 
-BOILERPLATE, BYLINE, DATE, BESIDE, OTHERS, EVENT = 1, 2, 4, 8, 16, 32
+BOILERPLATE, BYLINE, DATE, BESIDE, OTHERS, EVENT, CONSENT = (1 << bit for bit in range(7))
 PLACES = {
-    name: 64 << number
+    name: 128 << number
     for number, name in enumerate(("slide", "text", "title", "foot", "modal", "side", "post", "product"))
 }
 """Places of a template, each with the words of its names in ``place_hints``."""
@@ -42,6 +42,7 @@ class Hints:
             (BESIDE, reading.beside_hints, ()),
             (OTHERS, reading.others_hints, ()),
             (EVENT, reading.event_hints, ()),
+            (CONSENT, reading.consent_hints, ()),
             *((bit, reading.place_hints.get(name, ()), ()) for name, bit in PLACES.items()),
         )
         self._lists = [(bit, frozenset(words), frozenset(no_words)) for bit, words, no_words in lists]
@@ -130,11 +131,13 @@ class Regions:
 
         Frames and forum posts call themselves widgets and comments too. So an element with more than half of the
         running text is not hidden, and no element is hidden if three quarters of the text would be. What is beside the
-        text is less than a quarter of it. If it is more, the class names are those of posts or products.
+        text is less than a quarter of it. If it is more, the class names are those of posts or products. A dialog that
+        asks for consent can be longer than the story, and counts only if there is nothing else.
 
         Args:
             running: Block elements with running text and its length; an element may come often.
         """
+        running = [found for found in running if not self._asks_for_consent(found[0])] or running
         held: dict[int, int] = {}
         self._total = sum(length for _, length in running)
         for element, length in running:
@@ -173,6 +176,14 @@ class Regions:
         """What ``hides`` and ``is_beside`` say of some elements."""
         kinds = [self._kinds_of(region) if (region := self._region(element)) >= 0 else 0 for element in elements]
         return [kind & self._hiding > 0 for kind in kinds], [kind & self._besides > 0 for kind in kinds]
+
+    def _asks_for_consent(self, element: int) -> bool:
+        region = self._region(element)
+        while region >= 0:
+            if self.hint(region) & CONSENT:
+                return True
+            region = self._region(self._outer[region])
+        return False
 
     def _kinds_of(self, region: int) -> int:
         """The bits of a region and of those around it, without the ones that ``believe`` does not hide."""

@@ -92,6 +92,9 @@ class PageReadingSection(Section):
     name_credentials: Words = Field(description="Titles that follow a name after a comma.")
     author_paths: Words = Field(description="Segments of addresses of authors' pages, before the author's own.")
     user_paths: Words = Field(description="Segments of addresses of members' pages in forums.")
+    consent_hints: Words = Field(
+        default=(), description="Parts of the names of dialogs that ask for consent. They hide, however long they are."
+    )
     place_hints: dict[str, Words] = Field(
         default={}, description="Parts of class names and ids by the place of a template that they name."
     )

@@ -83,11 +83,13 @@ class Hiding:
         kind: What it does.
         is_gone: Whether the text has no size or place on the screen, or is ``visibility: hidden``.
         is_sure: Whether this alone hides the text; else its background or a rule of another sheet may show it.
+        is_faded: Whether the text is transparent, as before an animation.
     """
 
     kind: Kind
     is_gone: bool
     is_sure: bool = True
+    is_faded: bool = False
 
 
 @lru_cache(maxsize=_MAX_KNOWN)
@@ -99,7 +101,7 @@ def hiding(style: str, around: Colour | None = None) -> Hiding | None:
         around: The colour behind the element, if known; white is assumed else.
 
     >>> hiding("color: red; display:none")
-    Hiding(kind='style', is_gone=False, is_sure=True)
+    Hiding(kind='style', is_gone=False, is_sure=True, is_faded=False)
     >>> hiding("position:absolute; left:-9999px").kind
     'off_screen'
     >>> hiding("display:block; opacity:.8") is None
@@ -128,7 +130,7 @@ def _by_display(said: dict[str, str]) -> Hiding | None:
     if said.get("visibility") in ("hidden", "collapse"):
         return Hiding("style", is_gone=True)
     if ("opacity" in said and _number(said["opacity"], 1.0) <= 0.02) or _ZERO_FILTER.search(said.get("filter", "")):
-        return Hiding("style", is_gone=False)
+        return Hiding("style", is_gone=False, is_faded=True)
     cuts = said.get("overflow", said.get("overflow-y", said.get("overflow-x", ""))) in ("hidden", "clip")
     sizes = (said[name] for name in ("width", "height", "max-height", "max-width") if name in said)
     if cuts and any(_length(size, 99.0) <= 1 for size in sizes):
@@ -160,7 +162,7 @@ def _by_font(said: dict[str, str]) -> Hiding | None:
         found = _LENGTH.search(font)
         size = found[0] if found else ""
     length = _length(size, 99.0)
-    return Hiding("tiny_font", is_gone=length < 1) if 0 <= length <= _TINY else None
+    return Hiding("tiny_font", is_gone=True) if 0 <= length <= _TINY else None
 
 
 def _by_colour(said: dict[str, str], around: Colour | None) -> Hiding | None:
@@ -174,7 +176,7 @@ def _by_colour(said: dict[str, str], around: Colour | None) -> Hiding | None:
         return None
     behind = _background(said)
     if behind is not None:
-        return Hiding("same_colour", is_gone=False) if _are_near(colour, behind) else None
+        return Hiding("same_colour", is_gone=True) if _are_near(colour, behind) else None
     if _are_near(colour, around or WHITE):
         return Hiding("same_colour", is_gone=False, is_sure=around is not None)
     return None
@@ -218,6 +220,7 @@ def _number(value: str, default: float) -> float:
     return float(match[1]) * (0.01 if match[2] == "%" else 1.0) if match else default
 
 
+@lru_cache(maxsize=64)
 def hiding_rules(sheet: str) -> dict[str, Hiding]:
     """Simple selectors of a style sheet that hide text, and how.
 

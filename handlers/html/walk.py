@@ -7,7 +7,7 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from handlers.html.hidden import take_out_hidden, take_out_unseen
+from handlers.html.hidden import take_out_hidden, take_out_unseen, visible
 from handlers.html.hints import Hints
 from handlers.html.outline import (
     ASIDE,
@@ -63,6 +63,9 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
         # Elements of the head belong to the whole page.
         found.entered[tree.root.mem_id] = found.place(tree.body)
     found.hidden += take_out_unseen(found, hints.addressed)
+    # As the texts are now, with which they are compared.
+    found.headings = [(level, visible(text)) for level, text in found.headings]
+    found.title = visible(found.title)
     return found
 
 

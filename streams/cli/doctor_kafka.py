@@ -32,6 +32,8 @@ from streams.topology import HANDLERS, RETENTION_DAYS
 SECONDS = 15.0
 """The time that the cluster has for each check."""
 _CONNECT_SECONDS = 3.0
+_OLDEST_TESTED = "3.9"
+"""The last version before 4.0, and the oldest that the tests run on."""
 _SKEW_SECONDS = 60.0
 """How far a record's timestamp may be ahead of this machine's clock."""
 _LITTLE = 0.25
@@ -111,8 +113,8 @@ def _answers(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None
     spoken = values.get("inter.broker.protocol.version")
     version = f"version {spoken.split('-')[0]}" if spoken else "version 4.0 or newer" if values else "version unknown"
     found = f"{kafka.bootstrap_servers}, {brokers} broker{'' if brokers == 1 else 's'}, {version}"
-    if spoken:
-        return Check("Kafka", "warn", found, "Assay is tested with 4.1; plan to upgrade")
+    if spoken and not spoken.startswith(_OLDEST_TESTED):
+        return Check("Kafka", "warn", found, f"Assay is tested with {_OLDEST_TESTED}, 4.1 and 4.2; plan to upgrade")
     return Check("Kafka", "ok", found)
 
 

@@ -231,6 +231,8 @@ def _write_json(result: ScoredPage | Refused) -> None:
             "trust_label": result.trust_label,
             "reasons": [f"{part.points:+d} {part.reason}" for part in result.cts_breakdown],
             "left_out": [part.model_dump(mode="json") for part in result.left_out],
+            "hidden_text": [part.model_dump(mode="json") for part in result.hidden_text],
+            "injection_suspected": result.injection_suspected,
             "date": result.to_wire()["date"],
             "authors": list(result.authors),
             "title": result.title,
@@ -292,6 +294,10 @@ class _Screen:
             self._print(f"{f'{line.points:+d}' if line.points else '':>5}  {line.reason}")
         for part in result.left_out:
             self._print(f"       left out as {part.reason}: {part.excerpt}")
+        for hidden in result.hidden_text:
+            self._print(f"       {hidden.in_words()}")
+        if result.injection_suspected:
+            self._print(f"       addresses a language model: {result.injection_suspected}")
         if result.summary:
             print(textwrap.shorten(printable(result.summary), 2 * self._width, placeholder=" …"))
 

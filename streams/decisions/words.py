@@ -96,7 +96,16 @@ def reasons_of(decision: Event | DeadLetter | Dead) -> list[str]:
             points = [
                 f"{line.points:+d} {line.reason}" if line.points else line.reason for line in decision.cts_breakdown
             ]
-            return points + [f"left out as {one.reason}: {one.excerpt}" for one in decision.left_out]
+            return [
+                *points,
+                *(f"left out as {one.reason}: {one.excerpt}" for one in decision.left_out),
+                *(one.in_words() for one in decision.hidden_text),
+                *(
+                    [f"addresses a language model: {decision.injection_suspected}"]
+                    if decision.injection_suspected
+                    else []
+                ),
+            ]
         case ResultsClassified():
             each = [f"{one.result_type} {one.url}: {'; '.join(one.reasons)}" for one in decision.results]
             return [*([decision.extraction_reason] if decision.extraction_reason else []), *each]

@@ -136,16 +136,26 @@ class Committer:
         await self._writer.stop()
 
     async def _acquire(self) -> int:
-        """Fences, waits for the coordinator, then reads the committed offset, or else the first offset."""
+        """Fences, then reads the committed offset, or else the first offset."""
         await self._writer.start()
-        if self._transactional:
-            await self._writer.await_coordinator(self._group, self._partition)
-        committed = await self._committed()
+        committed = await (self._read_after_write() if self._transactional else self._committed())
         if self._is_ours is not None and not await self._is_ours():
             raise ProducerFenced("another process has ended this work")
         if committed is None:
             committed = (await self._consumer.beginning_offsets([self._partition]))[self._partition]
         return int(committed)
+
+    async def _read_after_write(self) -> int | None:
+        """Waits for the coordinator, then reads the committed offset from it.
+
+        A coordinator that was started in between may not have all offsets. The reader's connection is then another one.
+        """
+        while True:
+            before = self._consumer.coordinator_connection
+            await self._writer.await_coordinator(self._group, self._partition)
+            committed = await self._committed()
+            if before is not None and self._consumer.coordinator_connection is before:
+                return committed
 
     async def _committed(self) -> int | None:
         async with asyncio.timeout(self._writer.deadline_seconds):

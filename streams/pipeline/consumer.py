@@ -23,6 +23,7 @@ import time
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.client import ConnectionGroup
 from aiokafka.errors import IllegalStateError, KafkaError
 
 Polled = dict[TopicPartition, list[ConsumerRecord]]
@@ -43,6 +44,13 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
         self._cursors: dict[TopicPartition, PartitionCursor] = {}
         """Of the partitions that take records in."""
         self._room_made = asyncio.Event()
+
+    @property
+    def coordinator_connection(self) -> object | None:
+        """The connection to the group's coordinator, None if there is none. After a loss it is another one."""
+        place = (self._coordinator.coordinator_id, ConnectionGroup.COORDINATION)
+        found: object | None = self._client._conns.get(place)
+        return found
 
     async def getmany(self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None) -> Polled:
         """Polls the partitions that have room, at most for so many records as each has room for.

@@ -15,14 +15,14 @@ from typing import Any, ClassVar, Literal
 from unittest.mock import patch
 from uuid import uuid4
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.client import AIOKafkaClient
 from aiokafka.producer.sender import Sender
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
 from streams.kafka.clients import SingleEndProducer
-from streams.kafka.transactions import send_all
+from streams.kafka.transactions import RecordWriter, send_all
 from streams.pipeline import commit
 from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.consumer import CountingConsumer, PartitionCursor
@@ -246,6 +246,10 @@ async def commit_at_the_stop(
     await close(partition, 0)
 
 
+async def read_at_once(writer: RecordWriter, group: str, partition: TopicPartition) -> None:
+    """Reads the committed offset from a coordinator that may not have all offsets yet."""
+
+
 def take_old_poll(cursor: PartitionCursor) -> bool:
     """Takes records in that were requested before the last seek."""
     return False
@@ -391,6 +395,14 @@ _TABLE = (
         where=frozenset({"simulation"}),
         replaces=(PartitionCursor, "discards_poll"),
         by=take_old_poll,
+    ),
+    SeededBug(
+        name="read_at_once",
+        changes="a new owner reads the committed offset before the coordinator has written one",
+        finds="twice",
+        where=frozenset({"simulation"}),
+        replaces=(RecordWriter, "await_coordinator"),
+        by=read_at_once,
     ),
     SeededBug(
         name="leader_alone",

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
@@ -13,6 +13,7 @@ from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.local_kafka.broker import LocalKafka
 from streams.pipeline.commit import Committer
+from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import CRAWLED, installed
@@ -25,7 +26,7 @@ RESTARTS = 4
 """Tries to see an answer that comes too early, for a broker may have read all it needs before it is asked."""
 
 
-def committer_of(settings: KafkaSettings, consumer: AIOKafkaConsumer, number: int) -> Committer:
+def committer_of(settings: KafkaSettings, consumer: CountingConsumer, number: int) -> Committer:
     partition = TopicPartition(settings.topic_prefix + CRAWLED, number)
     own_id = transactional_id("group", partition)
     return Committer(
@@ -50,7 +51,7 @@ async def opened(committer: Committer) -> int:
             await asyncio.sleep(0.01)
 
 
-async def hammered(consumer: AIOKafkaConsumer, committer: Committer, seconds: float) -> set[int | None]:
+async def hammered(consumer: CountingConsumer, committer: Committer, seconds: float) -> set[int | None]:
     """What reads by themselves find, from the broker's first answer on."""
     loop = asyncio.get_running_loop()
     found: set[int | None] = set()
@@ -69,7 +70,7 @@ async def test_partition_opened_right_after_a_restart_finds_its_offset() -> None
     async with LocalKafka() as kafka:
         assay = await installed(kafka.bootstrap_servers, "t.")
         settings = assay.settings.kafka
-        consumer = AIOKafkaConsumer(**connection(settings), group_id="group", enable_auto_commit=False)
+        consumer = CountingConsumer(**connection(settings), group_id="group", enable_auto_commit=False)
         await consumer.start()
         committers = [committer_of(settings, consumer, number) for number in range(PARTITIONS)]
         await asyncio.gather(*(committer.open() for committer in committers))
@@ -87,7 +88,7 @@ async def test_partition_opened_right_after_a_restart_finds_its_offset() -> None
 
 
 async def found_by_themselves(
-    kafka: LocalKafka, consumer: AIOKafkaConsumer, committers: list[Committer]
+    kafka: LocalKafka, consumer: CountingConsumer, committers: list[Committer]
 ) -> set[int | None]:
     """Kills the broker and starts it anew: checks what committers find that open, and returns what reads find."""
     await asyncio.to_thread(kafka.kill)

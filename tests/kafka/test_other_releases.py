@@ -8,15 +8,21 @@ from typing import cast
 import pytest
 
 from streams.cli.doctor_kafka import check_kafka
-from streams.local_kafka.broker import LocalKafka
-from tests.kafka.installation import Installing
+from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
+from streams.local_kafka.install import cache_folder, kafka_jars
+from streams.topology import REPLAYS
+from tests.kafka.installation import CRAWLED, SCORED, Installing, page
+from tests.kafka.replays import replayed
 from tests.kafka.test_at_least_once import test_failed_commit_repeats_outputs_under_the_same_ids  # noqa: F401
-from tests.kafka.test_dlq import *  # noqa: F403
+from tests.kafka.test_dlq import test_original_bytes_and_headers_come_back  # noqa: F401
+from tests.kafka.test_lag import test_caught_up_group_has_no_lag_behind_transaction_markers  # noqa: F401
 from tests.kafka.test_late_commit import proxy, test_late_commit_of_a_replaced_producer_is_refused  # noqa: F401
-from tests.kafka.test_pipeline import *  # noqa: F403
-from tests.kafka.test_replay import (  # noqa: F401
-    test_backfill_writes_what_live_traffic_wrote,
-    test_stopped_plan_resumes_without_repeats,
+from tests.kafka.test_pipeline import (  # noqa: F401
+    test_a_doubt_is_settled_by_what_the_group_has_committed,
+    test_a_zombie_is_fenced,
+    test_an_output_that_the_broker_refuses_becomes_a_dead_letter,
+    test_every_record_is_handled_once,
+    test_records_of_a_key_keep_their_order,
 )
 from tests.kafka.test_retries import test_a_restart_in_between_neither_loses_nor_doubles_a_retry  # noqa: F401
 
@@ -36,7 +42,12 @@ def release(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def kafka(release: str) -> Iterator[str]:
     """A broker of that release, in place of the shared one."""
-    with LocalKafka(version=release, checksums=_CHECKSUMS / f"jars-{release}.sha256") as broker:
+    checksums = _CHECKSUMS / f"jars-{release}.sha256"
+    try:
+        kafka_jars(cache_folder(), print, release, checksums)
+    except BrokerUnavailable as error:
+        pytest.skip(str(error))
+    with LocalKafka(version=release, checksums=checksums) as broker:
         yield broker.bootstrap_servers
 
 
@@ -45,3 +56,11 @@ async def test_the_doctor_finds_a_healthy_installation(installing: Installing, r
     found = {finding.what: finding for finding in await asyncio.to_thread(lambda: list(check_kafka(assay.settings)))}
     assert found["Kafka"].state == found["transactions"].state == "ok"
     assert RELEASES[release] in found["Kafka"].detail
+
+
+async def test_a_replay_reads_every_page_again(installing: Installing) -> None:
+    assay = await installing(topics=[REPLAYS])
+    await assay.feed(page(number) for number in range(50))
+    done = await replayed(assay.settings, "score_page")
+    assert done.state == "finished"
+    assert len(await assay.read(f"{SCORED}.replay.again")) == len(await assay.read(CRAWLED)) == 50

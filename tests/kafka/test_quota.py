@@ -1,5 +1,6 @@
 """A quota of the cluster on what a client may write: the pipeline gets slower, and loses nothing."""
 
+import random
 import time
 from typing import Any
 
@@ -7,11 +8,15 @@ import pytest
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import Array, Boolean, Float64, Int16, Int32, Schema, String
 
+from schemas.outcome import Emit, Outcome
+from schemas.pages import CrawledPage
+from schemas.rules import Rules
 from streams.kafka.clients import make_admin, opened
+from tests import samples
 from tests.kafka.installation import SCORED, Installation, Installing, page, scorer
 
-_BYTES = 4_000.0
-"""A second, after compression. The broker takes the mean of eleven seconds, so ten times as many pass at once."""
+_BYTES = 20_000.0
+"""A second. The broker takes the mean of eleven seconds, so ten times as many pass at once."""
 _PAGES = 400
 
 
@@ -67,10 +72,16 @@ async def limit(assay: Installation, client_id: str, bytes_a_second: float | Non
     assert [entry[0] for entry in answer.entries] == [0], answer
 
 
+def incompressible(page: CrawledPage, rules: Rules) -> Outcome:
+    """An answer of 1 KB after compression."""
+    content = random.Random(page.url).randbytes(1000).hex()
+    return Emit((samples.scored(page.url, content, config_version=rules.config_version),))
+
+
 @pytest.mark.slow
 async def test_a_quota_slows_the_pipeline_and_loses_nothing(installing: Installing) -> None:
-    handler = scorer(name="score_slowly")  # its client id is that of no other test
-    assay = await installing([handler])
+    handler = scorer(incompressible, name="score_slowly")  # its client id is that of no other test
+    assay = await installing([handler], pipeline={"commit_records": 10})
 
     async def seconds_for(first: int) -> float:
         await assay.feed(page(number) for number in range(first, first + _PAGES))

@@ -82,8 +82,11 @@ class Brokers:
 
     def move(self) -> None:
         """Moves every leader and coordinator to another node, if there is one."""
+        if self.nodes == 1:
+            return
         self._leaders = {place: (node + 1) % self.nodes for place, node in self._leaders.items()}
         self.moved += 1
+        self.groups.restart()
 
     def feed(self, place: Place, raw: bytes) -> None:
         """Appends a batch without a client."""
@@ -212,13 +215,16 @@ class Brokers:
 
     def _fetched(self, request: Any, node: int, even_empty: bool = False) -> Any:
         committed, some = request.isolation_level == 1, even_empty
+        failing = self.failing.pop(KEYS["Fetch"], 0)
         topics = []
         for topic, partitions in request.topics:
             found = []
             for number, _, offset, _, _ in partitions:
-                log, code = self.logs[topic, number], 0
+                log, code = self.logs[topic, number], failing
                 raw, aborted = b"", list[tuple[int, int]]()
-                if self._leaders[topic, number] != node:
+                if failing:
+                    pass
+                elif self._leaders[topic, number] != node:
                     code = codes.NOT_LEADER_FOR_PARTITION
                 elif offset > log.end:
                     code = codes.OFFSET_OUT_OF_RANGE
@@ -285,7 +291,7 @@ class Brokers:
 
     def _on_offset_fetch(self, request: Any, node: int) -> Any:
         code = self._misplaced("OffsetFetch", request.consumer_group, node)
-        offsets = self.groups.of(request.consumer_group).offsets
+        offsets = self.groups.fetch(request.consumer_group)
         topics = [
             (topic, [(number, -1 if code else offsets.get((topic, number), -1), "", code) for number in numbers])
             for topic, numbers in request.topics

@@ -51,6 +51,7 @@ _COORDINATOR = (codes.NOT_COORDINATOR_FOR_GROUP, codes.GROUP_COORDINATOR_NOT_AVA
                 codes.GROUP_LOAD_IN_PROGRESS)  # fmt: skip
 _ERRORS = {
     "Produce": (codes.NOT_LEADER_FOR_PARTITION, codes.REQUEST_TIMED_OUT),
+    "Fetch": (codes.NOT_LEADER_FOR_PARTITION, codes.UNKNOWN_TOPIC_OR_PARTITION),
     **dict.fromkeys(
         ("EndTxn", "AddPartitionsToTxn", "AddOffsetsToTxn", "InitProducerId", "TxnOffsetCommit", "JoinGroup",
          "SyncGroup", "Heartbeat", "OffsetFetch", "OffsetCommit"), _COORDINATOR,
@@ -207,6 +208,7 @@ class PlannedFaults:
 
     def _mend(self) -> None:
         self._network.down = False
+        self._network.brokers.groups.restart()
 
     def _move(self) -> bool:
         self._network.brokers.move()

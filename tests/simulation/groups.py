@@ -54,6 +54,10 @@ class Group:
     known: set[str] = field(default_factory=set)
     """Names that were given and have not joined yet."""
     offsets: dict[Place, int] = field(default_factory=dict)
+    earlier: list[dict[Place, int]] = field(default_factory=lambda: [{}])
+    """The offsets after each commit."""
+    loaded: dict[Place, int] | None = None
+    """What a coordinator that has just started reads, until it has written; None for all."""
     pending: dict[int, dict[Place, int]] = field(default_factory=dict)
     """Offsets in open transactions, by producer."""
     epochs: dict[int, int] = field(default_factory=dict)
@@ -73,6 +77,16 @@ class Groups:
     def of(self, name: str) -> Group:
         """The group of a name; an empty one if there was none."""
         return self._groups.setdefault(name, Group(name))
+
+    def restart(self) -> None:
+        """The coordinator starts or moves: it answers reads before all that is stored is visible again."""
+        for group in self._groups.values():
+            group.loaded = self._chance.choice(group.earlier)
+
+    def fetch(self, name: str) -> dict[Place, int]:
+        """The committed offsets, as the coordinator sees them now."""
+        group = self.of(name)
+        return group.offsets if group.loaded is None else group.loaded
 
     def join(
         self, name: str, who: str, session: float, rebalance: float, protocols: list[tuple[str, bytes]]
@@ -147,7 +161,7 @@ class Groups:
             return error
         if group.stage is Stage.COMPLETING:
             return codes.REBALANCE_IN_PROGRESS
-        group.offsets.update(offsets)
+        self._store(group, offsets)
         return 0
 
     def commit_in_transaction(self, name: str, pid: int, epoch: int, offsets: dict[Place, int]) -> int:
@@ -156,6 +170,7 @@ class Groups:
         if epoch < group.epochs.get(pid, -1):
             return codes.INVALID_PRODUCER_EPOCH
         group.epochs[pid] = epoch
+        group.loaded = None
         group.pending.setdefault(pid, {}).update(offsets)
         return 0
 
@@ -165,7 +180,12 @@ class Groups:
         group.epochs[pid] = max(epoch, group.epochs.get(pid, -1))
         offsets = group.pending.pop(pid, {})
         if committed:
-            group.offsets.update(offsets)
+            self._store(group, offsets)
+
+    def _store(self, group: Group, offsets: dict[Place, int]) -> None:
+        group.offsets.update(offsets)
+        group.earlier.append(dict(group.offsets))
+        group.loaded = None
 
     def _check(self, group: Group, who: str, generation: int) -> int:
         if who not in group.members:

@@ -23,6 +23,7 @@ from tools.accuracy import (
     features,
     fetching,
     goals,
+    injections,
     judging,
     listings,
     loops,
@@ -44,6 +45,7 @@ PARTS = (
     "authors",
     "text",
     "content",
+    "injections",
     "features",
     "schema",
     "speed",
@@ -110,7 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"skipped: no labelled pages below {labelled.DATA}; set DATA to where they are")
         return 0
     run, parts = Run(), set(options.only)
-    raised = measure(run, parts, present)
+    raised = measure(run, parts, present, options.cases)
     heading = _heading()
     print(heading, run.text(), sep="\n")
     typed = measure_results(parts)
@@ -156,7 +158,7 @@ def measure_results(parts: set[str]) -> str:
     return table.goals_table(reached) + "\n".join(lines) if reached else ""
 
 
-def measure(run: Run, parts: set[str], present: list[str]) -> int:
+def measure(run: Run, parts: set[str], present: list[str], cases: Path | None = None) -> int:
     """Measures the parts on the sets that are there; returns how many pages raised."""
     raised = 0
     labelled_pages = [page for name in present if name != SCHEMA_SET for page in pages(name)]
@@ -164,6 +166,10 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
         raised += _of_pages(run, parts, contestants.answers(labelled_pages))
     if "content" in parts:
         lines, reached = page_content.run()
+        run.tables.append("\n".join(lines))
+        run.goals += reached
+    if "injections" in parts:
+        lines, reached = injections.run(cases)
         run.tables.append("\n".join(lines))
         run.goals += reached
     if "schema" in parts and SCHEMA_SET in present:
@@ -235,6 +241,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--most-usd", type=float, default=1.0, metavar="USD", help="beyond which no model is asked")
     parser.add_argument("--most-queries", type=int, metavar="N", help="of each set and kind, that are measured")
+    parser.add_argument("--cases", type=Path, metavar="FILE", help="injection cases, one JSON object a line")
     parser.add_argument("--json", type=Path, help="keep the counts")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/accuracy.md")
     return parser.parse_args(arguments)

@@ -23,7 +23,7 @@ from tests.brokers import Brokers
 from tests.faults.bugs import BUGS
 from tests.faults.ledger import Findings
 from tools.faults.broker_rounds import FAULTS_OF_THREE
-from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
+from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster, end_on_sigterm
 from tools.faults.results import RoundResult, append_result, read_results, sum_up
 from tools.faults.rounds import FAULTS
 from tools.faults.seeded import FEW, SITUATIONS
@@ -95,6 +95,7 @@ def _bugs(text: str, brokers: int) -> list[str] | None:
 
 async def run(plan: Plan, before: list[RoundResult], bugs: list[str], as_json: bool) -> int:
     """The whole run."""
+    end_on_sigterm()
     began = time.monotonic()
     results, found = before, dict[str, bool]()
     print(f"{plan.brokers} brokers, seed {plan.seed}", flush=True)

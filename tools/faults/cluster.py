@@ -9,6 +9,8 @@ import os
 import random
 import signal
 import sys
+import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +19,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPa
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from schemas.dead import dead_letter_topic
-from streams.kafka.clients import make_admin, make_producer, make_reader, opened, producer_options, start, stop
+from streams.kafka.clients import make_admin, make_reader, opened, producer_options, start, stop
 from streams.kafka.topics import create_topics, plan_topics
 from tests.brokers import Brokers
 from tests.faults.chain import (
@@ -55,6 +57,8 @@ _ORPHAN_SECONDS = 10.0
 _LEAVE_SECONDS = 60.0
 _END_SECONDS = 30.0
 """For so long a process that was killed may take to end."""
+_CHECK_SECONDS = 1.0
+"""Between two checks of what was read while the run goes on."""
 _TRICKLE_SECONDS = 600.0
 """The longest time for a round's outputs, also slow ones: an endless retry would never end otherwise."""
 
@@ -91,6 +95,12 @@ class Cluster:
         """Records of settled rounds."""
         self.found: Findings | None = None
         """The first thing that was wrong while the run went on."""
+        self.latencies: list[float] = []
+        """Seconds from feeding a record to reading its arrival."""
+        self.measured: defaultdict[str, list[float]] = defaultdict(list)
+        """What was measured of workers that stay."""
+        self._fed_at: dict[str, float] = {}
+        self._checked_at = 0.0
         self._effects_settled = self._effects_read = 0
 
     # --- workers -----------------------------------------------------------------------------------------------------
@@ -225,7 +235,10 @@ class Cluster:
         """
         assert self._producer is not None
         whims = random.Random(self.fed + len(self.ledger.fed))
-        feeder = make_producer(self.settings.kafka, f"{self._prefix}feed", "feed in transactions")
+        # Not a ``SingleEndProducer``: it can't tell whether it has fed, where a coordinator has just moved.
+        feeder = AIOKafkaProducer(
+            **producer_options(self.settings.kafka, f"{self._prefix}feed", "feed in transactions")
+        )
         if transactions:
             await feeder.start()
         try:
@@ -246,6 +259,18 @@ class Cluster:
         finally:
             await feeder.stop()
 
+    async def pump(self, chance: random.Random, seconds: float, backlog: int) -> None:
+        """Feeds as fast as the workers take it: at most so many records ahead of the outputs."""
+        assert self._producer is not None
+        loop, ledger = asyncio.get_running_loop(), self.ledger
+        until = loop.time() + seconds
+        while loop.time() < until:
+            if len(ledger.fed) - len(ledger.arrived) - len(ledger.dead) < backlog:
+                for _ in range(10):
+                    await self._send(self._producer, self._next(chance, {"poison": 1, "later": 1}))
+            else:
+                await asyncio.sleep(0.02)
+
     def _next(self, chance: random.Random, kinds: dict[str, int]) -> Entered:
         key = chance.choice(tuple(self.numbers))
         roll, kind = chance.random() * 100, "plain"
@@ -256,6 +281,7 @@ class Cluster:
         record = Entered(key=key, number=self.numbers[key], kind=kind)
         self.numbers[key] += 1
         self.ledger.fed[record.id] = kind
+        self._fed_at[record.id] = time.monotonic()
         return record
 
     async def _send(self, producer: AIOKafkaProducer, record: Entered) -> asyncio.Future[object]:
@@ -307,6 +333,7 @@ class Cluster:
         self.fed += len(self.ledger.fed)
         self.ledger.settle()
         self.places.clear()
+        self._fed_at.clear()
         self._effects_settled = self._effects_read
 
     async def _read(self) -> None:
@@ -316,7 +343,8 @@ class Cluster:
             polled = await self._reader.getmany(timeout_ms=200)
             for partition, records in polled.items():
                 self._note(partition, records)
-            if polled and not self.found:
+            if polled and not self.found and time.monotonic() - self._checked_at > _CHECK_SECONDS:
+                self._checked_at = time.monotonic()
                 findings = self.ledger.check(running=True)
                 self.found = findings if not findings.clean else None
 
@@ -328,6 +356,8 @@ class Cluster:
             if into is not None:
                 name = Numbered.model_validate_json(record.value).id
                 into.append(name)
+                if into is self.ledger.arrived and name in self._fed_at:
+                    self.latencies.append(time.monotonic() - self._fed_at.pop(name))
                 self.places.setdefault(name, []).append(f"{topic}/{partition.partition}@{record.offset}")
 
     @property
@@ -384,6 +414,13 @@ async def cluster(brokers: Brokers, folder: Path, name: str, stage: str = "exact
         yield made
     finally:
         await made.close()
+
+
+def end_on_sigterm() -> None:
+    """Has SIGTERM end this task as Ctrl-C does, so that brokers, workers and the small disk are cleaned up."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 async def hold(condition: Callable[[], bool], seconds: float) -> bool:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from handlers.html.addressed import Addressed, Found, normal, split, windows
+from handlers.html.addressed import Addressed, Found, normal, split, together
 from handlers.html.encoding import page_bytes
 from handlers.html.hidden import take_out_hidden
 from handlers.html.hints import Hints
@@ -74,7 +74,7 @@ class _Recorder(Addressed):
         super().__init__(addressed.section)
         self.texts: list[str] = []
 
-    def find_all(self, text: str, least: float) -> list[Found]:  # noqa: ARG002
+    def find_all(self, text: str, least: float, *, is_hidden: bool) -> list[Found]:  # noqa: ARG002
         self.texts += [line[:_MAX_TEXT] for line in text.split("\n")]
         return []
 
@@ -121,7 +121,7 @@ def written_rows(addressed: Addressed) -> Iterator[Row]:
 
 
 def _features(addressed: Addressed, text: str) -> dict[str, float]:
-    return addressed.features([addressed.sentence(part) for part in split(normal(text))])
+    return addressed.features([addressed.sentence(part) for part in split(together(normal(text)))])
 
 
 def page_rows(reading: PageReadingSection) -> Iterator[Row]:
@@ -135,8 +135,8 @@ def page_rows(reading: PageReadingSection) -> Iterator[Row]:
                 continue
             seen.add(text)
             for line in normal(text).split("\n"):
-                for one in windows([addressed.sentence(sentence) for sentence in split(line)]):
-                    if addressed.is_worth(one):
+                for one in addressed.windows(together(line)):
+                    if addressed.is_worth(one, is_hidden=kind != "visible"):
                         yield Row(kind, line[:200], addressed.features(one), number, (site, site))
 
 

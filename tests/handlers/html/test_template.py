@@ -99,7 +99,7 @@ def test_a_long_line_is_in_the_content_once() -> None:
 
 
 def test_the_best_of_doubtful_places_are_taken() -> None:
-    timid = Tree(of=0, measures=(0,), thresholds=(60.0,), leaves=(-1.9, -1.2))
+    timid = Tree(of=0, measures=(0,), thresholds=(60.0,), leaves=(-1.0, -0.2))
     never = Tree(of=0, measures=(0,), thresholds=(60.0,), leaves=(-9.0, -8.0))
     forests = [Forest(Trees(measures=("mean",), start=(0.0,), trees=(tree,))) for tree in (timid, never)]
     shown, empty = (read(SHOP, forest) for forest in forests)

@@ -50,11 +50,31 @@ def test_what_calls_itself_boilerplate_is_believed_in_moderation() -> None:
     assert not any(all_of_it)
 
 
+def test_a_consent_dialog_hides_however_long_it_is() -> None:
+    assert hidden(f"<div>{PARAGRAPH}</div><div id=consent-dialog>{PARAGRAPH * 5}</div>") == [False] + [True] * 5
+    assert not any(hidden(f"<div id=consent-dialog>{PARAGRAPH * 5}</div>"))
+
+
+def test_what_is_hidden_does_not_depend_on_the_order_of_questions() -> None:
+    # The credits are more than a quarter of the text, so that they are no credits.
+    page = outline_of(f"<div>{PARAGRAPH}</div>" + f"<div class=author-bio>{PARAGRAPH}</div>" * 2)
+    main_text(page, 10_000)
+    elements = [block.element for block in page.blocks()]
+    assert [page.regions.is_beside(element) for element in elements] == [False] * 3
+    assert [page.regions.hides(element) for element in elements] == [False] * 3
+    assert page.regions.hidden_and_beside(elements) == ([False] * 3, [False] * 3)
+
+
 def test_meta_is_kept_under_each_of_its_names() -> None:
     page = outline_of(
         '<meta property="og:title dc.title" content=" a "><meta name="OG:TITLE" content="b"><meta name=x>'
     )
     assert page.meta == {"og:title": ["a", "b"], "dc.title": ["a"]}
+
+
+def test_a_heading_is_found_among_texts_without_soft_hyphens() -> None:
+    page = outline_of("<title>Drought\u00adend</title><h1>Drought\u00adend</h1><p>Rain\u00adfall")
+    assert (page.title, page.headings, page.texts) == ("Droughtend", [(1, "Droughtend")], ["Droughtend", "Rainfall"])
 
 
 def test_the_walk_is_bounded() -> None:
@@ -71,6 +91,7 @@ def test_a_page_without_text_has_no_blocks(html: str) -> None:
     [
         ("<p>a<b>b</b> <i>c</i></p>", ["ab c"]),
         ("<p>a<br>b</p>", ["a", "b"]),
+        ("<p>a<!-- --> <!-- -->b<!-- -->c</p>", ["a bc"]),
         ("<div>a<div class=clear></div>b</div>", ["a", "b"]),
         ("<div>see <a href=/x>this</a>, too</div>", ["see this, too"]),
         ("<ul><li><a href=/x>x</a></li><li>words</li></ul>", ["words"]),

@@ -291,6 +291,8 @@ class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not 
 class ModelConsumer(CountingConsumer, _ModelConsumer):
     """The product's consumer over the model of aiokafka's."""
 
+    coordinator_connection = "one that is never lost"
+
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster=cluster)
 

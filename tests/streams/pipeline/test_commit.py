@@ -38,11 +38,18 @@ class Client:
     hangs: str = ""
     offset: int | None = 17
     """What the group has committed."""
+    connections: list[str] = field(default_factory=list)
+    """The next connections to the group's coordinator; the last one stays."""
     ids: list[str | None] = field(default_factory=list)
     confirmations: list[asyncio.Task[None]] = field(default_factory=list)
     _client: Any = field(default_factory=lambda: SimpleNamespace(_sync_task=None, _conns={}))
     """What is cut off where a stop fails."""
     _sender: Any = None
+
+    @property
+    def coordinator_connection(self) -> str | None:
+        """As of ``CountingConsumer``."""
+        return self.connections.pop(0) or None if self.connections else "connection"
 
     @property
     def steps(self) -> list[str]:
@@ -198,6 +205,15 @@ async def test_work_that_was_ended_elsewhere_is_not_opened() -> None:
     bench.may_commit = [False, True]
     assert await bench.committer.open() == 17
     assert client.calls == [*FENCE, ("committed", PARTITION), *bench.reopen]
+
+
+@pytest.mark.parametrize("connections", [("", "connection"), ("earlier", "connection")], ids=["first", "lost"])
+async def test_an_offset_is_read_from_the_coordinator_that_has_written(connections: tuple[str, ...]) -> None:
+    """A coordinator that starts between the write and the read may not have all offsets."""
+    bench = Bench(client := Client(connections=list(connections)))
+    assert await bench.committer.open() == 17
+    read = ("committed", PARTITION)
+    assert client.calls == [*FENCE, read, *FENCE[1:], read]
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
