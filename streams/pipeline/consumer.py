@@ -47,7 +47,7 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
 
     @property
     def coordinator_connection(self) -> object | None:
-        """The connection to the group's coordinator, None if there is none. After a loss it is another one."""
+        """The connection to the group's coordinator; None without a connection. After a loss it is another one."""
         place = (self._coordinator.coordinator_id, ConnectionGroup.COORDINATION)
         found: object | None = self._client._conns.get(place)
         return found
