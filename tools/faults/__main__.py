@@ -73,13 +73,16 @@ def main() -> int:
     configure_logs("error", "console")
     # Its reader and feeder find brokers away all the time.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    before = read_results(options.resume) if options.resume else []
+    try:
+        before = read_results(options.resume) if options.resume else []
+    except ValueError as error:
+        parser.error(str(error))
     if before and (before[0].brokers != options.brokers or options.seed not in (None, before[0].seed)):
         parser.error(f"{options.resume} has rounds of {before[0].brokers} brokers and seed {before[0].seed}")
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
     if before:
         seed = before[0].seed
-    first = max(options.first, len(before) + 1)
+    first = max(options.first, before[-1].number + 1 if before else 1)
     plan = Plan(options.brokers, first, options.rounds, seed, options.only, options.resume)
     return asyncio.run(run(plan, before, bugs, options.json))
 
@@ -144,6 +147,8 @@ async def do_rounds(made: Cluster, plan: Plan) -> list[RoundResult]:
     await made.read_on(2)
     if results and results[-1].clean and not (late := made.ledger.check()).clean:
         results[-1] = replace(results[-1], findings=late.counts)
+        if plan.file is not None:
+            append_result(plan.file, results[-1])
         tell(late, made.places)
     return results
 

@@ -127,11 +127,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--out", type=Path, default=Path(".assay/soak.json"), help="Where the report goes as JSON.")
     options = parser.parse_args()
+    if not options.minutes > 0:
+        parser.error("--minutes is more than 0")
+    try:
+        # Not to find out after hours that the report can't be written.
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.touch()
+    except OSError as error:
+        parser.error(f"--out: {error}")
     configure_logs("error", "console")
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
     report = asyncio.run(soak(options.minutes * 60, options.brokers, seed))
-    options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(report, indent=1) + "\n")
     return 0 if report["well"] else 1
 
