@@ -8,7 +8,6 @@ the machine. With ``--resume`` the rounds of several runs add up in a file.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import logging
 import random
@@ -23,7 +22,7 @@ from tests.brokers import Brokers
 from tests.faults.bugs import BUGS
 from tests.faults.ledger import Findings
 from tools.faults.broker_rounds import FAULTS_OF_THREE
-from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
+from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster, run_with_cleanup
 from tools.faults.results import RoundResult, append_result, read_results, sum_up
 from tools.faults.rounds import FAULTS
 from tools.faults.seeded import FEW, SITUATIONS
@@ -84,7 +83,7 @@ def main() -> int:
         seed = before[0].seed
     first = max(options.first, before[-1].number + 1 if before else 1)
     plan = Plan(options.brokers, first, options.rounds, seed, options.only, options.resume)
-    return asyncio.run(run(plan, before, bugs, options.json))
+    return run_with_cleanup(run(plan, before, bugs, options.json))
 
 
 def _bugs(text: str, brokers: int) -> list[str] | None:

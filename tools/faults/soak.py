@@ -25,7 +25,7 @@ from statistics import median, quantiles
 from streams.telemetry.setup import configure_logs
 from tests.brokers import COORDINATION, Brokers
 from tests.faults.chain import SESSION_SECONDS
-from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
+from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster, run_with_cleanup
 from tools.faults.drift import Drift, drift_of
 from tools.faults.worker_process import Worker
 
@@ -138,7 +138,7 @@ def main() -> int:
     configure_logs("error", "console")
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
-    report = asyncio.run(soak(options.minutes * 60, options.brokers, seed))
+    report = run_with_cleanup(soak(options.minutes * 60, options.brokers, seed))
     options.out.write_text(json.dumps(report, indent=1) + "\n")
     return 0 if report["well"] else 1
 
