@@ -2,6 +2,8 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.faults.bugs import BUGS
 from tools.faults.__main__ import Plan
 from tools.faults.results import RoundResult, append_result, read_results, sum_up
@@ -54,3 +56,21 @@ def test_every_fault_comes_as_often_as_every_other() -> None:
 def test_every_bug_for_rounds_has_its_situation() -> None:
     assert set(SITUATIONS) == {name for name, bug in BUGS.items() if bug.where != {"simulation"}}
     assert set(FEW) <= set(SITUATIONS)
+
+
+def test_the_last_line_of_a_round_counts(tmp_path: Path) -> None:
+    """What comes late is found when the round is already in the file."""
+    file = tmp_path / "rounds"
+    assert read_results(file) == []
+    late = replace(ROUND, findings={"twice": 1})
+    for result in (ROUND, replace(ROUND, number=2), late):
+        append_result(file, result)
+    assert read_results(file) == [late, replace(ROUND, number=2)]
+
+
+def test_a_line_that_was_cut_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "rounds"
+    append_result(file, ROUND)
+    file.write_text(file.read_text() + '{"seed": 7, "numb')
+    with pytest.raises(ValueError, match="line 2"):
+        read_results(file)
