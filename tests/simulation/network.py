@@ -94,7 +94,7 @@ class Connection(asyncio.Transport):
         self.process = current_process()
         self.closed = False
         self.silent = False
-        """Whether no answer arrives any more, although nobody closes it."""
+        """Whether no answer arrives any more, although no client closes it."""
         self._network = network
         self._protocol = protocol
         self._port = port
