@@ -82,6 +82,9 @@ class Fault:
             key = "Produce"
         long = kind.startswith("frozen") and chance.random() < 0.8
         seconds = session * chance.uniform(1.0, 2.0) if long else chance.uniform(0.05, 1.5) * session
+        if kind == "late":
+            # The next transaction of the producer is open a moment after the connection is back.
+            seconds *= 0.15
         code = chance.choice(_ERRORS.get(key, (0,)))
         return cls(kind, key, chance.randint(1, 5), chance.uniform(0, 0.6), seconds, code)
 

@@ -14,7 +14,7 @@ from tests.faults.bugs import BUGS
 from tests.simulation import __main__ as simulation
 from tests.simulation.schedule import Result
 
-FIRST_SEEDS = {"end_sent_again": 72, "read_before_fence": 68, "old_poll": 327}
+FIRST_SEEDS = {"end_sent_again": 2763, "offsets_sent_again": 4117}
 """Where the search for a bug begins, if it would take long from 0."""
 _SIMULATED = sorted(name for name, bug in BUGS.items() if "simulation" in bug.where)
 
