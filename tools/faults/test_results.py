@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.bugs import BUGS
+from tests.samples import ROOT
 from tools.faults.__main__ import Plan
 from tools.faults.results import RoundResult, append_result, read_results, sum_up
 from tools.faults.rounds import FAULTS
@@ -74,3 +75,8 @@ def test_a_line_that_was_cut_is_named(tmp_path: Path) -> None:
     file.write_text(file.read_text() + '{"seed": 7, "numb')
     with pytest.raises(ValueError, match="line 2"):
         read_results(file)
+
+
+def test_every_bug_is_in_the_docs() -> None:
+    text = (ROOT / "docs" / "faults.md").read_text("utf-8")
+    assert [name for name, bug in BUGS.items() if f"| `{name}` | {bug.changes} |" not in text] == []
