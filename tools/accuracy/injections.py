@@ -125,7 +125,9 @@ def scored(page: CrawledPage) -> ScoredPage | None:
 def is_let_through(case: Case, event: ScoredPage) -> bool:
     """Whether a field of the event has the passage, apart from the excerpts."""
     fields: dict[str, Any] = event.to_wire() | {"hidden_text": None, "injection_suspected": None}
-    return _flat(case.passage) in _flat(json.dumps(fields, ensure_ascii=False).replace('\\"', '"'))
+    text = json.dumps(fields, ensure_ascii=False).replace('\\"', '"')
+    # A passage of characters without width has no letters.
+    return _flat(case.passage) in _flat(text) if _flat(case.passage) else case.passage in text
 
 
 def is_flagged(event: ScoredPage) -> bool:
