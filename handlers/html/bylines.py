@@ -18,7 +18,7 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.walk import short_text
 from handlers.text.patterns import DetailPatterns
-from handlers.text.scripts import HAN, KANA, has_han
+from handlers.text.scripts import HAN, KANA, has_cjk, has_han
 from handlers.text.words import alternatives
 
 _MAX_NAMES = 20
@@ -31,9 +31,13 @@ _MAX_NAME_WORDS = 6
 _MAX_ABOVE = 4
 _MAX_BEFORE = 80
 _MAX_BEFORE_HAN = 24
-_TEXTS_TO_MEMBER = 5
+_TEXTS_TO_MEMBER = 6
 _MIN_OWN = 4
+_NICKNAME, _FULL = 2, 3
+_MAX_LABELLED_LINES = 400
 
+_ADDRESS = re.compile("://|@")
+_AUTHORS = ("itemprop:author", "rel:author")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _AND = "and|und|et|y|e|og|och|en|i|with"
 # A run of white space before a separator is matched from its beginning only: otherwise the time is quadratic.
@@ -44,7 +48,7 @@ _SPLIT = re.compile(
 _PARTS = re.compile(r"[/,;|·\n]")
 _BARS = re.compile(r"[|·•∙–—]")
 _BLANKS = re.compile(r"[^\S\n]+")
-_EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*"
+_EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*→←»«›‹►▸"
 _DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
 _SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w'’-]{0,40}\.?(?: [^\W\d_]\.){0,3})$")
 _BEFORE_DAY = re.compile(r"^(\S+ .+?) [a-zà-ÿ]{1,3}$")
@@ -82,10 +86,12 @@ class NameWords:
         self._occasions = frozenset((*reading.byline_occasions, *reading.byline_labels, *reading.published_words))
         stops = alternatives((*reading.byline_stop_words, *dates))
         places = alternatives(reading.byline_place_words)
-        colon = r"\s{0,3}[:：]\s{0,3}"
+        colon = r"\s{0,3}[:：](?!in(?:nen)?\b)\s{0,3}"
         # Text: Jan Maier; Words and pictures: Sam Reed
         label = rf"(?:{alternatives(labels)})(?:\s(?:{_AND}|&)\s[^\W\d_]{{1,20}})?{colon}"
-        word = rf"(?:{alternatives(reading.byline_words)})(?:{colon}|\s{{1,3}})"
+        # Both genders in one word, with a colon, a star, a slash or brackets.
+        gender = rf"(?:/(?:{alternatives(reading.byline_words)})|[:*_(](?:in|innen|e|es|s)\)?)?"
+        word = rf"(?:{alternatives(reading.byline_words)}){gender}(?:{colon}|\s{{1,3}})"
         occasion = rf"(?:(?:{alternatives(self._occasions)})\s{{1,3}})?"
         self._introduction = re.compile(rf"^\W{{0,5}}(?:{label}|{occasion}{word}){{1,3}}", re.IGNORECASE)
         self._inside = re.compile(rf"(?:^|[\s|·•–—,-]){word}(?=(?-i:[^\W\d_a-z]))", re.IGNORECASE)
@@ -154,7 +160,9 @@ class NameWords:
         return tuple(
             text
             for text in found
-            if 2 <= len(text) <= _MAX_NAME_CHARACTERS and "://" not in text and text.casefold() not in self._no_names
+            if 2 <= len(text) <= _MAX_NAME_CHARACTERS
+            and not _ADDRESS.search(text)
+            and text.casefold() not in self._no_names
         )[:_MAX_NAMES]
 
     def is_organization(self, text: str) -> bool:
@@ -190,6 +198,9 @@ class NameWords:
         count = len(words)
         while words and words[-1].casefold() in self._roles:
             words.pop()
+        if len(words) == 1 < count and words[0].isascii():
+            # A single word before a role is a paper's name: "Guardian staff reporter".
+            return ""
         return " ".join(words) if is_first or len(words) == count else ""
 
     def _is_name(self, text: str) -> bool:
@@ -259,6 +270,8 @@ def find_credit(story: Story, data: StructuredData, words: BylineWords, site: st
     marks = [mark for mark in story.stated if not mark.boilerplate]
     shown = _best(_shown(story, marks, words, reader))
     best = stated if stated.rank >= shown.rank else shown
+    if stated.rank < _NICKNAME and shown.rank < _FULL and story.near.heading >= 0:
+        best = _elsewhere(story, words, reader) or best
     return Credit(
         names=best.names[:_MAX_NAMES],
         has_author=bool(stated.names or stated_agencies) or any(mark.name == "itemprop:author" for mark in marks),
@@ -270,7 +283,7 @@ def find_credit(story: Story, data: StructuredData, words: BylineWords, site: st
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """Names, where they were seen, and their rank: 3 for a person's full name, 2 for a nickname, 1 for others."""
+    """Names, where they were seen, and their rank: ``_FULL``, ``_NICKNAME``, or 1 for an organisation."""
 
     names: tuple[str, ...] = ()
     seen_in: str = ""
@@ -304,8 +317,8 @@ class _CreditReader:
         found = [name for name in found if name not in agencies]
         persons = tuple(name for name in found if self._is_person(name))
         if persons:
-            is_full = " " in "".join(persons) or not persons[0].isascii()
-            return _Named(persons, seen_in, 3 if is_full else 2)
+            is_full = " " in "".join(persons) or has_cjk(persons[0])
+            return _Named(persons, seen_in, _FULL if is_full else _NICKNAME)
         return _Named(tuple(found), seen_in, int(bool(found)))
 
     def _is_person(self, name: str) -> bool:
@@ -321,7 +334,7 @@ def _best(found: Iterable[_Named]) -> _Named:
     for named in found:
         if named.rank > best.rank:
             best = named
-            if best.rank == 3:
+            if best.rank == _FULL:
                 break
     return best
 
@@ -333,8 +346,13 @@ def _stated(
     for name in words.meta:
         if name in meta:
             yield reader.credited(meta[name][:_MAX_NAMES], f"meta {name}")
+    for number in (1, 2, 3):
+        card = ": ".join(text for name in ("label", "data") for text in meta.get(f"twitter:{name}{number}", ())[:1])
+        yield reader.ranked(words.names.line_names(card), "twitter label")
     yield _Named(
-        names := reader.ranked(words.names.whole(data.organizations), "").names, "json-ld author", int(bool(names))
+        names := reader.ranked(words.names.whole((*data.organizations, *data.authors)), "").names,
+        "json-ld author",
+        int(bool(names)),
     )
 
 
@@ -349,13 +367,38 @@ def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditR
             names = words.names.line_names(block.text) if block.start != near.heading else ()
             if names and story.is_own(block.element, block.start) and not story.is_teased(block.start):
                 yield reader.ranked(names, "text")
+    yield from (reader.ranked(names, "aside") for index, names in _asides(story, words) if near.is_head(index))
     for text in _linked(story, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
         yield reader.credited((text,), "member's link")
 
 
+def _asides(story: Story, words: BylineWords) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Names that small elements ``aside`` and ``footer`` of the story credit, with their places."""
+    for index, text in story.outline.asides:
+        if len(text) < _MAX_MARK_CHARACTERS and not (story.holds(-1, index - 1) or story.is_teased(index - 1)):
+            yield index, words.names.line_names(text[:_MAX_BEFORE])
+
+
+def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Named | None:
+    """The full names that lines anywhere credit, such as the box below a story, if all credit the same."""
+    hidden = (mark for mark in story.stated if mark.boilerplate and mark.name in _AUTHORS)
+    credits = [reader.credited((mark.value or mark.text,), mark.name) for mark in hidden]
+    for block in story.outline.blocks()[-_MAX_LABELLED_LINES:]:
+        text = block.text
+        if len(text) > _MAX_BEFORE or not story.is_own(block.element, block.start) or story.is_teased(block.start):
+            continue
+        names = words.names.line_names(text)
+        if not names and len(text) <= _MAX_NAME_CHARACTERS and story.calls_byline(block.element, block.start):
+            names = words.names.names(text)
+        credits.append(reader.ranked(names, "text"))
+    credits += [reader.ranked(names, "aside") for _, names in _asides(story, words)]
+    found = {tuple(map(_squashed, named.names)): named for named in credits if named.names}
+    return next((named for named in found.values() if len(found) == 1 and named.rank == _FULL), None)
+
+
 def _marked(story: Story, marks: list[Mark], words: BylineWords) -> Iterator[tuple[str, str]]:
     """Texts that the markup marks as an author, with where they were seen, the most reliable first."""
-    for kind in ("itemprop:author", "rel:author"):
+    for kind in _AUTHORS:
         for mark in [mark for mark in marks if mark.name == kind][:_MAX_MARKS]:
             yield (mark.value if kind == "itemprop:author" else "") or mark.text, kind
     named = [
@@ -383,7 +426,8 @@ def _linked(story: Story, path: re.Pattern[str], end: int | None = None) -> Iter
 
 def _path(segments: tuple[str, ...]) -> re.Pattern[str]:
     """Addresses with one of the segments before a last one."""
-    return re.compile(rf"[/?](?:{alternatives(segments)})[/=][^/?#]{{1,100}}/?(?:[?#]|$)", re.IGNORECASE)
+    end = r"[/=][^/?#]{1,100}/?(?:[?#]|$)|\.\w{2,4}\?[^/#]{1,100}$|;\w{1,3}=\d{1,12}$"
+    return re.compile(rf"(?:^|[/?=])(?:{alternatives(segments)})(?:{end})", re.IGNORECASE)
 
 
 def _squashed(text: str) -> str:

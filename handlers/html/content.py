@@ -348,7 +348,7 @@ def short_type(name: str | None) -> str | None:
     >>> short_type(" ") is None
     True
     """
-    return clean(" ".join(name[: 4 * MAX_SCHEMA_TYPE].split()))[:MAX_SCHEMA_TYPE].rstrip() or None if name else None
+    return " ".join(clean(name[: 4 * MAX_SCHEMA_TYPE]).split())[:MAX_SCHEMA_TYPE].rstrip() or None if name else None
 
 
 def clean(text: str) -> str:

@@ -34,7 +34,8 @@ _MAX_HEADINGS = 30
 _MIN_HEADING = 5
 _MAX_NODES = 40
 _PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
-_OTHERS = ("/comment", "/answer", "/review", "/usercomments", "/imageobject", "/videoobject")
+_MEDIA = ("/imageobject", "/videoobject")
+_OTHERS = ("/comment", "/answer", "/review", "/usercomments", *_MEDIA)
 _NUMBERING = re.compile(r"[\d\W_]+")
 _SEGMENT = re.compile(r"[^\W\d_]+")
 _MAX_OTHERS_HEADING = 60
@@ -105,7 +106,7 @@ def stated_marks(story: Story) -> list[Mark]:
         ]
         if "author" in (attributes.get("rel") or "").lower().split():
             names.append("rel:author")
-        if names and not _is_others(node):
+        if names and not _is_others(node, outline.item_types):
             # An element that the walk removed with its footer has no place. An author that is stated there counts.
             place = outline.place(node)
             if place >= 0 and story.holds_node(place >> 1, node):
@@ -227,15 +228,15 @@ def _name_in(author: LexborNode) -> str:
     return ""
 
 
-def _is_others(node: LexborNode) -> bool:
-    """Whether microdata belongs to a comment, an answer, a review or a picture."""
+def _is_others(node: LexborNode, items: list[str]) -> bool:
+    """Whether microdata belongs to a comment, an answer, a review, or a picture or video beside the page's items."""
     above = node.parent
     for _ in range(_MAX_ABOVE):
         if above is None:
             return False
         kind = above.attributes.get("itemtype")
         if kind:
-            return kind.lower().rstrip("/").endswith(_OTHERS)
+            return kind.lower().rstrip("/").endswith(_OTHERS if items != [kind] else _OTHERS[: -len(_MEDIA)])
         above = above.parent
     return False
 
@@ -348,6 +349,10 @@ class Story:
             or bool(self._said_by_line(index) & EVENT)
             or any(hint(around) & EVENT for around in self.outline.around(element))
         )
+
+    def calls_byline(self, element: int, index: int) -> bool:
+        """Whether the line of a text, or the element around it, calls itself a byline."""
+        return bool((self._said_by_line(index) | self.outline.regions.hint(element)) & BYLINE)
 
     def _said_by_line(self, index: int) -> int:
         """The hints of the elements that hold only the line of a text."""

@@ -22,11 +22,12 @@ _BLOCKS = (
     "html body div section article main td th tr table tbody thead tfoot ul ol li dl dt dd p h1 h2 h3 h4 h5 h6 "
     "blockquote pre header address figure figcaption form fieldset details summary center caption"
 )
-STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, SCRIPT, META, TITLE, TIME = range(9)
+STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, SCRIPT, META, TITLE, TIME, ASIDE = range(10)
 _EFFECTS = {
     STARTS_LINE: _BLOCKS + " br hr",
     NO_TEXT: "style svg iframe object canvas audio video math textarea datalist map select button template "
-    "nav footer aside menu dialog label",
+    "nav menu dialog label",
+    ASIDE: "footer aside",
     NO_SCRIPT: "noscript",
     SCRIPT: "script",
     META: "meta",
@@ -119,6 +120,7 @@ class Outline:
         hrefs: Addresses of links that name a host.
         stated: Elements with microdata or ``rel=author``.
         rows: Rows of tables.
+        asides: Beginnings of elements ``aside`` and ``footer``, each with the index of the text after it.
         times: Elements ``time``, each with the index of the text after it.
         meta: Contents by lower-case name.
         meta_read: Elements meta that were read.
@@ -141,6 +143,7 @@ class Outline:
     hrefs: list[str] = field(default_factory=list)
     stated: list[LexborNode] = field(default_factory=list)
     rows: list[LexborNode] = field(default_factory=list)
+    asides: list[tuple[int, str]] = field(default_factory=list)
     times: list[tuple[int, LexborNode]] = field(default_factory=list)
     meta: dict[str, list[str]] = field(default_factory=dict)
     meta_read: int = 0

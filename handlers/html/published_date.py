@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
+from itertools import chain
 
 import regex
 
@@ -34,7 +35,7 @@ _MAX_LABELLED_LINES = 400
 _MAX_BEGINNINGS = 3
 _MAX_CHARACTERS = 160
 """A longer line is running text."""
-_NEAR_TEXTS = 40
+_NEAR_TEXTS = 20
 _HEAD_TEXTS = 12
 _MOST_DAYS = 2
 _LABEL_REACH = 6
@@ -95,27 +96,44 @@ _Changes = list[tuple[Moment | None, str]]
 
 def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
     """The publication date of a page, else its date of change. Stated dates have precedence over visible ones."""
-    in_url = None if page.is_event or page.data.is_thing else _in_url(page.url)
     changes: _Changes = []
-    for value, seen_in in _published(page, words, in_url, changes):
-        if value is not None and is_plausible(value, words.earliest_year, page.fetched_at):
-            return FoundDate(_day_of_site(value, in_url), seen_in)
-    for value, seen_in in (*_stated_changes(page, words), *changes):
-        if value is not None and is_plausible(value, words.earliest_year, page.fetched_at):
-            return FoundDate(value, seen_in)
-    return None
+    is_story = not (page.is_event or page.data.is_thing)
+    in_url = _in_url(page.url) if is_story else None
+    shown = _shown(page, words, in_url, changes) if is_story else iter(())
+
+    def plausible(found: Iterable[tuple[Moment | None, str]]) -> Iterator[FoundDate]:
+        for value, seen_in in found:
+            if value is not None and is_plausible(value, words.earliest_year, page.fetched_at):
+                yield FoundDate(value, seen_in)
+
+    for stated in plausible(_stated(page, words)):
+        return _as_shown(stated, plausible(chain(shown, changes)))
+    labelled = () if page.data.is_thing else _labelled(page, words, changes)
+    for found in plausible(chain(shown, labelled)):
+        return _as_shown(found, plausible([(in_url, "url")] if isinstance(found.value, datetime) else []))
+    return next(plausible(chain(_stated_changes(page, words), changes)), None)
 
 
-def _published(page: DatedPage, words: DateWords, in_url: date | None, changes: _Changes) -> _Found:
-    """Dates of publication, the most reliable first; dates of changes are added to ``changes``."""
-    yield from _stated(page, words)
-    if not (page.is_event or page.data.is_thing):
-        yield from _times(page, words, changes)
-        yield in_url, "url"
-        yield from _named(page, words, changes)
-        yield from _visible(page, words, changes)
-    if not page.data.is_thing:
-        yield from _labelled(page, words, changes)
+def _as_shown(stated: FoundDate, shown: Iterable[FoundDate]) -> FoundDate:
+    """A stated date as the page shows it: in the site's own zone, or the day before or after one of universal time."""
+    value, day, beside = stated.value, day_of(stated.value), stated
+    in_zone = isinstance(value, datetime) and value.tzinfo is not None
+    for found in shown:
+        if in_zone and isinstance(found.value, datetime) and found.value.utcoffset() and found.value == value:
+            return found
+        if day_of(found.value) == day:
+            return stated
+        if beside is stated and abs(day_of(found.value) - day) == timedelta(days=1):
+            beside = found
+    return stated if isinstance(value, datetime) and value.utcoffset() else beside
+
+
+def _shown(page: DatedPage, words: DateWords, in_url: date | None, changes: _Changes) -> _Found:
+    """Dates of publication beside the story, the most reliable first; those of changes are added to ``changes``."""
+    yield from _times(page, words, changes)
+    yield in_url, "url"
+    yield from _named(page, words, changes)
+    yield from _visible(page, words, changes)
 
 
 def _stated(page: DatedPage, words: DateWords) -> _Found:
@@ -164,16 +182,26 @@ def _named(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Lines beside the heading that have nothing but dates and names, and the dateline of the story."""
     blocks = list(_head_lines(page))
-    read = (words.read(_with_label(page.story.outline, block, words), page.origin, is_near=True) for block in blocks)
-    lines = [line for line in read if line is not None]
+    outline, near = page.story.outline, page.story.near
+    labelled = (_with_label(outline, block, words) for block in blocks)
+    # A day in an element of its own may be beside other small texts in one line: the minutes that reading takes.
+    lines = [block for block in blocks if block.end > block.start + 1 and near.is_head(block.start)]
+    parts = (
+        outline.texts[index]
+        for block in lines
+        if not words.is_sentence(block.text)
+        for index in range(block.start, block.end)
+    )
+    beside = (text for index, text in outline.asides if near.is_head(index))
+    read = (words.read(text, page.origin, is_near=True) for text in chain(labelled, parts, beside))
+    dated = [line for line in read if line is not None]
     # Lines of many days are a schedule or a chronology. Days beside an ISBN are those of the book.
-    is_of_page = len({line.published for line in lines if not line.labelled}) <= _MOST_DAYS
+    is_of_page = len({line.published for line in dated if not line.labelled}) <= _MOST_DAYS
     if is_of_page and not any(page.story.is_of_thing(block.text) for block in blocks):
-        yield from ((line.published, "visible date") for line in lines)
-        changes += [(line.updated, "visible date") for line in lines]
-    first = page.story.near.first
+        yield from ((line.published, "visible date") for line in dated)
+        changes += [(line.updated, "visible date") for line in dated]
     begins = [
-        block for block in page.story.outline.blocks(first, first + _HEAD_TEXTS) if len(block.text) > _MAX_CHARACTERS
+        block for block in outline.blocks(near.first, near.first + _HEAD_TEXTS) if len(block.text) > _MAX_CHARACTERS
     ]
     for block in begins[:_MAX_BEGINNINGS]:
         yield words.dateline(block.text[:_DATELINE_CHARACTERS], page.origin), "dateline"
@@ -182,6 +210,7 @@ def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 def _labelled(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Lines anywhere that label a date, except beside the data of a book or the like."""
     blocks = page.story.outline.blocks()[-_MAX_LABELLED_LINES:]
+    dated: set[Moment | None] = set()
     for number, block in enumerate(blocks):
         text = _with_label(page.story.outline, block, words)
         if not words.may_be_labelled(text) or page.story.holds(block.element, block.start):
@@ -193,6 +222,10 @@ def _labelled(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
         if line is not None and line.labelled:
             yield line.published, "labelled date"
             changes.append((line.updated, "labelled date"))
+        elif line is not None and not page.is_event and words.is_dated(text):
+            dated.add(line.published)
+    if len(dated) == 1:
+        yield dated.pop(), "labelled date"
 
 
 def _stated_changes(page: DatedPage, words: DateWords) -> _Found:
@@ -214,24 +247,27 @@ def _head_lines(page: DatedPage) -> Iterator[Block]:
     for place in near.places:
         blocks = [
             block
-            for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]
-            if len(block.text) <= _MAX_CHARACTERS
+            for block in outline.lines_with_links()
+            if block.start in place
+            and len(block.text) <= _MAX_CHARACTERS
             and page.story.is_own(block.element, block.start)
             and block.start <= end
             and not page.story.dates_event(block.element, block.start)
-        ]
-        yield from sorted(blocks, key=lambda block: near.distance(block.start))
+        ][:_MAX_LINES]
+        yield from sorted(blocks, key=lambda block: (block.start < near.heading, near.distance(block.start)))
 
 
 def _with_label(outline: Outline, block: Block, words: DateWords) -> str:
-    """A line with its label from a list of terms or a table row; "" if the label is of something else."""
-    if block.tag not in ("dd", "td") or (before := outline.line_at(block.start - 1)) is None:
+    """A line with its label from a list of terms, a table row or the line before; "" if it labels something else."""
+    before = outline.line_at(block.start - 1)
+    if before is None:
         return block.text
+    if words.is_label(before.text):
+        return f"{before.text}: {block.text}"
     row = outline.outer[block.element] if block.tag == "td" else block.element
     beside = before.element if before.tag in ("dt", "th") else outline.outer[before.element]
-    if before.tag not in ("dt", "th", "td") or row != beside:
-        return block.text
-    return f"{before.text}: {block.text}" if words.is_label(before.text) else ""
+    is_value = block.tag in ("dd", "td") and before.tag in ("dt", "th", "td") and row == beside
+    return "" if is_value else block.text
 
 
 def _in_url(url: str) -> date | None:
@@ -239,13 +275,6 @@ def _in_url(url: str) -> date | None:
     match = _IN_URL.search(_QUERY.split(url, maxsplit=1)[0])
     parts = [int(part) for part in match.groups() if part and part.isdigit()] if match else []
     return calendar_day(*parts) if parts else None
-
-
-def _day_of_site(value: Moment, day: date | None) -> Moment:
-    """The day in the address, if an instant of universal time is on the day before or after it."""
-    if day is None or not isinstance(value, datetime) or value.utcoffset() != timedelta(0):
-        return value
-    return day if abs((day_of(value.astimezone(UTC)) - day).days) == 1 else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,13 +299,20 @@ class DateWords:
         self._labels = _any_of(self._label_words)
         self._published = _any_of(reading.published_words)
         self._updated = _any_of(reading.updated_words)
+        self._date_label = re.compile(
+            rf"(?:{alternatives(reading.date_labels)})\s{{0,3}}[:：]?\s{{0,3}}\d", re.IGNORECASE
+        )
         self._fillers = _any_of(reading.date_line_words)
 
     def may_be_labelled(self, line: str) -> bool:
         """Whether a line has a number and a label. This check is fast."""
         if len(line) > _MAX_CHARACTERS or _DIGIT.search(line) is None:
             return False
-        return any(map(line.lower().__contains__, self._label_words))
+        return any(map(line.lower().__contains__, self._label_words)) or self.is_dated(line)
+
+    def is_dated(self, line: str) -> bool:
+        """Whether a line begins with a word for a date, followed by a number: "Date: 3 May 2024"."""
+        return self._date_label.match(line) is not None
 
     def is_sentence(self, text: str) -> bool:
         """Whether a text has too many words for a line of dates."""
@@ -284,7 +320,8 @@ class DateWords:
 
     def is_label(self, text: str) -> bool:
         """Whether a text is only a label of a date."""
-        return len(text) <= _MAX_CHARACTERS and self._labels.search(text) is not None and not self._size(text)
+        is_label = self._labels.search(text) or self._date_label.match(f"{text} 1")
+        return len(text) <= _MAX_CHARACTERS and is_label is not None and not self._size(text)
 
     def dateline(self, head: str, origin: Origin) -> Moment | None:
         """The day before the first sentence of a story: "(18.1.2018) Farmers", "Oslo, 3 May 2024 –"."""

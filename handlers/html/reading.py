@@ -50,6 +50,7 @@ class PageReadingSection(Section):
     byline_not: Words = Field(description="Parts of class names of elements that are not the byline itself.")
     date_hints: Words = Field(description="Parts of class names that mark a date.")
     date_not: Words = Field(description="Parts of class names of other dates than that of publication.")
+    date_labels: Words = Field(description="Words for a date that label one, if they are all that is beside it.")
     date_line_words: Words = Field(
         description="Words beside a date in a line that has nothing else: days of the week, time zones, small words."
     )

@@ -17,6 +17,7 @@ from pydantic import Field
 from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.encoding import page_bytes
+from handlers.html.hidden import find_in_hidden, take_out_by_sheet
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
 from handlers.html.main_text import count_words, has_cjk, leading_sentences, main_text
@@ -79,7 +80,16 @@ class SourcePage:
         """The page's outline; None if there is no page, or it can't be read."""
         if self._tree is None or isinstance(self._tree, str):
             return None
-        return walk_page(self._tree, Hints(self.reading), self.reading.max_nodes)
+        page = walk_page(self._tree, Hints(self.reading), self.reading.max_nodes)
+        addressed = self.reading.addressed.compiled
+        if page.sheets and self._tree.root is not None:
+            text = main_text(page, self.reading.max_content_characters).text
+            said = text.split("\n")
+            told = {said[one.line] for one in addressed.find_all(text, addressed.section.doubtful, is_hidden=False)}
+            lines = [(block.start, block.end) for block in page.lines_with_links() if block.text in told]
+            if lines and take_out_by_sheet(page, lines, self._tree.root, addressed):
+                page.forget_lines()
+        return page
 
     @cached_property
     def _tree(self) -> LexborHTMLParser | str | None:
@@ -120,7 +130,9 @@ def paragraphs_of(source: SourcePage, limits: SnippetLimits) -> Sequence[Paragra
     html, reading = source.html, source.reading
     found = _paragraphs(source.outline, reading)
     if not snippet_of(found, limits) and html and (opened := _NOSCRIPT.sub(r"\1div", html)) != html:
-        found = _paragraphs(SourcePage(opened, None, "", reading).outline, reading)
+        # Visitors with scripts do not see this text.
+        shown = _paragraphs(SourcePage(opened, None, "", reading).outline, reading)
+        found = [one for one in shown if find_in_hidden(one.text, reading.addressed.compiled) is None]
     if snippet_of(found, limits):
         return found
     return [_paragraph("", line) for line in source.text[: reading.max_content_characters].splitlines()]

@@ -36,6 +36,8 @@ _REPEATED = 3
 _MOSTLY = 0.5
 _DOUBT = 0.3
 """Taken from the log-odds: labels are of whole places, and a superfluous one costs more than the trees know."""
+_DOUBT_BESIDE, _STORY_PAGE = 1.3, 0.55
+"""The same for places outside the story, where the story is more than this share of the page: boxes and teasers."""
 _UNLIKELY = 0.2
 """A place with a smaller chance is never content: there are pages without any."""
 _ENDS = ".!?。！？"
@@ -65,7 +67,7 @@ OF_PLACE = (
 )
 OF_MARKS = ("others", "others around", *(f"{name}{where}" for name in PLACES for where in ("", " around")), *_INSIDE)
 """The measures, in the order in which they are found; those of marks have few values, shared by many places."""
-_NARROW, _LINES, _PRICES = map(OF_PLACE.index, ("narrow", "lines", "prices"))
+_NARROW, _LINES, _PRICES, _TOLD = map(OF_PLACE.index, ("narrow", "lines", "prices", "story"))
 
 
 @dataclass(slots=True)
@@ -97,9 +99,10 @@ def content(outline: Outline, story: MainText, forest: Forest, max_characters: i
     of_place = forest.questions(OF_PLACE)
     found: list[tuple[float, Place]] = []
     chosen: list[int] = []
+    doubt = _DOUBT_BESIDE if of_page[OF_PAGE.index("page story")] > _STORY_PAGE else _DOUBT
     for place, said, measures in places:
         (odds,) = forest.reached(forest.left(of_place, measures, left & forest.known(said, marks, OF_MARKS)))
-        found.append((1 / (1 + exp(_DOUBT - odds)), place))
+        found.append((1 / (1 + exp((_DOUBT if measures[_TOLD] >= _MOSTLY else doubt) - odds)), place))
         if _has_prices_of_cards(measures):
             chosen += place.numbers
     chosen += [number for place in _likely(found) for number in place.numbers]

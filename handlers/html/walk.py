@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from handlers.html.hidden import take_out_hidden, take_out_unseen, visible
 from handlers.html.hints import Hints
 from handlers.html.outline import (
+    ASIDE,
     EFFECT_OF,
     LINK,
     META,
@@ -170,6 +171,8 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
             if without_scripts <= _MAX_NO_SCRIPT and _holds_text(node):
                 starts_line = True
                 continue
+        elif effect == ASIDE:
+            found.asides.append((len(texts), short_text(node)))
         elif effect != NO_TEXT:
             _note(found, node, effect)
         # The traversal reads the children of a node afterwards. It skips a node that has none.

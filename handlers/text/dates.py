@@ -31,7 +31,10 @@ _ISO = re.compile(
     r"(?:[T ]+(\d{1,2}):(\d{2}(?::\d{2})?)(?:[.,]\d{1,9})?\s?(Z|UTC|GMT|[+-]\d{1,2}:?\d{2}(?!\d))?)?",
     re.IGNORECASE,
 )
-_COMPACT = re.compile(r"(?<!\d)((?:19|20)\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=T|\d{4,6}Z?$|\D|$)")
+_COMPACT = re.compile(
+    r"(?<!\d)((?:19|20)\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=T|\d{4,6}Z?$|\D|$)"
+    r"(?:T(\d{2}):?(\d{2})(?::?\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2}(?!\d))?)?"
+)
 _EPOCH = re.compile(r"^(\d{10}|\d{13})$")
 _DIGIT = re.compile(r"\d")
 _YEARS = range(1800, 2101)
@@ -299,7 +302,7 @@ def stated_moment(text: str) -> Moment | None:
     if match := _ISO.search(text):
         return _iso(match)
     if match := _COMPACT.search(text):
-        return calendar_day(int(match[1]), int(match[2]), int(match[3]))
+        return _iso(match)
     if match := _EPOCH.search(text.strip()):
         return datetime.fromtimestamp(int(match[1][:10]), UTC)
     return None

@@ -7,13 +7,13 @@ is in the product.
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 from unittest.mock import patch
-from uuid import uuid4
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.client import AIOKafkaClient
@@ -79,7 +79,7 @@ class OneIdForTheProcess(Committer):
         async with self._turn:
             if "it" not in self._shared:
                 self._shared["it"] = producer = self._writer._make()
-                producer._txn_manager.transactional_id = f"{self._prefix}{uuid4()}"
+                producer._txn_manager.transactional_id = f"{self._prefix}{uuid.uuid4()}"
                 await producer.start()
         return await self._committed() or 0
 

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -33,11 +34,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="The first one; a run goes on from any seed.")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="Ends after this time.")
     parser.add_argument("--past", action="store_true", help="Begins with the seeds that have shown a fault before.")
-    parser.add_argument("--bug", choices=sorted(BUGS), help="Plants a seeded bug, and ends when it is found.")
+    here = sorted(name for name, bug in BUGS.items() if "simulation" in bug.where)
+    parser.add_argument("--bug", choices=here, help="Plants a seeded bug, and ends when it is found.")
     parser.add_argument("--trace", action="store_true", help="Prints every request of a run.")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.schedules < 1 or options.jobs < 1:
+        parser.error("--schedules and --jobs are at least 1")
     if any(os.environ.get(name) != value for name, value in _HASH_SEED.items()):
         arguments = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         os.execve(sys.executable, arguments, os.environ | _HASH_SEED)  # noqa: S606 - the same program again
@@ -105,7 +109,11 @@ def _begin() -> None:
 
 def _timed(seed: int, bug: str, keep_trace: bool) -> tuple[Result, float]:
     began = time.process_time()
-    result = simulate(seed, bug, keep_trace)
+    try:
+        result = simulate(seed, bug, keep_trace)
+    except Exception:
+        # A bug of the simulation also has a seed.
+        result = Result(seed, {"simulation": [traceback.format_exc()]}, (), "", 0.0)
     return result, time.process_time() - began
 
 

@@ -151,6 +151,8 @@ class PlannedFaults:
             self._workers.kill(connection.process)
         elif fault.kind == "answer_lost":
             connection.cut()
+        elif fault.kind == "silent":
+            connection.silent = True
         return False
 
     def _happen(self, fault: Fault, connection: Connection, process: Process, frame: bytes) -> bool:

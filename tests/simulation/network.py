@@ -93,6 +93,8 @@ class Connection(asyncio.Transport):
         super().__init__()
         self.process = current_process()
         self.closed = False
+        self.silent = False
+        """Whether no answer arrives any more, although no client closes it."""
         self._network = network
         self._protocol = protocol
         self._port = port
@@ -183,7 +185,7 @@ class Connection(asyncio.Transport):
         network = self._network
         if network.faults is not None and not network.faults.on_handled(self, key):
             return
-        if answer is None or self.closed:
+        if answer is None or self.closed or self.silent:
             return
         self._answered_at = max(self._answered_at + _APART, network.arrival())
         data = _LENGTH.pack(len(answer)) + answer

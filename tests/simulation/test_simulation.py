@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from tests.faults.bugs import BUGS
+from tests.simulation import __main__ as simulation
+from tests.simulation.schedule import Result
 
 FIRST_SEEDS = {"end_sent_again": 2763, "offsets_sent_again": 4117}
 """Where the search for a bug begins, if it would take long from 0."""
@@ -39,6 +41,22 @@ def test_a_seed_repeats_its_run() -> None:
     first, again = (simulated("--schedules", "12") for _ in range(2))
     assert first["digest"] == again["digest"]
     assert simulated("--schedules", "12", "--seed", "12")["digest"] != first["digest"]
+
+
+def test_a_seed_repeats_its_run_with_a_seeded_bug() -> None:
+    """This one has two brokers, and the bug makes a name that decides which of them coordinates."""
+    first, again = (simulated("--bug", "one_id", "--seed", "5", "--schedules", "1") for _ in range(2))
+    assert first["digest"] == again["digest"]
+
+
+def test_an_error_of_the_simulation_names_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(seed: int, bug: str, keep_trace: bool) -> Result:
+        raise KeyError("no such topic")
+
+    monkeypatch.setattr(simulation, "simulate", fail)
+    result, _ = simulation._timed(7, "", keep_trace=False)
+    assert result.seed == 7
+    assert "no such topic" in result.findings["simulation"][0]
 
 
 @pytest.mark.slow

@@ -67,7 +67,8 @@ JUDGED = {"claims", "relevance", "searches", "retrieval", "attacks"}
 RESULTS = {"results", "listings", "loops"}
 RANKING = {"ranking"}
 SOURCES = {"sources"}
-"""Parts whose figures have their own sections: judges, result types, queries and sources."""
+INJECTIONS = {"injections"}
+"""Parts whose figures have their own sections: judges, result types, queries, sources and injections."""
 _OF_PAGES = {"dates", "authors", "text", "features"}
 
 
@@ -112,7 +113,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"skipped: no labelled pages below {labelled.DATA}; set DATA to where they are")
         return 0
     run, parts = Run(), set(options.only)
-    raised = measure(run, parts, present, options.cases)
+    raised = measure(run, parts, present)
     heading = _heading()
     print(heading, run.text(), sep="\n")
     typed = measure_results(parts)
@@ -123,11 +124,13 @@ def main(arguments: list[str] | None = None) -> int:
     print(ranked)
     listed = measure_sources(parts)
     print(listed)
+    injected = measure_injections(parts, options.cases)
+    print(injected)
     for tally in run.tallies if options.misses else ():
         print(table.misses(tally, options.misses))
     if options.json:
         options.json.write_text(json.dumps(run.data(), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    if options.write and parts - JUDGED - RESULTS - RANKING - SOURCES:
+    if options.write and parts - JUDGED - RESULTS - RANKING - SOURCES - INJECTIONS:
         table.write(f"{heading}\n{run.text()}", table.FIGURES)
     if options.write and parts >= RESULTS:
         table.write(typed, table.RESULT_FIGURES)
@@ -135,6 +138,8 @@ def main(arguments: list[str] | None = None) -> int:
         table.write(judged, table.JUDGED_FIGURES)
     if options.write and ranked:
         table.write(ranked, table.RANKING_FIGURES)
+    if options.write and injected and not options.cases:
+        table.write(injected, table.INJECTION_FIGURES)
     if options.write and listed:
         table.write(sources.lists_table(), sources.LIST_FIGURES, sources.PAGE)
         table.write(listed, sources.AGREEMENT_FIGURES, sources.PAGE)
@@ -145,6 +150,14 @@ def measure_sources(parts: set[str]) -> str:
     """The goal and the table of the source lists."""
     measured, reached = sources.measure() if parts & SOURCES else ("", [])
     return table.goals_table(reached) + measured if measured else ""
+
+
+def measure_injections(parts: set[str], cases: Path | None) -> str:
+    """The goals and the table of text that addresses a language model."""
+    if not parts & INJECTIONS:
+        return ""
+    lines, reached = injections.run(cases)
+    return table.goals_table(reached) + "\n" + "\n".join(lines)
 
 
 def measure_results(parts: set[str]) -> str:
@@ -158,7 +171,7 @@ def measure_results(parts: set[str]) -> str:
     return table.goals_table(reached) + "\n".join(lines) if reached else ""
 
 
-def measure(run: Run, parts: set[str], present: list[str], cases: Path | None = None) -> int:
+def measure(run: Run, parts: set[str], present: list[str]) -> int:
     """Measures the parts on the sets that are there; returns how many pages raised."""
     raised = 0
     labelled_pages = [page for name in present if name != SCHEMA_SET for page in pages(name)]
@@ -166,10 +179,6 @@ def measure(run: Run, parts: set[str], present: list[str], cases: Path | None = 
         raised += _of_pages(run, parts, contestants.answers(labelled_pages))
     if "content" in parts:
         lines, reached = page_content.run()
-        run.tables.append("\n".join(lines))
-        run.goals += reached
-    if "injections" in parts:
-        lines, reached = injections.run(cases)
         run.tables.append("\n".join(lines))
         run.goals += reached
     if "schema" in parts and SCHEMA_SET in present:

@@ -6,7 +6,6 @@ object a line: ``id, kind, hidden, instructs, html, passage``.
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 from collections import Counter, defaultdict
@@ -218,9 +217,7 @@ def false_alarms() -> Counter[str]:
     """All labelled pages: how many are flagged, and how many have hidden text that was left out or kept."""
     found: Counter[str] = Counter()
     for folder, case in labelled_pages():
-        event = scored(
-            CrawledPage(url=labelled.address(case), html_base64=base64.b64encode(labelled.body(folder, case)))
-        )
+        event = scored(CrawledPage(url=labelled.address(case), html_base64=labelled.body(folder, case)))
         found["pages"] += 1
         if event is not None:
             found["flagged"] += is_flagged(event)

@@ -14,6 +14,7 @@ DOCS = Path(__file__).parent.parent.parent / "docs" / "accuracy.md"
 FIGURES = ("<!-- figures: written by the harness -->", "<!-- end of figures -->")
 RESULT_FIGURES = ("<!-- figures of results: written by the harness -->", "<!-- end of figures of results -->")
 JUDGED_FIGURES = ("<!-- figures of judges: written by the harness -->", "<!-- end of figures of judges -->")
+INJECTION_FIGURES = ("<!-- figures of injections: written by the harness -->", "<!-- end of figures of injections -->")
 RANKING_FIGURES = ("<!-- figures of queries: written by the harness -->", "<!-- end of figures of queries -->")
 
 

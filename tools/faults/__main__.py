@@ -8,7 +8,6 @@ the machine. With ``--resume`` the rounds of several runs add up in a file.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import logging
 import random
@@ -23,7 +22,7 @@ from tests.brokers import Brokers
 from tests.faults.bugs import BUGS
 from tests.faults.ledger import Findings
 from tools.faults.broker_rounds import FAULTS_OF_THREE
-from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster, end_on_sigterm
+from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster, run_with_cleanup
 from tools.faults.results import RoundResult, append_result, read_results, sum_up
 from tools.faults.rounds import FAULTS
 from tools.faults.seeded import FEW, SITUATIONS
@@ -51,7 +50,7 @@ class Plan:
         """The fault of a round: every kind as often as every other, in an order that the seed decides."""
         if self.only is not None:
             return self.only
-        kinds = sorted(FAULTS | TRIALS if self.brokers == 1 else EVERY_FAULT)
+        kinds = sorted(FAULTS if self.brokers == 1 else EVERY_FAULT)
         turn, place = divmod(number - 1, len(kinds))
         return random.Random(f"{self.seed}/turn {turn}").sample(kinds, len(kinds))[place]
 
@@ -73,15 +72,18 @@ def main() -> int:
     configure_logs("error", "console")
     # Its reader and feeder find brokers away all the time.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    before = read_results(options.resume) if options.resume else []
+    try:
+        before = read_results(options.resume) if options.resume else []
+    except ValueError as error:
+        parser.error(str(error))
     if before and (before[0].brokers != options.brokers or options.seed not in (None, before[0].seed)):
         parser.error(f"{options.resume} has rounds of {before[0].brokers} brokers and seed {before[0].seed}")
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
     if before:
         seed = before[0].seed
-    first = max(options.first, len(before) + 1)
+    first = max(options.first, before[-1].number + 1 if before else 1)
     plan = Plan(options.brokers, first, options.rounds, seed, options.only, options.resume)
-    return asyncio.run(run(plan, before, bugs, options.json))
+    return run_with_cleanup(run(plan, before, bugs, options.json))
 
 
 def _bugs(text: str, brokers: int) -> list[str] | None:
@@ -95,7 +97,6 @@ def _bugs(text: str, brokers: int) -> list[str] | None:
 
 async def run(plan: Plan, before: list[RoundResult], bugs: list[str], as_json: bool) -> int:
     """The whole run."""
-    end_on_sigterm()
     began = time.monotonic()
     results, found = before, dict[str, bool]()
     print(f"{plan.brokers} brokers, seed {plan.seed}", flush=True)
@@ -145,6 +146,8 @@ async def do_rounds(made: Cluster, plan: Plan) -> list[RoundResult]:
     await made.read_on(2)
     if results and results[-1].clean and not (late := made.ledger.check()).clean:
         results[-1] = replace(results[-1], findings=late.counts)
+        if plan.file is not None:
+            append_result(plan.file, results[-1])
         tell(late, made.places)
     return results
 

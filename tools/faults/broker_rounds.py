@@ -123,9 +123,9 @@ async def disk_full(cluster: Cluster, chance: random.Random) -> bool:
     brokers = cluster.brokers
     if brokers.ballast is None:
         return False
+    ended = False
     async with under_load(cluster, chance, 12):
         brokers.fill_disk()
-        ended = False
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FULL_SECONDS):
                 while not ended:
@@ -135,7 +135,7 @@ async def disk_full(cluster: Cluster, chance: random.Random) -> bool:
             await brokers.kill(DISK_OF)
         brokers.ballast.unlink()
         await brokers.restart(DISK_OF)
-    return True
+    return ended
 
 
 async def _move(cluster: Cluster, topics: Iterable[str]) -> bool:

@@ -11,9 +11,10 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -40,6 +41,7 @@ from tests.faults.ledger import Findings, Ledger
 from tests.processes import marked
 from tools.faults.worker_process import Worker
 
+Result = TypeVar("Result")
 KEYS = 24
 PATIENCE_SECONDS = 60.0
 """After this time without a new output, the missing ones count as lost."""
@@ -416,11 +418,20 @@ async def cluster(brokers: Brokers, folder: Path, name: str, stage: str = "exact
         await made.close()
 
 
-def end_on_sigterm() -> None:
-    """Has SIGTERM end this task as Ctrl-C does, so that brokers, workers and the small disk are cleaned up."""
-    task = asyncio.current_task()
-    assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+def run_with_cleanup(work: Coroutine[Any, Any, Result]) -> Result:
+    """Runs the work. SIGTERM ends it as Ctrl-C does, so that no worker, broker or mounted disk is left."""
+
+    async def cancellable() -> Result:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(cancellable())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        print("interrupted", file=sys.stderr)
+        sys.exit(1)
 
 
 async def hold(condition: Callable[[], bool], seconds: float) -> bool:

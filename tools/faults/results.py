@@ -49,10 +49,21 @@ class RoundResult:
 
 
 def read_results(file: Path) -> list[RoundResult]:
-    """The rounds of earlier runs; none where there is no file."""
+    """The rounds of earlier runs; none where there is no file. Of a round with several lines, the last one counts.
+
+    Raises:
+        ValueError: A line is no round, as one that was not written to its end.
+    """
     if not file.exists():
         return []
-    return [RoundResult(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
+    found: dict[int, RoundResult] = {}
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+        try:
+            result = RoundResult(**json.loads(line))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"line {number} of {file} is no round: {error}") from error
+        found[result.number] = result
+    return [found[number] for number in sorted(found)]
 
 
 def append_result(file: Path, result: RoundResult) -> None:

@@ -25,7 +25,7 @@ from statistics import median, quantiles
 from streams.telemetry.setup import configure_logs
 from tests.brokers import COORDINATION, Brokers
 from tests.faults.chain import SESSION_SECONDS
-from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster, end_on_sigterm
+from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster, run_with_cleanup
 from tools.faults.drift import Drift, drift_of
 from tools.faults.worker_process import Worker
 
@@ -127,18 +127,24 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--out", type=Path, default=Path(".assay/soak.json"), help="Where the report goes as JSON.")
     options = parser.parse_args()
+    if not options.minutes > 0:
+        parser.error("--minutes is more than 0")
+    try:
+        # Not to find out after hours that the report can't be written.
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.touch()
+    except OSError as error:
+        parser.error(f"--out: {error}")
     configure_logs("error", "console")
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
-    report = asyncio.run(soak(options.minutes * 60, options.brokers, seed))
-    options.out.parent.mkdir(parents=True, exist_ok=True)
+    report = run_with_cleanup(soak(options.minutes * 60, options.brokers, seed))
     options.out.write_text(json.dumps(report, indent=1) + "\n")
     return 0 if report["well"] else 1
 
 
 async def soak(seconds: float, brokers_count: int, seed: int) -> dict[str, object]:
     """The whole run: its report."""
-    end_on_sigterm()
     print(f"{brokers_count} brokers, seed {seed}, {seconds / 60:g} minutes", flush=True)
     chance = random.Random(seed)
     episodes: list[dict[str, float]] = []

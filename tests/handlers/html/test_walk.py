@@ -55,7 +55,7 @@ def test_a_consent_dialog_hides_however_long_it_is() -> None:
     assert not any(hidden(f"<div id=consent-dialog>{PARAGRAPH * 5}</div>"))
 
 
-def test_what_is_hidden_does_not_depend_on_the_order_of_questions() -> None:
+def test_what_is_hidden_is_the_same_in_any_order_of_questions() -> None:
     # The credits are more than a quarter of the text, so that they are no credits.
     page = outline_of(f"<div>{PARAGRAPH}</div>" + f"<div class=author-bio>{PARAGRAPH}</div>" * 2)
     main_text(page, 10_000)

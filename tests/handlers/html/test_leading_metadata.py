@@ -1,0 +1,203 @@
+"""Date and authors of whole pages, as a reader would say them: a head, a byline, a story, and what surrounds them."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from handlers.score_page import score_page
+from schemas.pages import CrawledPage, ScoredPage
+from tests.handlers.html.rules import RULES
+from tests.samples import emitted
+
+TEXT = "The town will rebuild the old mill by the river, and it has asked its people what they want to see there. "
+MENU = "<nav><a href=/news>News</a> <a href=/sport>Sport</a></nav>"
+STORY = f"<p>{TEXT * 2}</p>" * 30
+FOOTER = "<footer>© 2026 The Example. All rights reserved. Imprint, last changed 1 January 2026.</footer>"
+
+
+def read(head: str = "", byline: str = "", below: str = "", above: str = "", **fields: Any) -> ScoredPage:
+    html = (
+        f"<html><head><title>The old mill</title>{head}</head><body>{MENU}{above}<article><h1>The old mill</h1>{byline}"
+        f"{STORY}</article>{below}{FOOTER}</body></html>"
+    )
+    page = CrawledPage(url=fields.pop("url", "https://news.example.com/a"), html=html, **fields)
+    return emitted(ScoredPage, score_page(page, RULES))
+
+
+def ld(*items: dict[str, Any]) -> str:
+    graph = {"@context": "https://schema.org", "@graph": items}
+    return f'<script type="application/ld+json">{json.dumps(graph)}</script>'
+
+
+def meta(name: str, content: str) -> str:
+    return f'<meta property="{name}" content="{content}">'
+
+
+@pytest.mark.parametrize(
+    ("byline", "day"),
+    [
+        ("<p>Published on 3 May 2024</p>", "2024-05-03"),
+        ("<p>Veröffentlicht am 3. Mai 2024 um 10:12 Uhr</p>", "2024-05-03"),
+        ("<p>Publiziert am 3. Mai 2024, zuletzt aktualisiert am 9. Juni 2024</p>", "2024-05-03"),
+        ("<p>Publié le 3 mai 2024 à 10h12, mis à jour le 9 juin 2024</p>", "2024-05-03"),
+        ("<p>Publicado el 3 de mayo de 2024. Última actualización: 9 de junio de 2024</p>", "2024-05-03"),
+        ("<p>Ultimo aggiornamento: 9 giugno 2024</p>", "2024-06-09"),
+        ("<p>Geplaatst op 3 mei 2024, laatst gewijzigd op 9 juni 2024</p>", "2024-05-03"),
+        ("<p>Opublikowano 3 maja 2024</p>", "2024-05-03"),
+        ("<p>Опубликовано 3 мая 2024</p>", "2024-05-03"),
+        ("<p>发布时间：2024年5月3日 10:12</p>", "2024-05-03"),
+        ("<p>公開日：2024年5月3日　最終更新：2024年6月9日</p>", "2024-05-03"),
+        ("<p>입력 2024.05.03. 오전 10:12 수정 2024.06.09. 오후 1:00</p>", "2024-05-03"),
+        ("<h4>Published</h4><p>3 May 2024</p><h4>Reviewed</h4><p>9 June 2024</p>", "2024-05-03"),
+        ("<ul><li><b>Date</b> 3 May 2024</li><li><b>Topics</b> Towns</li></ul>", "2024-05-03"),
+        ("<dl><dt>Datum</dt><dd>3. Mai 2024</dd></dl>", "2024-05-03"),
+        ("<div><a href=/archive/2024>3 May 2024</a></div>", "2024-05-03"),
+        ("<aside><span>3 May 2024</span> <span>10.12 CET</span></aside>", "2024-05-03"),
+        ("<div><span>3 May 2024</span><span>5 mins</span></div>", "2024-05-03"),
+        ("<p>Updated 9 June 2024</p><p>First published 3 May 2024</p>", "2024-05-03"),
+        ("<p>The river rose on <b>3 May 2024</b> and took the bridge with it, and nobody saw it coming.</p>", None),
+        ("<p>Copyright 2024 The Example</p>", None),
+        ("<p>3 May 2024 – 9 June 2024</p>", None),
+    ],
+)
+def test_a_day_that_a_page_shows(byline: str, day: str | None) -> None:
+    assert (str(read(byline=byline).date)[:10] if day else read(byline=byline).date) == day
+
+
+@pytest.mark.parametrize(
+    ("head", "byline", "date"),
+    [
+        (
+            ld({"@type": "NewsArticle", "datePublished": "2024-05-04T03:10:00Z"}),
+            "<p>3 May 2024, 11:10 pm</p>",
+            "2024-05-03",
+        ),
+        (
+            ld({"@type": "NewsArticle", "datePublished": "2024-05-04T03:10:00Z"}),
+            '<time datetime="2024-05-03T23:10:00-04:00">3 May</time>',
+            "2024-05-03T23:10:00-04:00",
+        ),
+        (meta("article:published_time", "2024-05-03T20:00:00Z"), "<p>4 May 2024</p>", "2024-05-04"),
+        (meta("article:published_time", "2024-05-03T20:00:00Z"), "<p>3 May 2024</p>", "2024-05-03T20:00:00+00:00"),
+        (meta("article:published_time", "2024-05-03T20:00:00+02:00"), "<p>4 May 2024</p>", "2024-05-03T20:00:00+02:00"),
+        (
+            meta("article:published_time", "2024-05-03T20:00:00Z"),
+            "<p>Updated 9 June 2024</p>",
+            "2024-05-03T20:00:00+00:00",
+        ),
+        (meta("article:published_time", "20240503T201500Z"), "", "2024-05-03T20:15:00+00:00"),
+        (meta("article:published_time", "20240503T20:15:00+0200"), "", "2024-05-03T20:15:00+02:00"),
+        (meta("article:modified_time", "2024-06-09"), "<p>3 May 2024</p>", "2024-05-03"),
+    ],
+)
+def test_a_stated_date_is_the_day_that_the_page_shows(head: str, byline: str, date: str) -> None:
+    found = read(head, byline).date
+    assert found is not None
+    assert found.isoformat() == date
+
+
+def test_a_day_after_the_fetch_is_not_that_of_publication() -> None:
+    fetched = datetime(2024, 6, 1, tzinfo=UTC)
+    assert read(byline="<p>Published 3 May 2030</p>", fetched_at=fetched).date is None
+    assert (
+        str(read(meta("article:published_time", "2030-05-03"), "<p>3 May 2024</p>", fetched_at=fetched).date)
+        == "2024-05-03"
+    )
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "<section class=comments><h2>Comments</h2><p>Ann Lee</p><time datetime=2024-05-05>5 May 2024</time></section>",
+        "<h2>Discussion</h2><p>By Ann Lee</p><p>Posted 5 May 2024</p>",
+        "<aside><h2>More</h2><p>By Ann Lee, 5 May 2024</p></aside>",
+        "<h2>More from the town</h2><p><a href=/b>The bridge</a></p><p>By Ann Lee</p>",
+    ],
+)
+def test_what_others_wrote_has_other_days_and_names(below: str) -> None:
+    found = read(below=below)
+    assert (found.date, found.authors) == (None, ())
+
+
+def test_several_lines_that_date_something_date_no_page() -> None:
+    assert read(below="<ul><li>Date: 3 May 2024</li></ul>").date is not None
+    assert read(below="<ul><li>Date: 3 May 2024</li><li>Date: 9 June 2024</li></ul>").date is None
+
+
+@pytest.mark.parametrize(
+    ("head", "byline", "names"),
+    [
+        ("", "<p>By Ann Lee and Bo Chen</p>", ("Ann Lee", "Bo Chen")),
+        ("", "<p class=byline>Ann Lee, Bo Chen &amp; Cy Dunn | 3 May 2024</p>", ("Ann Lee", "Bo Chen", "Cy Dunn")),
+        ("", "<p>By Staff</p>", ()),
+        ("", "<p>By Admin</p>", ()),
+        ("", "<p>Von Ann Lee und Bo Chen</p>", ("Ann Lee", "Bo Chen")),
+        ("", "<p>Autor:in Ann Lee</p>", ("Ann Lee",)),
+        ("", "<p>Autorin/Autor Ann Lee</p>", ("Ann Lee",)),
+        ("", "<p>Auteur(s) : Ann Lee</p>", ("Ann Lee",)),
+        ("", "<aside class=meta>Von: <a href=/autor/lee>Ann Lee</a> <b>3 May 2024</b></aside>", ("Ann Lee",)),
+        ("", "<p>The mill</p><footer>By <i>Ann Lee</i></footer>", ("Ann Lee",)),
+        ("", "<p>Started by <a href='/index.php?action=profile;u=7'>mill_fan</a>, 3 May 2024</p>", ("mill_fan",)),
+        (
+            ld({"@type": "NewsArticle", "author": {"@id": "#p"}}, {"@id": "#p", "@type": "Person", "name": "Ann Lee"}),
+            "",
+            ("Ann Lee",),
+        ),
+        (
+            ld({"@type": "Article", "author": {"@type": "Organization", "name": "Town Desk Ltd"}}),
+            "",
+            ("Town Desk Ltd",),
+        ),
+        (
+            ld({"@type": "Article", "author": {"@type": "Organization", "name": "Town Desk Ltd"}}),
+            "<p>By Ann Lee</p>",
+            ("Ann Lee",),
+        ),
+        (
+            ld({"@type": "Article", "author": {"@type": "Person", "name": "Example staff reporter"}}),
+            "",
+            ("Example staff reporter",),
+        ),
+        (ld({"@type": "Article", "author": {"@type": "Person", "name": "ann@example.com"}}), "", ()),
+        (meta("twitter:label1", "Written by") + meta("twitter:data1", "Ann Lee"), "", ("Ann Lee",)),
+        (meta("twitter:label1", "Verfasst von") + meta("twitter:data1", "Ann Lee"), "", ("Ann Lee",)),
+        (meta("twitter:label1", "Est. reading time") + meta("twitter:data1", "5 Minutes"), "", ()),
+        (meta("twitter:label1", "Price") + meta("twitter:data1", "By Request"), "", ()),
+    ],
+)
+def test_authors_of_a_page(head: str, byline: str, names: tuple[str, ...]) -> None:
+    assert read(head, byline).authors == names
+
+
+@pytest.mark.parametrize(
+    ("below", "names"),
+    [
+        ("<p>Written by Ann Lee</p>", ("Ann Lee",)),
+        ("<div class=author-box><p class=author-name>Ann Lee</p></div>", ("Ann Lee",)),
+        ("<p>Written by Ann Lee</p><p>Written by Bo Chen</p>", ()),
+        ("<footer>By Ann Lee</footer>", ("Ann Lee",)),
+        ("<aside>By Ann Lee</aside><aside>By Bo Chen</aside>", ()),
+        ("<h2>Comments</h2><footer>By Ann Lee</footer>", ()),
+        ("<p>Written by Ann Lee</p><p>Author: Ann Lee</p>", ("Ann Lee",)),
+        ("<div class=footer-box><p>Autoren <span itemprop=author>Ann Lee</span></p></div>", ("Ann Lee",)),
+        (
+            "<p>Author Ann Lee, who lives in the town, spoke of the mill that her family had on the other bank</p>",
+            (),
+        ),
+    ],
+)
+def test_a_credit_below_the_story_counts_if_it_is_the_only_one(below: str, names: tuple[str, ...]) -> None:
+    assert read(below=below).authors == names
+
+
+def test_the_author_of_a_page_with_one_video_only() -> None:
+    video = (
+        "<div itemscope itemtype='https://schema.org/VideoObject'>"
+        "<span itemprop=author itemscope itemtype='https://schema.org/Person'>"
+        "<link itemprop=name content='Ann Lee'></span></div>"
+    )
+    assert read(below=video).authors == ("Ann Lee",)
+    article = "<div itemscope itemtype='https://schema.org/Article'></div>"
+    assert read(below=article + video).authors == ()
