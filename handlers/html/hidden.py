@@ -276,19 +276,19 @@ def _parts(
     node: LexborNode, addressed: Addressed, *, is_sure: bool
 ) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
     """The smallest parts of a long hidden element that may address a model."""
-    stack = [node]
+    stack, parts = [node], list[tuple[LexborNode, str]]()
     for _ in range(_MAX_PARTS):
         if not stack:
             break
         part = stack.pop()
         text = part.text(separator=" ")
-        said = find_in_hidden(text, addressed, is_sure=is_sure)
-        if said is None:
-            continue
         inner = [] if len(text) <= _SHORT else list(part.iter(include_text=True))
         if inner:
             stack += reversed(inner)
-        elif said[0] == "quarantined" or len(text) <= _SHORT:
+        elif text.strip():
+            parts.append((part, text))
+    for (part, text), said in zip(parts, _judged([(text, is_sure) for _, text in parts], addressed), strict=True):
+        if said is not None and (said[0] == "quarantined" or len(text) <= _SHORT):
             yield part, said
 
 
