@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -14,9 +15,16 @@ from tests.faults.bugs import BUGS
 from tests.simulation import __main__ as simulation
 from tests.simulation.schedule import Result
 
-FIRST_SEEDS = {"end_sent_again": 2763, "offsets_sent_again": 4117}
+FIRST_SEEDS = {
+    "commit_at_the_stop": 150,
+    "doubt_is_failure": 48,
+    "end_sent_again": 2763,
+    "offsets_sent_again": 4117,
+    "window_kept": 47,
+}
 """Where the search for a bug begins, if it would take long from 0."""
-_SIMULATED = sorted(name for name, bug in BUGS.items() if "simulation" in bug.where)
+_SIMULATED = sorted(name for name, bug in BUGS.items() if "simulation" in bug.where and name != "old_poll")
+"""The search for ``old_poll`` takes too long (docs/reliability.md)."""
 
 
 def simulated(*arguments: str) -> dict[str, Any]:
@@ -30,8 +38,9 @@ def simulated(*arguments: str) -> dict[str, Any]:
 
 
 def test_past_seeds_and_new_ones_show_nothing() -> None:
-    day = datetime.now(UTC).toordinal() * 100_000
-    done = simulated("--past", "--seconds", "20", "--schedules", "100000", "--seed", str(day))
+    # In CI the same seeds run each time, elsewhere those of the day.
+    first = 0 if os.environ.get("CI") else datetime.now(UTC).toordinal() * 100_000
+    done = simulated("--past", "--seconds", "20", "--schedules", "100000", "--seed", str(first))
     assert done["status"] == 0, f"add the seed to past_seeds.txt once it is understood: {done['said']}"
     assert done["schedules"] > 20
     assert len(done["faults"]) > 5
