@@ -159,7 +159,8 @@ class Brokers:
             numbers = range(self._partitions[topic])
             leaders = [(0, number, self._leaders[topic, number], [0], [0], list[int]()) for number in numbers]
             described.append((0, topic, False, leaders))
-        nodes = [(number, "sim", _MIN_PORT + number, None) for number in range(self.nodes)]
+        # The client keeps brokers in a set, and the hash of a missing rack is an address in memory.
+        nodes = [(number, "sim", _MIN_PORT + number, "rack") for number in range(self.nodes)]
         return 0, nodes, "simulated", 0, described
 
     def _on_find_coordinator(self, request: Any, node: int) -> Any:  # noqa: ARG002

@@ -100,17 +100,25 @@ def _run(handle: Any) -> None:
         process.parked.append(handle)
 
 
-class _Task(asyncio.Task[Any]):
-    """A task whose place in a set does not depend on its address in memory."""
+class _Numbered:
+    """What has a place in a set that does not depend on its address in memory."""
 
-    _numbers = count()
+    numbers = count()
 
     def __init__(self, *given: Any, **options: Any) -> None:
-        self._number = next(self._numbers)
+        self._number = next(self.numbers)
         super().__init__(*given, **options)
 
     def __hash__(self) -> int:
         return self._number
+
+
+class _Task(_Numbered, asyncio.Task[Any]):
+    """A task."""
+
+
+class _Future(_Numbered, asyncio.Future[Any]):
+    """A future."""
 
 
 class World(asyncio.BaseEventLoop):
@@ -119,7 +127,7 @@ class World(asyncio.BaseEventLoop):
     def __init__(self) -> None:
         """Starts at time 0."""
         super().__init__()
-        _Task._numbers = count()
+        _Numbered.numbers = count()
         self._now = 0.0
         self._turns = 0
         self._timer_cancelled_count = 0
@@ -151,6 +159,10 @@ class World(asyncio.BaseEventLoop):
         timer = _TimerHandle(when, callback, args, self, context)
         heapq.heappush(self._scheduled, timer)
         return timer
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """As asyncio's."""
+        return _Future(loop=self)
 
     def start(self, process: Process, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Starts work as a process."""
