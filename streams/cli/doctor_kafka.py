@@ -123,7 +123,7 @@ def _suits(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None])
     longest = int(values.get("transaction.max.timeout.ms") or 0)
     if longest and kafka.transaction_timeout_seconds * 1000 > longest:
         found = f"the brokers allow transactions of {in_time(longest / 1000)}, and Assay needs more"
-        yield Check("transactions", "fail", found, "lower ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS")
+        yield Check("transaction timeout", "fail", found, "lower ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS")
     kept, events = int(values.get("offsets.retention.minutes") or 0), RETENTION_DAYS * 24 * 60
     if kept and kept < events:
         found = f"deleted {in_time(60 * kept)} after a group stopped; the group then starts again at the first record"

@@ -2,8 +2,8 @@
 
 An account is a handler's workers, or one of three others: ``topics`` creates the topics, ``lag`` reports how far groups
 are behind, and ``console`` shows decisions and writes reviews. To send dead letters again, to delete them and to replay
-takes an operator's account. Rights are on exact names, except transactional ids: there is one for
-each partition of a topic.
+takes an operator's account. Rights are on exact names, except transactional ids: there is one for each partition of a
+topic.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from streams.topology import DECISIONS_REVIEWED, HANDLERS, TOPICS, Handler
 Operation = Literal["Read", "Write", "Create", "Describe", "DescribeConfigs"]
 Resource = Literal["topic", "group", "transactional-id"]
 TOPICS_ACCOUNT, LAG_ACCOUNT, CONSOLE_ACCOUNT = "topics", "lag", "console"
-
-
 _SEES: tuple[Operation, ...] = ("Describe", "DescribeConfigs")
 
 

@@ -60,7 +60,7 @@ class Passed(Numbered):
 
 
 class Arrived(Numbered):
-    """After ``await_coordinator``."""
+    """After ``settle``."""
 
 
 class Audited(Numbered):

@@ -8,6 +8,7 @@ the machine. With ``--resume`` the rounds of several runs add up in a file.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import random
@@ -16,6 +17,7 @@ import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from streams.telemetry.setup import configure_logs
 from tests.brokers import Brokers
@@ -83,7 +85,12 @@ def main() -> int:
         seed = before[0].seed
     first = max(options.first, before[-1].number + 1 if before else 1)
     plan = Plan(options.brokers, first, options.rounds, seed, options.only, options.resume)
-    return run_with_cleanup(run(plan, before, bugs, options.json))
+    # With --json the standard output has the summary alone.
+    with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
+        summary = run_with_cleanup(run(plan, before, bugs))
+    if options.json:
+        print(json.dumps(summary))
+    return 0 if summary["well"] else 1
 
 
 def _bugs(text: str, brokers: int) -> list[str] | None:
@@ -95,8 +102,8 @@ def _bugs(text: str, brokers: int) -> list[str] | None:
     return names if set(names) <= set(here) else None
 
 
-async def run(plan: Plan, before: list[RoundResult], bugs: list[str], as_json: bool) -> int:
-    """The whole run."""
+async def run(plan: Plan, before: list[RoundResult], bugs: list[str]) -> dict[str, Any]:
+    """The whole run: its summary."""
     began = time.monotonic()
     results, found = before, dict[str, bool]()
     print(f"{plan.brokers} brokers, seed {plan.seed}", flush=True)
@@ -116,9 +123,7 @@ async def run(plan: Plan, before: list[RoundResult], bugs: list[str], as_json: b
     seconds = round(time.monotonic() - began)
     again = f"--brokers {plan.brokers} --rounds {plan.rounds} --seed {plan.seed}"
     print(f"{'all is well' if well else 'NOT WELL'} after {seconds} s; again: {again}")
-    if as_json:
-        print(json.dumps({"brokers": plan.brokers, "seed": plan.seed, **counts, "bugs_found": found, "well": well}))
-    return 0 if well else 1
+    return {"brokers": plan.brokers, "seed": plan.seed, **counts, "bugs_found": found, "well": well}
 
 
 async def do_rounds(made: Cluster, plan: Plan) -> list[RoundResult]:

@@ -96,7 +96,7 @@ def test_decisions_under_other_rules_are_reported() -> None:
     ("values", "brokers", "found"),
     [
         ({"transaction.max.timeout.ms": "900000", "offsets.retention.minutes": "10080"}, 1, []),
-        ({"transaction.max.timeout.ms": "10000"}, 1, [("transactions", "fail")]),
+        ({"transaction.max.timeout.ms": "10000"}, 1, [("transaction timeout", "fail")]),
         ({"offsets.retention.minutes": "1440"}, 1, [("offsets", "warn")]),
         ({"auto.create.topics.enable": "true"}, 3, [("topics", "warn"), ("replication", "warn")]),
     ],
