@@ -47,6 +47,8 @@ _PIECE = 300
 _MAIN_SHARE = 0.2
 _MAIN_CHARACTERS = 400
 """A hidden element with more, and with this share of the page's text, is its main text until a script shows it."""
+_MOST = 0.5
+"""Of an element with so much of the page's text, only parts that address a model are taken out, and none in doubt."""
 _SHORT = 250
 """Characters of hidden text that is no tab, accordion or article, which a script shows."""
 _FEW = 2
@@ -154,11 +156,14 @@ def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[
             if how.is_sure:
                 seen.add(node.mem_id)
     makes = Counter(_make(node) for node, *_ in hiding_nodes)
+    is_long = any(len(text) > _MAIN_CHARACTERS for *_, text in hiding_nodes)
+    characters = len(tree.body.text()) if is_long and tree.body is not None else 0
     told = _judged([(text, how.is_sure) for _, _, how, text in hiding_nodes], addressed)
     for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
         if said:
-            whole = len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
-            parts = [(node, said)] if whole else list(_parts(node, addressed, is_sure=how.is_sure))
+            is_page = _is_main(text, characters, _MOST)
+            whole = not is_page and len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
+            parts = [(node, said)] if whole else list(_parts(node, addressed, is_sure=how.is_sure and not is_page))
             for part, (outcome, reason) in parts:
                 removed.append(part)
                 found.append(Hidden(kind, _place(part), part.text(separator=" "), outcome, reason))
@@ -167,7 +172,7 @@ def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[
         if not how.is_sure:
             continue
         is_alone = not how.is_faded and len(text) <= _SHORT and makes[_make(node)] <= _FEW
-        if (how.is_gone or is_alone) and not _is_main(text, tree):
+        if (how.is_gone or is_alone) and not _is_main(text, characters):
             removed.append(node)
             found.append(Hidden(kind, _place(node), text, "left_out", "no visitor sees it"))
         else:
@@ -325,9 +330,9 @@ def _parts(
             yield part, said
 
 
-def _is_main(text: str, tree: LexborHTMLParser) -> bool:
-    """Whether a hidden text is so large a part of a page that it is the page's main text until a script shows it."""
-    return len(text) > _MAIN_CHARACTERS and tree.body is not None and len(text) > _MAIN_SHARE * len(tree.body.text())
+def _is_main(text: str, characters: int, share: float = _MAIN_SHARE) -> bool:
+    """Whether a hidden text is so large a part of a page's characters that a script shows it as the main text."""
+    return len(text) > max(_MAIN_CHARACTERS, share * characters)
 
 
 def _make(node: LexborNode) -> str:

@@ -235,3 +235,20 @@ def test_orders_are_quarantined_beside_what_browsers_ignore(body: str) -> None:
 def test_more_hidden_elements_than_are_read() -> None:
     event = scored("<p hidden>Rowing</p>" * 2100 + f"<p hidden>{ORDER}</p>")
     assert len(event.hidden_text) == 20
+
+
+def test_of_a_page_that_a_script_shows_only_the_order_is_taken_out() -> None:
+    body = f"<div style='visibility:hidden'>{TEXT}<p>Print this page if you must.</p><p>{ORDER}</p></div>"
+    outcome = score_page(CrawledPage(url="https://a.example/x", html=f"<body>{body}</body>"), RULES)
+    assert isinstance(outcome, Emit)
+    [event] = outcome.events
+    assert isinstance(event, ScoredPage)
+    assert [one.outcome for one in event.hidden_text] == ["quarantined", "kept"]
+    assert event.hidden_text[0].excerpt == ORDER
+    assert "harbour festival" in event.content
+
+
+def test_many_hidden_elements_take_bounded_time() -> None:
+    part = "<div style='visibility:hidden'>" + "<b>boats in the </b><i>old town </i>" * 40 + "</div>"
+    page = CrawledPage(url="https://a.example/x", html=f"<body>{part * 1900}</body>")
+    assert cpu_seconds(lambda: score_page(page, RULES)) < 5
