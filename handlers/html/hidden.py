@@ -10,21 +10,34 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Protocol
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from handlers.html.addressed import Addressed
-from handlers.html.styles import WHITE, Colour, Hiding, background, hiding, hiding_rules, page_background
+from handlers.html.styles import (
+    WHITE,
+    Colour,
+    Hiding,
+    background,
+    hiding,
+    hiding_rules,
+    page_background,
+    showing_classes,
+)
 from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
 _TEXT = 2
 _SHEET: Kind = "style_sheet"
 _WHOLE_PAGE = frozenset(("html", "head", "body"))
+_MAY_HIDE = "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,style,link[rel~=stylesheet]"
+_MAX_STYLED = 20_000
+"""Elements with a style that are looked at."""
 _MAX_ELEMENTS = 2_000
+"""Elements with text that are hidden, or that a selector matches."""
 _MAX_ABOVE = 40
 _WHOLE = 1_500
 """Characters of a hidden element that is taken out as a whole if a part of it addresses a model."""
@@ -34,6 +47,8 @@ _PIECE = 300
 _MAIN_SHARE = 0.2
 _MAIN_CHARACTERS = 400
 """A hidden element with more, and with this share of the page's text, is its main text until a script shows it."""
+_MOST = 0.5
+"""Of an element with so much of the page's text, only parts that address a model are taken out, and none in doubt."""
 _SHORT = 250
 """Characters of hidden text that is no tab, accordion or article, which a script shows."""
 _FEW = 2
@@ -117,7 +132,9 @@ def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[
     found: list[Hidden] = []
     removed: list[LexborNode] = []
     seen: set[int] = set()
-    nodes = root.css("[style],[hidden],[aria-hidden=true],noscript,dialog,style,link[rel~=stylesheet]")[:_MAX_ELEMENTS]
+    nodes = root.css("[style],[hidden],[aria-hidden=true],noscript,dialog,[popover],style,link[rel~=stylesheet]")[
+        :_MAX_STYLED
+    ]
     sheets = "\n".join(node.text() for node in nodes if node.tag == "style")
     behind = page_background(sheets) if sheets else None
     if behind is None and "background" not in sheets and not any(node.tag == "link" for node in nodes):
@@ -126,19 +143,27 @@ def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[
     hiding_nodes: list[tuple[LexborNode, Kind, Hiding, str]] = []
     by_sheet = _by_sheet(root, sheets) if 0 < len(sheets) <= _SHORT_SHEETS else {}
     of_sheet = ((node, _SHEET, how) for node, how in by_sheet.values())
+    may_enlarge = "font" in sheets or any(node.tag == "link" for node in nodes)
     for node, kind, how in chain(_hidden_elements(nodes, behind), of_sheet):
+        if len(hiding_nodes) >= _MAX_ELEMENTS:
+            break
         if node.mem_id in seen or _is_inside(node, seen):
             continue
+        if how.kind == "tiny_font" and how.is_sure and _is_enlarged(node, may_enlarge=may_enlarge):
+            how = replace(how, is_sure=False)
         if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
             hiding_nodes.append((node, kind, how, text))
             if how.is_sure:
                 seen.add(node.mem_id)
     makes = Counter(_make(node) for node, *_ in hiding_nodes)
+    is_long = any(len(text) > _MAIN_CHARACTERS for *_, text in hiding_nodes)
+    characters = len(tree.body.text()) if is_long and tree.body is not None else 0
     told = _judged([(text, how.is_sure) for _, _, how, text in hiding_nodes], addressed)
     for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
         if said:
-            whole = len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
-            parts = [(node, said)] if whole else list(_parts(node, addressed, is_sure=how.is_sure))
+            is_page = _is_main(text, characters, _MOST)
+            whole = not is_page and len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
+            parts = [(node, said)] if whole else list(_parts(node, addressed, is_sure=how.is_sure and not is_page))
             for part, (outcome, reason) in parts:
                 removed.append(part)
                 found.append(Hidden(kind, _place(part), part.text(separator=" "), outcome, reason))
@@ -147,7 +172,7 @@ def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[
         if not how.is_sure:
             continue
         is_alone = not how.is_faded and len(text) <= _SHORT and makes[_make(node)] <= _FEW
-        if (how.is_gone or is_alone) and not _is_main(text, tree):
+        if (how.is_gone or is_alone) and not _is_main(text, characters):
             removed.append(node)
             found.append(Hidden(kind, _place(node), text, "left_out", "no visitor sees it"))
         else:
@@ -224,7 +249,7 @@ def _hidden_elements(nodes: list[LexborNode], behind: Colour | None) -> Iterator
             yield node, "inline_style" if how.kind == "style" else how.kind, how
         elif node.tag == "noscript":
             yield node, "noscript", _KEPT
-        elif node.tag == "dialog" and "open" not in attributes:
+        elif (node.tag == "dialog" and "open" not in attributes) or "popover" in attributes:
             yield node, "hidden_attribute", _KEPT
 
 
@@ -234,11 +259,24 @@ def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None) -> 
     for _ in range(_MAX_ABOVE):
         if above is None:
             break
-        around = above.attributes.get("style")
-        if around and (behind := background(around)) is not None:
+        attributes = above.attributes
+        around = (attributes.get("style") or "").lower()
+        if colour := attributes.get("bgcolor"):
+            around = f"background:{colour};{around}"
+        if (behind := background(around)) is not None:
             return hiding(style, behind)
+        if "background" in around or "background" in attributes:
+            # An image or a gradient, on which text of any colour may be seen.
+            return replace(how, is_sure=False)
         above = above.parent
     return hiding(style, page) if page is not None else how
+
+
+def _is_enlarged(node: LexborNode, *, may_enlarge: bool) -> bool:
+    """Whether an element inside sets a font of its own: a font of no size removes blanks between inline blocks."""
+    inside = node.css("[style*=font],[class]" if may_enlarge else "[style*=font]")
+    own = (hiding(one.attributes.get("style") or "") for one in inside if one.mem_id != node.mem_id)
+    return any(how is None or how.kind != "tiny_font" for how in own)
 
 
 def _depth(node: LexborNode) -> int:
@@ -292,9 +330,9 @@ def _parts(
             yield part, said
 
 
-def _is_main(text: str, tree: LexborHTMLParser) -> bool:
-    """Whether a hidden text is so large a part of a page that it is the page's main text until a script shows it."""
-    return len(text) > _MAIN_CHARACTERS and tree.body is not None and len(text) > _MAIN_SHARE * len(tree.body.text())
+def _is_main(text: str, characters: int, share: float = _MAIN_SHARE) -> bool:
+    """Whether a hidden text is so large a part of a page's characters that a script shows it as the main text."""
+    return len(text) > max(_MAIN_CHARACTERS, share * characters)
 
 
 def _make(node: LexborNode) -> str:
@@ -309,13 +347,6 @@ def _place(node: LexborNode) -> str:
     names = "".join(f".{name}" for name in (attributes.get("class") or "").split()[:2])
     identity = attributes.get("id")
     return f"{element.tag}{f'#{identity}' if identity else ''}{names}"[:100]
-
-
-def decoded(text: str) -> list[str]:
-    """What a text with characters without width may say to a model: without them, the message of tags, and reversed."""
-    tags = "".join(chr(ord(sign) - 0xE0000) for run in _TAGS.findall(text) for sign in run)
-    turned = " ".join(run[::-1] for run in _REVERSED.findall(text))
-    return [said for said in (UNSEEN.sub("", text), tags, turned) if said]
 
 
 def take_out_by_sheet(
@@ -353,13 +384,25 @@ def take_out_by_sheet(
 def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hiding]]:
     """The elements that style sheets hide."""
     rules = hiding_rules(sheets)
+    showing = showing_classes(sheets) if rules else frozenset()
     found: dict[int, tuple[LexborNode, Hiding]] = {}
     for how in set(rules.values()):
         selectors = [selector for selector, other in rules.items() if other == how]
+        for node in _selected(root, selectors)[:_MAX_ELEMENTS]:
+            if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
+                is_shown = showing and not showing.isdisjoint((node.attributes.get("class") or "").split())
+                found[node.mem_id] = node, replace(how, is_sure=False) if is_shown else how
+    return found
+
+
+def _selected(root: LexborNode, selectors: list[str]) -> list[LexborNode]:
+    """The elements that any of the selectors matches. As in a browser, one that is invalid matches none."""
+    with suppress(SelectolaxError):
+        return root.css(",".join(selectors))
+    found: list[LexborNode] = []
+    for selector in selectors:
         with suppress(SelectolaxError):
-            for node in root.css(",".join(selectors))[:_MAX_ELEMENTS]:
-                if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
-                    found[node.mem_id] = node, how
+            found += root.css(selector)
     return found
 
 

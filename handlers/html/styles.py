@@ -6,7 +6,7 @@ Only declarations with plain values count. Sheets of other addresses, scripts an
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -30,11 +30,13 @@ _PIXELS = {
     "em": 16.0,
     "rem": 16.0,
     "%": 0.16,
-    "vw": 12.8,
-    "vh": 7.2,
+    "vw": 5.0,
+    "vh": 5.0,
     "ex": 8.0,
     "ch": 8.0,
 }
+_SIZES = ("min-width", "min-height", "padding", "padding-top", "padding-bottom", "flex", "flex-grow", "flex-basis")
+"""Properties that can give a size to an element whose width or height is zero."""
 _TINY = 3.0
 """Pixels of a font that cannot be read."""
 _NEAR = 24
@@ -49,8 +51,8 @@ _NAMES = {
 Colour = tuple[int, int, int]
 WHITE: Colour = (255, 255, 255)
 _TELLING = re.compile(
-    r"(?:display|content-visibility|visibility)\s*:\s*(?:none|hidden|collapse)|opacity\s*[:(]\s*(?:0|\.0)(?![.\d]*[1-9])"
-    r"|(?:font(?:-size)?|zoom|scale)\s*:[^;]{0,40}?(?<![\d.#])[0-4]?\.?\d(?![\d.])|overflow(?:-[xy])?\s*:\s*(?:hidden|clip)|clip|scale[xy]?\(\s*0"
+    r"(?:display|content-visibility|visibility)\s*:\s*(?:none|hidden|collapse)|opacity\s*[:(]\s*(?:0(?!\.[1-9])|\.0)"
+    r"|(?:font(?:-size)?|zoom|scale)\s*:[^;]{0,40}?(?<![\d.#])(?:[0-4]?\.?\d|0?\.0\d+)(?![\d.])|overflow(?:-[xy])?\s*:\s*(?:hidden|clip)|clip|scale[xy]?\(\s*0"
     r"|-\d{2,}(?:\.\d+)?(?:px|pt|r?em|v[wh]|%)|(?<![a-z-])color\s*:|fill-color"
 )
 """Declarations that may hide text; most styles have no such declaration."""
@@ -59,6 +61,9 @@ _SHEET_SIGNS = (
     "size: 1px", "-99", "-100", "-50", "clip", "transparent", "scale(0", "color:#ff", "color: #ff", "color:#fe",
     "color:w", "color: w",
 )  # fmt: skip
+_SHOWING = re.compile(r"(?:display|visibility|opacity|font-size)\s*:")
+"""Declarations of a rule that may show again what an earlier rule for the same selector hides."""
+_SHOWING_CLASS = re.compile(r"\.((?:[\w-]|\\[^\s\w]){1,60})\s{0,9}\{\s{0,99}display\s{0,9}:\s{0,9}(?!none)[a-z]")
 _COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
 _DECLARATION = re.compile(r"([a-z-]{3,40})\s*:\s*([^;{}]{1,200})")
 _LENGTH = re.compile(r"(-?(?:\d{1,6}(?:\.\d{1,6})?|\.\d{1,6}))\s*(px|pt|em|rem|%|vw|vh|ex|ch)?(?![\w.])")
@@ -108,11 +113,11 @@ def hiding(style: str, around: Colour | None = None) -> Hiding | None:
     True
     """
     style = style[:_MAX_STYLE].lower()
+    if "/*" in style:
+        style = _COMMENT.sub("", style)
     if not _TELLING.search(style):
         return None
-    said = {
-        name: value.replace("!important", "").strip() for name, value in _DECLARATION.findall(_COMMENT.sub("", style))
-    }
+    said = {name: value.replace("!important", "").strip() for name, value in _DECLARATION.findall(style)}
     return _by_display(said) or _by_place(said) or _by_font(said) or _by_colour(said, around)
 
 
@@ -133,13 +138,25 @@ def _by_display(said: dict[str, str]) -> Hiding | None:
         return Hiding("style", is_gone=False, is_faded=True)
     cuts = said.get("overflow", said.get("overflow-y", said.get("overflow-x", ""))) in ("hidden", "clip")
     sizes = (said[name] for name in ("width", "height", "max-height", "max-width") if name in said)
-    if cuts and any(_length(size, 99.0) <= 1 for size in sizes):
-        return Hiding("style", is_gone=True)
+    if cuts and any(_is_no_size(size) for size in sizes):
+        return Hiding("style", is_gone=True, is_sure=not _has_size(said))
     if _ZERO_CLIP.search(said.get("clip", "")) or _ZERO_CLIP.search(said.get("clip-path", "")):
         return Hiding("style", is_gone=True)
     if _ZERO_SCALE.search(said.get("transform", "")) or said.get("zoom") in ("0", "0%") or said.get("scale") == "0":
         return Hiding("style", is_gone=True)
     return None
+
+
+def _is_no_size(value: str) -> bool:
+    """Whether a size is a pixel or less; a share of the element around it is a size."""
+    length = _length(value, 99.0)
+    return length == 0 or (length <= 1 and "%" not in value)
+
+
+def _has_size(said: dict[str, str]) -> bool:
+    """Whether other declarations can give a size to an element of no width or height, such as a cell of a table."""
+    sizes = (_LENGTH.findall(said[name]) for name in _SIZES if name in said)
+    return said.get("text-overflow") == "ellipsis" or any(float(number) > 0 for found in sizes for number, _ in found)
 
 
 def _by_place(said: dict[str, str]) -> Hiding | None:
@@ -161,7 +178,8 @@ def _by_font(said: dict[str, str]) -> Hiding | None:
     if not size and (font := said.get("font")):
         found = _LENGTH.search(font)
         size = found[0] if found else ""
-    length = _length(size, 99.0)
+    # The longest of a calculation: ``calc(1px + 2vw)`` can be read.
+    length = max((float(number) * _PIXELS[unit] for number, unit in _LENGTH.findall(size)), default=99.0)
     return Hiding("tiny_font", is_gone=True) if 0 <= length <= _TINY else None
 
 
@@ -178,7 +196,9 @@ def _by_colour(said: dict[str, str], around: Colour | None) -> Hiding | None:
     if behind is not None:
         return Hiding("same_colour", is_gone=True) if _are_near(colour, behind) else None
     if _are_near(colour, around or WHITE):
-        return Hiding("same_colour", is_gone=False, is_sure=around is not None)
+        # Without a plain colour a background is an image or a gradient.
+        is_plain = not any(name.startswith("background") for name in said)
+        return Hiding("same_colour", is_gone=False, is_sure=is_plain and around is not None)
     return None
 
 
@@ -192,6 +212,9 @@ def _are_near(one: Colour, other: Colour) -> bool:
 
 
 def _colour(value: str) -> Colour | Literal["transparent"] | None:
+    """The colour that a value names; None for images, gradients and variables, which may have one in their name."""
+    if "url(" in value or "gradient(" in value or "var(" in value:
+        return None
     if match := _HEX.search(value):
         digits = match[1]
         if len(digits) in (3, 4):
@@ -242,16 +265,40 @@ def hiding_rules(sheet: str) -> dict[str, Hiding]:
         end = lower.find("}", begin, begin + _MAX_STYLE)
         if end < 0 or (depth > 0 and not _applies(lower, begin)):
             continue
-        how = hiding(lower[begin + 1 : end], behind)
-        if how is None:
+        own = _own(lower[begin + 1 : end])
+        how = hiding(own, behind)
+        if how is None and not (found and _SHOWING.search(own)):
             continue
         near = max(0, begin - _MAX_STYLE)
         start = max(sheet.rfind(sign, near, begin) for sign in "{};") + 1
         for selector in _COMMENT.sub(" ", sheet[max(start, near) : begin]).split(","):
             plain = " ".join(selector.split())
-            if len(plain) <= _MAX_SELECTOR and _SELECTOR.fullmatch(plain) and len(found) < _MAX_SELECTORS:
+            if how is None:
+                if plain in found:
+                    found[plain] = replace(found[plain], is_sure=False)
+            elif len(plain) <= _MAX_SELECTOR and len(found) < _MAX_SELECTORS and _SELECTOR.fullmatch(plain):
                 found.setdefault(plain, how)
     return found
+
+
+@lru_cache(maxsize=64)
+def showing_classes(sheet: str) -> frozenset[str]:
+    r"""Classes whose rules set how an element is shown, such as ``md:block``: they may show what others hide.
+
+    >>> sorted(showing_classes(r".hidden{display:none} @media (min-width:768px){.md\:block{display:block}}"))
+    ['md:block']
+    """
+    return frozenset(name.replace("\\", "") for name in _SHOWING_CLASS.findall(sheet[:MAX_SHEET]))
+
+
+def _own(declarations: str) -> str:
+    """The declarations of a rule before the first rule inside of it.
+
+    >>> _own("color: red; &.off { display: none")
+    'color: red'
+    """
+    own, nested, _ = declarations.partition("{")
+    return own.rpartition(";")[0] if nested else own
 
 
 def _telling_rules(sheet: str) -> list[int]:

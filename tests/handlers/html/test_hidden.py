@@ -198,3 +198,57 @@ def test_hostile_pages_take_bounded_time(unit: str) -> None:
     count = 200 if unit.startswith("<div") else 500_000 // len(unit)
     page = CrawledPage(url="https://a.example/x", html=f"<body>{unit * count}</body>")
     assert cpu_seconds(lambda: score_page(page, RULES)) < 5
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<style>.card{{top:0; &.off{{display:none}}}}</style><div class=card><p>{}</p></div>",
+        "<style>.no{{display:none}} @media (width>9em){{.m\\:block{{display:block}}}}</style><p class='no m:block'>{}",
+        "<div style='font-size:0'><p style='font-size:16px'>{}</p></div>",
+        "<style>.g{{font-size:0}} .c{{font-size:16px}}</style><div class=g><p class=c>{}</p></div>",
+        "<table><tr bgcolor='#036'><td style='color:#fff'>{}</td></tr></table>",
+        "<div style='BACKGROUND-IMAGE: url(a.jpg)'><p style='color:#fff'>{}</p></div>",
+        "<table background=a.jpg><tr><td style='color:#fff'>{}</td></tr></table>",
+    ],
+)
+def test_text_that_visitors_see_is_kept(body: str) -> None:
+    event = scored(body.format("The rowing clubs start at noon from the quay in front of the customs house."))
+    assert event.hidden_text == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<style>.x{{display:none}} .9{{display:none}}</style><p class=x>{}</p>",
+        "<p popover>{}</p>",
+        "<i style='margin:0'></i>" * 3000 + "<p style='display:none'>{}</p>",
+        "<div style='font-size:0'><b class=a style='font-size:1px'>{}</b></div>",
+    ],
+)
+def test_orders_are_quarantined_beside_what_browsers_ignore(body: str) -> None:
+    event = scored(body.format(ORDER))
+    assert event.hidden_text[0].outcome == "quarantined"
+    assert ORDER not in elsewhere(event)
+
+
+def test_more_hidden_elements_than_are_read() -> None:
+    event = scored("<p hidden>Rowing</p>" * 2100 + f"<p hidden>{ORDER}</p>")
+    assert len(event.hidden_text) == 20
+
+
+def test_of_a_page_that_a_script_shows_only_the_order_is_taken_out() -> None:
+    body = f"<div style='visibility:hidden'>{TEXT}<p>Print this page if you must.</p><p>{ORDER}</p></div>"
+    outcome = score_page(CrawledPage(url="https://a.example/x", html=f"<body>{body}</body>"), RULES)
+    assert isinstance(outcome, Emit)
+    [event] = outcome.events
+    assert isinstance(event, ScoredPage)
+    assert [one.outcome for one in event.hidden_text] == ["quarantined", "kept"]
+    assert event.hidden_text[0].excerpt == ORDER
+    assert "harbour festival" in event.content
+
+
+def test_many_hidden_elements_take_bounded_time() -> None:
+    part = "<div style='visibility:hidden'>" + "<b>boats in the </b><i>old town </i>" * 40 + "</div>"
+    page = CrawledPage(url="https://a.example/x", html=f"<body>{part * 1900}</body>")
+    assert cpu_seconds(lambda: score_page(page, RULES)) < 5

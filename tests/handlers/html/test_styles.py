@@ -66,3 +66,60 @@ def test_a_large_sheet_takes_bounded_time() -> None:
     ):
         sheet = unit * (5_000_000 // len(unit))
         assert cpu_seconds(partial(hiding_rules, sheet)) < 2
+
+
+@pytest.mark.parametrize(
+    ("style", "kind"),
+    [
+        ("display:/**/none", "style"),
+        ("opacity:.01", "style"),
+        ("font-size:0.01rem", "tiny_font"),
+        ("font-size:calc(1px - 1px)", "tiny_font"),
+    ],
+)
+def test_other_forms_of_the_same_values(style: str, kind: str) -> None:
+    found = hiding(style)
+    assert found is not None
+    assert found.kind == kind
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        "opacity:.05",
+        "font-size:calc(1px + 2vw)",
+        "position:relative;left:50%;margin-left:-50vw;width:100vw",
+        "width:1%;overflow:hidden",
+        "color:#fff;background:#036",
+        "color:var(--white)",
+    ],
+)
+def test_values_of_visible_text(style: str) -> None:
+    assert hiding(style, (255, 255, 255)) is None
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        "max-width:0;overflow:hidden;text-overflow:ellipsis",
+        "height:0;overflow:hidden;padding-bottom:56.25%",
+        "width:0;overflow:hidden;flex:1",
+        "color:#fff;background:url(white-roses.jpg)",
+        "color:#fff;background:linear-gradient(#fff, #000)",
+    ],
+)
+def test_styles_that_alone_do_not_tell(style: str) -> None:
+    found = hiding(style, (255, 255, 255))
+    assert found is not None
+    assert not found.is_sure
+
+
+def test_a_rule_inside_of_another_hides_nothing_of_the_other() -> None:
+    sheet = ".card { color: #333; &.off { display: none } @media print { display: none } }"
+    sheet += ".a { opacity: 0; b { top: 0 } }"
+    assert list(hiding_rules(sheet)) == [".a"]
+
+
+def test_a_later_rule_can_show_what_an_earlier_one_hides() -> None:
+    rules = hiding_rules(".a, .b { display: none } .a { display: block } .c { visibility: visible }")
+    assert [(selector, how.is_sure) for selector, how in rules.items()] == [(".a", False), (".b", True)]
