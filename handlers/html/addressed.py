@@ -25,6 +25,7 @@ _STRONG = frozenset(
 """A text that addresses a model names one of these concepts."""
 _WEAK = frozenset("you page described site attack when never always must".split())  # noqa: SIM905
 """Every text names these."""
+_TOPIC = frozenset(("model", "attack"))
 _EVERYWHERE = frozenset(("you", "described", "site", "attack"))
 _MAX_KNOWN = 50_000
 _MAX_TEXT = 200_000
@@ -201,6 +202,11 @@ class Addressed:
                 names = self._concepts(best & self._core)
                 found.append(Found(number, best_score, ", ".join(self._names[name] for name in names)))
         return found
+
+    def lines_on_models(self, text: str) -> int:
+        """The number of lines that name a model or an attack on one."""
+        topic = sum(1 << number for number, name in enumerate(self._names) if name in _TOPIC)
+        return sum(any(self._of(word) & topic for word in _words(line)) for line in normal(text).split("\n"))
 
     def windows(self, line: str) -> Iterator[Sequence[Sentence]]:
         """Up to three sentences of a normal line that follow each other; the first and the last name something."""

@@ -51,6 +51,7 @@ _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
 _MAX_TITLE_CHARACTERS = 500
 _MAX_NAME_CHARACTERS = 200
 _MAX_PASSAGE = 500
+_FEW_ON_MODELS = 2
 _LEAST_ORDER = 16
 """Characters; a shorter text of structured data gives no orders."""
 _MAX_LINES = 5_000
@@ -216,7 +217,7 @@ class PageReader:
                 body = main_text(page, most)
                 text = clean(with_description(content(page, body, reading.content_forest, most), data))
                 found = addressed.find_all(text, limits.suspected, is_hidden=False)
-        return body, text, suspected_in(text, [one for one in found if one.score >= limits.suspected])
+        return body, text, suspected_in(text, found, addressed)
 
     def _support(
         self, page: Outline, body: MainText, story: Story, url: str
@@ -334,10 +335,15 @@ def without_orders(data: StructuredData, addressed: Addressed) -> tuple[Structur
     return (replace(data, **changed) if changed else data), found  # type: ignore[arg-type]
 
 
-def suspected_in(text: str, found: list[Found]) -> str:
-    """The line of a text that addresses a language model most clearly, cut; "" without one."""
+def suspected_in(text: str, found: list[Found], addressed: Addressed) -> str:
+    """The line of a text that addresses a language model most clearly, cut; "" without one.
+
+    A text with several lines on models is about them: an article on attacks, documentation, terms of a service.
+    """
     best = max(found, key=lambda one: one.score, default=None)
-    return text.split("\n")[best.line][:_MAX_PASSAGE] if best else ""
+    if best is None or best.score < addressed.section.suspected or addressed.lines_on_models(text) > _FEW_ON_MODELS:
+        return ""
+    return text.split("\n")[best.line][:_MAX_PASSAGE]
 
 
 def short_type(name: str | None) -> str | None:
@@ -379,6 +385,7 @@ class ExtractedReader:
             page: With ``content``; its quality metadata takes precedence over what the text shows.
         """
         limits = self._reading
+        addressed = limits.addressed.compiled
         text = clean((page.content or "")[: limits.max_content_characters])
         stated = page.quality_metadata or CrawlerMetadata()
         lines = text.split("\n")
@@ -403,7 +410,7 @@ class ExtractedReader:
             agencies=agencies,
             language=language,
             suspected=suspected_in(
-                text, limits.addressed.compiled.find_all(text, limits.addressed.suspected, is_hidden=False)
+                text, addressed.find_all(text, limits.addressed.suspected, is_hidden=False), addressed
             ),
             word_count=count_words(text),
             has_doi=_first_known(stated.has_doi, citations.has_doi),

@@ -45,6 +45,8 @@ FOLDS = 5
 PENALTY = 1.0
 WEIGHTS = {"wording": 1.0, "ordinary": 1.0, "combined": 0.2, "hidden": 0.3, "meta": 0.3, "visible": 0.2}
 _SHARE_COMBINED = 0.35
+_FALSE_ALARMS = 0.005
+"""Of the written ordinary texts, by weights that did not see them."""
 _LEAST_WORDS = 3
 _LEAST_OTHERS = 2
 _LEAST_WEIGHT = 0.03
@@ -204,7 +206,10 @@ def fitted(rows: Sequence[Row]) -> tuple[float, dict[str, float]]:
 
 
 def report(rows: Sequence[Row], scores: NDArray[np.float64], total: int) -> dict[str, float]:
-    """Prints what would be found and what falsely, and returns thresholds with at most one page in a thousand each."""
+    """Prints what would be found and what falsely, and returns thresholds.
+
+    Above a threshold are at most one page in a thousand, and the share ``_FALSE_ALARMS`` of the written ordinary texts.
+    """
     kinds = np.array([row.kind for row in rows])
     pages = np.array([row.page for row in rows])
     limits: dict[str, float] = {}
@@ -213,7 +218,11 @@ def report(rows: Sequence[Row], scores: NDArray[np.float64], total: int) -> dict
         for place in np.flatnonzero(np.isin(kinds, asked)):
             best[pages[place]] = max(best.get(pages[place], -99.0), scores[place])
         highest = sorted(best.values(), reverse=True)
-        limits[name] = round(float(highest[total // 1000]) + 0.01, 2) if len(highest) > total // 1000 else 0.0
+        of_pages = float(highest[total // 1000]) if len(highest) > total // 1000 else 0.0
+        of_ordinary = float(np.quantile(scores[kinds == "ordinary"], 1 - _FALSE_ALARMS))
+        limits[name] = round(max(of_pages, of_ordinary) + 0.01, 2)
+        found = (scores[kinds == "wording"] >= limits[name]).mean()
+        print(f"{name}: from {limits[name]} on, found {found:.3f}; pages {of_pages:.2f}, ordinary {of_ordinary:.2f}")
         for allowed in (0, 1, 3, 10, 30):
             if allowed < len(highest):
                 found = (scores[kinds == "wording"] > highest[allowed]).mean()
