@@ -111,8 +111,8 @@ STATE_BEFORE = {} if "PYTEST_XDIST_WORKER" in os.environ else state_of_the_check
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two workers a core, because tests on a broker wait most of their time."""
-    return 2 * (os.cpu_count() or 1)
+    """Three workers a core, because tests on a broker wait most of their time."""
+    return 3 * (os.cpu_count() or 1)
 
 
 @pytest.hookimpl(trylast=True)

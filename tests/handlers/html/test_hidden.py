@@ -237,7 +237,7 @@ def test_more_hidden_elements_than_are_read() -> None:
     assert len(event.hidden_text) == 20
 
 
-def test_of_a_page_that_a_script_shows_only_the_order_is_taken_out() -> None:
+def test_a_page_that_a_script_shows_loses_only_the_order() -> None:
     body = f"<div style='visibility:hidden'>{TEXT}<p>Print this page if you must.</p><p>{ORDER}</p></div>"
     outcome = score_page(CrawledPage(url="https://a.example/x", html=f"<body>{body}</body>"), RULES)
     assert isinstance(outcome, Emit)
