@@ -23,7 +23,7 @@ RESILIPARSE_READY := $(RESILIPARSE)/.ready
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 # The environment of another Python, and tests of what a Python may change: asyncio, TLS, SQLite, processes, types.
 OTHER  ?= .assay/$(notdir $(PYTHON))
-PYTHON_TESTS := tests/contract/test_handlers.py tests/schemas $(addprefix tests/streams/,fetch index pipeline workers)
+PYTHON_TESTS := tests/contract/test_handlers.py tests/schemas $(addprefix tests/streams/,fetch index llm pipeline workers)
 
 # The services of the workers that run.
 WORKERS = docker compose ps --format '{{.Service}} {{.Labels}}' | grep assay.handler= | cut -d' ' -f1 | sort -u
