@@ -72,8 +72,6 @@ _MAY_BE_UNSEEN = re.compile(
 """One of the characters of ``UNSEEN``: faster, since it is a single set."""
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _REVERSED = re.compile("[\u202e\u2067]([^\u202c\u2069\n]{4,2000})")
-
-
 _KEPT = Hiding("style", is_gone=False)
 _IN_DOUBT = Hiding("style", is_gone=False, is_sure=False)
 _LEAST_TEXT, _LEAST_BLANKS = 8, 2

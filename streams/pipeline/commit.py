@@ -204,6 +204,7 @@ def committer_factory(
     clock: Clock,
     observer: PipelineMetrics,
     is_ours: Callable[[], Awaitable[bool]] | None = None,
+    kind: type[Committer] = Committer,
 ) -> CommitterFactory:
     """Makes the committers of a consumer group in the delivery mode of the settings."""
     kafka, group = settings.kafka, group_of(settings.kafka, subscription)
@@ -211,7 +212,7 @@ def committer_factory(
 
     def make(partition: TopicPartition, consumer: CountingConsumer) -> Committer:
         own_id = transactional_id(group, partition) if transactional else None
-        return Committer(
+        return kind(
             partition,
             consumer,
             RecordWriter(lambda: make_producer(kafka, own_id, subscription.group), kafka.transaction_timeout_seconds),

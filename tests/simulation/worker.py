@@ -7,7 +7,6 @@ import random
 import uuid
 from collections.abc import Callable, Sequence
 
-from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
@@ -17,12 +16,9 @@ from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
 from streams.clock import Clock
 from streams.codec import OutputRecord
-from streams.kafka.clients import group_of, make_producer
-from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.pipeline import commit
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.commit import Committer, CommitterFactory
-from streams.pipeline.consumer import CountingConsumer
+from streams.pipeline.commit import Committer, CommitterFactory, committer_factory
 from streams.pipeline.group import ConsumerGroup, Subscription, subscriptions
 from streams.pipeline.handler_runner import HandlerRunner, retry_of
 from streams.pipeline.health import Health
@@ -149,8 +145,7 @@ def _groups(settings: Settings, handler: Handler, clock: Clock, effects: Effects
 def committers(
     settings: Settings, subscription: Subscription, clock: Clock, observer: PipelineMetrics
 ) -> CommitterFactory:
-    """As ``streams.pipeline.commit.committer_factory``; each record notes the transaction that it is written in."""
-    kafka, group = settings.kafka, group_of(settings.kafka, subscription)
+    """As the product's; each record notes the transaction that it is written in."""
     transactional = settings.delivery == "exactly_once"
     planted: type[Committer] = commit.Committer
 
@@ -164,18 +159,4 @@ def committers(
         if isinstance(value, dict | asyncio.Lock):
             setattr(Noting, name, type(value)())
 
-    def make(partition: TopicPartition, consumer: CountingConsumer) -> Committer:
-        own_id = transactional_id(group, partition) if transactional else None
-        committer: Committer = Noting(
-            partition,
-            consumer,
-            RecordWriter(lambda: make_producer(kafka, own_id, subscription.group), kafka.transaction_timeout_seconds),
-            clock,
-            observer,
-            group=group,
-            topic_prefix=kafka.topic_prefix,
-            transactional=transactional,
-        )
-        return committer
-
-    return make
+    return committer_factory(settings, subscription, clock, observer, kind=Noting)
