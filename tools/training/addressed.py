@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from handlers.html.addressed import Addressed, Found, normal, split, together
+from handlers.html.addressed import Addressed, Found, Key, Sentence
 from handlers.html.encoding import page_bytes
 from handlers.html.hidden import take_out_hidden
 from handlers.html.hints import Hints
@@ -59,7 +59,7 @@ class Row:
 
     kind: str
     text: str
-    counts: dict[str, float]
+    counts: dict[Key, float]
     page: int
     folds: tuple[int, int]
 
@@ -93,7 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.evaluate:
         start, weights = fitted(rows)
         about = ABOUT.format(pages=sum(1 for _ in labelled_pages()), day=f"{datetime.now(UTC):%Y-%m-%d}")
-        section = {"about": about, "start": start, **limits, "weights": weights}
+        section = {"about": about, "start": start, **limits, "weights": {name if isinstance(name, str) else " ".join(name): value for name, value in weights.items()}}
         ADDRESSED.write_text(json.dumps(section, ensure_ascii=False, indent=0, sort_keys=False) + "\n", "utf-8")
         print(f"{ADDRESSED.name}: {ADDRESSED.stat().st_size} bytes, {len(weights)} weights")
     return 0
@@ -110,7 +110,7 @@ def written_rows(addressed: Addressed) -> Iterator[Row]:
     """Wordings, ordinary texts and combinations."""
     for what, kind in (("instructs", "wording"), ("ordinary", "ordinary")):
         for _, text in wordings(what):
-            yield Row(kind, text, _features(addressed, text), -1, (fold(text), fold(text)))
+            yield Row(kind, text, features_of(addressed, text), -1, (fold(text), fold(text)))
     draw = random.Random(3)
     parts: dict[str, list[str]] = {}
     for group, line in wordings("parts"):
@@ -119,11 +119,12 @@ def written_rows(addressed: Addressed) -> Iterator[Row]:
         for order in parts["orders"]:
             if draw.random() < _SHARE_COMBINED:
                 text = f"{beginning} {order}"
-                yield Row("combined", text, _features(addressed, text), -1, (fold(beginning), fold(order)))
+                yield Row("combined", text, features_of(addressed, text), -1, (fold(beginning), fold(order)))
 
 
-def _features(addressed: Addressed, text: str) -> dict[str, float]:
-    return addressed.features([addressed.sentence(part) for part in split(together(normal(text)))])
+def features_of(addressed: Addressed, text: str) -> dict[Key, float]:
+    sentences = addressed.sentences(text)
+    return addressed.features(sentences)
 
 
 def page_rows(reading: PageReadingSection) -> Iterator[Row]:
@@ -136,10 +137,8 @@ def page_rows(reading: PageReadingSection) -> Iterator[Row]:
             if text in seen:
                 continue
             seen.add(text)
-            for line in normal(text).split("\n"):
-                for one in addressed.windows(together(line)):
-                    if addressed.is_worth(one, is_hidden=kind != "visible"):
-                        yield Row(kind, line[:200], addressed.features(one), number, (site, site))
+            for _, sentences in addressed.windows(text, is_hidden=kind != "visible"):
+                yield Row(kind, sentences[0].text, addressed.features(sentences), number, (site, site))
 
 
 def labelled_pages() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -178,10 +177,10 @@ def by_fold(rows: Sequence[Row]) -> NDArray[np.float64]:
     return scores
 
 
-def fitted(rows: Sequence[Row]) -> tuple[float, dict[str, float]]:
+def fitted(rows: Sequence[Row]) -> tuple[float, dict[Key, float]]:
     """The start and the weights: a logistic regression with a penalty on the squares of the weights."""
     often = Counter(name for row in rows if row.addresses for name in row.counts)
-    least = {name: _LEAST_WORDS if name.startswith("w:") else _LEAST_OTHERS for name in often}
+    least = {name: _LEAST_WORDS if isinstance(name, str) else _LEAST_OTHERS for name in often}
     names = [name for name, count in often.items() if count >= least[name]]
     number = {name: place for place, name in enumerate(names)}
     pairs = [[(number[name], value) for name, value in row.counts.items() if name in number] for row in rows]
@@ -201,7 +200,7 @@ def fitted(rows: Sequence[Row]) -> tuple[float, dict[str, float]]:
 
     found: Any = minimize(loss, np.zeros(len(names) + 1), jac=True, method="L-BFGS-B", options={"maxiter": 300})
     weights = {name: round(float(value), 3) for name, value in zip(names, found.x, strict=False)}
-    kept = {name: value for name, value in sorted(weights.items()) if abs(value) >= _LEAST_WEIGHT}
+    kept = {name: value for name, value in sorted(weights.items(), key=str) if abs(value) >= _LEAST_WEIGHT}
     return round(float(found.x[-1]), 3), kept
 
 
