@@ -7,8 +7,6 @@ concepts, of pairs of them and of beginnings of words, over up to three sentence
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,10 +18,9 @@ from typing import NamedTuple
 from ahocorasick_rs import AhoCorasick
 from pydantic import Field
 
+from handlers.html.sentences import MARK, NO_BLANKS, QUOTE, normal, sentence_bounds, without_signs
 from schemas.rules import Section
 
-Key = str | tuple[str, ...]
-"""What has a weight: the beginning of a word, a pair of concepts, or a measure and the concepts that it is about."""
 _STRONG = ("model", "agent", "override", "instruction", "output", "recommend", "conceal", "private", "persona")
 """A text that addresses a model names one of these concepts."""
 _WEAK = ("you", "page", "described", "site", "attack", "when", "never", "always", "must")
@@ -34,7 +31,6 @@ _ROLE = "role"
 """Words of the marks of a role. Only a mark counts, not its words."""
 _MAX_CONCEPTS = 64
 _MAX_TEXT = 200_000
-_MAX_SENTENCE = 300
 _WINDOW = 3
 _NEAR, _SIDE = 50, 2
 """Characters from the beginning of a word, and from its end, to a later word that is near it, or beside it."""
@@ -42,23 +38,6 @@ _FOLLOWING = 3
 _STEM = 6
 _SHORT, _LONG = 45, 180
 """Characters of sentences."""
-_SIGNS = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
-_OTHER_SIGNS = "“”„‘’‚«»‹›–—…·•¡¿、。，！？：；（）「」『』【】《》"
-_NO_BLANKS = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""Letters of scripts without blanks between words, and of Korean, whose words have many endings."""
-_ENDS = re.compile(r"[.!?…][\s\"'”’)»]+|[。•|]")
-_ROLES = "system|assistant|human|user|admin|developer"
-_MARK = re.compile(
-    r"<\|?/?(?:im_start|im_end|system|assistant|user|context|end|endoftext|document|instructions|start_of_turn|end_of_turn"
-    rf"|tool_call)\|?>|\[/?(?:inst|{_ROLES})\]|<</?sys>>|##\s*(?:instruction|response|system)|<function="
-    rf"|\"(?:role|instruction|tool|function)\"\s*:|(?:^|[.\]>%-]\s?)(?:{_ROLES})(?: \w{{1,20}}){{0,2}}:"
-    r"|function_call|begin trusted|end (?:of )?(?:untrusted|document|context)"
-)
-"""Marks of the roles of a conversation, of calls, and of the end of a quoted document."""
-_QUOTE = re.compile('["“”„«»‘「」『』]')
-_SHAPES = bytes(97 if code > 127 or chr(code).isalnum() else 32 for code in range(256))
-_APART = b" a a a a a"
-_SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:(?:[ .·*]{1,3}|-)[^\W\d_](?![^\W_])){3,60}")
 
 
 class AddressedSection(Section):
@@ -108,28 +87,26 @@ class Sentence:
     concepts: int
     has_role: bool
 
-    def keys(self) -> set[Key]:
+    def features(self) -> set[str]:
         """What it has by itself: words, concepts, and pairs of concepts near each other or side by side."""
-        keys: set[Key] = {word[:_STEM] for word in _without_signs(self.text).split()}
+        found = {word[:_STEM] for word in without_signs(self.text).split()}
         for place, one in enumerate(self.named):
             for name in one.names:
-                keys.add(("one", name))
+                found.add(f"one {name}")
                 if one.begin == self.begin:
-                    keys.add(("first", name))
+                    found.add(f"first {name}")
             for later in self.named[place + 1 : place + 1 + _FOLLOWING]:
                 if later.begin - one.begin > _NEAR:
                     break
-                for name in one.names:
-                    keys.update(("near", name, other) for other in later.names)
-                    if later.begin - one.end < _SIDE:
-                        keys.update(("side", name, other) for other in later.names)
+                forms = ("near", "side") if later.begin - one.end < _SIDE else ("near",)
+                found.update(f"{form} {name} {other}" for form in forms for name in one.names for other in later.names)
         if self.has_role:
-            keys.add(("is", "role"))
-        if _QUOTE.search(self.text):
-            keys.add(("is", "quote"))
+            found.add("is role")
+        if QUOTE.search(self.text):
+            found.add("is quote")
         if self.text.endswith("?"):
-            keys.add(("is", "question"))
-        return keys
+            found.add("is question")
+        return found
 
 
 class Addressed:
@@ -148,9 +125,6 @@ class Addressed:
         self._core = ~self._bits((*_WEAK, _ROLE))
         self._named = tuple((concepts, self._names_of(concepts & ~self._role)) for concepts in patterns.values())
         self._matches = AhoCorasick(list(patterns)).find_matches_as_indexes
-        self._weights: dict[Key, float] = {
-            tuple(name.split()) if " " in name else name: weight for name, weight in section.weights.items()
-        }
 
     def _bits(self, names: Iterable[str]) -> int:
         return sum(1 << number for number, name in enumerate(self._names) if name in names)
@@ -165,14 +139,14 @@ class Addressed:
         """
         best: dict[int, tuple[float, int]] = {}
         known: dict[int, float] = {}
-        weight_of = self._weights.get
+        weight_of = self.section.weights.get
         for line, sentences in self.windows(text[:_MAX_TEXT], is_hidden=is_hidden):
             score = self.section.start
             for one in sentences:
                 if one.begin not in known:
-                    known[one.begin] = sum(weight_of(key, 0.0) for key in one.keys())
+                    known[one.begin] = sum(weight_of(name, 0.0) for name in one.features())
                 score += known[one.begin]
-            score += sum(weight_of(key, 0.0) * value for key, value in self._together(sentences).items())
+            score += sum(weight_of(name, 0.0) * value for name, value in self._together(sentences).items())
             if score >= best.get(line, (least, 0))[0]:
                 best[line] = score, _joined(sentences) & self._core
         return [Found(line, score, ", ".join(self._names_of(concepts))) for line, (score, concepts) in best.items()]
@@ -218,12 +192,13 @@ class Addressed:
 
     def _all_named(self, text: str) -> list[Named]:
         """All words of a normal text that name concepts, in their order."""
-        plain = _without_signs(f" {text} ")
+        plain = without_signs(f" {text} ")
         found: list[Named] = []
         for pattern, begin, end in sorted(self._matches(plain, overlapping=True), key=_begin_of):
-            # One blank was put before the text, and one is a part of most patterns.
-            is_inside = plain[begin] != " "
-            found.append(Named(begin - is_inside, end - 1 - (plain[end - 1] == " "), *self._named[pattern]))
+            # A blank was put before the text. Patterns of words begin with one, and may be the beginning of a word.
+            is_word = plain[begin] == " "
+            after = plain.find(" ", end - 1) if is_word else end
+            found.append(Named(begin - (not is_word), after - 1, *self._named[pattern]))
         return found
 
     def sentences(self, text: str) -> list[Sentence]:
@@ -235,12 +210,12 @@ class Addressed:
         """The sentences of the line of a normal text that begins at a character; long ones in pieces."""
         end = text.find("\n", begin)
         found, place = [], 0
-        for first, last in _split(text, begin, len(text) if end < 0 else end):
+        for first, last in sentence_bounds(text, begin, len(text) if end < 0 else end):
             after = bisect_left(named, last, place, key=_begin)
             own = named[place:after]
             part = text[first:last]
             concepts = _joined(own)
-            has_role = concepts & self._role > 0 and _MARK.search(part) is not None
+            has_role = concepts & self._role > 0 and MARK.search(part) is not None
             found.append(Sentence(part, first, own, concepts & ~self._role, has_role))
             place = after
         return found
@@ -258,30 +233,30 @@ class Addressed:
             return core > 0 and (concepts & self._told).bit_count() > 1
         return concepts & self._strong > 0 and core > 1
 
-    def features(self, sentences: Sequence[Sentence]) -> dict[Key, float]:
+    def features(self, sentences: Sequence[Sentence]) -> dict[str, float]:
         """What has a weight in sentences that follow each other."""
-        return dict(Counter(chain.from_iterable(one.keys() for one in sentences))) | self._together(sentences)
+        return dict(Counter(chain.from_iterable(one.features() for one in sentences))) | self._together(sentences)
 
-    def _together(self, sentences: Sequence[Sentence]) -> dict[Key, float]:
+    def _together(self, sentences: Sequence[Sentence]) -> dict[str, float]:
         """What sentences have together: pairs of concepts, wherever they are, and how much they name."""
         concepts = _joined(sentences)
         names = self._names_of(concepts)
-        found: dict[Key, float] = dict.fromkeys(combinations(names, 2), 1.0)
-        if any(_QUOTE.search(one.text) for one in sentences):
-            found.update((("quoted", name), 1.0) for name in names)
+        found: dict[str, float] = {f"both {one} {other}": 1.0 for one, other in combinations(names, 2)}
+        if any(QUOTE.search(one.text) for one in sentences):
+            found.update((f"quoted {name}", 1.0) for name in names)
         length, distinct = sum(len(one.text) for one in sentences), (concepts & self._core).bit_count()
-        found["is", "distinct"] = distinct
-        found["is", "dense"] = distinct * _SHORT / max(_SHORT, length)
-        found["is", "long"] = min(3.0, length / _LONG)
-        found["is", "short"] = float(length < _SHORT)
-        found["is", "several"] = float(len(sentences) > 1)
+        found["is distinct"] = distinct
+        found["is dense"] = distinct * _SHORT / max(_SHORT, length)
+        found["is long"] = min(3.0, length / _LONG)
+        found["is short"] = float(length < _SHORT)
+        found["is several"] = float(len(sentences) > 1)
         return found
 
 
 def _pattern(word: str) -> str:
     """What is searched for to find a word of the configuration: with a blank where it begins, and where it ends."""
-    plain = " ".join(_without_signs(normal(word.replace("_", " "))).split())
-    if _NO_BLANKS.search(plain):
+    plain = " ".join(without_signs(normal(word.replace("_", " "))).split())
+    if NO_BLANKS.search(plain):
         return plain
     # The beginning of a word with a hyphen is a word of its own.
     return f" {plain}" if word.endswith("*") and not word.endswith("-*") else f" {plain} "
@@ -300,42 +275,3 @@ def _joined(parts: Iterable[Named | Sentence]) -> int:
     for one in parts:
         concepts |= one.concepts
     return concepts
-
-
-def _without_signs(text: str) -> str:
-    """A text with a blank for each sign."""
-    for sign in _OTHER_SIGNS if not text.isascii() else "":
-        text = text.replace(sign, " ")
-    return text.encode("utf-8", "replace").translate(_SIGNS).decode()
-
-
-def normal(text: str) -> str:
-    """A text in one form: compatible characters and case folded, and letters together that signs keep apart.
-
-    >>> normal("I g n o r e the ＲＵＬＥＳ")
-    'ignore the rules'
-    """
-    if not text.isascii() and not unicodedata.is_normalized("NFKC", text):
-        text = unicodedata.normalize("NFKC", text)
-    text = text.casefold()
-    is_apart = _APART in b" " + text.encode("utf-8", "replace").translate(_SHAPES)
-    return _SPACED.sub(_put_together, text) if is_apart else text
-
-
-def _put_together(match: re.Match[str]) -> str:
-    words = re.split(r"[^\w]{3,}", match[0])
-    return " ".join(re.sub(r"[\W_]+", "", word) for word in words)
-
-
-def _split(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """The first character of each sentence of a part of a text, and that after its last; long ones in pieces."""
-    for sign in (*_ENDS.finditer(text, begin, end), None):
-        last = sign.start() + 1 if sign else end
-        while last - begin > _MAX_SENTENCE:
-            cut = text.rfind(" ", begin + 1, begin + _MAX_SENTENCE)
-            cut = cut if cut > 0 else begin + _MAX_SENTENCE
-            yield begin, cut
-            begin = cut + (text[cut] == " ")
-        if last > begin:
-            yield begin, last
-        begin = sign.end() if sign else end
