@@ -33,7 +33,7 @@ from schemas.pages import HiddenOutcome as Outcome
 _TEXT = 2
 _SHEET: Kind = "style_sheet"
 _WHOLE_PAGE = frozenset(("html", "head", "body"))
-_MAY_HIDE = "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,style,link[rel~=stylesheet]"
+_MAY_HIDE = "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,link[rel~=stylesheet]"
 _MAX_STYLED = 20_000
 """Elements with a style that are looked at."""
 _MAX_ELEMENTS = 2_000
@@ -122,18 +122,15 @@ def visible(text: str) -> str:
     return UNSEEN.sub("", text) if not text.isascii() and _MAY_BE_UNSEEN.search(text) else text
 
 
-def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[Hidden], str]:
-    """Removes hidden text from a tree; returns it with the text that was kept, and the page's own style sheets."""
+def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -> list[Hidden]:
+    """Removes hidden text from a tree without scripts; returns it with the text that was kept."""
     root = tree.root
     if root is None:
-        return [], ""
+        return []
     found: list[Hidden] = []
     removed: list[LexborNode] = []
     seen: set[int] = set()
-    nodes = root.css("[style],[hidden],[aria-hidden=true],noscript,dialog,[popover],style,link[rel~=stylesheet]")[
-        :_MAX_STYLED
-    ]
-    sheets = "\n".join(node.text() for node in nodes if node.tag == "style")
+    nodes = root.css(_MAY_HIDE)[:_MAX_STYLED]
     behind = page_background(sheets) if sheets else None
     if behind is None and "background" not in sheets and not any(node.tag == "link" for node in nodes):
         # No other sheet can give the page a background, so it is white.
@@ -178,7 +175,7 @@ def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[
     for node in sorted({node.mem_id: node for node in removed}.values(), key=_depth, reverse=True):
         # Inner nodes first: a node is freed with all that is inside.
         node.decompose()
-    return found, sheets
+    return found
 
 
 def find_in_hidden(text: str, addressed: Addressed, *, is_sure: bool = True) -> tuple[Outcome, str] | None:
