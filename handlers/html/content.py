@@ -11,7 +11,7 @@ from html import unescape
 from itertools import chain
 from typing import TypeVar
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.addressed import Addressed, Found
 from handlers.html.bylines import BylineWords, find_credit
@@ -25,7 +25,7 @@ from handlers.html.citations import (
     has_prices,
     is_wire_report,
 )
-from handlers.html.hidden import Hidden, find_in_hidden, take_out_by_sheet, visible
+from handlers.html.hidden import Hidden, find_in_hidden, visible
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
@@ -35,7 +35,7 @@ from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.template import content
-from handlers.html.walk import has_data_table, walk_page
+from handlers.html.walk import has_data_table, take_out_told, walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
@@ -138,7 +138,7 @@ class PageReader:
         )
         data, hidden = without_orders(data, reading.addressed.compiled)
         page.hidden += hidden
-        body, text, suspected = self._text(page, data, tree.root)
+        body, text, suspected = self._text(page, data)
         host = host_of(url)
         text, left_out = reading.boilerplate.without(text, host)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
@@ -195,28 +195,20 @@ class PageReader:
             not_counted=not_counted,
         )
 
-    def _text(self, page: Outline, data: StructuredData, root: LexborNode | None) -> tuple[MainText, str, str]:
+    def _text(self, page: Outline, data: StructuredData) -> tuple[MainText, str, str]:
         """The main text, the content, and the line of the content that addresses a language model.
 
         Texts that a style sheet hides and that address a model are taken out; then the rest is read again.
         """
         reading = self._reading
-        most, addressed = reading.max_content_characters, reading.addressed.compiled
+        most, addressed, limits = reading.max_content_characters, reading.addressed.compiled, reading.addressed
         body = main_text(page, most)
         text = clean(with_description(content(page, body, reading.content_forest, most), data))
-        limits = reading.addressed
-        least = limits.doubtful if page.sheets else limits.suspected
-        found = addressed.find_all(text, least, is_hidden=False)
-        if found and page.sheets and root is not None:
-            said = text.split("\n")
-            told = {said[one.line] for one in found}
-            lines = [(block.start, block.end) for block in page.lines_with_links() if clean(block.text) in told]
-            if taken := take_out_by_sheet(page, lines, root, addressed):
-                page.hidden += taken
-                page.forget_lines()
-                body = main_text(page, most)
-                text = clean(with_description(content(page, body, reading.content_forest, most), data))
-                found = addressed.find_all(text, limits.suspected, is_hidden=False)
+        found = addressed.find_all(text, limits.doubtful if page.sheets else limits.suspected, is_hidden=False)
+        if take_out_told(page, text, found, addressed):
+            body = main_text(page, most)
+            text = clean(with_description(content(page, body, reading.content_forest, most), data))
+            found = addressed.find_all(text, limits.suspected, is_hidden=False)
         return body, text, suspected_in(text, found, addressed)
 
     def _support(

@@ -52,7 +52,7 @@ _MOST = 0.5
 _SHORT = 250
 """Characters of hidden text that is no tab, accordion or article, which a script shows."""
 _FEW = 2
-_SHORT_SHEETS = 20_000
+SHORT_SHEETS = 20_000
 """Characters of style sheets that are read on every page; longer ones only if the content may address a model."""
 _MAX_DOUBTFUL = 3_000
 _MAX_NODES = 200
@@ -136,23 +136,23 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
         # No other sheet can give the page a background, so it is white.
         behind = WHITE
     hiding_nodes: list[tuple[LexborNode, Kind, Hiding, str]] = []
-    by_sheet = _by_sheet(root, sheets) if 0 < len(sheets) <= _SHORT_SHEETS else {}
+    by_sheet = _by_sheet(root, sheets) if 0 < len(sheets) <= SHORT_SHEETS else {}
     of_sheet = ((node, _SHEET, how) for node, how in by_sheet.values())
     may_enlarge = "font" in sheets or any(node.tag == "link" for node in nodes)
     for node, kind, how in chain(_hidden_elements(nodes, behind), of_sheet):
         if len(hiding_nodes) >= _MAX_ELEMENTS:
             break
-        if node.mem_id in seen or _is_inside(node, seen):
+        if node.mem_id in seen or node.first_child is None:
             continue
         if how.kind == "tiny_font" and how.is_sure and _is_enlarged(node, may_enlarge=may_enlarge):
             how = replace(how, is_sure=False)
         if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
             hiding_nodes.append((node, kind, how, text))
             if how.is_sure:
-                seen.add(node.mem_id)
+                seen |= _inside(node)
     makes = Counter(_make(node) for node, *_ in hiding_nodes)
     is_long = any(len(text) > _MAIN_CHARACTERS for *_, text in hiding_nodes)
-    characters = len(tree.body.text()) if is_long and tree.body is not None else 0
+    characters = len(tree.body.text_lexbor()) if is_long and tree.body is not None else 0
     told = _judged([(text, how.is_sure) for _, _, how, text in hiding_nodes], addressed)
     for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
         if said:
@@ -281,15 +281,9 @@ def _depth(node: LexborNode) -> int:
     return depth
 
 
-def _is_inside(node: LexborNode, around: set[int]) -> bool:
-    if not around:
-        return False
-    above = node.parent
-    while above is not None:
-        if above.mem_id in around:
-            return True
-        above = above.parent
-    return False
+def _inside(node: LexborNode) -> set[int]:
+    """The identities of an element and of the elements inside of it."""
+    return {node.mem_id, *(one.mem_id for one in node.css("*"))}
 
 
 def _text_of(node: LexborNode) -> str:
@@ -344,23 +338,21 @@ def _place(node: LexborNode) -> str:
     return f"{element.tag}{f'#{identity}' if identity else ''}{names}"[:100]
 
 
-def take_out_by_sheet(
-    outline: Texts, lines: list[tuple[int, int]], root: LexborNode, addressed: Addressed
-) -> list[Hidden]:
-    """Empties texts that the page's own style sheets hide and that may address a model; there may be none.
+def take_out_by_sheet(outline: Texts, lines: list[tuple[int, int]], addressed: Addressed) -> list[Hidden]:
+    """Empties texts that a long style sheet of the page hides and that may address a model; there may be none.
 
     Args:
         outline: The texts of the page and their nodes.
         lines: The first text of each line that may address a model, and the one after its last.
-        root: The page.
         addressed: What tells whether a text addresses a language model.
     """
     texts, nodes = outline.texts, outline.nodes
-    hidden = _by_sheet(root, outline.sheets)
+    root = nodes[0].parser.root if lines else None
+    hidden = _by_sheet(root, outline.sheets) if root is not None else {}
     found: list[Hidden] = []
     for first, end in lines if hidden else ():
-        text = " ".join(texts[first:end])
         around = _hidden_around(nodes[first], hidden)
+        text = " ".join(texts[first:end])
         if (
             around is None
             or (said := find_in_hidden(text, addressed, is_sure=hidden[around.mem_id][1].is_sure)) is None
@@ -368,8 +360,9 @@ def take_out_by_sheet(
             continue
         places = range(first, end)
         if len(around.text()) <= _WHOLE:
-            inside = (n for n in range(end, len(nodes)) if not _is_inside(nodes[n], {around.mem_id}))
-            places = range(first, next(inside, len(nodes)))
+            inside = _inside(around)
+            after = (n for n in range(end, len(nodes)) if (above := nodes[n].parent) and above.mem_id not in inside)
+            places = range(first, next(after, len(nodes)))
         found.append(Hidden("style_sheet", _place(around), " ".join(texts[n] for n in places), *said))
         for place in places:
             texts[place] = " "
@@ -412,8 +405,8 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
     """Empties texts and metadata that address a model by characters without width, and removes such characters."""
     found: list[Hidden] = []
     texts = outline.texts
-    for place, text in enumerate(texts) if _MAY_BE_UNSEEN.search("".join(texts)) else ():
-        if text.isascii() or not (unseen := len(UNSEEN.findall(text))):
+    for place, text in enumerate(texts):
+        if text.isascii() or not _MAY_BE_UNSEEN.search(text) or not (unseen := len(UNSEEN.findall(text))):
             continue
         said = (
             next(filter(None, (find_in_hidden(one, addressed) for one in _decoded(text))), None) if unseen > 1 else None
@@ -427,8 +420,9 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
     if found:
         gone = [" ".join(one.text.split()) for one in found if one.reason != "has no width"]
         outline.headings = [(level, text) for level, text in outline.headings if text not in gone]
-    values = list(dict.fromkeys(value for values in outline.meta.values() for value in values if _may_order(value)))
-    told = dict(zip(values, _judged([(value, True) for value in values], addressed), strict=True))
+    values = dict.fromkeys(value for values in outline.meta.values() for value in values if _may_order(value))
+    *of_values, of_title = _judged([*((value, True) for value in values), (outline.title, False)], addressed)
+    told = dict(zip(values, of_values, strict=True))
     if any(told.values()):
         for name, stated in outline.meta.items():
             found += [
@@ -436,8 +430,8 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
             ]
         kept = {name: [one for one in stated if not told.get(one)] for name, stated in outline.meta.items()}
         outline.meta = {name: stated for name, stated in kept.items() if stated}
-    if outline.title and (said := find_in_hidden(outline.title, addressed, is_sure=False)):
-        found.append(Hidden("attribute", "title", outline.title, *said))
+    if of_title:
+        found.append(Hidden("attribute", "title", outline.title, *of_title))
         outline.title = ""
     return found
 

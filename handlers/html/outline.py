@@ -131,7 +131,7 @@ class Outline:
         title: The window's title.
         language: As declared.
         hidden: Text that no visitor sees.
-        sheets: The page's own style sheets.
+        sheets: The page's own style sheets, if they are too long to be read on every page.
     """
 
     hints: Hints
