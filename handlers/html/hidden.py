@@ -283,7 +283,7 @@ def _depth(node: LexborNode) -> int:
 
 def _inside(node: LexborNode) -> set[int]:
     """The identities of an element and of the elements inside of it."""
-    return {node.mem_id, *(one.mem_id for one in node.css("*"))}
+    return {one.mem_id for one in node.traverse()}
 
 
 def _text_of(node: LexborNode) -> str:
