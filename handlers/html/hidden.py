@@ -374,7 +374,7 @@ def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hidi
     rules = hiding_rules(sheets)
     showing = showing_classes(sheets) if rules else frozenset()
     found: dict[int, tuple[LexborNode, Hiding]] = {}
-    for how in set(rules.values()):
+    for how in dict.fromkeys(rules.values()):
         selectors = [selector for selector, other in rules.items() if other == how]
         for node in _selected(root, selectors)[:_MAX_ELEMENTS]:
             if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
