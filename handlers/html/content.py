@@ -132,15 +132,18 @@ class PageReader:
             fetched_at: When it was fetched. It can't have been published later.
         """
         reading = self._reading
+        addressed = reading.addressed.compiled
         page = walk_page(tree, self._hints, reading.max_nodes)
         data = read_structured_data(
             page.json_ld, page.item_types, page.part_types, self._types, reading.max_structured_characters
         )
-        data, hidden = without_orders(data, reading.addressed.compiled)
+        data, hidden = without_orders(data, addressed)
         page.hidden += hidden
-        body, text, suspected = self._text(page, data)
+        body, text, found = self._text(page, data)
         host = host_of(url)
         text, left_out = reading.boilerplate.without(text, host)
+        if left_out:
+            found = addressed.find_all(text, reading.addressed.suspected, is_hidden=False)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         story = Story(page, look_near(page, body.first), self._story)
         language = find_language(
@@ -162,7 +165,7 @@ class PageReader:
             fetched_at=fetched_at,
         )
         credit = find_credit(story, data, self._bylines, site_name, host)
-        found = find_date(dated, self._dates)
+        dating = find_date(dated, self._dates)
         citations, counts, not_counted = self._support(page, body, story, url)
         title = clean(find_title(page, data, _first(page, reading.title_names), story.heading, site_name, host))
         return PageFacts(
@@ -171,12 +174,12 @@ class PageReader:
             text=text,
             left_out=left_out,
             summary=clean(_summary(page, data, reading.boilerplate.without(body.text, host)[0], reading)),
-            date=found.value if found else None,
+            date=dating.value if dating else None,
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),
             site_name=site_name,
             hidden=tuple(one for one in page.hidden if one.outcome != "kept" or one.is_in(text)),
-            suspected=suspected,
+            suspected=suspected_in(text, found, addressed),
             language=language,
             word_count=count_words(text),
             has_doi=citations.has_doi,
@@ -185,7 +188,7 @@ class PageReader:
             has_statistics=bool(counts["statistics"]),
             has_byline=credit.has_byline,
             has_author=credit.has_author,
-            has_date=found is not None,
+            has_date=dating is not None,
             schema_type=short_type(data.type),
             schema_is_article=data.is_article,
             headings_count=counts["headings"],
@@ -195,8 +198,8 @@ class PageReader:
             not_counted=not_counted,
         )
 
-    def _text(self, page: Outline, data: StructuredData) -> tuple[MainText, str, str]:
-        """The main text, the content, and the line of the content that addresses a language model.
+    def _text(self, page: Outline, data: StructuredData) -> tuple[MainText, str, list[Found]]:
+        """The main text, the content, and the lines of the content that may address a language model.
 
         Texts that a style sheet hides and that address a model are taken out; then the rest is read again.
         """
@@ -209,7 +212,7 @@ class PageReader:
             body = main_text(page, most)
             text = clean(with_description(content(page, body, reading.content_forest, most), data))
             found = addressed.find_all(text, limits.suspected, is_hidden=False)
-        return body, text, suspected_in(text, found, addressed)
+        return body, text, found
 
     def _support(
         self, page: Outline, body: MainText, story: Story, url: str

@@ -34,6 +34,7 @@ _TEXT = 2
 _SHEET: Kind = "style_sheet"
 _WHOLE_PAGE = frozenset(("html", "head", "body"))
 _MAY_HIDE = "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,link[rel~=stylesheet]"
+_VISIBLE = "[style*='visibility:visible'],[style*='visibility: visible']"
 _MAX_STYLED = 20_000
 """Elements with a style that are looked at."""
 _MAX_ELEMENTS = 2_000
@@ -62,10 +63,13 @@ _LEAST_UNSEEN = 8
 _BROKEN = 4
 """A text with one such character in so many hides its words from filters."""
 UNSEEN = re.compile(
-    "[\u180e\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+    "(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b|[\u180e\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
     "|[\ufe00-\ufe0f]{2,}|(?<=[A-Za-z])[\u200c\u200d\xad]+(?=[A-Za-z])"
 )
-"""Characters without width: separators, directions, tags, and joiners between Latin letters."""
+"""Characters without width: separators, directions, tags, and joiners between Latin letters.
+
+Thai, Lao, Khmer and Burmese have a separator between words.
+"""
 _MAY_BE_UNSEEN = re.compile(
     "[\xad\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
 )
@@ -144,7 +148,7 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
             break
         if node.mem_id in seen or node.first_child is None:
             continue
-        if how.kind == "tiny_font" and how.is_sure and _is_enlarged(node, may_enlarge=may_enlarge):
+        if how.is_sure and _is_shown_inside(node, how, may_enlarge=may_enlarge):
             how = replace(how, is_sure=False)
         if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
             hiding_nodes.append((node, kind, how, text))
@@ -267,8 +271,12 @@ def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None) -> 
     return hiding(style, page) if page is not None else how
 
 
-def _is_enlarged(node: LexborNode, *, may_enlarge: bool) -> bool:
-    """Whether an element inside sets a font of its own: a font of no size removes blanks between inline blocks."""
+def _is_shown_inside(node: LexborNode, how: Hiding, *, may_enlarge: bool) -> bool:
+    """Whether an element inside is visible again, or has a font of its own, as between inline blocks without blanks."""
+    if how.kind == "style":
+        return how.is_gone and node.css_first(_VISIBLE) is not None
+    if how.kind != "tiny_font":
+        return False
     inside = node.css("[style*=font],[class]" if may_enlarge else "[style*=font]")
     own = (hiding(one.attributes.get("style") or "") for one in inside if one.mem_id != node.mem_id)
     return any(how is None or how.kind != "tiny_font" for how in own)
