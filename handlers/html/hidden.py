@@ -62,8 +62,10 @@ _LEAST_UNSEEN = 8
 """Characters without width that are a message or break up words, and not a mistake of an editor."""
 _BROKEN = 4
 """A text with one such character in so many hides its words from filters."""
+_SOUTH_EAST_ASIAN = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 UNSEEN = re.compile(
-    "(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b|[\u180e\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+    rf"(?<!{_SOUTH_EAST_ASIAN})\u200b(?!{_SOUTH_EAST_ASIAN})"
+    "|[\u180e\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
     "|[\ufe00-\ufe0f]{2,}|(?<=[A-Za-z])[\u200c\u200d\xad]+(?=[A-Za-z])"
 )
 """Characters without width: separators, directions, tags, and joiners between Latin letters.
