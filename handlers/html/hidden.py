@@ -293,7 +293,7 @@ def _depth(node: LexborNode) -> int:
 
 def _inside(node: LexborNode) -> set[int]:
     """The identities of an element and of the elements inside of it."""
-    return {one.mem_id for one in node.traverse()}
+    return {node.mem_id, *(one.mem_id for one in node.css("*"))}
 
 
 def _text_of(node: LexborNode) -> str:

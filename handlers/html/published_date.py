@@ -210,11 +210,8 @@ def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 def _labelled(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Lines anywhere that label a date, except beside the data of a book or the like."""
     blocks = page.story.outline.blocks()[-_MAX_LABELLED_LINES:]
-    has_digit = [_DIGIT.search(block.text) is not None for block in blocks]
     dated: set[Moment | None] = set()
     for number, block in enumerate(blocks):
-        if len(block.text) > _MAX_CHARACTERS or True not in has_digit[max(0, number - 1) : number + 1]:
-            continue
         text = _with_label(page.story.outline, block, words)
         if not words.may_be_labelled(text) or page.story.holds(block.element, block.start):
             continue
@@ -299,7 +296,6 @@ class DateWords:
         self.earliest_year = reading.earliest_year
         self._names = names
         self._label_words = tuple(word.lower() for word in (*reading.published_words, *reading.updated_words))
-        self._ascii_label_words = tuple(filter(str.isascii, self._label_words))
         self._labels = _any_of(self._label_words)
         self._published = _any_of(reading.published_words)
         self._updated = _any_of(reading.updated_words)
@@ -312,11 +308,7 @@ class DateWords:
         """Whether a line has a number and a label. This check is fast."""
         if len(line) > _MAX_CHARACTERS or _DIGIT.search(line) is None:
             return False
-        return self._may_have_label(line) or self.is_dated(line)
-
-    def _may_have_label(self, line: str) -> bool:
-        lower = line.lower()
-        return any(map(lower.__contains__, self._ascii_label_words if lower.isascii() else self._label_words))
+        return any(map(line.lower().__contains__, self._label_words)) or self.is_dated(line)
 
     def is_dated(self, line: str) -> bool:
         """Whether a line begins with a word for a date, followed by a number: "Date: 3 May 2024"."""
@@ -328,10 +320,8 @@ class DateWords:
 
     def is_label(self, text: str) -> bool:
         """Whether a text is only a label of a date."""
-        if len(text) > _MAX_CHARACTERS:
-            return False
-        is_label = self._may_have_label(text) and self._labels.search(text) is not None
-        return (is_label or self.is_dated(f"{text} 1")) and not self._size(text)
+        is_label = self._labels.search(text) or self._date_label.match(f"{text} 1")
+        return len(text) <= _MAX_CHARACTERS and is_label is not None and not self._size(text)
 
     def dateline(self, head: str, origin: Origin) -> Moment | None:
         """The day before the first sentence of a story: "(18.1.2018) Farmers", "Oslo, 3 May 2024 –"."""
