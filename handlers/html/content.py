@@ -144,6 +144,7 @@ class PageReader:
         text, left_out = reading.boilerplate.without(text, host)
         if left_out:
             found = addressed.find_all(text, reading.addressed.suspected, is_hidden=False)
+        suspected = suspected_in(text, found, addressed)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         story = Story(page, look_near(page, body.first), self._story)
         language = find_language(
@@ -179,7 +180,7 @@ class PageReader:
             agencies=tuple(map(clean, credit.agencies)),
             site_name=site_name,
             hidden=tuple(one for one in page.hidden if one.outcome != "kept" or one.is_in(text)),
-            suspected=suspected_in(text, found, addressed),
+            suspected=suspected,
             language=language,
             word_count=count_words(text),
             has_doi=citations.has_doi,
