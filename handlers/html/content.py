@@ -11,7 +11,7 @@ from html import unescape
 from itertools import chain
 from typing import TypeVar
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.addressed import Addressed, Found
 from handlers.html.bylines import BylineWords, find_credit
@@ -25,7 +25,7 @@ from handlers.html.citations import (
     has_prices,
     is_wire_report,
 )
-from handlers.html.hidden import Hidden, find_in_hidden, take_out_by_sheet, visible
+from handlers.html.hidden import Hidden, find_in_hidden, visible
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
@@ -35,7 +35,7 @@ from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.template import content
-from handlers.html.walk import has_data_table, walk_page
+from handlers.html.walk import has_data_table, take_out_told, walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
@@ -132,15 +132,19 @@ class PageReader:
             fetched_at: When it was fetched. It can't have been published later.
         """
         reading = self._reading
+        addressed = reading.addressed.compiled
         page = walk_page(tree, self._hints, reading.max_nodes)
         data = read_structured_data(
             page.json_ld, page.item_types, page.part_types, self._types, reading.max_structured_characters
         )
-        data, hidden = without_orders(data, reading.addressed.compiled)
+        data, hidden = without_orders(data, addressed)
         page.hidden += hidden
-        body, text, suspected = self._text(page, data, tree.root)
+        body, text, found = self._text(page, data)
         host = host_of(url)
         text, left_out = reading.boilerplate.without(text, host)
+        if left_out:
+            found = addressed.find_all(text, reading.addressed.suspected, is_hidden=False)
+        suspected = suspected_in(text, found, addressed)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         story = Story(page, look_near(page, body.first), self._story)
         language = find_language(
@@ -162,7 +166,7 @@ class PageReader:
             fetched_at=fetched_at,
         )
         credit = find_credit(story, data, self._bylines, site_name, host)
-        found = find_date(dated, self._dates)
+        dating = find_date(dated, self._dates)
         citations, counts, not_counted = self._support(page, body, story, url)
         title = clean(find_title(page, data, _first(page, reading.title_names), story.heading, site_name, host))
         return PageFacts(
@@ -171,7 +175,7 @@ class PageReader:
             text=text,
             left_out=left_out,
             summary=clean(_summary(page, data, reading.boilerplate.without(body.text, host)[0], reading)),
-            date=found.value if found else None,
+            date=dating.value if dating else None,
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),
             site_name=site_name,
@@ -185,7 +189,7 @@ class PageReader:
             has_statistics=bool(counts["statistics"]),
             has_byline=credit.has_byline,
             has_author=credit.has_author,
-            has_date=found is not None,
+            has_date=dating is not None,
             schema_type=short_type(data.type),
             schema_is_article=data.is_article,
             headings_count=counts["headings"],
@@ -195,29 +199,21 @@ class PageReader:
             not_counted=not_counted,
         )
 
-    def _text(self, page: Outline, data: StructuredData, root: LexborNode | None) -> tuple[MainText, str, str]:
-        """The main text, the content, and the line of the content that addresses a language model.
+    def _text(self, page: Outline, data: StructuredData) -> tuple[MainText, str, list[Found]]:
+        """The main text, the content, and the lines of the content that may address a language model.
 
         Texts that a style sheet hides and that address a model are taken out; then the rest is read again.
         """
         reading = self._reading
-        most, addressed = reading.max_content_characters, reading.addressed.compiled
+        most, addressed, limits = reading.max_content_characters, reading.addressed.compiled, reading.addressed
         body = main_text(page, most)
         text = clean(with_description(content(page, body, reading.content_forest, most), data))
-        limits = reading.addressed
-        least = limits.doubtful if page.sheets else limits.suspected
-        found = addressed.find_all(text, least, is_hidden=False)
-        if found and page.sheets and root is not None:
-            said = text.split("\n")
-            told = {said[one.line] for one in found}
-            lines = [(block.start, block.end) for block in page.lines_with_links() if clean(block.text) in told]
-            if taken := take_out_by_sheet(page, lines, root, addressed):
-                page.hidden += taken
-                page.forget_lines()
-                body = main_text(page, most)
-                text = clean(with_description(content(page, body, reading.content_forest, most), data))
-                found = addressed.find_all(text, limits.suspected, is_hidden=False)
-        return body, text, suspected_in(text, found, addressed)
+        found = addressed.find_all(text, limits.doubtful if page.sheets else limits.suspected, is_hidden=False)
+        if take_out_told(page, text, found, addressed):
+            body = main_text(page, most)
+            text = clean(with_description(content(page, body, reading.content_forest, most), data))
+            found = addressed.find_all(text, limits.suspected, is_hidden=False)
+        return body, text, found
 
     def _support(
         self, page: Outline, body: MainText, story: Story, url: str

@@ -33,7 +33,8 @@ from schemas.pages import HiddenOutcome as Outcome
 _TEXT = 2
 _SHEET: Kind = "style_sheet"
 _WHOLE_PAGE = frozenset(("html", "head", "body"))
-_MAY_HIDE = "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,style,link[rel~=stylesheet]"
+_MAY_HIDE = "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,link[rel~=stylesheet]"
+_VISIBLE = "[style*='visibility:visible'],[style*='visibility: visible']"
 _MAX_STYLED = 20_000
 """Elements with a style that are looked at."""
 _MAX_ELEMENTS = 2_000
@@ -52,7 +53,7 @@ _MOST = 0.5
 _SHORT = 250
 """Characters of hidden text that is no tab, accordion or article, which a script shows."""
 _FEW = 2
-_SHORT_SHEETS = 20_000
+SHORT_SHEETS = 20_000
 """Characters of style sheets that are read on every page; longer ones only if the content may address a model."""
 _MAX_DOUBTFUL = 3_000
 _MAX_NODES = 200
@@ -61,11 +62,16 @@ _LEAST_UNSEEN = 8
 """Characters without width that are a message or break up words, and not a mistake of an editor."""
 _BROKEN = 4
 """A text with one such character in so many hides its words from filters."""
+_SOUTH_EAST_ASIAN = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 UNSEEN = re.compile(
-    "[\u180e\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+    rf"(?<!{_SOUTH_EAST_ASIAN})\u200b(?!{_SOUTH_EAST_ASIAN})"
+    "|[\u180e\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
     "|[\ufe00-\ufe0f]{2,}|(?<=[A-Za-z])[\u200c\u200d\xad]+(?=[A-Za-z])"
 )
-"""Characters without width: separators, directions, tags, and joiners between Latin letters."""
+"""Characters without width: separators, directions, tags, and joiners between Latin letters.
+
+Thai, Lao, Khmer and Burmese have a separator between words.
+"""
 _MAY_BE_UNSEEN = re.compile(
     "[\xad\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
 )
@@ -122,40 +128,37 @@ def visible(text: str) -> str:
     return UNSEEN.sub("", text) if not text.isascii() and _MAY_BE_UNSEEN.search(text) else text
 
 
-def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[Hidden], str]:
-    """Removes hidden text from a tree; returns it with the text that was kept, and the page's own style sheets."""
+def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -> list[Hidden]:
+    """Removes hidden text from a tree without scripts; returns it with the text that was kept."""
     root = tree.root
     if root is None:
-        return [], ""
+        return []
     found: list[Hidden] = []
     removed: list[LexborNode] = []
     seen: set[int] = set()
-    nodes = root.css("[style],[hidden],[aria-hidden=true],noscript,dialog,[popover],style,link[rel~=stylesheet]")[
-        :_MAX_STYLED
-    ]
-    sheets = "\n".join(node.text() for node in nodes if node.tag == "style")
+    nodes = root.css(_MAY_HIDE)[:_MAX_STYLED]
     behind = page_background(sheets) if sheets else None
     if behind is None and "background" not in sheets and not any(node.tag == "link" for node in nodes):
         # No other sheet can give the page a background, so it is white.
         behind = WHITE
     hiding_nodes: list[tuple[LexborNode, Kind, Hiding, str]] = []
-    by_sheet = _by_sheet(root, sheets) if 0 < len(sheets) <= _SHORT_SHEETS else {}
+    by_sheet = _by_sheet(root, sheets) if 0 < len(sheets) <= SHORT_SHEETS else {}
     of_sheet = ((node, _SHEET, how) for node, how in by_sheet.values())
     may_enlarge = "font" in sheets or any(node.tag == "link" for node in nodes)
     for node, kind, how in chain(_hidden_elements(nodes, behind), of_sheet):
         if len(hiding_nodes) >= _MAX_ELEMENTS:
             break
-        if node.mem_id in seen or _is_inside(node, seen):
+        if node.mem_id in seen or node.first_child is None:
             continue
-        if how.kind == "tiny_font" and how.is_sure and _is_enlarged(node, may_enlarge=may_enlarge):
+        if how.is_sure and _is_shown_inside(node, how, may_enlarge=may_enlarge):
             how = replace(how, is_sure=False)
         if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
             hiding_nodes.append((node, kind, how, text))
             if how.is_sure:
-                seen.add(node.mem_id)
+                seen |= _inside(node)
     makes = Counter(_make(node) for node, *_ in hiding_nodes)
     is_long = any(len(text) > _MAIN_CHARACTERS for *_, text in hiding_nodes)
-    characters = len(tree.body.text()) if is_long and tree.body is not None else 0
+    characters = len(tree.body.text_lexbor()) if is_long and tree.body is not None else 0
     told = _judged([(text, how.is_sure) for _, _, how, text in hiding_nodes], addressed)
     for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
         if said:
@@ -178,7 +181,7 @@ def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[
     for node in sorted({node.mem_id: node for node in removed}.values(), key=_depth, reverse=True):
         # Inner nodes first: a node is freed with all that is inside.
         node.decompose()
-    return found, sheets
+    return found
 
 
 def find_in_hidden(text: str, addressed: Addressed, *, is_sure: bool = True) -> tuple[Outcome, str] | None:
@@ -270,8 +273,12 @@ def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None) -> 
     return hiding(style, page) if page is not None else how
 
 
-def _is_enlarged(node: LexborNode, *, may_enlarge: bool) -> bool:
-    """Whether an element inside sets a font of its own: a font of no size removes blanks between inline blocks."""
+def _is_shown_inside(node: LexborNode, how: Hiding, *, may_enlarge: bool) -> bool:
+    """Whether an element inside is visible again, or has a font of its own, as between inline blocks without blanks."""
+    if how.kind == "style":
+        return how.is_gone and node.css_first(_VISIBLE) is not None
+    if how.kind != "tiny_font":
+        return False
     inside = node.css("[style*=font],[class]" if may_enlarge else "[style*=font]")
     own = (hiding(one.attributes.get("style") or "") for one in inside if one.mem_id != node.mem_id)
     return any(how is None or how.kind != "tiny_font" for how in own)
@@ -284,15 +291,9 @@ def _depth(node: LexborNode) -> int:
     return depth
 
 
-def _is_inside(node: LexborNode, around: set[int]) -> bool:
-    if not around:
-        return False
-    above = node.parent
-    while above is not None:
-        if above.mem_id in around:
-            return True
-        above = above.parent
-    return False
+def _inside(node: LexborNode) -> set[int]:
+    """The identities of an element and of the elements inside of it."""
+    return {node.mem_id, *(one.mem_id for one in node.css("*"))}
 
 
 def _text_of(node: LexborNode) -> str:
@@ -347,23 +348,21 @@ def _place(node: LexborNode) -> str:
     return f"{element.tag}{f'#{identity}' if identity else ''}{names}"[:100]
 
 
-def take_out_by_sheet(
-    outline: Texts, lines: list[tuple[int, int]], root: LexborNode, addressed: Addressed
-) -> list[Hidden]:
-    """Empties texts that the page's own style sheets hide and that may address a model; there may be none.
+def take_out_by_sheet(outline: Texts, lines: list[tuple[int, int]], addressed: Addressed) -> list[Hidden]:
+    """Empties texts that a long style sheet of the page hides and that may address a model; there may be none.
 
     Args:
         outline: The texts of the page and their nodes.
         lines: The first text of each line that may address a model, and the one after its last.
-        root: The page.
         addressed: What tells whether a text addresses a language model.
     """
     texts, nodes = outline.texts, outline.nodes
-    hidden = _by_sheet(root, outline.sheets)
+    root = nodes[0].parser.root if lines else None
+    hidden = _by_sheet(root, outline.sheets) if root is not None else {}
     found: list[Hidden] = []
     for first, end in lines if hidden else ():
-        text = " ".join(texts[first:end])
         around = _hidden_around(nodes[first], hidden)
+        text = " ".join(texts[first:end])
         if (
             around is None
             or (said := find_in_hidden(text, addressed, is_sure=hidden[around.mem_id][1].is_sure)) is None
@@ -371,8 +370,9 @@ def take_out_by_sheet(
             continue
         places = range(first, end)
         if len(around.text()) <= _WHOLE:
-            inside = (n for n in range(end, len(nodes)) if not _is_inside(nodes[n], {around.mem_id}))
-            places = range(first, next(inside, len(nodes)))
+            inside = _inside(around)
+            after = (n for n in range(end, len(nodes)) if (above := nodes[n].parent) and above.mem_id not in inside)
+            places = range(first, next(after, len(nodes)))
         found.append(Hidden("style_sheet", _place(around), " ".join(texts[n] for n in places), *said))
         for place in places:
             texts[place] = " "
@@ -384,7 +384,7 @@ def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hidi
     rules = hiding_rules(sheets)
     showing = showing_classes(sheets) if rules else frozenset()
     found: dict[int, tuple[LexborNode, Hiding]] = {}
-    for how in set(rules.values()):
+    for how in dict.fromkeys(rules.values()):
         selectors = [selector for selector, other in rules.items() if other == how]
         for node in _selected(root, selectors)[:_MAX_ELEMENTS]:
             if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
@@ -415,8 +415,8 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
     """Empties texts and metadata that address a model by characters without width, and removes such characters."""
     found: list[Hidden] = []
     texts = outline.texts
-    for place, text in enumerate(texts) if _MAY_BE_UNSEEN.search("".join(texts)) else ():
-        if text.isascii() or not (unseen := len(UNSEEN.findall(text))):
+    for place, text in enumerate(texts):
+        if text.isascii() or not _MAY_BE_UNSEEN.search(text) or not (unseen := len(UNSEEN.findall(text))):
             continue
         said = (
             next(filter(None, (find_in_hidden(one, addressed) for one in _decoded(text))), None) if unseen > 1 else None
@@ -430,8 +430,9 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
     if found:
         gone = [" ".join(one.text.split()) for one in found if one.reason != "has no width"]
         outline.headings = [(level, text) for level, text in outline.headings if text not in gone]
-    values = list(dict.fromkeys(value for values in outline.meta.values() for value in values if _may_order(value)))
-    told = dict(zip(values, _judged([(value, True) for value in values], addressed), strict=True))
+    values = dict.fromkeys(value for values in outline.meta.values() for value in values if _may_order(value))
+    *of_values, of_title = _judged([*((value, True) for value in values), (outline.title, False)], addressed)
+    told = dict(zip(values, of_values, strict=True))
     if any(told.values()):
         for name, stated in outline.meta.items():
             found += [
@@ -439,8 +440,8 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
             ]
         kept = {name: [one for one in stated if not told.get(one)] for name, stated in outline.meta.items()}
         outline.meta = {name: stated for name, stated in kept.items() if stated}
-    if outline.title and (said := find_in_hidden(outline.title, addressed, is_sure=False)):
-        found.append(Hidden("attribute", "title", outline.title, *said))
+    if of_title:
+        found.append(Hidden("attribute", "title", outline.title, *of_title))
         outline.title = ""
     return found
 

@@ -17,13 +17,13 @@ from pydantic import Field
 from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.encoding import page_bytes
-from handlers.html.hidden import find_in_hidden, take_out_by_sheet
+from handlers.html.hidden import find_in_hidden
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
 from handlers.html.main_text import count_words, has_cjk, leading_sentences, main_text
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.reading import PageReadingSection
-from handlers.html.walk import walk_page
+from handlers.html.walk import take_out_told, walk_page
 from schemas.pages import MAX_PAGE_BYTES
 from schemas.relevance import MAX_SNIPPET_CHARACTERS, Paragraph
 from schemas.rules import Section
@@ -81,14 +81,11 @@ class SourcePage:
         if self._tree is None or isinstance(self._tree, str):
             return None
         page = walk_page(self._tree, Hints(self.reading), self.reading.max_nodes)
-        addressed = self.reading.addressed.compiled
-        if page.sheets and self._tree.root is not None:
+        if page.sheets:
+            addressed = self.reading.addressed.compiled
             text = main_text(page, self.reading.max_content_characters).text
-            said = text.split("\n")
-            told = {said[one.line] for one in addressed.find_all(text, addressed.section.doubtful, is_hidden=False)}
-            lines = [(block.start, block.end) for block in page.lines_with_links() if block.text in told]
-            if lines and take_out_by_sheet(page, lines, self._tree.root, addressed):
-                page.forget_lines()
+            found = addressed.find_all(text, addressed.section.doubtful, is_hidden=False)
+            take_out_told(page, text, found, addressed)
         return page
 
     @cached_property

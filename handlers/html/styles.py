@@ -50,22 +50,22 @@ _NAMES = {
 }  # fmt: skip
 Colour = tuple[int, int, int]
 WHITE: Colour = (255, 255, 255)
-_TELLING = re.compile(
-    r"(?:display|content-visibility|visibility)\s*:\s*(?:none|hidden|collapse)|opacity\s*[:(]\s*(?:0(?!\.[1-9])|\.0)"
-    r"|(?:font(?:-size)?|zoom|scale)\s*:[^;]{0,40}?(?<![\d.#])(?:[0-4]?\.?\d|0?\.0\d+)(?![\d.])|overflow(?:-[xy])?\s*:\s*(?:hidden|clip)|clip|scale[xy]?\(\s*0"
-    r"|-\d{2,}(?:\.\d+)?(?:px|pt|r?em|v[wh]|%)|(?<![a-z-])color\s*:|fill-color"
-)
-"""Declarations that may hide text; most styles have no such declaration."""
+_HIDES = frozenset((
+    "display", "content-visibility", "visibility", "opacity", "filter", "overflow", "overflow-x", "overflow-y", "clip",
+    "clip-path", "transform", "translate", "scale", "zoom", "text-indent", "margin-left", "margin-top", "margin-right",
+    "left", "right", "top", "bottom", "inset", "font", "font-size", "color", "-webkit-text-fill-color",
+))  # fmt: skip
+"""Properties that may hide text; many styles set none of them."""
 _SHEET_SIGNS = (
-    "none", "hidden", "collapse", "opacity:0", "opacity: 0", "opacity:.0", "size:0", "size: 0", "size:1px",
-    "size: 1px", "-99", "-100", "-50", "clip", "transparent", "scale(0", "color:#ff", "color: #ff", "color:#fe",
-    "color:w", "color: w",
+    "none", "hidden", "collapse", "opacity:0", "opacity:.0", "size:0", "size:1px", "-99", "-100", "-50", "clip",
+    "transparent", "scale(0", "color:#ff", "color:#fe", "color:w",
 )  # fmt: skip
 _SHOWING = re.compile(r"(?:display|visibility|opacity|font-size)\s*:")
 """Declarations of a rule that may show again what an earlier rule for the same selector hides."""
-_SHOWING_CLASS = re.compile(r"\.((?:[\w-]|\\[^\s\w]){1,60})\s{0,9}\{\s{0,99}display\s{0,9}:\s{0,9}(?!none)[a-z]")
+_SHOWN = re.compile(r"\{\s{0,99}display\s{0,9}:\s{0,9}(?!none)[a-z]")
+_CLASS_BEFORE = re.compile(r"\.((?:[\w-]|\\[^\s\w]){1,60})\s{0,9}\Z")
+_MAX_CLASS = 71
 _COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
-_DECLARATION = re.compile(r"([a-z-]{3,40})\s*:\s*([^;{}]{1,200})")
 _LENGTH = re.compile(r"(-?(?:\d{1,6}(?:\.\d{1,6})?|\.\d{1,6}))\s*(px|pt|em|rem|%|vw|vh|ex|ch)?(?![\w.])")
 _HEX = re.compile(r"#([0-9a-f]{3,8})\b")
 _RGB = re.compile(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})(?:[\s,/]+([\d.]{1,6})%?)?")
@@ -115,9 +115,9 @@ def hiding(style: str, around: Colour | None = None) -> Hiding | None:
     style = style[:_MAX_STYLE].lower()
     if "/*" in style:
         style = _COMMENT.sub("", style)
-    if not _TELLING.search(style):
+    said = _declared(style)
+    if _HIDES.isdisjoint(said):
         return None
-    said = {name: value.replace("!important", "").strip() for name, value in _DECLARATION.findall(style)}
     return _by_display(said) or _by_place(said) or _by_font(said) or _by_colour(said, around)
 
 
@@ -126,7 +126,16 @@ def background(style: str) -> Colour | None:
     lower = style[:_MAX_STYLE].lower()
     if "background" not in lower:
         return None
-    return _background(dict(_DECLARATION.findall(lower)))
+    return _background(_declared(lower))
+
+
+def _declared(style: str) -> dict[str, str]:
+    """Values of declarations by property."""
+    found = {}
+    for declaration in style.replace("!important", "").split(";"):
+        name, _, value = declaration.partition(":")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def _by_display(said: dict[str, str]) -> Hiding | None:
@@ -252,7 +261,7 @@ def hiding_rules(sheet: str) -> dict[str, Hiding]:
     >>> list(hiding_rules(".a, #b p { display: none } @media print { .c { display: none } }"))
     ['.a', '#b p']
     """
-    sheet = sheet[:MAX_SHEET]
+    sheet = sheet[:MAX_SHEET].replace(": ", ":")
     lower = sheet.lower()
     if len(lower) != len(sheet):
         sheet = lower
@@ -288,7 +297,10 @@ def showing_classes(sheet: str) -> frozenset[str]:
     >>> sorted(showing_classes(r".hidden{display:none} @media (min-width:768px){.md\:block{display:block}}"))
     ['md:block']
     """
-    return frozenset(name.replace("\\", "") for name in _SHOWING_CLASS.findall(sheet[:MAX_SHEET]))
+    sheet = sheet[:MAX_SHEET]
+    rules = (place.start() for place in _SHOWN.finditer(sheet))
+    names = (_CLASS_BEFORE.search(sheet, max(0, begin - _MAX_CLASS), begin) for begin in rules)
+    return frozenset(name[1].replace("\\", "") for name in names if name)
 
 
 def _own(declarations: str) -> str:

@@ -31,7 +31,7 @@ from handlers.html.hidden import take_out_hidden
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
 from handlers.html.reading import PageReadingSection
-from handlers.html.walk import walk_page
+from handlers.html.walk import take_out_scripts, walk_page
 from handlers.score_page import ScorePageRules
 from tests.rules import ADDRESSED, shipped_rules
 from tools import labelled
@@ -158,7 +158,8 @@ def _texts(body: bytes, reading: PageReadingSection) -> Iterator[tuple[str, str]
     if isinstance(tree, str):
         return
     recorder = _Recorder(reading.addressed.compiled)
-    take_out_hidden(tree, recorder)
+    if tree.root is not None:
+        take_out_hidden(tree, take_out_scripts(tree.root)[1], recorder)
     yield from (("hidden", text) for text in recorder.texts)
     outline = walk_page(tree, Hints(reading), reading.max_nodes)
     yield from (("meta", text) for texts in outline.meta.values() for text in texts if " " in text)
