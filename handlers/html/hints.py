@@ -62,7 +62,9 @@ class Hints:
 
     def of_node(self, node: LexborNode) -> int:
         """What an element's class names and its id say together."""
-        names, identity = node.attrs.get("class"), node.id
+        # All attributes at once: to ask for one that an element lacks takes twice as long.
+        attributes = node.attributes
+        names, identity = attributes.get("class"), attributes.get("id")
         found = self.of(names) if names else 0
         return found | self.of(identity) if identity else found
 
@@ -109,8 +111,8 @@ class Regions:
         """What the class names and the id of a block element say."""
         known = self._said.get(element)
         if known is None:
-            node, of = self._elements[element], self._hints.of
-            names, identity = node.attrs.get("class"), node.id
+            attributes, of = self._elements[element].attributes, self._hints.of
+            names, identity = attributes.get("class"), attributes.get("id")
             self._names[element] = names or ""
             known = of(names) if names else 0
             if identity:
