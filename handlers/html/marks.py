@@ -361,12 +361,18 @@ class Story:
         if found is None:
             outline, of_node = self.outline, self._of_node
             found = 0
-            for node in _line_elements(outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None):
+            node = outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None
+            for _ in range(_MAX_INSIDE):
+                if node is None:
+                    break
                 identity = node.mem_id
                 said = of_node.get(identity)
                 if said is None:
                     said = of_node[identity] = outline.hints.of_node(node)
                 found |= said
+                if node.tag_id in NAME_OF:
+                    break
+                node = node.parent
             self._said[index] = found
         return found
 
