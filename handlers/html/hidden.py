@@ -115,8 +115,8 @@ class Hidden:
 
     def is_in(self, text: str) -> bool:
         """Whether the content of a page has the text's beginning."""
-        words = visible(self.text).split(maxsplit=_FIRST_WORDS)[:_FIRST_WORDS]
-        return bool(words) and " ".join(words) in text
+        words = visible(" ".join(self.text.split(maxsplit=_FIRST_WORDS)[:_FIRST_WORDS]))
+        return bool(words) and words in text
 
 
 def visible(text: str) -> str:
