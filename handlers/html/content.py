@@ -213,11 +213,11 @@ class PageReader:
         reading = self._reading
         most, addressed, limits = reading.max_content_characters, reading.addressed.compiled, reading.addressed
         body = main_text(page, most)
-        text = clean(with_description(content(page, body, reading.content_forest, most), data))
+        text = with_description(content(page, body, reading.content_forest, most), data)
         found = addressed.find_all(text, limits.doubtful if page.sheets else limits.suspected, is_hidden=False)
         if take_out_told(page, text, found, addressed):
             body = main_text(page, most)
-            text = clean(with_description(content(page, body, reading.content_forest, most), data))
+            text = with_description(content(page, body, reading.content_forest, most), data)
             found = addressed.find_all(text, limits.suspected, is_hidden=False)
         return body, text, found
 
@@ -311,7 +311,7 @@ def with_description(text: str, data: StructuredData) -> str:
     """
     if not data.is_thing or not data.description:
         return text
-    described = " ".join(_TAG.sub(" ", unescape(data.description)).split())
+    described = clean(" ".join(_TAG.sub(" ", unescape(data.description)).split()))
     words, shown = set(_WORD.findall(described.lower())), set(_WORD.findall(text.lower()))
     return "\n".join(filter(None, (text, described))) if len(words - shown) * 2 > len(words) else text
 

@@ -120,8 +120,8 @@ class Hidden:
 
     def is_in(self, text: str) -> bool:
         """Whether the content of a page has the text's beginning."""
-        words = visible(self.text).split(maxsplit=_FIRST_WORDS)[:_FIRST_WORDS]
-        return bool(words) and " ".join(words) in text
+        words = visible(" ".join(self.text.split(maxsplit=_FIRST_WORDS)[:_FIRST_WORDS]))
+        return bool(words) and words in text
 
 
 def visible(text: str) -> str:
@@ -153,7 +153,7 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
     for node, kind, how in chain(_hidden_elements(nodes, behind), of_sheet):
         if len(hiding_nodes) >= _MAX_ELEMENTS:
             break
-        if node.mem_id in seen or node.first_child is None:
+        if node.mem_id in seen:
             continue
         if how.is_sure and _is_shown_inside(node, how, may_enlarge=may_enlarge):
             how = replace(how, is_sure=False)
@@ -242,7 +242,7 @@ def _hidden_elements(nodes: list[LexborNode], behind: Colour | None) -> Iterator
     last = 0
     for node in nodes:
         # A node that two selectors match comes twice.
-        if last == (last := node.mem_id):
+        if last == (last := node.mem_id) or node.first_child is None:
             continue
         attributes = node.attributes
         style = attributes.get("style")
@@ -300,7 +300,7 @@ def _depth(node: LexborNode) -> int:
 
 def _inside(node: LexborNode) -> set[int]:
     """The identities of an element and of the elements inside of it."""
-    return {node.mem_id, *(one.mem_id for one in node.css("*"))}
+    return {one.mem_id for one in node.traverse()}
 
 
 def _text_of(node: LexborNode) -> str:
