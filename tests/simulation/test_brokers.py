@@ -91,7 +91,7 @@ def test_offsets_of_a_transaction_count_when_it_is_committed(world: World) -> No
 def test_the_join_of_a_removed_member_is_answered(world: World) -> None:
     """As Kafka answers it, so that its client joins again under a new name."""
     groups = Groups(world, random.Random(0))
-    name = groups.join("g", "", 5, 8, [("range", b"")])[4]  # type: ignore[index] # it is told its name at once
+    name = groups.join("g", "", 5, 8, [("range", b"")])[4]  # type: ignore[index] # it gets its name at once
     joined = groups.join("g", name, 5, 8, [("range", b"")])
     assert isinstance(joined, asyncio.Future)
     groups.leave("g", name)
