@@ -314,7 +314,7 @@ def test_pages_that_differ_in_numbers_or_json_ld_pass(make: Callable[[int, rando
     assert all(site.visit(form.format(number), make(number, chance)) for number in range(500))
 
 
-def test_json_ld_that_is_none_is_passed_over() -> None:
+def test_broken_json_ld_is_passed_over() -> None:
     site = Site()
     for content in ("{", "[" * 100_000, '{"a": ' + "1" * 5000 + "}", "\ud800", "null"):
         body = page(f'<script type="application/ld+json">{content}</script><p>We make rope.</p>').encode(
