@@ -247,6 +247,10 @@ async def commit_at_the_stop(
     await close(partition, 0)
 
 
+def send_what_was_refused(producer: SingleEndProducer, error: Exception) -> None:
+    """As aiokafka does by itself: the records may become part of the previous transaction."""
+
+
 async def read_at_once(writer: RecordWriter, group: str, partition: TopicPartition) -> None:
     """Reads the committed offset from a coordinator that may not have all offsets yet."""
 
@@ -404,6 +408,14 @@ _TABLE = (
         where=frozenset({"simulation"}),
         replaces=(RecordWriter, "await_coordinator"),
         by=read_at_once,
+    ),
+    SeededBug(
+        name="refused_sent",
+        changes="records are sent to partitions that the broker has refused to add to the transaction",
+        finds="twice",
+        where=frozenset({"simulation"}),
+        replaces=(SingleEndProducer, "_fail_unsent"),
+        by=send_what_was_refused,
     ),
     SeededBug(
         name="illegal_ends",
