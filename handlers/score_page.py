@@ -127,7 +127,8 @@ def _judged(
     page: CrawledPage, facts: PageFacts, source: Source, rules: CompiledRules
 ) -> tuple[int | None, tuple[Component, ...]]:
     """The score and its components; None if too little was observed for a score."""
-    if (refusal := rules.refusals.why_no_content(facts.titles, facts.text, page.url)) is not None:
+    refusal = rules.refusals.why_no_content(facts.titles, facts.text, page.url, facts.form_lines)
+    if refusal is not None:
         because = f"no content, {refusal.reason}: {refusal.words!r}; nothing is counted"
         return 0, (Component("refusal", 0, because),)
     if page.content is not None and page.quality_metadata is None:

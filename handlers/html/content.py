@@ -33,6 +33,7 @@ from handlers.html.marks import Story, StoryWords, is_event, look_near
 from handlers.html.outline import HEADING_NAMES, A, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import lines_of_forms
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.template import content
 from handlers.html.walk import has_data_table, take_out_told, walk_page
@@ -51,6 +52,8 @@ _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
 _MAX_TITLE_CHARACTERS = 500
 _MAX_NAME_CHARACTERS = 200
 _MAX_PASSAGE = 500
+_SHORT = 1_000
+"""Characters; in a longer text no line is taken for a refusal."""
 _FEW_ON_MODELS = 2
 _LEAST_ORDER = 16
 """Characters; a shorter text of structured data gives no orders."""
@@ -79,6 +82,7 @@ class PageFacts:
         not_counted: By component of the trust score, what the page has that gives no points.
         hidden: Text that no visitor sees: what was taken out, and what the text still has.
         suspected: A passage of the text that addresses a language model, else "".
+        form_lines: Lines of forms for a message, if the text is short.
     """
 
     title: str
@@ -108,6 +112,7 @@ class PageFacts:
     not_counted: Mapping[str, str] = field(default_factory=dict)
     hidden: tuple[Hidden, ...] = ()
     suspected: str = ""
+    form_lines: tuple[str, ...] = ()
 
 
 class PageReader:
@@ -181,6 +186,7 @@ class PageReader:
             site_name=site_name,
             hidden=tuple(one for one in page.hidden if one.outcome != "kept" or one.is_in(text)),
             suspected=suspected,
+            form_lines=lines_of_forms(page) if len(text) < _SHORT else (),
             language=language,
             word_count=count_words(text),
             has_doi=citations.has_doi,

@@ -78,6 +78,11 @@ _MAY_BE_UNSEEN = re.compile(
 """One of the characters of ``UNSEEN``: faster, since it is a single set."""
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _REVERSED = re.compile("[\u202e\u2067]([^\u202c\u2069\n]{4,2000})")
+_NEVER_READ = ("tiny_font", "same_colour")
+"""Other hidden text is shown by scripts, or is for screen readers."""
+_MORE_OFTEN = 3.5
+"""Log-odds: orders have these kinds some thirty times as often as other hidden text that names what orders name."""
+_GONE = Hiding("tiny_font", is_gone=True)
 _KEPT = Hiding("style", is_gone=False)
 _IN_DOUBT = Hiding("style", is_gone=False, is_sure=False)
 _LEAST_TEXT, _LEAST_BLANKS = 8, 2
@@ -159,12 +164,12 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
     makes = Counter(_make(node) for node, *_ in hiding_nodes)
     is_long = any(len(text) > _MAIN_CHARACTERS for *_, text in hiding_nodes)
     characters = len(tree.body.text_lexbor()) if is_long and tree.body is not None else 0
-    told = _judged([(text, how.is_sure) for _, _, how, text in hiding_nodes], addressed)
+    told = _judged([(text, how) for _, _, how, text in hiding_nodes], addressed)
     for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
         if said:
             is_page = _is_main(text, characters, _MOST)
             whole = not is_page and len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
-            parts = [(node, said)] if whole else list(_parts(node, addressed, is_sure=how.is_sure and not is_page))
+            parts = [(node, said)] if whole else list(_parts(node, addressed, _IN_DOUBT if is_page else how))
             for part, (outcome, reason) in parts:
                 removed.append(part)
                 found.append(Hidden(kind, _place(part), part.text(separator=" "), outcome, reason))
@@ -184,16 +189,16 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
     return found
 
 
-def find_in_hidden(text: str, addressed: Addressed, *, is_sure: bool = True) -> tuple[Outcome, str] | None:
+def find_in_hidden(text: str, addressed: Addressed, how: Hiding = _KEPT) -> tuple[Outcome, str] | None:
     """What becomes of a hidden text that may address a model, and why.
 
     A text in doubt is left out only if it is surely hidden.
     """
-    return _judged([(text, is_sure)], addressed)[0]
+    return _judged([(text, how)], addressed)[0]
 
 
-def _judged(texts: list[tuple[str, bool]], addressed: Addressed) -> list[tuple[Outcome, str] | None]:
-    """The same for many texts, each with whether it is surely hidden; all at once is faster."""
+def _judged(texts: list[tuple[str, Hiding]], addressed: Addressed) -> list[tuple[Outcome, str] | None]:
+    """The same for many texts, each with what hides it; all at once is faster."""
     limits = addressed.section
     judged: list[tuple[Outcome, str] | None] = [None] * len(texts)
     lines: list[str] = []
@@ -204,9 +209,11 @@ def _judged(texts: list[tuple[str, bool]], addressed: Addressed) -> list[tuple[O
             owners.append(owner)
     for said in addressed.find_all("\n".join(lines), limits.doubtful, is_hidden=True):
         owner = owners[said.line]
-        if said.score >= limits.quarantined:
+        how = texts[owner][1]
+        more = _MORE_OFTEN if how.is_sure and how.kind in _NEVER_READ else 0.0
+        if said.score + more >= limits.quarantined:
             judged[owner] = "quarantined", f"addresses a language model: {said.reason}"
-        elif texts[owner][1] and judged[owner] is None:
+        elif how.is_sure and judged[owner] is None:
             judged[owner] = "left_out", f"may address a language model: {said.reason}"
     return judged
 
@@ -309,9 +316,7 @@ def _text_of(node: LexborNode) -> str:
     return " ".join(texts)
 
 
-def _parts(
-    node: LexborNode, addressed: Addressed, *, is_sure: bool
-) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
+def _parts(node: LexborNode, addressed: Addressed, how: Hiding) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
     """The smallest parts of a long hidden element that may address a model."""
     stack, parts = [node], list[tuple[LexborNode, str]]()
     for _ in range(_MAX_PARTS):
@@ -324,7 +329,7 @@ def _parts(
             stack += reversed(inner)
         elif text.strip():
             parts.append((part, text))
-    for (part, text), said in zip(parts, _judged([(text, is_sure) for _, text in parts], addressed), strict=True):
+    for (part, text), said in zip(parts, _judged([(text, how) for _, text in parts], addressed), strict=True):
         if said is not None and (said[0] == "quarantined" or len(text) <= _SHORT):
             yield part, said
 
@@ -363,10 +368,7 @@ def take_out_by_sheet(outline: Texts, lines: list[tuple[int, int]], addressed: A
     for first, end in lines if hidden else ():
         around = _hidden_around(nodes[first], hidden)
         text = " ".join(texts[first:end])
-        if (
-            around is None
-            or (said := find_in_hidden(text, addressed, is_sure=hidden[around.mem_id][1].is_sure)) is None
-        ):
+        if around is None or (said := find_in_hidden(text, addressed, hidden[around.mem_id][1])) is None:
             continue
         places = range(first, end)
         if len(around.text()) <= _WHOLE:
@@ -418,20 +420,18 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
     for place, text in enumerate(texts):
         if text.isascii() or not _MAY_BE_UNSEEN.search(text) or not (unseen := len(UNSEEN.findall(text))):
             continue
-        said = (
-            next(filter(None, (find_in_hidden(one, addressed) for one in _decoded(text))), None) if unseen > 1 else None
-        )
+        is_broken = unseen >= _LEAST_UNSEEN and unseen * _BROKEN > len(text)
+        said = next(filter(None, _judged(_decoded(text, is_broken=is_broken), addressed)), None) if unseen > 1 else None
         if said is not None:
             found.append(Hidden("invisible_characters", _place(outline.nodes[place]), text, *said))
         elif unseen >= _LEAST_UNSEEN:
             found.append(Hidden("invisible_characters", _place(outline.nodes[place]), text, "left_out", "has no width"))
-        is_broken = unseen >= _LEAST_UNSEEN and unseen * _BROKEN > len(text)
         texts[place] = (UNSEEN.sub("", text) or " ") if said is None and not is_broken else " "
     if found:
         gone = [" ".join(one.text.split()) for one in found if one.reason != "has no width"]
         outline.headings = [(level, text) for level, text in outline.headings if text not in gone]
     values = dict.fromkeys(value for values in outline.meta.values() for value in values if _may_order(value))
-    *of_values, of_title = _judged([*((value, True) for value in values), (outline.title, False)], addressed)
+    *of_values, of_title = _judged([*((value, _KEPT) for value in values), (outline.title, _IN_DOUBT)], addressed)
     told = dict(zip(values, of_values, strict=True))
     if any(told.values()):
         for name, stated in outline.meta.items():
@@ -451,8 +451,8 @@ def _may_order(text: str) -> bool:
     return len(text) >= _LEAST_TEXT and (not text.isascii() or text.count(" ") + text.count("-") >= _LEAST_BLANKS)
 
 
-def _decoded(text: str) -> list[str]:
+def _decoded(text: str, *, is_broken: bool) -> list[tuple[str, Hiding]]:
     """What a text with characters without width may say to a model: without them, by tags, and reversed."""
     tags = "".join(chr(ord(sign) - 0xE0000) for run in _TAGS.findall(text) for sign in run)
     turned = " ".join(run[::-1] for run in _REVERSED.findall(text))
-    return [said for said in (UNSEEN.sub("", text), tags, turned) if said]
+    return [(UNSEEN.sub("", text), _GONE if is_broken else _IN_DOUBT), (tags, _GONE), (turned, _GONE)]
