@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from ahocorasick_rs import AhoCorasick
+
 Kind = Literal["style", "tiny_font", "same_colour", "off_screen"]
 MAX_SHEET = 500_000
 """Characters of a page's style sheets that are read."""
@@ -57,9 +59,11 @@ _HIDES = frozenset((
 ))  # fmt: skip
 """Properties that may hide text; many styles set none of them."""
 _SHEET_SIGNS = (
-    "none", "hidden", "collapse", "opacity:0", "opacity:.0", "size:0", "size:1px", "-99", "-100", "-50", "clip",
-    "transparent", "scale(0", "color:#ff", "color:#fe", "color:w",
+    "none", "hidden", "collapse", "opacity:0", "opacity: 0", "opacity:.0", "size:0", "size: 0", "size:1px",
+    "size: 1px", "-99", "-100", "-50", "clip", "transparent", "scale(0", "color:#ff", "color: #ff", "color:#fe",
+    "color:w", "color: w",
 )  # fmt: skip
+_FIND_SIGNS = AhoCorasick(_SHEET_SIGNS).find_matches_as_indexes
 _SHOWING = re.compile(r"(?:display|visibility|opacity|font-size)\s*:")
 """Declarations of a rule that may show again what an earlier rule for the same selector hides."""
 _SHOWN = re.compile(r"\{\s{0,99}display\s{0,9}:\s{0,9}(?!none)[a-z]")
@@ -261,7 +265,7 @@ def hiding_rules(sheet: str) -> dict[str, Hiding]:
     >>> list(hiding_rules(".a, #b p { display: none } @media print { .c { display: none } }"))
     ['.a', '#b p']
     """
-    sheet = sheet[:MAX_SHEET].replace(": ", ":")
+    sheet = sheet[:MAX_SHEET]
     lower = sheet.lower()
     if len(lower) != len(sheet):
         sheet = lower
@@ -279,7 +283,7 @@ def hiding_rules(sheet: str) -> dict[str, Hiding]:
         if how is None and not (found and _SHOWING.search(own)):
             continue
         near = max(0, begin - _MAX_STYLE)
-        start = max(sheet.rfind(sign, near, begin) for sign in "{};") + 1
+        start = max(sheet.rfind("{", near, begin), sheet.rfind("}", near, begin), sheet.rfind(";", near, begin)) + 1
         for selector in _COMMENT.sub(" ", sheet[max(start, near) : begin]).split(","):
             plain = " ".join(selector.split())
             if how is None:
@@ -317,14 +321,9 @@ def _telling_rules(sheet: str) -> list[int]:
     """Where the braces of rules are that may hide text; all rules of a short sheet are looked at."""
     if len(sheet) <= _SHORT_SHEET:
         return [place for place, sign in enumerate(sheet) if sign == "{"][:_MAX_RULES]
-    found: set[int] = set()
-    for sign in _SHEET_SIGNS:
-        place = sheet.find(sign)
-        while place >= 0 and len(found) < _MAX_RULES:
-            if (begin := sheet.rfind("{", max(0, place - _MAX_STYLE), place)) >= 0:
-                found.add(begin)
-            place = sheet.find(sign, place + len(sign))
-    return sorted(found)
+    signs = _FIND_SIGNS(sheet)
+    found = {sheet.rfind("{", max(0, place - _MAX_STYLE), place) for _, place, _ in signs}
+    return sorted(found - {-1})[:_MAX_RULES]
 
 
 def _applies(sheet: str, begin: int) -> bool:
