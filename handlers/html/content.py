@@ -54,6 +54,8 @@ _MAX_NAME_CHARACTERS = 200
 _MAX_PASSAGE = 500
 _SHORT = 1_000
 """Characters; in a longer text no line is taken for a refusal."""
+_METADATA = ("attribute", "structured_data")
+_QUOTED = "quotes what addresses a language model"
 _FEW_ON_MODELS = 2
 _LEAST_ORDER = 16
 """Characters; a shorter text of structured data gives no orders."""
@@ -150,6 +152,7 @@ class PageReader:
         text, left_out = reading.boilerplate.without(with_description(text, data), host)
         found = addressed.find_all(text, reading.addressed.suspected, is_hidden=False)
         suspected = suspected_in(text, found, addressed)
+        page.hidden = without_quotes(page.hidden, text, addressed)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         story = Story(page, look_near(page, body.first), self._story)
         language = find_language(
@@ -319,6 +322,14 @@ def without_orders(data: StructuredData, addressed: Addressed) -> tuple[Structur
         if len(left := tuple(text for text in names if kept(name, text))) < len(names):
             changed[name] = left
     return (replace(data, **changed) if changed else data), found  # type: ignore[arg-type]
+
+
+def without_quotes(hidden: list[Hidden], text: str, addressed: Addressed) -> list[Hidden]:
+    """Hidden text, with metadata of a text about models left out as a quotation, which is no alarm."""
+    orders = [one for one in hidden if one.outcome == "quarantined" and one.kind in _METADATA]
+    if not orders or addressed.lines_on_models(text) <= _FEW_ON_MODELS:
+        return hidden
+    return [replace(one, outcome="left_out", reason=_QUOTED) if one in orders else one for one in hidden]
 
 
 def suspected_in(text: str, found: list[Found], addressed: Addressed) -> str:

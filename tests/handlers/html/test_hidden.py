@@ -158,6 +158,22 @@ def test_separators_between_words_of_thai_are_kept() -> None:
     assert scored(f"<p>{line}</p>").hidden_text == ()
 
 
+def test_metadata_of_an_article_on_attacks_is_a_quotation() -> None:
+    about = "".join(
+        f"<p>{line}</p>"
+        for line in (
+            "The attack hides an order in a page, which the chatbot then follows.",
+            "Attackers put it in white letters between two paragraphs of an ordinary text.",
+            "Two of five chatbots followed the order, and three told the user of it.",
+        )
+    )
+    head = f'<title>Orders in pages</title><meta name="description" content="Attackers write: {ORDER}">'
+    (one,) = {hidden.outcome for hidden in scored(f"{about}<p>{TEXT}</p>", head).hidden_text}
+    assert one == "left_out"
+    (one,) = {hidden.outcome for hidden in scored(f"<p>{TEXT}</p>", head).hidden_text}
+    assert one == "quarantined"
+
+
 @pytest.mark.parametrize("tag", ["script", "style"])
 def test_scripts_are_no_text(tag: str) -> None:
     event = scored(f"<div style='display:none'><{tag}>{ORDER}</{tag}></div>")
