@@ -36,7 +36,7 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import lines_of_forms
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.template import content
-from handlers.html.walk import has_data_table, take_out_told, walk_page
+from handlers.html.walk import has_data_table, walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
@@ -146,11 +146,11 @@ class PageReader:
         )
         data, hidden = without_orders(data, addressed)
         page.hidden += hidden
-        body, text, found = self._text(page, data)
+        body = main_text(page, reading.max_content_characters)
+        text = content(page, body, reading.content_forest, reading.max_content_characters)
         host = host_of(url)
-        text, left_out = reading.boilerplate.without(text, host)
-        if left_out:
-            found = addressed.find_all(text, reading.addressed.suspected, is_hidden=False)
+        text, left_out = reading.boilerplate.without(with_description(text, data), host)
+        found = addressed.find_all(text, reading.addressed.suspected, is_hidden=False)
         suspected = suspected_in(text, found, addressed)
         page.hidden = without_quotes(page.hidden, text, addressed)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
@@ -207,22 +207,6 @@ class PageReader:
             or is_wire_report(body.text[: reading.head_characters], self._citations),
             not_counted=not_counted,
         )
-
-    def _text(self, page: Outline, data: StructuredData) -> tuple[MainText, str, list[Found]]:
-        """The main text, the content, and the lines of the content that may address a language model.
-
-        Texts that a style sheet hides and that address a model are taken out; then the rest is read again.
-        """
-        reading = self._reading
-        most, addressed, limits = reading.max_content_characters, reading.addressed.compiled, reading.addressed
-        body = main_text(page, most)
-        text = with_description(content(page, body, reading.content_forest, most), data)
-        found = addressed.find_all(text, limits.doubtful if page.sheets else limits.suspected, is_hidden=False)
-        if take_out_told(page, text, found, addressed):
-            body = main_text(page, most)
-            text = with_description(content(page, body, reading.content_forest, most), data)
-            found = addressed.find_all(text, limits.suspected, is_hidden=False)
-        return body, text, found
 
     def _support(
         self, page: Outline, body: MainText, story: Story, url: str

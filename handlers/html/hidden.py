@@ -53,8 +53,8 @@ _MOST = 0.5
 _SHORT = 250
 """Characters of hidden text that is no tab, accordion or article, which a script shows."""
 _FEW = 2
-SHORT_SHEETS = 20_000
-"""Characters of style sheets that are read on every page; longer ones only if the content may address a model."""
+_SHORT_SHEETS = 20_000
+"""Characters of style sheets; longer ones hide menus and tabs, of which only what may address a model is taken out."""
 _MAX_DOUBTFUL = 3_000
 _MAX_NODES = 200
 _FIRST_WORDS = 4
@@ -97,7 +97,6 @@ class Texts(Protocol):
     headings: list[tuple[int, str]]
     meta: dict[str, list[str]]
     title: str
-    sheets: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,7 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
         # No other sheet can give the page a background, so it is white.
         behind = WHITE
     hiding_nodes: list[tuple[LexborNode, Kind, Hiding, str]] = []
-    by_sheet = _by_sheet(root, sheets) if 0 < len(sheets) <= SHORT_SHEETS else {}
+    by_sheet = _by_sheet(root, sheets) if sheets else {}
     of_sheet = ((node, _SHEET, how) for node, how in by_sheet.values())
     may_enlarge = "font" in sheets or any(node.tag == "link" for node in nodes)
     for node, kind, how in chain(_hidden_elements(nodes, behind), of_sheet):
@@ -175,7 +174,7 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
                 found.append(Hidden(kind, _place(part), part.text(separator=" "), outcome, reason))
             if whole:
                 continue
-        if not how.is_sure:
+        if not how.is_sure or (kind == _SHEET and len(sheets) > _SHORT_SHEETS):
             continue
         is_alone = not how.is_faded and len(text) <= _SHORT and makes[_make(node)] <= _FEW
         if (how.is_gone or is_alone) and not _is_main(text, characters):
@@ -353,34 +352,6 @@ def _place(node: LexborNode) -> str:
     return f"{element.tag}{f'#{identity}' if identity else ''}{names}"[:100]
 
 
-def take_out_by_sheet(outline: Texts, lines: list[tuple[int, int]], addressed: Addressed) -> list[Hidden]:
-    """Empties texts that a long style sheet of the page hides and that may address a model; there may be none.
-
-    Args:
-        outline: The texts of the page and their nodes.
-        lines: The first text of each line that may address a model, and the one after its last.
-        addressed: What tells whether a text addresses a language model.
-    """
-    texts, nodes = outline.texts, outline.nodes
-    root = nodes[0].parser.root if lines else None
-    hidden = _by_sheet(root, outline.sheets) if root is not None else {}
-    found: list[Hidden] = []
-    for first, end in lines if hidden else ():
-        around = _hidden_around(nodes[first], hidden)
-        text = " ".join(texts[first:end])
-        if around is None or (said := find_in_hidden(text, addressed, hidden[around.mem_id][1])) is None:
-            continue
-        places = range(first, end)
-        if len(around.text()) <= _WHOLE:
-            inside = _inside(around)
-            after = (n for n in range(end, len(nodes)) if (above := nodes[n].parent) and above.mem_id not in inside)
-            places = range(first, next(after, len(nodes)))
-        found.append(Hidden("style_sheet", _place(around), " ".join(texts[n] for n in places), *said))
-        for place in places:
-            texts[place] = " "
-    return found
-
-
 def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hiding]]:
     """The elements that style sheets hide."""
     rules = hiding_rules(sheets)
@@ -404,13 +375,6 @@ def _selected(root: LexborNode, selectors: list[str]) -> list[LexborNode]:
         with suppress(SelectolaxError):
             found += root.css(selector)
     return found
-
-
-def _hidden_around(node: LexborNode, hidden: dict[int, tuple[LexborNode, Hiding]]) -> LexborNode | None:
-    above: LexborNode | None = node
-    while above is not None and above.mem_id not in hidden:
-        above = above.parent
-    return above
 
 
 def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:

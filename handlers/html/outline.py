@@ -131,7 +131,6 @@ class Outline:
         title: The window's title.
         language: As declared.
         hidden: Text that no visitor sees.
-        sheets: The page's own style sheets, if they are too long to be read on every page.
     """
 
     hints: Hints
@@ -154,7 +153,6 @@ class Outline:
     title: str = ""
     language: str = ""
     hidden: list[Hidden] = field(default_factory=list)
-    sheets: str = ""
     elements: list[LexborNode] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     outer: list[int] = field(default_factory=list)
@@ -285,10 +283,6 @@ class Outline:
         if end is None:
             return self._lines[bisect_left(self._firsts, start) :]
         return self._lines[bisect_left(self._firsts, start) : bisect_left(self._firsts, end)]
-
-    def forget_lines(self) -> None:
-        """Lets the blocks be made again, after texts have changed."""
-        self._lines = None
 
     def lines_with_links(self) -> list[Block]:
         """All blocks, also those that are a single link."""

@@ -23,7 +23,7 @@ from handlers.html.limits import parse_within
 from handlers.html.main_text import count_words, has_cjk, leading_sentences, main_text
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.reading import PageReadingSection
-from handlers.html.walk import take_out_told, walk_page
+from handlers.html.walk import walk_page
 from schemas.pages import MAX_PAGE_BYTES
 from schemas.relevance import MAX_SNIPPET_CHARACTERS, Paragraph
 from schemas.rules import Section
@@ -80,13 +80,7 @@ class SourcePage:
         """The page's outline; None if there is no page, or it can't be read."""
         if self._tree is None or isinstance(self._tree, str):
             return None
-        page = walk_page(self._tree, Hints(self.reading), self.reading.max_nodes)
-        if page.sheets:
-            addressed = self.reading.addressed.compiled
-            text = main_text(page, self.reading.max_content_characters).text
-            found = addressed.find_all(text, addressed.section.doubtful, is_hidden=False)
-            take_out_told(page, text, found, addressed)
-        return page
+        return walk_page(self._tree, Hints(self.reading), self.reading.max_nodes)
 
     @cached_property
     def _tree(self) -> LexborHTMLParser | str | None:

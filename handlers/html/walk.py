@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from handlers.html.addressed import Addressed, Found
-from handlers.html.hidden import SHORT_SHEETS, take_out_by_sheet, take_out_hidden, take_out_unseen, visible
+from handlers.html.hidden import take_out_hidden, take_out_unseen, visible
 from handlers.html.hints import Hints
 from handlers.html.outline import (
     ASIDE,
@@ -54,7 +53,6 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
         return found
     found.json_ld, sheets = take_out_scripts(tree.root)
     found.hidden = take_out_hidden(tree, sheets, hints.addressed)
-    found.sheets = sheets if len(sheets) > SHORT_SHEETS else ""
     attributes = tree.root.attributes
     found.language = (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
     _select(found, tree.root)
@@ -70,25 +68,6 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
     found.headings = [(level, visible(text)) for level, text in found.headings]
     found.title = visible(found.title)
     return found
-
-
-def take_out_told(outline: Outline, text: str, found: Iterable[Found], addressed: Addressed) -> bool:
-    """Takes out the lines of a page's text that may address a model, if a long style sheet hides them; or does nothing.
-
-    Args:
-        outline: The page.
-        text: Its text, of which each line is one of the page.
-        found: The lines of the text that may address a model.
-        addressed: What tells whether a text addresses a language model.
-    """
-    said = text.split("\n")
-    told = {said[one.line] for one in found} if outline.sheets else ()
-    lines = [(line.start, line.end) for line in outline.lines_with_links() if line.text in told] if told else []
-    if not (taken := take_out_by_sheet(outline, lines, addressed)):
-        return False
-    outline.hidden += taken
-    outline.forget_lines()
-    return True
 
 
 def take_out_scripts(root: LexborNode) -> tuple[list[str], str]:
