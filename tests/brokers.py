@@ -149,9 +149,9 @@ class Brokers:
                     await asyncio.sleep(0.5)
         return False
 
-    async def leaders(self, topics: Iterable[str]) -> dict[tuple[str, int], int]:
-        """The leader of each partition. Raises KafkaError."""
-        partitions = await self._partitions(topics)
+    async def leaders(self, topics: Iterable[str], without: int = 0) -> dict[tuple[str, int], int]:
+        """The leader of each partition, not as a certain broker knows it. Raises KafkaError."""
+        partitions = await self._partitions(topics, without)
         return {(topic, p["partition"]): p["leader"] for topic, some in partitions.items() for p in some}
 
     async def coordinator(self, group: str) -> int:
@@ -253,8 +253,10 @@ class Brokers:
     def _settings(self) -> KafkaSettings:
         return KafkaSettings(bootstrap_servers=self.bootstrap_servers)
 
-    async def _partitions(self, topics: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-        async with asyncio.timeout(_ADMIN_SECONDS), opened(make_admin(self._settings)) as admin:
+    async def _partitions(self, topics: Iterable[str], without: int = 0) -> dict[str, list[dict[str, Any]]]:
+        asked = ",".join(node.bootstrap_servers for number, node in self.nodes.items() if number != without)
+        settings = KafkaSettings(bootstrap_servers=asked)
+        async with asyncio.timeout(_ADMIN_SECONDS), opened(make_admin(settings)) as admin:
             described = await admin.describe_topics(list(topics))
         return {topic["topic"]: topic["partitions"] for topic in described}
 

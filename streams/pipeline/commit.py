@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from itertools import count
 
 import structlog
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import MessageSizeTooLargeError, ProducerFenced
 from aiokafka.structs import OffsetAndMetadata
 
@@ -58,7 +58,7 @@ class Committer:
     def __init__(
         self,
         partition: TopicPartition,
-        consumer: CountingConsumer,
+        consumer: AIOKafkaConsumer,
         writer: RecordWriter,
         clock: Clock,
         observer: PipelineMetrics,

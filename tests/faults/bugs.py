@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 from unittest.mock import patch
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import IllegalOperation
 from aiokafka.producer.sender import Sender
@@ -23,7 +23,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
 from streams.kafka.clients import SingleEndProducer
-from streams.kafka.transactions import IN_DOUBT, RecordWriter, send_all
+from streams.kafka.transactions import IN_DOUBT, send_all
 from streams.pipeline import commit
 from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.consumer import CountingConsumer, PartitionCursor
@@ -251,8 +251,9 @@ def send_what_was_refused(producer: SingleEndProducer, error: Exception) -> None
     """As aiokafka does by itself: the records may become part of the previous transaction."""
 
 
-async def read_at_once(writer: RecordWriter, group: str, partition: TopicPartition) -> None:
+async def read_at_once(committer: Committer) -> int | None:
     """Reads the committed offset from a coordinator that may not have all offsets yet."""
+    return await committer._committed()
 
 
 def take_old_poll(cursor: PartitionCursor) -> bool:
@@ -406,7 +407,7 @@ _TABLE = (
         changes="a new owner reads the committed offset before the coordinator has written one",
         finds="twice",
         where=frozenset({"simulation"}),
-        replaces=(RecordWriter, "await_coordinator"),
+        replaces=(Committer, "_read_after_write"),
         by=read_at_once,
     ),
     SeededBug(

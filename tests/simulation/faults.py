@@ -103,6 +103,8 @@ class Fault:
     seconds: float
     """How long it lasts, if it lasts."""
     failure: Failure | None = None
+    after: int = 0
+    """A late request arrives behind so many others of its kind and process; 0 for a time."""
 
     @classmethod
     def drawn(cls, chance: random.Random, session: float) -> Fault:
@@ -112,10 +114,11 @@ class Fault:
         key = chance.choices(tuple(weights), tuple(weights.values()))[0]
         long = kind.startswith("frozen") and chance.random() < 0.8
         seconds = session * chance.uniform(1.0, 2.0) if long else chance.uniform(0.05, 1.5) * session
+        after = 0
         if kind == "late":
-            seconds = chance.uniform(*_LATE_SECONDS)
+            seconds, after = chance.uniform(*_LATE_SECONDS), chance.choice((0, 1, 2, 2, 3))
         failure = chance.choice(_ERRORS[key]) if kind == "error" else None
-        return cls(kind, key, chance.randint(1, 5), chance.uniform(0, 0.6), seconds, failure)
+        return cls(kind, key, chance.randint(1, 5), chance.uniform(0, 0.6), seconds, failure, after)
 
 
 class Workers(Protocol):
@@ -143,6 +146,8 @@ class PlannedFaults:
         self._workers = workers
         self._left = list(faults)
         self._after: dict[Connection, Fault] = {}
+        self._held: list[tuple[Fault, Connection, bytes]] = []
+        """Late requests that arrive behind others."""
         self.done: list[str] = []
         self.quiet_at = 0.0
         """After this time no effect of a fault is pending."""
@@ -171,6 +176,13 @@ class PlannedFaults:
 
     def on_handled(self, connection: Connection, key: str) -> bool:
         """As ``network.Faults``."""
+        for held in list(self._held):
+            late, earlier, frame = held
+            if late.key == key and earlier.process is connection.process:
+                late.after -= 1
+                if not late.after:
+                    self._held.remove(held)
+                    earlier.send_late(frame, 0.001)
         fault = self._after.get(connection)
         if fault is None or fault.key != key:
             return True
@@ -196,7 +208,7 @@ class PlannedFaults:
             "frozen": lambda: self._freeze(process, fault, connection, frame),
             "frozen_sent": lambda: self._freeze(process, fault),
             "request_lost": lambda: self._cut(connection),
-            "late": lambda: self._cut(connection, frame, fault.seconds),
+            "late": lambda: self._hold_back(fault, connection, frame),
             "slow": lambda: self._hold(connection, frame, fault.seconds),
             "error": lambda: self._fail(fault),
             "outage": lambda: self._break(fault.seconds),
@@ -219,10 +231,16 @@ class PlannedFaults:
             connection.send(frame, after=fault.seconds)
         return connection is None
 
-    def _cut(self, connection: Connection, late: bytes | None = None, seconds: float = 0.0) -> bool:
+    def _cut(self, connection: Connection) -> bool:
         connection.cut()
-        if late is not None:
-            connection.send_late(late, seconds)
+        return False
+
+    def _hold_back(self, fault: Fault, connection: Connection, frame: bytes) -> bool:
+        connection.cut()
+        if fault.after:
+            self._held.append((fault, connection, frame))
+        else:
+            connection.send_late(frame, fault.seconds)
         return False
 
     def _hold(self, connection: Connection, frame: bytes, seconds: float) -> bool:

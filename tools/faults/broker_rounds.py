@@ -169,7 +169,7 @@ async def _replaced(cluster: Cluster, victim: int, before: dict[tuple[str, int],
     places = [place for place, leader in before.items() if leader == victim]
     while True:
         with contextlib.suppress(KafkaError, OSError, TimeoutError):
-            after = await cluster.brokers.leaders(cluster.topics)
+            after = await cluster.brokers.leaders(cluster.topics, without=victim)
             if any(after[place] not in (victim, -1) for place in places):
                 return True
         await asyncio.sleep(0.3)
