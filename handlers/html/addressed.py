@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ahocorasick_rs import AhoCorasick
 from pydantic import Field
+from typing_extensions import override
 
 from handlers.html.sentences import MARK, NO_BLANKS, QUOTE, normal, sentence_bounds, without_signs
 from schemas.rules import Section
@@ -57,6 +58,12 @@ class AddressedSection(Section):
     def compiled(self) -> Addressed:
         """The words and weights in the form that is evaluated, made once."""
         return Addressed(self)
+
+    @override
+    def __getstate__(self) -> dict[Any, Any]:
+        """Without the compiled form, which can't be sent to another process."""
+        state = super().__getstate__()
+        return state | {"__dict__": {name: value for name, value in state["__dict__"].items() if name != "compiled"}}
 
 
 @dataclass(frozen=True, slots=True)
