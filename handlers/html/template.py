@@ -119,12 +119,12 @@ def content(outline: Outline, story: MainText, forest: Forest, max_characters: i
 
 def _text(outline: Outline, blocks: list[Block], chosen: list[int], max_characters: int) -> str:
     """The text of the chosen lines, without captions and copies, and without headings whose text is left out."""
-    tags = outline.tags
+    captions = {element for element, tag in enumerate(outline.tags) if tag == _CAPTION}
     shown = [
         number
         for number in chosen
         if (block := blocks[number]).tag != _CAPTION
-        and not any(tags[around] == _CAPTION for around in islice(outline.around(block.element), _CAPTION_DEPTH))
+        and not (captions and any(map(captions.__contains__, islice(outline.around(block.element), _CAPTION_DEPTH))))
     ]
     found = []
     for place, (number, after) in enumerate(pairwise([*shown, len(blocks)])):
