@@ -10,7 +10,7 @@ import signal
 import sys
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,14 @@ from typing import Any
 import hypothesis
 import pytest
 import yaml
+from _pytest.doctest import DoctestModule
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from schemas.rules import Rules
 from streams.kafka.clients import opened
+from streams.settings import Settings
+from streams.topology import HANDLERS
 from tests.command_line import Done, Ran
 from tests.kafka_server import shared_kafka
 
@@ -88,7 +92,10 @@ MOST_RERUNS = 2
 """More tests that pass only at their second try are a fault of the product or of the tests, not of the machine."""
 SHARE_WITH_BROKER = 0.8
 """Part of a run in which files with a broker begin: a long one at the end would keep one processor busy alone."""
+LONGEST = ("tests/prometheus/test_live.py", "tests/kafka/test_upgrade_demo.py")
+"""Files that take minutes begin first, or they would run alone at the end."""
 ROOT = Path(__file__).parents[1]
+CONSOLE = ROOT / "tests" / "console"
 
 # A developer's runs try other examples each time. A run in CI tries the same ones, and a failure there can be repeated.
 hypothesis.settings.register_profile("assay", deadline=None, derandomize=IN_CI, print_blob=True)
@@ -131,6 +138,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         without = {_file_of(item): None for item in items if _file_of(item) not in with_broker}
         places = {file: SHARE_WITH_BROKER * place / len(with_broker) for place, file in enumerate(with_broker)}
         places |= {file: place / len(without) for place, file in enumerate(without)}
+        places |= dict.fromkeys(LONGEST, -1.0)
         items.sort(key=lambda item: places[_file_of(item)])
 
 
@@ -167,8 +175,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(line)
 
 
+class DoctestsWhereSomeAre:
+    """Doctests are not looked for in modules without an example, which costs as much as to collect the tests of one."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        """Leaves doctests out where the file has no prompt."""
+        found = yield
+        return [its for its in found if not isinstance(its, DoctestModule) or ">>> " in file_path.read_text("utf-8")]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """All tests of the console are slow, and to import the browser's driver is as well."""
+    return True if collection_path == CONSOLE and "not slow" in config.option.markexpr else None
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Makes processes alike, however they are started, and lets each parse a YAML text once."""
+    config.pluginmanager.register(DoctestsWhereSomeAre())
     if not config.getoption("numprocesses", None):
         gc.disable()  # until all tests are collected; the process that shares them out collects none
     # Most tests load the shipped configuration, and to parse its files takes four fifths of that time.
@@ -176,6 +200,14 @@ def pytest_configure(config: pytest.Config) -> None:
     pickled = functools.cache(lambda text, loader: pickle.dumps(load(text, loader)))
     quick: dict[Any, Any] = {yaml.SafeLoader: getattr(yaml, "CSafeLoader", yaml.SafeLoader)}
     vars(yaml)["load"] = lambda text, Loader: pickle.loads(pickled(text, quick.get(Loader, Loader)))  # noqa: N803, S301
+    # Equal rules are one object, because to compile their words takes a tenth of a second for each.
+    make_rules, known, shipped = Settings.rules, dict[Any, Any](), {handler.rules for handler in HANDLERS}
+
+    def rules(settings: Settings, kind: type[Rules]) -> Rules:
+        made = make_rules(settings, kind)
+        return known.setdefault((kind, made.config_version), made) if kind in shipped else made
+
+    Settings.rules = rules  # type: ignore[method-assign,assignment]
     # A shell makes background processes ignore Ctrl-C, and their children inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

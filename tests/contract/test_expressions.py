@@ -68,6 +68,7 @@ def test_the_tables_name_places_that_exist() -> None:
     assert BOUNDED.keys() | ONLY_AT_START.keys() <= places
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",
     [

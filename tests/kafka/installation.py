@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -26,12 +25,16 @@ from streams.kafka.topics import create_topics
 from streams.settings import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS, Handler, Topic
 from tests import samples
+from tests.warm_processes import WARM, warm_processes
 
 CRAWLED = "pages.crawled.v1"
 SCORED = "pages.scored.v1"
 GROUP = "assay.score_page"
 DEAD = f"{CRAWLED}.{GROUP}.dlq"
 SCORE_PAGE = HANDLERS[:1]
+PROGRAM = "from streams.cli.main import main; main()"
+PARTITIONS = 3
+"""Of a topic, if the topology has no fewer."""
 QUICK_BREAKER = {"first_seconds": 0.2, "max_seconds": 0.5}
 
 _OFFSETS = "__consumer_offsets"
@@ -206,17 +209,28 @@ def install(bootstrap: str, prefix: str, **flags: Any) -> Settings:
 
 
 async def installed(
-    bootstrap: str, prefix: str, handlers: Sequence[Handler] = SCORE_PAGE, topics: Sequence[Topic] = (), **flags: Any
+    bootstrap: str,
+    prefix: str,
+    handlers: Sequence[Handler] = SCORE_PAGE,
+    topics: Sequence[Topic] = (),
+    partitions: int = PARTITIONS,
+    **flags: Any,
 ) -> Installation:
     """An installation with the topics of ``handlers``, and with ``topics`` besides.
 
-    A topic costs the broker about 50 ms of CPU, so a test names only those that it uses.
+    A partition costs the broker about 10 ms of CPU, and a worker a producer. So a test names only the topics that it
+    uses, and these have few partitions.
     """
     settings = install(bootstrap, prefix, **flags)
     used = [topic for handler in handlers for topic in (*handler.emits, handler.consumes)]
-    by_name = {topic.name: topic for topic in (*used, *topics)}
-    await create_topics(settings.kafka, topics=tuple(by_name.values()), handlers=handlers)
+    by_name = {topic.name: _small(topic, partitions) for topic in (*used, *topics)}
+    read = [replace(handler, consumes=_small(handler.consumes, partitions)) for handler in handlers]
+    await create_topics(settings.kafka, topics=tuple(by_name.values()), handlers=read)
     return Installation(settings)
+
+
+def _small(topic: Topic, partitions: int) -> Topic:
+    return replace(topic, partitions=min(topic.partitions, partitions))
 
 
 def handlers_named(*names: str) -> tuple[Handler, ...]:
@@ -253,10 +267,11 @@ async def process(
     **variables: Any,
 ) -> Process:
     """``assay WORDS`` in a separate process."""
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "from streams.cli.main import main; main()", *words,
-        env=os.environ | environment_of(settings, **variables), stdin=stdin, stdout=stdout, stderr=stderr,
-    )  # fmt: skip
+    with warm_processes():
+        return await asyncio.create_subprocess_exec(
+            WARM, "-c", PROGRAM, *words,
+            env=os.environ | environment_of(settings, **variables), stdin=stdin, stdout=stdout, stderr=stderr,
+        )  # fmt: skip
 
 
 async def ran(settings: Settings, *words: str | Path, **variables: Any) -> tuple[int | None, str, str]:

@@ -68,7 +68,7 @@ async def hammered(consumer: CountingConsumer, committer: Committer, seconds: fl
 
 async def test_partition_opened_right_after_a_restart_finds_its_offset() -> None:
     async with LocalKafka() as kafka:
-        assay = await installed(kafka.bootstrap_servers, "t.")
+        assay = await installed(kafka.bootstrap_servers, "t.", partitions=PARTITIONS)
         settings = assay.settings.kafka
         consumer = CountingConsumer(**connection(settings), group_id="group", enable_auto_commit=False)
         await consumer.start()

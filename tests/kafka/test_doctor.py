@@ -24,7 +24,7 @@ async def findings(settings: Settings) -> dict[str, Check]:
 
 
 async def test_healthy_installation_is_reported_line_by_line(installing: Installing) -> None:
-    assay = await installing(HANDLERS, TOPICS)
+    assay = await installing(HANDLERS, TOPICS, partitions=12)
     found = await findings(assay.settings)
     assert {what: finding.state for what, finding in found.items()} == dict.fromkeys(
         ("Kafka", "transactions", "topics", "groups", "dead letters", "clocks", "rules"), "ok"
@@ -34,7 +34,7 @@ async def test_healthy_installation_is_reported_line_by_line(installing: Install
 
 
 async def test_missing_topics_and_waiting_records_are_reported(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix)
+    assay = await installed(kafka, topic_prefix, partitions=6)
     await assay.feed(page(number) for number in range(5))
     found = await findings(assay.settings)
     planned = len(plan_topics(assay.settings.kafka))

@@ -45,6 +45,7 @@ async def settled(installing: Installing, base_url: str, folder: Path, **llm: An
     """An installation whose breakers rest shortly."""
     return await installing(
         [asker()],
+        partitions=4,
         llm={"base_url": base_url, "model": "m", "cache_path": folder / "llm.sqlite", **llm},
         models={
             "limits": {"default": {"requests_per_minute": 60_000, "tokens_per_minute": 10_000_000, "in_flight": 48}},

@@ -61,7 +61,7 @@ async def test_two_versions_share_a_group_and_take_over(
 ) -> None:
     score_page = HANDLERS[0]
     partitions = score_page.consumes.partitions
-    assay = await installed(kafka, topic_prefix, [score_page])
+    assay = await installed(kafka, topic_prefix, [score_page], partitions=partitions)
     fed = 0
 
     async def feed(count: int) -> None:
@@ -112,7 +112,7 @@ async def test_rolling_upgrade_under_load_loses_nothing(
 ) -> None:
     """Three old workers are replaced by new ones, one after another, while pages come in without a pause."""
     score_page = HANDLERS[0]
-    assay = await installed(kafka, topic_prefix, [score_page])
+    assay = await installed(kafka, topic_prefix, [score_page], partitions=6)
     fed = 0
     upgraded = asyncio.Event()
 

@@ -24,8 +24,6 @@ from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, 
 from tests.kafka.replays import Watched, carried_out, planned, replayed
 from tests.samples import the_handler
 
-pytestmark = pytest.mark.usefixtures("children")
-
 SHADOW = f"{SCORED}.replay.again"
 INDEXED = "documents.indexed.v1"
 LETTERS = f"{CRAWLED}.assay.score_page.replay.again.dlq"
@@ -44,6 +42,7 @@ def ids(records: list[ConsumerRecord]) -> list[str]:
     return sorted(header(record, "ce_id") for record in records)
 
 
+@pytest.mark.usefixtures("children")
 async def test_backfill_writes_what_live_traffic_wrote(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(60)], transactional=True)
     await assay.drain(the_handler("score_page"))
@@ -171,6 +170,7 @@ async def test_live_replay_needs_readers_dedupe_and_fetches_nothing(assay: Insta
     assert len(await assay.read("extraction.needed.v1")) == 1
 
 
+@pytest.mark.usefixtures("children")
 async def test_stopped_plan_resumes_without_repeats(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(300)], transactional=True)
     await planned(assay.settings, "score_page", rate=10.0)

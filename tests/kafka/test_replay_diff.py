@@ -21,8 +21,6 @@ from tests.kafka.installation import SCORED, Installation, Installing, install
 from tests.samples import instance
 from tests.streams.llm.judges import input_of
 
-pytestmark = pytest.mark.usefixtures("children")
-
 PAGES = 240
 HOSTS = ("site.example", "udn.com", "health.gov.tw")
 PARTS = (
@@ -79,6 +77,7 @@ def scores() -> dict[str, ScoredPage]:
     return found
 
 
+@pytest.mark.usefixtures("children")
 async def test_diff_counts_the_pages_that_a_threshold_moves(
     place: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,7 +25,7 @@ from streams.replay.session import ReplayProgress
 from streams.settings import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
 from streams.topology import REPLAYS, Handler
-from tests.kafka.installation import CRAWLED, Installation, Installing, handlers_named, page, scored, scorer
+from tests.kafka.installation import CRAWLED, PARTITIONS, Installation, Installing, handlers_named, page, scored, scorer
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.samples import instance
 from tests.streams.llm.judges import input_of, judge_of
@@ -73,7 +73,7 @@ async def test_a_range_ends_before_what_is_not_committed(installing: Installing,
     for number in range(10, 20):
         await producer.send_and_wait(topic_prefix + CRAWLED, page(number)[1], key=page(number)[0])
     try:
-        beyond = [OffsetRange(partition=number, start=0, end=1000) for number in range(6)]
+        beyond = [OffsetRange(partition=number, start=0, end=1000) for number in range(PARTITIONS)]
         assert len(await read(place, CRAWLED, beyond)) == 10
         [its] = await committed_ranges(place.settings.kafka, [CRAWLED, "no.such.topic"])
         assert sum(each.end for each in its.ranges) == 10

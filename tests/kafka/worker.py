@@ -6,16 +6,15 @@ import json
 import os
 import re
 import signal
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import httpx
 
 from streams.settings import Settings
-from tests.kafka.installation import environment_of
+from tests.kafka.installation import PROGRAM, environment_of
+from tests.warm_processes import WARM, warm_processes
 
-PROGRAM = "from streams.cli.main import main; main()"
 _PROBE_SECONDS = 0.2
 _ANSWER_SECONDS = 20.0
 """Longer than a busy machine needs for an answer, and less than an input that hangs a worker takes."""
@@ -36,16 +35,17 @@ class Worker:
         given = {"kafka__create_topics": False, "http__enabled": True, "http__port": 0, "logs__format": "json"}
         given["workers__processes"] = 1
         self._environment = os.environ | environment_of(settings, **given | flags)
-        self._command = [sys.executable, "-c", program, "run", *handlers]
+        self._command = [WARM, "-c", program, "run", *handlers]
         self._running = asyncio.Event()
         self.lines: list[str] = []
         """What it wrote to standard error."""
         self.probes: list[Probe] = []
 
     async def __aenter__(self) -> Self:
-        self.process = await asyncio.create_subprocess_exec(
-            *self._command, env=self._environment, stderr=asyncio.subprocess.PIPE, limit=1 << 24
-        )
+        with warm_processes():
+            self.process = await asyncio.create_subprocess_exec(
+                *self._command, env=self._environment, stderr=asyncio.subprocess.PIPE, limit=1 << 24
+            )
         self._reading = asyncio.create_task(self._read())
         try:
             async with asyncio.timeout(90):

@@ -149,6 +149,7 @@ async def _place(kafka: str, prefix: str, folder: Path, stack: AsyncExitStack) -
         f"{prefix}model.",
         HANDLERS,
         TOPICS,
+        partitions=12,
         fetch={
             "resolve": dict.fromkeys(feed.hosts(), web.address),
             "min_delay_seconds": 0.05,

@@ -33,21 +33,17 @@ def simulated(*arguments: str) -> dict[str, Any]:
 def test_past_seeds_and_new_ones_show_nothing() -> None:
     # In CI the same seeds run each time, elsewhere those of the day.
     first = 0 if os.environ.get("CI") else datetime.now(UTC).toordinal() * 100_000
-    done = simulated("--past", "--seconds", "20", "--schedules", "100000", "--seed", str(first))
+    done = simulated("--past", "--seconds", "30", "--schedules", "40", "--seed", str(first))
     assert done["status"] == 0, f"add the seed to past_seeds.txt once it is understood: {done['said']}"
     assert done["schedules"] > 20
     assert len(done["faults"]) > 5
 
 
 def test_a_seed_repeats_its_run() -> None:
-    first, again, other = (simulated("--schedules", "4", "--seed", seed) for seed in ("0", "0", "4"))
-    assert first["digest"] == again["digest"] != other["digest"]
-
-
-def test_a_seed_repeats_its_run_with_a_seeded_bug() -> None:
-    """This one has two brokers, and the bug makes a name that decides which of them coordinates."""
-    first, again = (simulated("--bug", "one_id", "--seed", "5", "--schedules", "1") for _ in range(2))
-    assert first["digest"] == again["digest"]
+    """One run has two brokers, and a bug that makes a name that decides which of them coordinates."""
+    first, again = (simulated("--schedules", "2")["digest"] for _ in range(2))
+    one, other = (simulated("--bug", "one_id", "--seed", "5", "--schedules", "1")["digest"] for _ in range(2))
+    assert first == again != one == other
 
 
 def test_an_error_of_the_simulation_names_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:

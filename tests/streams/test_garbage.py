@@ -16,8 +16,9 @@ class Knot:
 
 @pytest.fixture(autouse=True)
 def _collector() -> Iterator[None]:
-    yield
     gc.unfreeze()
+    yield
+    gc.freeze()  # as at the end of the collection of tests
     gc.enable()
 
 

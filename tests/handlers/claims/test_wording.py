@@ -177,15 +177,15 @@ def test_rewritten_self_contained_claim_scores_higher(before: str, after: str) -
     assert one < other
 
 
-@pytest.mark.parametrize("steering", STEERING)
 @pytest.mark.parametrize(("claim", "source"), DEPENDENT)
-def test_no_text_fills_a_gap(claim: str, source: str, steering: str) -> None:
-    attacked = (claim + steering, steering.strip() + " " + claim, claim.rstrip(".。") + steering)
-    tried = [(claim, source), (claim, source + steering)]
-    tried += [(text, given) for text in attacked for given in (source, source + steering)]
-    for text, given in tried:
-        value = score(text, given)
-        assert value is None or value < POOR
+def test_no_text_fills_a_gap(claim: str, source: str) -> None:
+    for steering in STEERING:
+        attacked = (claim + steering, steering.strip() + " " + claim, claim.rstrip(".。") + steering)
+        tried = [(claim, source), (claim, source + steering)]
+        tried += [(text, given) for text in attacked for given in (source, source + steering)]
+        for text, given in tried:
+            value = score(text, given)
+            assert value is None or value < POOR, (text, given)
 
 
 @pytest.mark.parametrize("steering", STEERING)

@@ -40,9 +40,9 @@ def test_let_through(body: bytes) -> None:
     assert not isinstance(parse_within(body, SMALL), str)
 
 
-@pytest.mark.parametrize("seed", range(80))
-def test_any_mixture_is_parsed_or_refused(seed: int) -> None:
-    assert parse_within(mixture(seed, 3000), READING)
+def test_any_mixture_is_parsed_or_refused() -> None:
+    for seed in range(80):
+        assert parse_within(mixture(seed, 3000), READING), seed
 
 
 def test_the_counts_of_a_large_page_cost_little() -> None:

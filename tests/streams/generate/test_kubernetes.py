@@ -10,7 +10,6 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from cloudcoil.models.keda.v1alpha1 import ScaledObject
 
 from schemas.needs import AskModel, FetchPages, IndexDocument, SearchVectors
 from streams.cli.commands import run_command_line
@@ -72,6 +71,8 @@ def test_a_wrong_manifest_is_found() -> None:
 
 @pytest.mark.parametrize("name", [name for name, _ in found("ScaledObject").items()])
 def test_scaled_objects_fit_the_definition_of_keda(name: str) -> None:
+    from cloudcoil.models.keda.v1alpha1 import ScaledObject  # takes long, and this process may not run this test
+
     written = found("ScaledObject")[name]
     read = ScaledObject.model_validate(written).model_dump(by_alias=True, exclude_unset=True, mode="json")
     # The models ignore unknown keys, so a misspelt one would be missing.

@@ -177,26 +177,27 @@ def mebibytes(body: str) -> int:
     return int(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "most"),
-    [
-        ('"zstd", 700_000_000', 80),
-        ('"zstd", 700_000_000, window_log=27', 150),  # the largest window there is, which the decoder keeps as well
-        ('"gzip", 200_000_000', 80),
-        ('"lz4", 200_000_000', 80),
-        ('"snappy", 200_000_000', 80),
-    ],
-)
-def test_a_bomb_takes_little_more_memory_than_the_limit(arguments: str, most: int) -> None:
-    taken = f"""
-data = bomb({arguments})
-before = memory("VmHWM")
-for _ in range(3):
-    [record] = fetched(data)
-    assert record.value is None
-print(memory("VmHWM") - before)
+def test_a_bomb_takes_little_more_memory_than_the_limit() -> None:
+    # The window of the last one is the largest that there is, which the decoder keeps as well.
+    taken = """
+over = 0
+for codec, size, window, most in (
+    ("gzip", 200_000_000, {}, 80),
+    ("lz4", 200_000_000, {}, 80),
+    ("snappy", 200_000_000, {}, 80),
+    ("zstd", 700_000_000, {}, 80),
+    ("zstd", 700_000_000, {"window_log": 27}, 150),
+):
+    data = bomb(codec, size, **window)
+    Path("/proc/self/clear_refs").write_text("5")  # the most memory so far is that of now
+    before = memory("VmHWM")
+    for _ in range(3):
+        [record] = fetched(data)
+        assert record.value is None
+    over += max(0, memory("VmHWM") - before - most)
+print(over)
 """
-    assert mebibytes(taken) < most
+    assert mebibytes(taken) == 0
 
 
 def test_batch_is_unreadable_if_memory_runs_out() -> None:

@@ -311,7 +311,7 @@ async def nothing(cluster: Cluster, process: Process) -> tuple[Process, ...]:
         polls_fail,
     ],
 )
-@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)])
 def test_disturbance_at_any_loop_turn_loses_and_repeats_nothing(disturb: Disturbance, step: int) -> None:
     turns = run_disturbed(1, nothing, seed=0)
     assert turns > 100

@@ -1,0 +1,117 @@
+"""Processes that start warm: a template imports the application once, and forks each of them.
+
+To start Python and to import the application takes more than a second of CPU. A forked process is one of its own as
+well: it has its own id, environment, standard streams and signals, and the test's process is its parent. Tests of the
+start itself start Python, as all tests do on other systems than Linux.
+"""
+
+import atexit
+import contextlib
+import functools
+import gc
+import importlib
+import os
+import pickle
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from ctypes import CDLL
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WARM = "warm" if sys.platform == "linux" else sys.executable
+"""In place of the path of Python, in a command such as ``[WARM, "-c", PROGRAM, *words]``."""
+_IMPORTED = ("streams.cli.commands", "streams.cli.dlq", "streams.cli.publish", "streams.cli.replay", "streams.cli.run")
+_LIBC = CDLL(None)
+_SET_CHILD_SUBREAPER = 36
+_MOST_BYTES = 1 << 18
+_ROOT = Path(__file__).parents[1]
+_SERVE = f"from {__name__} import serve; serve({{}})"
+
+
+@contextlib.contextmanager
+def warm_processes() -> Iterator[None]:
+    """``subprocess`` and ``asyncio`` fork processes whose command begins with ``WARM`` while the block runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "Popen", _Forked)
+        yield
+
+
+class _Forked(subprocess.Popen[Any]):
+    """Asks the template for a process in place of starting one."""
+
+    def _execute_child(self, args: Any, *given: Any) -> None:
+        if args[0] != "warm":
+            super()._execute_child(args, *given)  # type: ignore[misc]
+            return
+        cwd, env, (p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite) = given[4], given[5], given[9:15]
+        streams = [own if own != -1 else number for number, own in enumerate((p2cread, c2pwrite, errwrite))]
+        request = pickle.dumps((args[2:], dict(os.environ if env is None else env), cwd or os.getcwd()))
+        template = _template()
+        # The new process loses its parent, and this process becomes it. Other orphans do not come here.
+        _LIBC.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        try:
+            socket.send_fds(template, [request], streams)
+            self.pid = int(template.recv(_MOST_BYTES))
+        finally:
+            _LIBC.prctl(_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+        self._child_created = True
+        self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
+
+
+@functools.cache
+def _template() -> socket.socket:
+    own_end, its_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with its_end:
+        command = [sys.executable, "-c", _SERVE.format(its_end.fileno())]
+        started = subprocess.Popen(
+            command, cwd=_ROOT, pass_fds=[its_end.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+
+    def end() -> None:
+        own_end.close()
+        started.wait()
+
+    atexit.register(end)
+    return own_end
+
+
+def serve(connection: int) -> None:
+    """Forks a process for each request until the other end is closed; in such a process, runs the program."""
+    for module in _IMPORTED:
+        importlib.import_module(module)
+    gc.freeze()
+    with socket.socket(fileno=connection) as requests:
+        while True:
+            request, streams, *_ = socket.recv_fds(requests, _MOST_BYTES, 3)
+            if not request:
+                return
+            reading, writing = os.pipe()
+            if (between := os.fork()) == 0:
+                between = os.getpid()  # it ends at once, so the new process is given to the test's process
+                if os.fork():
+                    os._exit(0)
+                break
+            os.waitpid(between, 0)
+            os.close(writing)
+            requests.send(os.read(reading, 20))
+            for number in (reading, *streams):
+                os.close(number)
+        os.write(writing, str(os.getpid()).encode())
+    while os.getppid() == between:
+        time.sleep(0.001)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.closerange(3, max(*streams, reading, writing) + 1)
+    (program, *words), environment, folder = pickle.loads(request)  # noqa: S301 - from the test
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    random.seed()
+    sys.argv = ["-c", *words]
+    exec(program, {"__name__": "__main__"})  # noqa: S102
