@@ -106,9 +106,10 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
 
 def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
     size = len(page.body)
-    # A character takes four bytes at most, and encoding a page takes as long as a fifth of its parse.
-    if isinstance(page.body, str) and size <= MAX_PAGE_BYTES < 4 * size:
-        size = len(page.body.encode("utf-8", "replace"))
+    utf8 = b""
+    if isinstance(page.body, str) and size <= MAX_PAGE_BYTES:
+        utf8 = page_bytes(page.body).utf8
+        size = len(utf8)
     if size > MAX_PAGE_BYTES:
         return Dead(DeadReason.TOO_LARGE, f"the page has {size} bytes, more than {MAX_PAGE_BYTES}")
     compiled = rules.compiled
@@ -116,7 +117,7 @@ def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
         return compiled.extracted.read(page)
     if looks_like := not_a_page(page.body, page.content_type):
         return Dead(DeadReason.UNREADABLE_PAGE, looks_like)
-    tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)
+    tree = parse_within(utf8 or page_bytes(page.body, page.content_type).utf8, rules.page_reading)
     if isinstance(tree, str):
         return Dead(DeadReason.UNREADABLE_PAGE, tree)
     return compiled.reader.read(tree, page.final_url or page.url, page.fetched_at)
@@ -126,7 +127,8 @@ def _judged(
     page: CrawledPage, facts: PageFacts, source: Source, rules: CompiledRules
 ) -> tuple[int | None, tuple[Component, ...]]:
     """The score and its components; None if too little was observed for a score."""
-    if (refusal := rules.refusals.why_no_content(facts.titles, facts.text, page.url)) is not None:
+    refusal = rules.refusals.why_no_content(facts.titles, facts.text, page.url, facts.form_lines)
+    if refusal is not None:
         because = f"no content, {refusal.reason}: {refusal.words!r}; nothing is counted"
         return 0, (Component("refusal", 0, because),)
     if page.content is not None and page.quality_metadata is None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -55,6 +57,7 @@ _DISK = "96m"
 """Size of the disk that can be filled."""
 DISK_OF = 3
 """The broker with this disk."""
+_FOLDER = "assay-brokers-"
 _ADMIN_SECONDS = 30.0
 
 
@@ -146,9 +149,9 @@ class Brokers:
                     await asyncio.sleep(0.5)
         return False
 
-    async def leaders(self, topics: Iterable[str]) -> dict[tuple[str, int], int]:
-        """The leader of each partition. Raises KafkaError."""
-        partitions = await self._partitions(topics)
+    async def leaders(self, topics: Iterable[str], without: int = 0) -> dict[tuple[str, int], int]:
+        """The leader of each partition, not as a certain broker knows it. Raises KafkaError."""
+        partitions = await self._partitions(topics, without)
         return {(topic, p["partition"]): p["leader"] for topic, some in partitions.items() for p in some}
 
     async def coordinator(self, group: str) -> int:
@@ -187,6 +190,15 @@ class Brokers:
         """Connections of clients that were reset."""
         return sum(proxy.resets for proxy in self._proxies.values())
 
+    @property
+    def held(self) -> int:
+        """Parts of requests and answers of clients that were delayed or held back."""
+        return sum(proxy.held for proxy in self._proxies.values())
+
+    def held_of(self, number: int) -> int:
+        """Parts of what a broker and the others sent to each other that were held back."""
+        return sum(link.held for pair, link in self._links if number in pair)
+
     def turn(self, weather: Weather) -> None:
         """Changes the weather between the clients that use the proxies, and all brokers."""
         for proxy in self._proxies.values():
@@ -200,7 +212,9 @@ class Brokers:
     # --- making of three ---------------------------------------------------------------------------------------------
 
     async def _make_three(self) -> None:
-        folder = Path(self._at_end.enter_context(tempfile.TemporaryDirectory(prefix="assay-brokers-")))
+        await asyncio.to_thread(remove_leftovers)
+        folder = Path(self._at_end.enter_context(tempfile.TemporaryDirectory(prefix=_FOLDER)))
+        self._at_end.enter_context(_locked(folder))
         ports = {number: (free_port(), free_port(), free_port()) for number in self.numbers}
         voters = ",".join(f"{number}@broker-{number}:{control}" for number, (_, _, control) in ports.items())
         cluster_id = new_cluster_id()
@@ -239,8 +253,10 @@ class Brokers:
     def _settings(self) -> KafkaSettings:
         return KafkaSettings(bootstrap_servers=self.bootstrap_servers)
 
-    async def _partitions(self, topics: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-        async with asyncio.timeout(_ADMIN_SECONDS), opened(make_admin(self._settings)) as admin:
+    async def _partitions(self, topics: Iterable[str], without: int = 0) -> dict[str, list[dict[str, Any]]]:
+        asked = ",".join(node.bootstrap_servers for number, node in self.nodes.items() if number != without)
+        settings = KafkaSettings(bootstrap_servers=asked)
+        async with asyncio.timeout(_ADMIN_SECONDS), opened(make_admin(settings)) as admin:
             described = await admin.describe_topics(list(topics))
         return {topic["topic"]: topic["partitions"] for topic in described}
 
@@ -252,6 +268,37 @@ def _address(source: int, target: int) -> str:
 
 def _port(node: LocalKafka) -> int:
     return int(node.bootstrap_servers.rpartition(":")[2])
+
+
+def may_mount() -> bool:
+    """Whether a small disk can be mounted here."""
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as name:
+        return _mounts(Path(name)) and _run("umount", name)
+
+
+def remove_leftovers(beside: Path | None = None) -> list[Path]:
+    """Unmounts and removes what brokers have left whose process was killed; what is still in use stays.
+
+    Args:
+        beside: Where the folders are; that for temporary files by default.
+    """
+    removed = []
+    for lock in (beside or Path(tempfile.gettempdir())).glob(f"{_FOLDER}*/lock"):
+        with contextlib.suppress(OSError), lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            disk = lock.parent / f"broker-{DISK_OF}"
+            if not disk.is_mount() or _run("umount", disk):
+                shutil.rmtree(lock.parent, ignore_errors=True)
+                removed.append(lock.parent)
+    return removed
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """The folder is in use until the block or the process ends."""
+    with (folder / "lock").open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _mounts(folder: Path) -> bool:

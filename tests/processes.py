@@ -39,6 +39,14 @@ def running(pids: set[int]) -> set[int]:
     return {pid for pid in pids if _state(pid) not in ("", "Z", "X")}
 
 
+async def freezes(pid: int, seconds: float) -> bool:
+    """Waits until a process is stopped by SIGSTOP; whether it is."""
+    until = time.monotonic() + seconds
+    while _state(pid) != "T" and time.monotonic() < until:  # noqa: ASYNC110 - it looks at another process
+        await asyncio.sleep(0.02)
+    return _state(pid) == "T"
+
+
 def wait_for_end(pids: set[int], seconds: float) -> set[int]:
     """Waits until processes have ended; returns those that have not."""
     until = time.monotonic() + seconds

@@ -22,6 +22,8 @@ class Proxy:
         self._fair.set()
         self.weather: Weather = "fair"
         self.resets = 0
+        self.held = 0
+        """Parts that arrived and were delayed or held back."""
 
     @property
     def port(self) -> int:
@@ -87,6 +89,7 @@ class Proxy:
                 await self._send(data, writer)
 
     async def _send(self, data: bytes, writer: asyncio.StreamWriter) -> None:
+        self.held += self.weather != "fair"
         if self.weather == "slow":
             await asyncio.sleep(0.15)
         await self._fair.wait()

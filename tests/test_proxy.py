@@ -42,6 +42,7 @@ async def test_half_open_connections_are_silent_and_recover(proxy: Proxy) -> Non
     answer = asyncio.ensure_future(say(reader, writer, b"again"))
     done, _ = await asyncio.wait([answer], timeout=0.2)
     assert not done
+    assert proxy.held == 1
     proxy.turn("fair")
     assert await answer == b"again"
     writer.close()

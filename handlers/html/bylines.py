@@ -385,12 +385,11 @@ def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Name
     credits = [reader.credited((mark.value or mark.text,), mark.name) for mark in hidden]
     for block in story.outline.blocks()[-_MAX_LABELLED_LINES:]:
         text = block.text
-        if len(text) > _MAX_BEFORE or not story.is_own(block.element, block.start) or story.is_teased(block.start):
-            continue
-        names = words.names.line_names(text)
+        names = words.names.line_names(text) if len(text) <= _MAX_BEFORE else ()
         if not names and len(text) <= _MAX_NAME_CHARACTERS and story.calls_byline(block.element, block.start):
             names = words.names.names(text)
-        credits.append(reader.ranked(names, "text"))
+        if names and story.is_own(block.element, block.start) and not story.is_teased(block.start):
+            credits.append(reader.ranked(names, "text"))
     credits += [reader.ranked(names, "aside") for _, names in _asides(story, words)]
     found = {tuple(map(_squashed, named.names)): named for named in credits if named.names}
     return next((named for named in found.values() if len(found) == 1 and named.rank == _FULL), None)

@@ -11,7 +11,7 @@ from html import unescape
 from itertools import chain
 from typing import TypeVar
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.addressed import Addressed, Found
 from handlers.html.bylines import BylineWords, find_credit
@@ -25,7 +25,7 @@ from handlers.html.citations import (
     has_prices,
     is_wire_report,
 )
-from handlers.html.hidden import Hidden, find_in_hidden, take_out_by_sheet, visible
+from handlers.html.hidden import Hidden, find_in_hidden, visible
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
@@ -33,6 +33,7 @@ from handlers.html.marks import Story, StoryWords, is_event, look_near
 from handlers.html.outline import HEADING_NAMES, A, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import lines_of_forms
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.template import content
 from handlers.html.walk import has_data_table, walk_page
@@ -51,6 +52,10 @@ _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
 _MAX_TITLE_CHARACTERS = 500
 _MAX_NAME_CHARACTERS = 200
 _MAX_PASSAGE = 500
+_SHORT = 1_000
+"""Characters; in a longer text no line is taken for a refusal."""
+_METADATA = ("attribute", "structured_data")
+_QUOTED = "quotes what addresses a language model"
 _FEW_ON_MODELS = 2
 _LEAST_ORDER = 16
 """Characters; a shorter text of structured data gives no orders."""
@@ -79,6 +84,7 @@ class PageFacts:
         not_counted: By component of the trust score, what the page has that gives no points.
         hidden: Text that no visitor sees: what was taken out, and what the text still has.
         suspected: A passage of the text that addresses a language model, else "".
+        form_lines: Lines of forms for a message, if the text is short.
     """
 
     title: str
@@ -108,6 +114,7 @@ class PageFacts:
     not_counted: Mapping[str, str] = field(default_factory=dict)
     hidden: tuple[Hidden, ...] = ()
     suspected: str = ""
+    form_lines: tuple[str, ...] = ()
 
 
 class PageReader:
@@ -132,15 +139,20 @@ class PageReader:
             fetched_at: When it was fetched. It can't have been published later.
         """
         reading = self._reading
+        addressed = reading.addressed.compiled
         page = walk_page(tree, self._hints, reading.max_nodes)
         data = read_structured_data(
             page.json_ld, page.item_types, page.part_types, self._types, reading.max_structured_characters
         )
-        data, hidden = without_orders(data, reading.addressed.compiled)
+        data, hidden = without_orders(data, addressed)
         page.hidden += hidden
-        body, text, suspected = self._text(page, data, tree.root)
+        body = main_text(page, reading.max_content_characters)
+        text = content(page, body, reading.content_forest, reading.max_content_characters)
         host = host_of(url)
-        text, left_out = reading.boilerplate.without(text, host)
+        text, left_out = reading.boilerplate.without(with_description(text, data), host)
+        found = addressed.find_all(text, reading.addressed.suspected, is_hidden=False)
+        suspected = suspected_in(text, found, addressed)
+        page.hidden = without_quotes(page.hidden, text, addressed)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         story = Story(page, look_near(page, body.first), self._story)
         language = find_language(
@@ -162,7 +174,7 @@ class PageReader:
             fetched_at=fetched_at,
         )
         credit = find_credit(story, data, self._bylines, site_name, host)
-        found = find_date(dated, self._dates)
+        dating = find_date(dated, self._dates)
         citations, counts, not_counted = self._support(page, body, story, url)
         title = clean(find_title(page, data, _first(page, reading.title_names), story.heading, site_name, host))
         return PageFacts(
@@ -171,12 +183,13 @@ class PageReader:
             text=text,
             left_out=left_out,
             summary=clean(_summary(page, data, reading.boilerplate.without(body.text, host)[0], reading)),
-            date=found.value if found else None,
+            date=dating.value if dating else None,
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),
             site_name=site_name,
             hidden=tuple(one for one in page.hidden if one.outcome != "kept" or one.is_in(text)),
             suspected=suspected,
+            form_lines=lines_of_forms(page) if len(text) < _SHORT else (),
             language=language,
             word_count=count_words(text),
             has_doi=citations.has_doi,
@@ -185,7 +198,7 @@ class PageReader:
             has_statistics=bool(counts["statistics"]),
             has_byline=credit.has_byline,
             has_author=credit.has_author,
-            has_date=found is not None,
+            has_date=dating is not None,
             schema_type=short_type(data.type),
             schema_is_article=data.is_article,
             headings_count=counts["headings"],
@@ -194,30 +207,6 @@ class PageReader:
             or is_wire_report(body.text[: reading.head_characters], self._citations),
             not_counted=not_counted,
         )
-
-    def _text(self, page: Outline, data: StructuredData, root: LexborNode | None) -> tuple[MainText, str, str]:
-        """The main text, the content, and the line of the content that addresses a language model.
-
-        Texts that a style sheet hides and that address a model are taken out; then the rest is read again.
-        """
-        reading = self._reading
-        most, addressed = reading.max_content_characters, reading.addressed.compiled
-        body = main_text(page, most)
-        text = clean(with_description(content(page, body, reading.content_forest, most), data))
-        limits = reading.addressed
-        least = limits.doubtful if page.sheets else limits.suspected
-        found = addressed.find_all(text, least, is_hidden=False)
-        if found and page.sheets and root is not None:
-            said = text.split("\n")
-            told = {said[one.line] for one in found}
-            lines = [(block.start, block.end) for block in page.lines_with_links() if clean(block.text) in told]
-            if taken := take_out_by_sheet(page, lines, root, addressed):
-                page.hidden += taken
-                page.forget_lines()
-                body = main_text(page, most)
-                text = clean(with_description(content(page, body, reading.content_forest, most), data))
-                found = addressed.find_all(text, limits.suspected, is_hidden=False)
-        return body, text, suspected_in(text, found, addressed)
 
     def _support(
         self, page: Outline, body: MainText, story: Story, url: str
@@ -309,7 +298,7 @@ def with_description(text: str, data: StructuredData) -> str:
     """
     if not data.is_thing or not data.description:
         return text
-    described = " ".join(_TAG.sub(" ", unescape(data.description)).split())
+    described = clean(" ".join(_TAG.sub(" ", unescape(data.description)).split()))
     words, shown = set(_WORD.findall(described.lower())), set(_WORD.findall(text.lower()))
     return "\n".join(filter(None, (text, described))) if len(words - shown) * 2 > len(words) else text
 
@@ -333,6 +322,14 @@ def without_orders(data: StructuredData, addressed: Addressed) -> tuple[Structur
         if len(left := tuple(text for text in names if kept(name, text))) < len(names):
             changed[name] = left
     return (replace(data, **changed) if changed else data), found  # type: ignore[arg-type]
+
+
+def without_quotes(hidden: list[Hidden], text: str, addressed: Addressed) -> list[Hidden]:
+    """Hidden text, with metadata of a text about models left out as a quotation, which is no alarm."""
+    orders = [one for one in hidden if one.outcome == "quarantined" and one.kind in _METADATA]
+    if not orders or addressed.lines_on_models(text) <= _FEW_ON_MODELS:
+        return hidden
+    return [replace(one, outcome="left_out", reason=_QUOTED) if one in orders else one for one in hidden]
 
 
 def suspected_in(text: str, found: list[Found], addressed: Addressed) -> str:

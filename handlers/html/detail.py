@@ -68,7 +68,9 @@ class DetailReader:
         if len(read.content.text) < least:
             plain = self._read(page, without_scripts=True)
             read = plain if isinstance(plain, Detail) else read
-        if (refusal := self._refusals.why_no_content(read.content.titles, read.content.text, page.url)) is not None:
+        facts = read.content
+        refusal = self._refusals.why_no_content(facts.titles, facts.text, page.url, facts.form_lines)
+        if refusal is not None:
             return FetchRefused(page.url, refusal.reason, refusal.words)
         if len(read.content.text) < least:
             return FetchRefused(page.url, FetchFailure.NO_CONTENT)
@@ -83,7 +85,8 @@ class DetailReader:
         if isinstance(read, FetchRefused):
             return None
         text = "" if has_items else read.content.text
-        if (refusal := self._refusals.why_no_content(read.content.titles, text, page.url)) is not None:
+        refusal = self._refusals.why_no_content(read.content.titles, text, page.url, read.content.form_lines)
+        if refusal is not None:
             return FetchRefused(page.url, refusal.reason, refusal.words)
         if why_elsewhere(page.url, page.final_url, self._refusals.section) is FetchFailure.CHALLENGE:
             return FetchRefused(page.url, FetchFailure.CHALLENGE)

@@ -33,7 +33,8 @@ from schemas.pages import HiddenOutcome as Outcome
 _TEXT = 2
 _SHEET: Kind = "style_sheet"
 _WHOLE_PAGE = frozenset(("html", "head", "body"))
-_MAY_HIDE = "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,style,link[rel~=stylesheet]"
+_MAY_HIDE = "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,link[rel~=stylesheet]"
+_VISIBLE = "[style*='visibility:visible'],[style*='visibility: visible']"
 _MAX_STYLED = 20_000
 """Elements with a style that are looked at."""
 _MAX_ELEMENTS = 2_000
@@ -53,7 +54,7 @@ _SHORT = 250
 """Characters of hidden text that is no tab, accordion or article, which a script shows."""
 _FEW = 2
 _SHORT_SHEETS = 20_000
-"""Characters of style sheets that are read on every page; longer ones only if the content may address a model."""
+"""Characters of style sheets; longer ones hide menus and tabs, of which only what may address a model is taken out."""
 _MAX_DOUBTFUL = 3_000
 _MAX_NODES = 200
 _FIRST_WORDS = 4
@@ -61,17 +62,27 @@ _LEAST_UNSEEN = 8
 """Characters without width that are a message or break up words, and not a mistake of an editor."""
 _BROKEN = 4
 """A text with one such character in so many hides its words from filters."""
+_SOUTH_EAST_ASIAN = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 UNSEEN = re.compile(
-    "[\u180e\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+    rf"(?<!{_SOUTH_EAST_ASIAN})\u200b(?!{_SOUTH_EAST_ASIAN})"
+    "|[\u180e\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
     "|[\ufe00-\ufe0f]{2,}|(?<=[A-Za-z])[\u200c\u200d\xad]+(?=[A-Za-z])"
 )
-"""Characters without width: separators, directions, tags, and joiners between Latin letters."""
+"""Characters without width: separators, directions, tags, and joiners between Latin letters.
+
+Thai, Lao, Khmer and Burmese have a separator between words.
+"""
 _MAY_BE_UNSEEN = re.compile(
     "[\xad\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
 )
 """One of the characters of ``UNSEEN``: faster, since it is a single set."""
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _REVERSED = re.compile("[\u202e\u2067]([^\u202c\u2069\n]{4,2000})")
+_NEVER_READ = ("tiny_font", "same_colour")
+"""Other hidden text is shown by scripts, or is for screen readers."""
+_MORE_OFTEN = 3.5
+"""Log-odds: orders have these kinds some thirty times as often as other hidden text that names what orders name."""
+_GONE = Hiding("tiny_font", is_gone=True)
 _KEPT = Hiding("style", is_gone=False)
 _IN_DOUBT = Hiding("style", is_gone=False, is_sure=False)
 _LEAST_TEXT, _LEAST_BLANKS = 8, 2
@@ -86,7 +97,6 @@ class Texts(Protocol):
     headings: list[tuple[int, str]]
     meta: dict[str, list[str]]
     title: str
-    sheets: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +119,8 @@ class Hidden:
 
     def is_in(self, text: str) -> bool:
         """Whether the content of a page has the text's beginning."""
-        words = visible(self.text).split(maxsplit=_FIRST_WORDS)[:_FIRST_WORDS]
-        return bool(words) and " ".join(words) in text
+        words = visible(" ".join(self.text.split(maxsplit=_FIRST_WORDS)[:_FIRST_WORDS]))
+        return bool(words) and words in text
 
 
 def visible(text: str) -> str:
@@ -122,52 +132,49 @@ def visible(text: str) -> str:
     return UNSEEN.sub("", text) if not text.isascii() and _MAY_BE_UNSEEN.search(text) else text
 
 
-def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[Hidden], str]:
-    """Removes hidden text from a tree; returns it with the text that was kept, and the page's own style sheets."""
+def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -> list[Hidden]:
+    """Removes hidden text from a tree without scripts; returns it with the text that was kept."""
     root = tree.root
     if root is None:
-        return [], ""
+        return []
     found: list[Hidden] = []
     removed: list[LexborNode] = []
     seen: set[int] = set()
-    nodes = root.css("[style],[hidden],[aria-hidden=true],noscript,dialog,[popover],style,link[rel~=stylesheet]")[
-        :_MAX_STYLED
-    ]
-    sheets = "\n".join(node.text() for node in nodes if node.tag == "style")
+    nodes = root.css(_MAY_HIDE)[:_MAX_STYLED]
     behind = page_background(sheets) if sheets else None
     if behind is None and "background" not in sheets and not any(node.tag == "link" for node in nodes):
         # No other sheet can give the page a background, so it is white.
         behind = WHITE
     hiding_nodes: list[tuple[LexborNode, Kind, Hiding, str]] = []
-    by_sheet = _by_sheet(root, sheets) if 0 < len(sheets) <= _SHORT_SHEETS else {}
+    by_sheet = _by_sheet(root, sheets) if sheets else {}
     of_sheet = ((node, _SHEET, how) for node, how in by_sheet.values())
     may_enlarge = "font" in sheets or any(node.tag == "link" for node in nodes)
     for node, kind, how in chain(_hidden_elements(nodes, behind), of_sheet):
         if len(hiding_nodes) >= _MAX_ELEMENTS:
             break
-        if node.mem_id in seen or _is_inside(node, seen):
+        if node.mem_id in seen:
             continue
-        if how.kind == "tiny_font" and how.is_sure and _is_enlarged(node, may_enlarge=may_enlarge):
+        if how.is_sure and _is_shown_inside(node, how, may_enlarge=may_enlarge):
             how = replace(how, is_sure=False)
         if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
             hiding_nodes.append((node, kind, how, text))
             if how.is_sure:
-                seen.add(node.mem_id)
+                seen |= _inside(node)
     makes = Counter(_make(node) for node, *_ in hiding_nodes)
     is_long = any(len(text) > _MAIN_CHARACTERS for *_, text in hiding_nodes)
-    characters = len(tree.body.text()) if is_long and tree.body is not None else 0
-    told = _judged([(text, how.is_sure) for _, _, how, text in hiding_nodes], addressed)
+    characters = len(tree.body.text_lexbor()) if is_long and tree.body is not None else 0
+    told = _judged([(text, how) for _, _, how, text in hiding_nodes], addressed)
     for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
         if said:
             is_page = _is_main(text, characters, _MOST)
             whole = not is_page and len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
-            parts = [(node, said)] if whole else list(_parts(node, addressed, is_sure=how.is_sure and not is_page))
+            parts = [(node, said)] if whole else list(_parts(node, addressed, _IN_DOUBT if is_page else how))
             for part, (outcome, reason) in parts:
                 removed.append(part)
                 found.append(Hidden(kind, _place(part), part.text(separator=" "), outcome, reason))
             if whole:
                 continue
-        if not how.is_sure:
+        if not how.is_sure or (kind == _SHEET and len(sheets) > _SHORT_SHEETS):
             continue
         is_alone = not how.is_faded and len(text) <= _SHORT and makes[_make(node)] <= _FEW
         if (how.is_gone or is_alone) and not _is_main(text, characters):
@@ -178,19 +185,19 @@ def take_out_hidden(tree: LexborHTMLParser, addressed: Addressed) -> tuple[list[
     for node in sorted({node.mem_id: node for node in removed}.values(), key=_depth, reverse=True):
         # Inner nodes first: a node is freed with all that is inside.
         node.decompose()
-    return found, sheets
+    return found
 
 
-def find_in_hidden(text: str, addressed: Addressed, *, is_sure: bool = True) -> tuple[Outcome, str] | None:
+def find_in_hidden(text: str, addressed: Addressed, how: Hiding = _KEPT) -> tuple[Outcome, str] | None:
     """What becomes of a hidden text that may address a model, and why.
 
     A text in doubt is left out only if it is surely hidden.
     """
-    return _judged([(text, is_sure)], addressed)[0]
+    return _judged([(text, how)], addressed)[0]
 
 
-def _judged(texts: list[tuple[str, bool]], addressed: Addressed) -> list[tuple[Outcome, str] | None]:
-    """The same for many texts, each with whether it is surely hidden; all at once is faster."""
+def _judged(texts: list[tuple[str, Hiding]], addressed: Addressed) -> list[tuple[Outcome, str] | None]:
+    """The same for many texts, each with what hides it; all at once is faster."""
     limits = addressed.section
     judged: list[tuple[Outcome, str] | None] = [None] * len(texts)
     lines: list[str] = []
@@ -201,9 +208,11 @@ def _judged(texts: list[tuple[str, bool]], addressed: Addressed) -> list[tuple[O
             owners.append(owner)
     for said in addressed.find_all("\n".join(lines), limits.doubtful, is_hidden=True):
         owner = owners[said.line]
-        if said.score >= limits.quarantined:
+        how = texts[owner][1]
+        more = _MORE_OFTEN if how.is_sure and how.kind in _NEVER_READ else 0.0
+        if said.score + more >= limits.quarantined:
             judged[owner] = "quarantined", f"addresses a language model: {said.reason}"
-        elif texts[owner][1] and judged[owner] is None:
+        elif how.is_sure and judged[owner] is None:
             judged[owner] = "left_out", f"may address a language model: {said.reason}"
     return judged
 
@@ -232,7 +241,7 @@ def _hidden_elements(nodes: list[LexborNode], behind: Colour | None) -> Iterator
     last = 0
     for node in nodes:
         # A node that two selectors match comes twice.
-        if last == (last := node.mem_id):
+        if last == (last := node.mem_id) or node.first_child is None:
             continue
         attributes = node.attributes
         style = attributes.get("style")
@@ -270,8 +279,12 @@ def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None) -> 
     return hiding(style, page) if page is not None else how
 
 
-def _is_enlarged(node: LexborNode, *, may_enlarge: bool) -> bool:
-    """Whether an element inside sets a font of its own: a font of no size removes blanks between inline blocks."""
+def _is_shown_inside(node: LexborNode, how: Hiding, *, may_enlarge: bool) -> bool:
+    """Whether an element inside is visible again, or has a font of its own, as between inline blocks without blanks."""
+    if how.kind == "style":
+        return how.is_gone and node.css_first(_VISIBLE) is not None
+    if how.kind != "tiny_font":
+        return False
     inside = node.css("[style*=font],[class]" if may_enlarge else "[style*=font]")
     own = (hiding(one.attributes.get("style") or "") for one in inside if one.mem_id != node.mem_id)
     return any(how is None or how.kind != "tiny_font" for how in own)
@@ -284,15 +297,9 @@ def _depth(node: LexborNode) -> int:
     return depth
 
 
-def _is_inside(node: LexborNode, around: set[int]) -> bool:
-    if not around:
-        return False
-    above = node.parent
-    while above is not None:
-        if above.mem_id in around:
-            return True
-        above = above.parent
-    return False
+def _inside(node: LexborNode) -> set[int]:
+    """The identities of an element and of the elements inside of it."""
+    return {one.mem_id for one in node.traverse()}
 
 
 def _text_of(node: LexborNode) -> str:
@@ -308,9 +315,7 @@ def _text_of(node: LexborNode) -> str:
     return " ".join(texts)
 
 
-def _parts(
-    node: LexborNode, addressed: Addressed, *, is_sure: bool
-) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
+def _parts(node: LexborNode, addressed: Addressed, how: Hiding) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
     """The smallest parts of a long hidden element that may address a model."""
     stack, parts = [node], list[tuple[LexborNode, str]]()
     for _ in range(_MAX_PARTS):
@@ -323,7 +328,7 @@ def _parts(
             stack += reversed(inner)
         elif text.strip():
             parts.append((part, text))
-    for (part, text), said in zip(parts, _judged([(text, is_sure) for _, text in parts], addressed), strict=True):
+    for (part, text), said in zip(parts, _judged([(text, how) for _, text in parts], addressed), strict=True):
         if said is not None and (said[0] == "quarantined" or len(text) <= _SHORT):
             yield part, said
 
@@ -347,44 +352,12 @@ def _place(node: LexborNode) -> str:
     return f"{element.tag}{f'#{identity}' if identity else ''}{names}"[:100]
 
 
-def take_out_by_sheet(
-    outline: Texts, lines: list[tuple[int, int]], root: LexborNode, addressed: Addressed
-) -> list[Hidden]:
-    """Empties texts that the page's own style sheets hide and that may address a model; there may be none.
-
-    Args:
-        outline: The texts of the page and their nodes.
-        lines: The first text of each line that may address a model, and the one after its last.
-        root: The page.
-        addressed: What tells whether a text addresses a language model.
-    """
-    texts, nodes = outline.texts, outline.nodes
-    hidden = _by_sheet(root, outline.sheets)
-    found: list[Hidden] = []
-    for first, end in lines if hidden else ():
-        text = " ".join(texts[first:end])
-        around = _hidden_around(nodes[first], hidden)
-        if (
-            around is None
-            or (said := find_in_hidden(text, addressed, is_sure=hidden[around.mem_id][1].is_sure)) is None
-        ):
-            continue
-        places = range(first, end)
-        if len(around.text()) <= _WHOLE:
-            inside = (n for n in range(end, len(nodes)) if not _is_inside(nodes[n], {around.mem_id}))
-            places = range(first, next(inside, len(nodes)))
-        found.append(Hidden("style_sheet", _place(around), " ".join(texts[n] for n in places), *said))
-        for place in places:
-            texts[place] = " "
-    return found
-
-
 def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hiding]]:
     """The elements that style sheets hide."""
     rules = hiding_rules(sheets)
     showing = showing_classes(sheets) if rules else frozenset()
     found: dict[int, tuple[LexborNode, Hiding]] = {}
-    for how in set(rules.values()):
+    for how in dict.fromkeys(rules.values()):
         selectors = [selector for selector, other in rules.items() if other == how]
         for node in _selected(root, selectors)[:_MAX_ELEMENTS]:
             if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
@@ -404,34 +377,26 @@ def _selected(root: LexborNode, selectors: list[str]) -> list[LexborNode]:
     return found
 
 
-def _hidden_around(node: LexborNode, hidden: dict[int, tuple[LexborNode, Hiding]]) -> LexborNode | None:
-    above: LexborNode | None = node
-    while above is not None and above.mem_id not in hidden:
-        above = above.parent
-    return above
-
-
 def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
     """Empties texts and metadata that address a model by characters without width, and removes such characters."""
     found: list[Hidden] = []
     texts = outline.texts
-    for place, text in enumerate(texts) if _MAY_BE_UNSEEN.search("".join(texts)) else ():
-        if text.isascii() or not (unseen := len(UNSEEN.findall(text))):
+    for place, text in enumerate(texts):
+        if text.isascii() or not _MAY_BE_UNSEEN.search(text) or not (unseen := len(UNSEEN.findall(text))):
             continue
-        said = (
-            next(filter(None, (find_in_hidden(one, addressed) for one in _decoded(text))), None) if unseen > 1 else None
-        )
+        is_broken = unseen >= _LEAST_UNSEEN and unseen * _BROKEN > len(text)
+        said = next(filter(None, _judged(_decoded(text, is_broken=is_broken), addressed)), None) if unseen > 1 else None
         if said is not None:
             found.append(Hidden("invisible_characters", _place(outline.nodes[place]), text, *said))
         elif unseen >= _LEAST_UNSEEN:
             found.append(Hidden("invisible_characters", _place(outline.nodes[place]), text, "left_out", "has no width"))
-        is_broken = unseen >= _LEAST_UNSEEN and unseen * _BROKEN > len(text)
         texts[place] = (UNSEEN.sub("", text) or " ") if said is None and not is_broken else " "
     if found:
         gone = [" ".join(one.text.split()) for one in found if one.reason != "has no width"]
         outline.headings = [(level, text) for level, text in outline.headings if text not in gone]
-    values = list(dict.fromkeys(value for values in outline.meta.values() for value in values if _may_order(value)))
-    told = dict(zip(values, _judged([(value, True) for value in values], addressed), strict=True))
+    values = dict.fromkeys(value for values in outline.meta.values() for value in values if _may_order(value))
+    *of_values, of_title = _judged([*((value, _KEPT) for value in values), (outline.title, _IN_DOUBT)], addressed)
+    told = dict(zip(values, of_values, strict=True))
     if any(told.values()):
         for name, stated in outline.meta.items():
             found += [
@@ -439,8 +404,8 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
             ]
         kept = {name: [one for one in stated if not told.get(one)] for name, stated in outline.meta.items()}
         outline.meta = {name: stated for name, stated in kept.items() if stated}
-    if outline.title and (said := find_in_hidden(outline.title, addressed, is_sure=False)):
-        found.append(Hidden("attribute", "title", outline.title, *said))
+    if of_title:
+        found.append(Hidden("attribute", "title", outline.title, *of_title))
         outline.title = ""
     return found
 
@@ -450,8 +415,8 @@ def _may_order(text: str) -> bool:
     return len(text) >= _LEAST_TEXT and (not text.isascii() or text.count(" ") + text.count("-") >= _LEAST_BLANKS)
 
 
-def _decoded(text: str) -> list[str]:
+def _decoded(text: str, *, is_broken: bool) -> list[tuple[str, Hiding]]:
     """What a text with characters without width may say to a model: without them, by tags, and reversed."""
     tags = "".join(chr(ord(sign) - 0xE0000) for run in _TAGS.findall(text) for sign in run)
     turned = " ".join(run[::-1] for run in _REVERSED.findall(text))
-    return [said for said in (UNSEEN.sub("", text), tags, turned) if said]
+    return [(UNSEEN.sub("", text), _GONE if is_broken else _IN_DOUBT), (tags, _GONE), (turned, _GONE)]

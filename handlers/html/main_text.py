@@ -20,6 +20,7 @@ _CJK_SIGNS = re.compile(r"[\u3000-\u303f\uff00-\uff65]")
 _GOOD_CHARACTERS = 40
 _GOOD_CJK_CHARACTERS = 20
 _MOSTLY_LINKS = 0.5
+_COLONS = ":："
 _SHORT = 40  # of a line that introduces links
 _LONG = 60  # of a line that is certainly in the text
 _LONG_CJK = 20
@@ -51,11 +52,15 @@ def main_text(outline: Outline, max_characters: int) -> MainText:
     if not seen:
         seen = [found for found in _running_text(outline, strict=False) if not outline.regions.hides(found[1])]
     first, end = _span(outline, seen)
-    kept = [block for block in outline.blocks(first, end) if _keep(outline, block)]
+    kept = _kept(outline, outline.blocks(first, end))
     # A heading at the end has no text below it.
     while kept and kept[-1].tag in HEADING_NAMES:
         kept.pop()
-    kept = [block for block, after in zip_longest(kept, kept[1:]) if not _leads_to_links(block, after)]
+    kept = [
+        block
+        for block, after in zip_longest(kept, kept[1:])
+        if block.text[-1] not in _COLONS or not _leads_to_links(block, after)
+    ]
     kept = _without_tail(kept)
     text = "\n".join(block.text for block in kept)[:max_characters]
     return MainText(text, tuple(kept), first, end)
@@ -147,17 +152,21 @@ def _is_body(outline: Outline, element: int) -> bool:
     return "articlebody" in (outline.elements[element].attrs.get("itemprop") or "").lower()
 
 
-def _keep(outline: Outline, block: Block) -> bool:
-    if block.tag not in HEADING_NAMES and block.linked > _MOSTLY_LINKS * len(block.text):
-        return False
-    return block.tag != "figcaption" and not outline.regions.is_beside(block.element)
+def _kept(outline: Outline, blocks: list[Block]) -> list[Block]:
+    """The blocks without link lists, captions and what is beside the text."""
+    _, beside = outline.regions.hidden_and_beside([block.element for block in blocks])
+    return [
+        block
+        for block, is_beside in zip(blocks, beside, strict=True)
+        if not is_beside
+        and block.tag != "figcaption"
+        and (block.linked <= _MOSTLY_LINKS * len(block.text) or block.tag in HEADING_NAMES)
+    ]
 
 
 def _leads_to_links(block: Block, after: Block | None) -> bool:
-    """Whether a line such as "Read more:" introduces links, which were left out."""
-    if len(block.text) >= _SHORT or not block.text.endswith((":", "：")):
-        return False
-    return after is None or after.start > block.end
+    """Whether a line with a colon, such as "Read more:", introduces links, which were left out."""
+    return len(block.text) < _SHORT and (after is None or after.start > block.end)
 
 
 def _without_tail(kept: list[Block]) -> list[Block]:

@@ -282,6 +282,7 @@ class Story:
         self._own = frozenset(outline.around(outline.element_of(begin))) if begin < len(outline.texts) else frozenset()
         self._known: dict[int, bool] = {-1: False}
         self._said: dict[int, int] = {}
+        self._of_node: dict[int, int] = {}
         self._held: dict[tuple[int, int], bool] = {}
         self._sections = _sections(outline, begin, words)
 
@@ -358,10 +359,20 @@ class Story:
         """The hints of the elements that hold only the line of a text."""
         found = self._said.get(index)
         if found is None:
-            outline = self.outline
+            outline, of_node = self.outline, self._of_node
             found = 0
-            for node in _line_elements(outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None):
-                found |= outline.hints.of_node(node)
+            node = outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None
+            for _ in range(_MAX_INSIDE):
+                if node is None:
+                    break
+                identity = node.mem_id
+                said = of_node.get(identity)
+                if said is None:
+                    said = of_node[identity] = outline.hints.of_node(node)
+                found |= said
+                if node.tag_id in NAME_OF:
+                    break
+                node = node.parent
             self._said[index] = found
         return found
 

@@ -22,14 +22,13 @@ _BLOCKS = (
     "html body div section article main td th tr table tbody thead tfoot ul ol li dl dt dd p h1 h2 h3 h4 h5 h6 "
     "blockquote pre header address figure figcaption form fieldset details summary center caption"
 )
-STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, SCRIPT, META, TITLE, TIME, ASIDE = range(10)
+STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, META, TITLE, TIME, ASIDE = range(9)
 _EFFECTS = {
     STARTS_LINE: _BLOCKS + " br hr",
-    NO_TEXT: "style svg iframe object canvas audio video math textarea datalist map select button template "
+    NO_TEXT: "script style svg iframe object canvas audio video math textarea datalist map select button template "
     "nav menu dialog label",
     ASIDE: "footer aside",
     NO_SCRIPT: "noscript",
-    SCRIPT: "script",
     META: "meta",
     TITLE: "title",
     TIME: "time",
@@ -53,6 +52,8 @@ EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in _
 """What a walk does at an element, by tag number."""
 A = next(iter(_numbers("a")))
 """Tag number of a link."""
+STYLE = next(iter(_numbers("style")))
+"""Tag number of a style sheet."""
 DIRECT = 2
 _MAX_COMMENTS = 4
 """Comments in a row; frameworks put one on each side of a blank."""
@@ -130,7 +131,6 @@ class Outline:
         title: The window's title.
         language: As declared.
         hidden: Text that no visitor sees.
-        sheets: The page's own style sheets.
     """
 
     hints: Hints
@@ -153,7 +153,6 @@ class Outline:
     title: str = ""
     language: str = ""
     hidden: list[Hidden] = field(default_factory=list)
-    sheets: str = ""
     elements: list[LexborNode] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     outer: list[int] = field(default_factory=list)
@@ -284,10 +283,6 @@ class Outline:
         if end is None:
             return self._lines[bisect_left(self._firsts, start) :]
         return self._lines[bisect_left(self._firsts, start) : bisect_left(self._firsts, end)]
-
-    def forget_lines(self) -> None:
-        """Lets the blocks be made again, after texts have changed."""
-        self._lines = None
 
     def lines_with_links(self) -> list[Block]:
         """All blocks, also those that are a single link."""

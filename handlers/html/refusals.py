@@ -11,8 +11,10 @@ from typing import Self
 from urllib.parse import unquote
 
 from pydantic import Field, model_validator
+from selectolax.lexbor import LexborNode
 
 from handlers.html.main_text import count_words, has_cjk
+from handlers.html.outline import Outline
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import DetailPatterns
 from handlers.text.patterns import WordList as Words
@@ -25,6 +27,9 @@ Statements = tuple[tuple[str, ...], ...]
 
 _BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
 _SHOWN = 100
+_FIELDS = 3
+_FILLED = frozenset(("textarea", "select", "text", "email", "tel", "url"))
+"""Elements and types of fields that visitors fill in."""
 _DOUBTFUL, _STATED, _SURE = range(3)
 
 
@@ -95,7 +100,9 @@ class Refusals:
         ]
         self._apart = [(reason, [side(name) for name in groups]) for reason, its in kinds for groups in its.apart]
 
-    def why_no_content(self, titles: Sequence[str], text: str, url: str = "") -> Refusal | None:
+    def why_no_content(
+        self, titles: Sequence[str], text: str, url: str = "", asked: Sequence[str] = ()
+    ) -> Refusal | None:
         """Why a page is not content (R-273); None if it may be.
 
         Args:
@@ -103,6 +110,7 @@ class Refusals:
             text: Its main text or a snippet; "" if only the titles count.
             url: Its address. A page at /dictionary/forbidden is about the word, so its title is no refusal, unless
                 there is nothing else on the page.
+            asked: Lines of forms for a message (``lines_of_forms``), whose bot test does not keep readers out.
         """
         section, fold = self.section, self._index.fold
         if len(text) > section.page_characters:
@@ -115,6 +123,10 @@ class Refusals:
         named = {part: folded for part, folded in heads.items() if set(folded.split()) <= subject}
         lines = {line: fold(line) for line in sentences(text, is_folded=True)} if is_short else {}
         told = self._told({part: folded for part, folded in heads.items() if part not in named} | lines)
+        of_forms = set(sentences("\n".join(asked), is_folded=True)) if told and asked else set()
+        told = {
+            line: one for line, one in told.items() if line not in of_forms or one.reason is not FetchFailure.CHALLENGE
+        }
         if named and is_short:
             told = self._told_by_named(named, lines, told) | told
         counted = [refusal for refusal in told.values() if is_short or refusal.is_whole]
@@ -188,6 +200,24 @@ class Refusals:
     def _side(self, names: str) -> set[str]:
         """The phrases of a side of a statement: the words of a group, or of two groups one after another."""
         return {self._index.add(*words) for words in product(*(self.section.words[name] for name in names.split()))}
+
+
+def lines_of_forms(page: Outline) -> tuple[str, ...]:
+    """The lines in forms for a message: with a text area, several fields, and none for a password, as logins have."""
+    forms = {
+        element
+        for element, tag in enumerate(page.tags)
+        if tag == "form" and _is_for_messages(page.elements[element].css("textarea,select,input"))
+    }
+    if not forms:
+        return ()
+    return tuple(block.text for block in page.lines_with_links() if not forms.isdisjoint(page.around(block.element)))
+
+
+def _is_for_messages(fields: Sequence[LexborNode]) -> bool:
+    kinds = [(field.attrs.get("type") or "text").lower() if field.tag == "input" else field.tag for field in fields]
+    filled = sum(kind in _FILLED for kind in kinds)
+    return "textarea" in kinds and "password" not in kinds and filled >= _FIELDS
 
 
 def _words_in(text: str) -> float:

@@ -17,7 +17,7 @@ from pydantic import Field
 from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.encoding import page_bytes
-from handlers.html.hidden import find_in_hidden, take_out_by_sheet
+from handlers.html.hidden import find_in_hidden
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
 from handlers.html.main_text import count_words, has_cjk, leading_sentences, main_text
@@ -80,16 +80,7 @@ class SourcePage:
         """The page's outline; None if there is no page, or it can't be read."""
         if self._tree is None or isinstance(self._tree, str):
             return None
-        page = walk_page(self._tree, Hints(self.reading), self.reading.max_nodes)
-        addressed = self.reading.addressed.compiled
-        if page.sheets and self._tree.root is not None:
-            text = main_text(page, self.reading.max_content_characters).text
-            said = text.split("\n")
-            told = {said[one.line] for one in addressed.find_all(text, addressed.section.doubtful, is_hidden=False)}
-            lines = [(block.start, block.end) for block in page.lines_with_links() if block.text in told]
-            if lines and take_out_by_sheet(page, lines, self._tree.root, addressed):
-                page.forget_lines()
-        return page
+        return walk_page(self._tree, Hints(self.reading), self.reading.max_nodes)
 
     @cached_property
     def _tree(self) -> LexborHTMLParser | str | None:

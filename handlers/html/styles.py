@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from ahocorasick_rs import AhoCorasick
+
 Kind = Literal["style", "tiny_font", "same_colour", "off_screen"]
 MAX_SHEET = 500_000
 """Characters of a page's style sheets that are read."""
@@ -50,22 +52,24 @@ _NAMES = {
 }  # fmt: skip
 Colour = tuple[int, int, int]
 WHITE: Colour = (255, 255, 255)
-_TELLING = re.compile(
-    r"(?:display|content-visibility|visibility)\s*:\s*(?:none|hidden|collapse)|opacity\s*[:(]\s*(?:0(?!\.[1-9])|\.0)"
-    r"|(?:font(?:-size)?|zoom|scale)\s*:[^;]{0,40}?(?<![\d.#])(?:[0-4]?\.?\d|0?\.0\d+)(?![\d.])|overflow(?:-[xy])?\s*:\s*(?:hidden|clip)|clip|scale[xy]?\(\s*0"
-    r"|-\d{2,}(?:\.\d+)?(?:px|pt|r?em|v[wh]|%)|(?<![a-z-])color\s*:|fill-color"
-)
-"""Declarations that may hide text; most styles have no such declaration."""
+_HIDES = frozenset((
+    "display", "content-visibility", "visibility", "opacity", "filter", "overflow", "overflow-x", "overflow-y", "clip",
+    "clip-path", "transform", "translate", "scale", "zoom", "text-indent", "margin-left", "margin-top", "margin-right",
+    "left", "right", "top", "bottom", "inset", "font", "font-size", "color", "-webkit-text-fill-color",
+))  # fmt: skip
+"""Properties that may hide text; many styles set none of them."""
 _SHEET_SIGNS = (
     "none", "hidden", "collapse", "opacity:0", "opacity: 0", "opacity:.0", "size:0", "size: 0", "size:1px",
     "size: 1px", "-99", "-100", "-50", "clip", "transparent", "scale(0", "color:#ff", "color: #ff", "color:#fe",
     "color:w", "color: w",
 )  # fmt: skip
+_FIND_SIGNS = AhoCorasick(_SHEET_SIGNS).find_matches_as_indexes
 _SHOWING = re.compile(r"(?:display|visibility|opacity|font-size)\s*:")
 """Declarations of a rule that may show again what an earlier rule for the same selector hides."""
-_SHOWING_CLASS = re.compile(r"\.((?:[\w-]|\\[^\s\w]){1,60})\s{0,9}\{\s{0,99}display\s{0,9}:\s{0,9}(?!none)[a-z]")
+_SHOWN = re.compile(r"\{\s{0,99}display\s{0,9}:\s{0,9}(?!none)[a-z]")
+_CLASS_BEFORE = re.compile(r"\.((?:[\w-]|\\[^\s\w]){1,60})\s{0,9}\Z")
+_MAX_CLASS = 71
 _COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
-_DECLARATION = re.compile(r"([a-z-]{3,40})\s*:\s*([^;{}]{1,200})")
 _LENGTH = re.compile(r"(-?(?:\d{1,6}(?:\.\d{1,6})?|\.\d{1,6}))\s*(px|pt|em|rem|%|vw|vh|ex|ch)?(?![\w.])")
 _HEX = re.compile(r"#([0-9a-f]{3,8})\b")
 _RGB = re.compile(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})(?:[\s,/]+([\d.]{1,6})%?)?")
@@ -115,9 +119,9 @@ def hiding(style: str, around: Colour | None = None) -> Hiding | None:
     style = style[:_MAX_STYLE].lower()
     if "/*" in style:
         style = _COMMENT.sub("", style)
-    if not _TELLING.search(style):
+    said = _declared(style)
+    if _HIDES.isdisjoint(said):
         return None
-    said = {name: value.replace("!important", "").strip() for name, value in _DECLARATION.findall(style)}
     return _by_display(said) or _by_place(said) or _by_font(said) or _by_colour(said, around)
 
 
@@ -126,7 +130,16 @@ def background(style: str) -> Colour | None:
     lower = style[:_MAX_STYLE].lower()
     if "background" not in lower:
         return None
-    return _background(dict(_DECLARATION.findall(lower)))
+    return _background(_declared(lower))
+
+
+def _declared(style: str) -> dict[str, str]:
+    """Values of declarations by property."""
+    found = {}
+    for declaration in style.replace("!important", "").split(";"):
+        name, _, value = declaration.partition(":")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def _by_display(said: dict[str, str]) -> Hiding | None:
@@ -270,7 +283,7 @@ def hiding_rules(sheet: str) -> dict[str, Hiding]:
         if how is None and not (found and _SHOWING.search(own)):
             continue
         near = max(0, begin - _MAX_STYLE)
-        start = max(sheet.rfind(sign, near, begin) for sign in "{};") + 1
+        start = max(sheet.rfind("{", near, begin), sheet.rfind("}", near, begin), sheet.rfind(";", near, begin)) + 1
         for selector in _COMMENT.sub(" ", sheet[max(start, near) : begin]).split(","):
             plain = " ".join(selector.split())
             if how is None:
@@ -288,7 +301,10 @@ def showing_classes(sheet: str) -> frozenset[str]:
     >>> sorted(showing_classes(r".hidden{display:none} @media (min-width:768px){.md\:block{display:block}}"))
     ['md:block']
     """
-    return frozenset(name.replace("\\", "") for name in _SHOWING_CLASS.findall(sheet[:MAX_SHEET]))
+    sheet = sheet[:MAX_SHEET]
+    rules = (place.start() for place in _SHOWN.finditer(sheet))
+    names = (_CLASS_BEFORE.search(sheet, max(0, begin - _MAX_CLASS), begin) for begin in rules)
+    return frozenset(name[1].replace("\\", "") for name in names if name)
 
 
 def _own(declarations: str) -> str:
@@ -305,14 +321,9 @@ def _telling_rules(sheet: str) -> list[int]:
     """Where the braces of rules are that may hide text; all rules of a short sheet are looked at."""
     if len(sheet) <= _SHORT_SHEET:
         return [place for place, sign in enumerate(sheet) if sign == "{"][:_MAX_RULES]
-    found: set[int] = set()
-    for sign in _SHEET_SIGNS:
-        place = sheet.find(sign)
-        while place >= 0 and len(found) < _MAX_RULES:
-            if (begin := sheet.rfind("{", max(0, place - _MAX_STYLE), place)) >= 0:
-                found.add(begin)
-            place = sheet.find(sign, place + len(sign))
-    return sorted(found)
+    signs = _FIND_SIGNS(sheet)
+    found = {sheet.rfind("{", max(0, place - _MAX_STYLE), place) for _, place, _ in signs}
+    return sorted(found - {-1})[:_MAX_RULES]
 
 
 def _applies(sheet: str, begin: int) -> bool:

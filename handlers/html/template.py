@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice, pairwise
 from math import exp
 
 from handlers.html.hints import OTHERS, PLACES
@@ -25,6 +25,12 @@ _STORY, _PROSE = 0.8, 0.6
 """Shares of a page's text: where the story and long lines have so much, trees gain nothing."""
 _COPIED = 40
 """Characters of a line from which on the content has it once. Shorter ones are names, labels and prices of cards."""
+_CAPTION = "figcaption"
+_CAPTION_DEPTH = 3
+"""Elements around a line among which a caption is looked for."""
+_SUBHEADINGS = HEADING_NAMES - {"h1"}
+_LINKED = 0.8
+"""Share of a paragraph that is in links, from which on it is a place of its own."""
 _CELLS = frozenset(("td", "th"))
 _LONG = 80
 _SHORT = 60
@@ -93,7 +99,9 @@ def content(outline: Outline, story: MainText, forest: Forest, max_characters: i
     if not forest.is_grown:
         return story.text
     if is_story(blocks, story):
-        return "\n".join([block.text for block in once(story.blocks)])[:max_characters]
+        told = {block.start for block in story.blocks}
+        numbers = [number for number, block in enumerate(blocks) if block.start in told]
+        return _text(outline, blocks, numbers, max_characters)
     of_page, places = measured(outline, blocks, story)
     left = forest.left(forest.questions(OF_PAGE), of_page)
     of_place = forest.questions(OF_PLACE)
@@ -106,8 +114,26 @@ def content(outline: Outline, story: MainText, forest: Forest, max_characters: i
         if _has_prices_of_cards(measures):
             chosen += place.numbers
     chosen += [number for place in _likely(found) for number in place.numbers]
-    lines = once([blocks[number] for number in sorted(set(chosen))])
-    return "\n".join([line.text for line in lines])[:max_characters]
+    return _text(outline, blocks, sorted(set(chosen)), max_characters)
+
+
+def _text(outline: Outline, blocks: list[Block], chosen: list[int], max_characters: int) -> str:
+    """The text of the chosen lines, without captions and copies, and without headings whose text is left out."""
+    tags = outline.tags
+    shown = [
+        number
+        for number in chosen
+        if (block := blocks[number]).tag != _CAPTION
+        and not any(tags[around] == _CAPTION for around in islice(outline.around(block.element), _CAPTION_DEPTH))
+    ]
+    found = []
+    for place, (number, after) in enumerate(pairwise([*shown, len(blocks)])):
+        block = blocks[number]
+        following = blocks[after].tag if after < len(blocks) else "h1"
+        is_bare = after > number + 1 and following in HEADING_NAMES and following <= block.tag
+        if not (is_bare and place and block.tag in _SUBHEADINGS):
+            found.append(block)
+    return "\n".join([line.text for line in once(found)])[:max_characters]
 
 
 def _likely(found: list[tuple[float, Place]]) -> list[Place]:
@@ -209,6 +235,9 @@ def _places(outline: Outline, blocks: list[Block], sums: _Sums) -> list[Place]:
     tags, outer, names_of, stem = outline.tags, outline.outer, outline.regions.names_of, outline.hints.stem
     for number, (block, is_hidden) in enumerate(zip(blocks, sums.hidden, strict=True)):
         element, tag = block.element, block.tag
+        if tag == "p" and block.linked >= _LINKED * len(block.text):
+            # Between the paragraphs of a story, such a one leads to another page.
+            tag = "a"
         by_tag = of_element.get(element)
         if by_tag is None:
             around = outer[element]
@@ -219,7 +248,7 @@ def _places(outline: Outline, blocks: list[Block], sums: _Sums) -> list[Place]:
             by_tag = of_element[element] = makes.setdefault(make, {})
         place = by_tag.get(tag)
         if place is None:
-            place = by_tag[tag] = Place(element, tag)
+            place = by_tag[tag] = Place(element, block.tag)
             found.append(place)
         place.numbers.append(number)
         place.characters += len(block.text)

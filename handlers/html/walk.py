@@ -18,8 +18,8 @@ from handlers.html.outline import (
     NO_SCRIPT,
     NO_TEXT,
     ROW,
-    SCRIPT,
     STARTS_LINE,
+    STYLE,
     TEXT,
     TIME,
     TITLE,
@@ -51,7 +51,8 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
     found = Outline(hints)
     if tree.root is None:
         return found
-    found.hidden, found.sheets = take_out_hidden(tree, hints.addressed)
+    found.json_ld, sheets = take_out_scripts(tree.root)
+    found.hidden = take_out_hidden(tree, sheets, hints.addressed)
     attributes = tree.root.attributes
     found.language = (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
     _select(found, tree.root)
@@ -67,6 +68,23 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
     found.headings = [(level, visible(text)) for level, text in found.headings]
     found.title = visible(found.title)
     return found
+
+
+def take_out_scripts(root: LexborNode) -> tuple[list[str], str]:
+    """Empties scripts and style sheets, which hold no text of the page; returns those of JSON-LD, and the sheets."""
+    json_ld, sheets = [], []
+    for node in root.css("script,style"):
+        if node.tag_id == STYLE:
+            sheets.append(node.text())
+        elif "ld+json" in (node.attrs.get("type") or "").lower():
+            json_ld.append(node.text())
+        _empty(node)
+    return json_ld, "\n".join(sheets)
+
+
+def _empty(node: LexborNode) -> None:
+    while (child := node.first_child) is not None:
+        child.decompose(recursive=False)
 
 
 def short_text(node: LexborNode) -> str:
@@ -176,8 +194,7 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
         elif effect != NO_TEXT:
             _note(found, node, effect)
         # The traversal reads the children of a node afterwards. It skips a node that has none.
-        while (child := node.first_child) is not None:
-            child.decompose(recursive=False)
+        _empty(node)
 
 
 def _holds_text(node: LexborNode) -> bool:
@@ -190,11 +207,8 @@ def _holds_text(node: LexborNode) -> bool:
 
 
 def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
-    """Keeps metadata, structured data and the title."""
-    if effect == SCRIPT:
-        if "ld+json" in (node.attrs.get("type") or "").lower():
-            found.json_ld.append(node.text() or "")
-    elif effect == META and found.meta_read < _MAX_SELECTED:
+    """Keeps metadata and the title."""
+    if effect == META and found.meta_read < _MAX_SELECTED:
         found.meta_read += 1
         attributes = node.attributes
         # Some pages write the content into the attribute "value".

@@ -5,16 +5,21 @@
   no text that an earlier page of the place did not have.
 
 A page with any new line counts as new, so pages of a shop, a forum or an archive pass, however many there are. Small
-numbers and the words of an address's query are no text: calendars count, and filters repeat what was asked for. The
+numbers and the words of an address's query are no text: calendars count, and filters repeat what was asked for. Numbers
+of a table and values of JSON-LD are text if they say more than dates, addresses and days that follow each other. The
 state is in memory and bounded; after a restart it is learnt again.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from collections import OrderedDict, deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from streams.clock import Clock
@@ -40,12 +45,29 @@ _MOST_LINES = 1000
 """Larger pages are not compared, and count as new."""
 _MOST_WORDS = 50
 _BITS = 14
+_LEAST_NUMBERS = 3
+"""Of a table; a table with fewer may be the layout of a page with a clock and a counter."""
 _HIDDEN = re.compile(rb"<(script|style|svg)\b")
 _TAG = re.compile(rb"<[^<>]*>")
 _NUMBER = re.compile(rb"(?<![0-9a-z])[0-9]{1,4}(?![0-9a-z])")
 _LETTERS = re.compile(rb"[a-z\x80-\xff]{2}")
 _WORD = re.compile(rb"[0-9a-z\x80-\xff]+")
 _DIGIT = re.compile(rb"[0-9]")
+_CELLS = ((re.compile(rb"\s+"), b" "), (re.compile(rb"<(?=/?table\b)"), b"\f<"), (re.compile(rb"<(?=tr\b)"), b"\n<"),
+          (re.compile(rb"<(?=t[dh]\b)"), b"\t<"), (_TAG, b""))  # fmt: skip
+"""What makes a text of a page in which tables, rows and cells begin with a control character."""
+_UNIT = re.compile(
+    rb"&[a-z]{1,8};|&#[0-9]{1,5};|\xe2(?:\x82\xac|\x80[\x90-\x95\xaf]|\x88\x92)|\xc2[\xa0\xa3\xa5\xb0]|[ap]m\b"
+)
+"""Signs and units of numbers that are no letters here: spaces, dashes, currencies, degrees, am and pm."""
+_DATE = re.compile(
+    rb"(?<![0-9.,:])(?:[0-9]{1,2}([./-])[0-9]{1,2}\1(?:[0-9]{4}|[0-9]{2})"
+    rb"|(?:19|20|21)[0-9]{2}(?:([./-])[0-9]{1,2}\2[0-9]{1,2}|[/-][0-9]{1,2})?)(?![0-9]|[.,:][0-9])"
+)
+_AMOUNT = re.compile(rb"[0-9][0-9.,:]*")
+_WEEK = 7
+_SMALL = re.compile(rb"[0-9]{1,2}")
+_ADDRESS_OR_DATE = re.compile(r"[a-z]{2,8}:/|/|\?|#|www\.|[0-9]{4}-[0-9]{2}")
 
 
 class Traps:
@@ -169,24 +191,85 @@ def lines_of(body: bytes, target: Target) -> Collection[int] | None:
     if len(body) > _MOST_BYTES:
         return None
     body = body.lower()
-    parts, at = [], 0
+    parts, data, at = [], [], 0
     while opened := _HIDDEN.search(body, at):
         parts.append(body[at : opened.start()])
         at = body.find(b"</" + opened[1], opened.end())
         if at < 0:
             break
+        attributes, _, content = body[opened.end() : at].partition(b">")
+        if b"ld+json" in attributes:
+            data.append(content)
     else:
         parts.append(body[at:])
-    text = _TAG.sub(b"\n", b"".join(parts))
+    shown = b"".join(parts)
+    text = _TAG.sub(b"\n", shown)
     if len(text) > _MOST_TEXT:
         return None
-    text = _NUMBER.sub(b"", text)
-    if words := _words_of(target):
-        text = re.compile(rb"(?<![0-9a-z])(?:" + b"|".join(map(re.escape, words)) + rb")(?![0-9a-z])").sub(b"", text)
-    lines = {b" ".join(line.split()) for line in text.split(b"\n") if _LETTERS.search(line)}
+    forget = _forgetting(_words_of(target))
+    lines = set(_text_lines(text, forget))
     if sum(map(len, lines)) < _LEAST_CHARACTERS:
         return ()
+    lines.update(_rows(shown, forget))
+    for each in data:
+        lines.update(_values(each, forget))
     return None if len(lines) > _MOST_LINES else [zlib.crc32(line) for line in lines]
+
+
+def _forgetting(words: list[bytes]) -> Callable[[bytes], bytes]:
+    if not words:
+        return bytes
+    asked = re.compile(rb"(?<![0-9a-z])(?:" + b"|".join(map(re.escape, words)) + rb")(?![0-9a-z])")
+    return partial(asked.sub, b"")
+
+
+def _text_lines(text: bytes, forget: Callable[[bytes], bytes]) -> Iterator[bytes]:
+    for line in forget(_NUMBER.sub(b"", text)).split(b"\n"):
+        if _LETTERS.search(line):
+            yield b" ".join(line.split())
+
+
+def _rows(shown: bytes, forget: Callable[[bytes], bytes]) -> Iterator[bytes]:
+    """The numbers of each row of the tables that have enough of them."""
+    if b"<tr" not in shown:
+        return
+    for pattern, by in _CELLS:
+        shown = pattern.sub(by, shown)
+    for table in _DATE.sub(b"", _UNIT.sub(b"", shown)).split(b"\f"):
+        rows = [numbers for row in table.split(b"\n")[1:] if (numbers := _numbers(row.split(b"\t")[1:]))]
+        if sum(map(len, rows)) >= _LEAST_NUMBERS:
+            # Not before: a calendar without the day of its address does not follow.
+            yield from (forget(b"\t".join(numbers)) for numbers in rows)
+
+
+def _numbers(cells: list[bytes]) -> list[bytes]:
+    """The numbers of a row, without its own number or week; none for the days of a calendar."""
+    numbers = [number for cell in cells if not _LETTERS.search(cell) for number in _AMOUNT.findall(cell)]
+    if numbers and _SMALL.fullmatch(numbers[0]):
+        del numbers[0]
+    days = [int(number) for number in numbers if _SMALL.fullmatch(number)]
+    follow = all(after - day in (1, _WEEK) or after <= _WEEK for day, after in pairwise(days))
+    return [] if follow and len(days) == len(numbers) else numbers
+
+
+def _values(content: bytes, forget: Callable[[bytes], bytes]) -> Iterator[bytes]:
+    """The texts and numbers of a JSON-LD, each with its name; no addresses, dates, and places in an order."""
+    try:
+        left: list[tuple[str, Any]] = [("", json.loads(content))]
+    except (ValueError, RecursionError):
+        return
+    while left:
+        name, value = left.pop()
+        if isinstance(value, dict):
+            left.extend(value.items())
+        elif isinstance(value, list):
+            left.extend((name, each) for each in value)
+        elif value is not None and name != "position" and not _ADDRESS_OR_DATE.match(str(value)):
+            text = str(value).encode(errors="replace")
+            if _LETTERS.search(text):
+                yield from _text_lines(name.encode(errors="replace") + b" " + text, forget)
+            else:
+                yield forget(name.encode(errors="replace") + b" " + text)
 
 
 def _words_of(target: Target) -> list[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -90,18 +91,23 @@ def group_of(settings: KafkaSettings, reader: Grouped) -> str:
 
 
 class SingleEndProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not typed
-    """A producer that sends the offsets and the end of a transaction once.
+    """A producer that sends the offsets and the end of a transaction once, and nothing outside of a transaction.
 
     aiokafka sends TxnOffsetCommit and EndTxn again if it gets no answer. The first one may arrive after the second one,
     and the broker can't tell it from a request of the producer's next transaction: it would set the group's offset
     back, or end that transaction. Here, the transaction fails instead. A new producer then gets a new epoch, and the
     broker refuses the late request.
+
+    If the broker refuses to add partitions to a transaction, aiokafka sends their records all the same. While the end
+    of the previous transaction is not written to such a partition, the broker takes them for records of that one, and
+    commits them. Here, they fail without being sent.
     """
 
     def __init__(self, **options: Any) -> None:
         """Takes the options of a producer."""
         super().__init__(**options)
         end, send = self._sender._do_txn_commit, self.client.send
+        refuse = self._txn_manager.error_transaction
 
         async def end_once(result: object) -> None:
             await end(result)
@@ -118,8 +124,25 @@ class SingleEndProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is n
                     self._txn_manager.fatal_error(KafkaError(f"no answer to the offsets of the transaction: {error}"))
                 raise
 
+        def refuse_all(error: Exception) -> None:
+            refuse(error)
+            self._fail_unsent(error)
+
         self._sender._do_txn_commit = end_once
         self.client.send = send_once
+        self._txn_manager.error_transaction = refuse_all
+
+    def _fail_unsent(self, error: Exception) -> None:
+        """Fails the records that were never sent. Others belong to partitions that were added before."""
+        waiting = self._message_accumulator._batches
+        for partition, batches in list(waiting.items()):
+            waiting[partition] = kept = deque(batch for batch in batches if batch.retry_count)
+            if not kept:
+                del waiting[partition]
+            for batch in batches:
+                if not batch.retry_count:
+                    batch.failure(error)
+                    batch._drain_waiter.exception()  # asyncio warns about errors that are not retrieved
 
 
 def make_producer(settings: KafkaSettings, transactional_id: str | None, client_id: str) -> AIOKafkaProducer:

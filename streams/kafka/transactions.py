@@ -3,7 +3,7 @@
 The steps of one writer, in order:
 
 1. ``start`` fences every other producer of the transactional id and ends the transactions that they left open.
-2. ``await_coordinator`` waits for the group coordinator. Only then is the committed offset current.
+2. ``await_coordinator`` waits for the group coordinator. Only then, and only there, is the committed offset current.
 3. ``write`` begins a transaction, sends, awaits every send, adds the offsets and commits, within one deadline. aiokafka
    commits although a send failed, so every send is awaited.
 4. After an error of ``write`` it is unknown whether Kafka has committed. The writer must be stopped. The next ``start``
@@ -17,6 +17,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 
 from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.client import CoordinationType
 from aiokafka.errors import IllegalOperation, InvalidProducerEpoch, KafkaError, ProducerClosed, ProducerFenced
 from aiokafka.structs import OffsetAndMetadata
 
@@ -67,17 +68,23 @@ class RecordWriter:
         async with asyncio.timeout(self.deadline_seconds):
             await start(self._producer)
 
-    async def await_coordinator(self, group: str, partition: TopicPartition) -> None:
+    async def await_coordinator(self, group: str, partition: TopicPartition) -> int | None:
         """Writes an offset of the group and aborts; when the broker has answered, the committed offset can be read.
 
         A coordinator whose broker was killed answers reads before everything it has stored is visible: with an offset
-        from seconds ago, or none at all. It answers a write only after that.
+        from seconds ago, or none at all. It answers a write only after that. A broker that is cut off from the others
+        also answers reads, and no writes, although another one coordinates by then.
+
+        Returns:
+            The broker that has written. Only there the committed offset is current.
         """
         producer = self._running()
         async with asyncio.timeout(self.deadline_seconds):
             await producer.begin_transaction()
             await producer.send_offsets_to_transaction({partition: OffsetAndMetadata(0, "")}, group)
             await producer.abort_transaction()
+        node: int | None = getattr(producer._sender, "_coordinators", {}).get(CoordinationType.GROUP)
+        return node
 
     async def write(
         self,

@@ -149,13 +149,19 @@ class Committer:
         """Waits for the coordinator, then reads the committed offset from it.
 
         A coordinator that was started in between may not have all offsets. The reader's connection is then another one.
+        A broker that is cut off from the others still answers reads with the offsets of before.
         """
-        while True:
+        for attempt in count():
             before = self._consumer.coordinator_connection
-            await self._writer.await_coordinator(self._group, self._partition)
+            written_at = await self._writer.await_coordinator(self._group, self._partition)
+            if self._consumer.coordinator_node != written_at:
+                self._consumer.forget_coordinator()
+                await self._pause(attempt)
+                continue
             committed = await self._committed()
             if before is not None and self._consumer.coordinator_connection is before:
                 return committed
+        raise AssertionError("count() has no end")
 
     async def _committed(self) -> int | None:
         async with asyncio.timeout(self._writer.deadline_seconds):

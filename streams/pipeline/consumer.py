@@ -52,6 +52,16 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
         found: object | None = self._client._conns.get(place)
         return found
 
+    @property
+    def coordinator_node(self) -> int | None:
+        """The broker that this consumer takes for the group's coordinator; None while it is not known."""
+        node: int | None = self._coordinator.coordinator_id
+        return node
+
+    def forget_coordinator(self) -> None:
+        """Asks again which broker coordinates the group. The membership continues."""
+        self._coordinator.coordinator_dead()
+
     async def getmany(self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None) -> Polled:
         """Polls the partitions that have room, at most for so many records as each has room for.
 

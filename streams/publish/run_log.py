@@ -58,8 +58,11 @@ class RunLog:
         """One id for each run and topic."""
         return f"{self.group}.{self._place.topic}"
 
-    async def read(self) -> Position | None:
+    async def read(self, coordinator: int | None = None) -> Position | None:
         """The committed position, without fencing other copies; None for a run that Kafka does not know.
+
+        Args:
+            coordinator: The broker that is asked; None for the one that the cluster names.
 
         Raises:
             KafkaError, TimeoutError: Kafka can't be reached, or has no coordinator for too long.
@@ -68,14 +71,16 @@ class RunLog:
             asyncio.timeout(self._settings.kafka.transaction_timeout_seconds),
             opened(make_admin(self._settings.kafka)) as admin,
         ):
-            found = await self._offsets(admin)
+            found = await self._offsets(admin, coordinator)
         at = found.get(self._place)
         return None if at is None or at.offset < 0 else position_of(at.metadata)
 
-    async def _offsets(self, admin: AIOKafkaAdminClient) -> dict[TopicPartition, OffsetAndMetadata]:
+    async def _offsets(
+        self, admin: AIOKafkaAdminClient, coordinator: int | None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
         while True:
             try:
-                return await admin.list_consumer_group_offsets(self.group, partitions=[self._place])  # type: ignore[no-any-return]
+                return await admin.list_consumer_group_offsets(self.group, coordinator, partitions=[self._place])  # type: ignore[no-any-return]
             except KafkaError as error:
                 # A new cluster creates its offsets topic at the first such request.
                 if not error.retriable:
@@ -92,8 +97,7 @@ class RunLog:
         await self.close()
         try:
             await self._writer.start()
-            await self._writer.await_coordinator(self.group, self._place)
-            return await self.read()
+            return await self.read(await self._writer.await_coordinator(self.group, self._place))
         except FENCED as error:
             await self._writer.stop(1.0)
             raise RunTakenError from error

@@ -15,14 +15,15 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 from unittest.mock import patch
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import IllegalOperation
 from aiokafka.producer.sender import Sender
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
 from streams.kafka.clients import SingleEndProducer
-from streams.kafka.transactions import RecordWriter, send_all
+from streams.kafka.transactions import IN_DOUBT, send_all
 from streams.pipeline import commit
 from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.consumer import CountingConsumer, PartitionCursor
@@ -38,8 +39,8 @@ class SeededBug:
     Attributes:
         name: Its name on the command line.
         changes: What the changed code does.
-        finds: The finding of the checker that shows it, a field of ``tests.faults.ledger.Findings``. Any other finding
-            is not its doing.
+        finds: The finding of the checker that shows it, a field of ``tests.faults.ledger.Findings``, or ``bugs`` if it
+            raises. Any other finding is not its doing.
         where: Where the situation that shows it can be had.
         replaces: The object and the attribute that it replaces.
         by: The replacement.
@@ -246,8 +247,13 @@ async def commit_at_the_stop(
     await close(partition, 0)
 
 
-async def read_at_once(writer: RecordWriter, group: str, partition: TopicPartition) -> None:
+def send_what_was_refused(producer: SingleEndProducer, error: Exception) -> None:
+    """As aiokafka does by itself: the records may become part of the previous transaction."""
+
+
+async def read_at_once(committer: Committer) -> int | None:
     """Reads the committed offset from a coordinator that may not have all offsets yet."""
+    return await committer._committed()
 
 
 def take_old_poll(cursor: PartitionCursor) -> bool:
@@ -401,8 +407,24 @@ _TABLE = (
         changes="a new owner reads the committed offset before the coordinator has written one",
         finds="twice",
         where=frozenset({"simulation"}),
-        replaces=(RecordWriter, "await_coordinator"),
+        replaces=(Committer, "_read_after_write"),
         by=read_at_once,
+    ),
+    SeededBug(
+        name="refused_sent",
+        changes="records are sent to partitions that the broker has refused to add to the transaction",
+        finds="twice",
+        where=frozenset({"simulation"}),
+        replaces=(SingleEndProducer, "_fail_unsent"),
+        by=send_what_was_refused,
+    ),
+    SeededBug(
+        name="illegal_ends",
+        changes="an operation that the client forbids after an error ends the partition",
+        finds="bugs",
+        where=frozenset({"simulation"}),
+        replaces=(commit, "IN_DOUBT"),
+        by=tuple(error for error in IN_DOUBT if error is not IllegalOperation),
     ),
     SeededBug(
         name="leader_alone",

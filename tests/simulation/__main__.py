@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.faults.bugs import BUGS
-from tests.simulation.schedule import Result, simulate
+from tests.simulation.schedule import Result, base_settings, simulate
 
 PAST = Path(__file__).with_name("past_seeds.txt")
 """Seeds that have shown a fault of the product or of the simulation, each with what it was."""
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     bad: list[Result] = []
     digest = hashlib.sha256()
     done, last, found = 0, options.seed, False
-    for result, seconds in _results(seeds, options):
+    for result, control, seconds in _results(seeds, options):
         done, last, cpu_seconds = done + 1, result.seed, cpu_seconds + seconds
         faults.update(fault.split()[0] for fault in result.faults)
         digest.update(result.digest.encode())
@@ -64,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
             print(*(f"{at:11.6f}  {who:4} {key:20} {event}" for at, who, key, event in result.trace), sep="\n")
         if not result.clean:
             bad.append(result)
+            found = options.bug is not None and proves(options.bug, result, control)
             _say(options, f"seed {result.seed}: {result.findings} after {', '.join(result.faults) or 'no fault'}")
         if time.monotonic() - told > 10:
             told = time.monotonic()
@@ -71,7 +72,6 @@ def run(options: argparse.Namespace) -> int:
                 options,
                 f"{done} of {len(seeds)}, {_rate(done, told - began):.0f} a minute, to go on: --seed {last + 1}",
             )
-        found = options.bug is not None and any(BUGS[options.bug].finds in each.findings for each in bad)
         if found or time.monotonic() - began > options.seconds:
             break
     wall = time.monotonic() - began
@@ -86,13 +86,21 @@ def run(options: argparse.Namespace) -> int:
     return int(not found if options.bug else bool(bad))
 
 
+def proves(bug: str, result: Result, control: Result | None) -> bool:
+    """Whether a run shows what the bug does: the same run without the bug shows nothing, and it is not only slow."""
+    finds = BUGS[bug].finds
+    slow = finds == "lost" and "stuck" in result.findings
+    return finds in result.findings and not slow and control is not None and control.clean
+
+
 def past_seeds() -> list[int]:
     """The seeds of the file, which has a comment for each."""
     return [int(line.split()[0]) for line in PAST.read_text("utf-8").splitlines() if line and not line.startswith("#")]
 
 
-def _results(seeds: list[int], options: argparse.Namespace) -> Iterator[tuple[Result, float]]:
-    """The results in the order of the seeds, and the CPU seconds of each."""
+def _results(seeds: list[int], options: argparse.Namespace) -> Iterator[tuple[Result, Result | None, float]]:
+    """The results in the order of the seeds, with the control of those that show a bug, and the CPU seconds of each."""
+    base_settings()
     gc.collect()
     gc.freeze()
     one = partial(_timed, bug=options.bug or "", keep_trace=options.trace)
@@ -107,14 +115,16 @@ def _begin() -> None:
     sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
 
 
-def _timed(seed: int, bug: str, keep_trace: bool) -> tuple[Result, float]:
-    began = time.process_time()
+def _timed(seed: int, bug: str, keep_trace: bool) -> tuple[Result, Result | None, float]:
+    began, control = time.process_time(), None
     try:
         result = simulate(seed, bug, keep_trace)
+        if bug and not result.clean:
+            control = simulate(seed, bug, control=True)
     except Exception:
         # A bug of the simulation also has a seed.
         result = Result(seed, {"simulation": [traceback.format_exc()]}, (), "", 0.0)
-    return result, time.process_time() - began
+    return result, control, time.process_time() - began
 
 
 def _rate(done: int, seconds: float) -> float:

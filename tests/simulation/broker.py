@@ -8,7 +8,7 @@ import re
 import struct
 from collections.abc import Callable
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiokafka.protocol.admin import ApiVersionRequest
 from aiokafka.protocol.api import Request, RequestStruct
@@ -51,11 +51,20 @@ _VERSIONS = bytes(
 """What the brokers offer; every connection begins with it."""
 NAMES: dict[int, str] = {each.API_KEY: each.__name__.removesuffix("Request") for each in (*_SPOKEN, ApiVersionRequest)}
 _METHODS = {key: "_on_" + re.sub("(?<!^)(?=[A-Z])", "_", name).lower() for key, name in NAMES.items()}
-KEYS = {name: key for key, name in NAMES.items()}
 _MIN_PORT = 9092
 _FETCHED_BATCHES = 20
 _FETCH_SECONDS = 0.5
 """A fetch without records waits for so long; longer than a client asks for, so that an idle run has fewer steps."""
+
+
+class Failure(NamedTuple):
+    """An error that a broker answers although nothing is wrong with the request."""
+
+    code: int
+    handled: bool = False
+    """Whether the broker does what is asked all the same, as if only the answer of its replicas came too late."""
+
+
 Answer = bytes | asyncio.Future[bytes] | None
 
 
@@ -74,8 +83,8 @@ class Brokers:
         self.transactions = Transactions(world, chance, self._mark)
         self.moved = 0
         """How often the coordinators have moved to another node."""
-        self.failing: dict[int, int] = {}
-        """Error codes for the next request of an API key, as brokers answer while they start or move."""
+        self.failing: dict[str, Failure] = {}
+        """For the next request of a name, as brokers answer while they start, move, or wait for their replicas."""
         self._described: dict[Any, bytes] = {}
         """The metadata by what they depend on."""
         self._waiting: list[asyncio.Future[None]] = []
@@ -105,6 +114,9 @@ class Brokers:
         request = kind.decode(data)
         node = port - _MIN_PORT
         if key == MetadataRequest.API_KEY:
+            if (failure := self.failing.pop("Metadata", None)) is not None:
+                fields = self._failing_metadata(request.topics, failure.code)
+                return struct.pack(">i", number) + bytes(kind.RESPONSE_TYPE(*fields).encode())
             known = (self.moved, None if request.topics is None else tuple(request.topics))
             if known not in self._described:
                 self._described[known] = bytes(kind.RESPONSE_TYPE(*self._metadata(request.topics)).encode())
@@ -131,9 +143,17 @@ class Brokers:
 
     def _misplaced(self, key: str, name: str, node: int) -> int:
         """An error code if the node does not coordinate, or is about to fail this request."""
-        if code := self.failing.pop(KEYS[key], 0):
-            return code
+        if (failure := self.failing.pop(key, None)) is not None:
+            return failure.code
         return 0 if self._coordinator(name) == node else codes.NOT_COORDINATOR_FOR_GROUP
+
+    def _coordinated(self, key: str, name: str, node: int, handle: Callable[[], int]) -> int:
+        """Has the node handle a request if it coordinates; returns an error code."""
+        failure = self.failing.get(key)
+        if failure is None or not failure.handled:
+            return self._misplaced(key, name, node) or handle()
+        del self.failing[key]
+        return self._misplaced(key, name, node) or handle() or failure.code
 
     def _mark(self, where: Place | str, pid: int, epoch: int, committed: bool) -> None:
         if isinstance(where, str):
@@ -163,7 +183,23 @@ class Brokers:
         nodes = [(number, "sim", _MIN_PORT + number, "rack") for number in range(self.nodes)]
         return 0, nodes, "simulated", 0, described
 
+    def _failing_metadata(self, topics: list[str] | None, code: int) -> tuple[Any, ...]:
+        """The answer of a broker that knows no brokers, no leaders, or not the first topic yet."""
+        throttled, nodes, name, controller, described = self._metadata(topics)
+        if code == codes.BROKER_NOT_AVAILABLE:
+            nodes = []
+        elif code == codes.LEADER_NOT_AVAILABLE:
+            described = [
+                (error, topic, internal, [(code, number, -1, *replicas) for _, number, _, *replicas in partitions])
+                for error, topic, internal, partitions in described
+            ]
+        elif described:
+            described[0] = (code, described[0][1], False, [])
+        return throttled, nodes, name, controller, described
+
     def _on_find_coordinator(self, request: Any, node: int) -> Any:  # noqa: ARG002
+        if (failure := self.failing.pop("FindCoordinator", None)) is not None:
+            return 0, failure.code, None, -1, "", -1
         number = self._coordinator(request.coordinator_key)
         return 0, 0, None, number, "sim", _MIN_PORT + number
 
@@ -177,7 +213,8 @@ class Brokers:
         return answers, 0
 
     def _append(self, place: Place, raw: bytes, name: str | None, node: int) -> tuple[int, int, int, int]:
-        code, offset = self.failing.pop(KEYS["Produce"], 0), -1
+        failure = self.failing.pop("Produce", Failure(0, handled=True))
+        code, offset = 0 if failure.handled else failure.code, -1
         if not code and self._leaders[place] != node:
             code = codes.NOT_LEADER_FOR_PARTITION
         batch = DefaultRecordBatch(raw)
@@ -185,7 +222,8 @@ class Brokers:
             code = self.transactions.verify(name, batch.producer_id, batch.producer_epoch, place)
         if not code:
             code, offset = self.logs[place].append(raw)
-        return code, offset, -1, 0
+        code = code or failure.code
+        return code, -1 if code else offset, -1, 0
 
     def _on_fetch(self, request: Any, node: int) -> Any:
         answer = self._fetched(request, node)
@@ -216,7 +254,7 @@ class Brokers:
 
     def _fetched(self, request: Any, node: int, even_empty: bool = False) -> Any:
         committed, some = request.isolation_level == 1, even_empty
-        failing = self.failing.pop(KEYS["Fetch"], 0)
+        failing = self.failing.pop("Fetch", Failure(0)).code
         topics = []
         for topic, partitions in request.topics:
             found = []
@@ -238,11 +276,12 @@ class Brokers:
 
     def _on_offset(self, request: Any, node: int) -> Any:
         topics = []
+        failing = self.failing.pop("Offset", Failure(0)).code
         for topic, partitions in request.topics:
             found = []
             for number, timestamp in partitions:
                 log = self.logs[topic, number]
-                code = 0 if self._leaders[topic, number] == node else codes.NOT_LEADER_FOR_PARTITION
+                code = failing or (0 if self._leaders[topic, number] == node else codes.NOT_LEADER_FOR_PARTITION)
                 end = log.stable if request.isolation_level else log.end
                 found.append((number, code, -1, 0 if timestamp == -2 else end))
             topics.append((topic, found))
@@ -276,17 +315,22 @@ class Brokers:
         return later
 
     def _on_heartbeat(self, request: Any, node: int) -> Any:
-        code = self._misplaced("Heartbeat", request.group, node)
-        return 0, code or self.groups.heartbeat(request.group, request.generation_id, request.member_id)
+        return 0, self._coordinated(
+            "Heartbeat", request.group, node,
+            lambda: self.groups.heartbeat(request.group, request.generation_id, request.member_id),
+        )  # fmt: skip
 
     def _on_leave_group(self, request: Any, node: int) -> Any:
-        code = self._misplaced("LeaveGroup", request.group, node)
-        return 0, code or self.groups.leave(request.group, request.member_id)
+        group, who = request.group, request.member_id
+        return 0, self._coordinated("LeaveGroup", group, node, lambda: self.groups.leave(group, who))
 
     def _on_offset_commit(self, request: Any, node: int) -> Any:
         offsets = {(topic, one[0]): one[1] for topic, some in request.topics for one in some}
-        code = self._misplaced("OffsetCommit", request.consumer_group, node) or self.groups.commit(
-            request.consumer_group, request.consumer_group_generation_id, request.consumer_id, offsets
+        group, generation, who = (
+            request.consumer_group, request.consumer_group_generation_id, request.consumer_id,
+        )  # fmt: skip
+        code = self._coordinated(
+            "OffsetCommit", group, node, lambda: self.groups.commit(group, generation, who, offsets)
         )
         return 0, [(topic, [(one[0], code) for one in some]) for topic, some in request.topics]
 
@@ -308,28 +352,41 @@ class Brokers:
     def _on_add_partitions_to_txn(self, request: Any, node: int) -> Any:
         name = request.transactional_id
         places = [(topic, number) for topic, numbers in request.topics for number in numbers]
-        code = self._misplaced("AddPartitionsToTxn", name, node) or self.transactions.add(
-            name, request.producer_id, request.producer_epoch, places
-        )
-        return 0, [(topic, [(number, code) for number in numbers]) for topic, numbers in request.topics]
+        code = self._coordinated(
+            "AddPartitionsToTxn", name, node,
+            lambda: self.transactions.add(name, request.producer_id, request.producer_epoch, places),
+        )  # fmt: skip
+        # Without the right to one topic, none is added.
+        others = codes.OPERATION_NOT_ATTEMPTED if code == codes.TOPIC_AUTHORIZATION_FAILED else code
+        return 0, [
+            (topic, [(number, others if index else code) for number in numbers])
+            for index, (topic, numbers) in enumerate(request.topics)
+        ]
 
     def _on_add_offsets_to_txn(self, request: Any, node: int) -> Any:
         name = request.transactional_id
-        return 0, self._misplaced("AddOffsetsToTxn", name, node) or self.transactions.add(
-            name, request.producer_id, request.producer_epoch, [], request.group_id
-        )
+        return 0, self._coordinated(
+            "AddOffsetsToTxn", name, node,
+            lambda: self.transactions.add(name, request.producer_id, request.producer_epoch, [], request.group_id),
+        )  # fmt: skip
 
     def _on_txn_offset_commit(self, request: Any, node: int) -> Any:
         group, pid, epoch = request.group_id, request.producer_id, request.producer_epoch
         offsets = {(topic, one[0]): one[1] for topic, some in request.topics for one in some}
-        code = self._misplaced("TxnOffsetCommit", group, node)
-        if not code and pid not in self.groups.of(group).pending:
-            code = self.transactions.verify(request.transactional_id, pid, epoch, group)
-        code = code or self.groups.commit_in_transaction(group, pid, epoch, offsets)
+
+        def keep() -> int:
+            known = pid in self.groups.of(group).pending
+            refused = 0 if known else self.transactions.verify(request.transactional_id, pid, epoch, group)
+            return refused or self.groups.commit_in_transaction(group, pid, epoch, offsets)
+
+        code = self._coordinated("TxnOffsetCommit", group, node, keep)
         return 0, [(topic, [(one[0], code) for one in some]) for topic, some in request.topics]
 
     def _on_end_txn(self, request: Any, node: int) -> Any:
         name = request.transactional_id
-        return 0, self._misplaced("EndTxn", name, node) or self.transactions.end(
-            name, request.producer_id, request.producer_epoch, request.transaction_result
-        )
+        return 0, self._coordinated(
+            "EndTxn", name, node,
+            lambda: self.transactions.end(
+                name, request.producer_id, request.producer_epoch, request.transaction_result
+            ),
+        )  # fmt: skip

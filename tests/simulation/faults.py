@@ -8,27 +8,28 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tests.simulation import codes
-from tests.simulation.broker import KEYS
+from tests.simulation.broker import Failure
 from tests.simulation.network import Connection, Network
 from tests.simulation.world import OUTSIDE, Process
 
-KINDS = (
-    "killed",
-    "killed_sent",
-    "killed_handled",
-    "frozen",
-    "frozen_sent",
-    "request_lost",
-    "answer_lost",
-    "late",
-    "silent",
-    "slow",
-    "error",
-    "outage",
-    "moved",
-    "joined",
-    "left",
-)
+KINDS = {
+    "killed": 1,
+    "killed_sent": 1,
+    "killed_handled": 1,
+    "frozen": 1,
+    "frozen_sent": 1,
+    "request_lost": 1,
+    "answer_lost": 1,
+    "late": 1,
+    "silent": 1,
+    "slow": 1,
+    "error": 4,
+    "outage": 1,
+    "moved": 1,
+    "joined": 1,
+    "left": 1,
+}
+"""What happens, and how often. There are many errors, each with its own path through the client."""
 _LASTING = ("frozen", "frozen_sent", "late", "slow", "outage")
 _REQUESTS = {
     "EndTxn": 8,
@@ -42,21 +43,51 @@ _REQUESTS = {
     "JoinGroup": 2,
     "SyncGroup": 2,
     "Heartbeat": 2,
-    "Fetch": 2,
+    "Fetch": 4,
     "FindCoordinator": 1,
-    "Metadata": 1,
+    "Metadata": 3,
+    "Offset": 1,
 }
 """Requests that faults wait for, and how often."""
-_COORDINATOR = (codes.NOT_COORDINATOR_FOR_GROUP, codes.GROUP_COORDINATOR_NOT_AVAILABLE,
-                codes.GROUP_LOAD_IN_PROGRESS)  # fmt: skip
-_ERRORS = {
-    "Produce": (codes.NOT_LEADER_FOR_PARTITION, codes.REQUEST_TIMED_OUT),
-    "Fetch": (codes.NOT_LEADER_FOR_PARTITION, codes.UNKNOWN_TOPIC_OR_PARTITION),
-    **dict.fromkeys(
-        ("EndTxn", "AddPartitionsToTxn", "AddOffsetsToTxn", "InitProducerId", "TxnOffsetCommit", "JoinGroup",
-         "SyncGroup", "Heartbeat", "OffsetFetch", "OffsetCommit"), _COORDINATOR,
+_LATE = {
+    "EndTxn": 4,
+    "TxnOffsetCommit": 4,
+    "OffsetCommit": 2,
+    "Produce": 2,
+    "AddPartitionsToTxn": 1,
+    "AddOffsetsToTxn": 1,
+}
+"""Requests that change something if they arrive late, and how often."""
+_LATE_SECONDS = (0.05, 0.7)
+"""The next transaction of the producer is open a moment after the connection is back."""
+_COORDINATOR = tuple(
+    map(Failure, (codes.NOT_COORDINATOR_FOR_GROUP, codes.GROUP_COORDINATOR_NOT_AVAILABLE, codes.GROUP_LOAD_IN_PROGRESS))
+)
+_LATE_REPLICAS = Failure(codes.GROUP_COORDINATOR_NOT_AVAILABLE, handled=True)
+"""A coordinator has written a change, and its replicas did not confirm it in time."""
+_TRANSACTION = (*_COORDINATOR, _LATE_REPLICAS, Failure(codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+_NOT_LEADER = Failure(codes.NOT_LEADER_FOR_PARTITION)
+_NO_TOPIC = Failure(codes.UNKNOWN_TOPIC_OR_PARTITION)
+_NO_RIGHT_TO_TOPIC = Failure(codes.TOPIC_AUTHORIZATION_FAILED)
+_NO_RIGHT_TO_GROUP = Failure(codes.GROUP_AUTHORIZATION_FAILED)
+"""After one of the last two in a transaction, aiokafka allows only to abort: other operations are illegal."""
+_ERRORS: dict[str, tuple[Failure, ...]] = {
+    "Produce": (
+        _NOT_LEADER, Failure(codes.REQUEST_TIMED_OUT), Failure(codes.REQUEST_TIMED_OUT, handled=True),
+        Failure(codes.NOT_ENOUGH_REPLICAS), Failure(codes.NOT_ENOUGH_REPLICAS_AFTER_APPEND, handled=True),
+        _NO_RIGHT_TO_TOPIC,
     ),
-    "LeaveGroup": _COORDINATOR,
+    "Fetch": (_NOT_LEADER, _NO_TOPIC, _NO_RIGHT_TO_TOPIC),
+    "Offset": (_NOT_LEADER, _NO_TOPIC),
+    "Metadata": (_NO_TOPIC, Failure(codes.LEADER_NOT_AVAILABLE), Failure(codes.BROKER_NOT_AVAILABLE)),
+    "FindCoordinator": (Failure(codes.GROUP_COORDINATOR_NOT_AVAILABLE),),
+    "EndTxn": _TRANSACTION,
+    "InitProducerId": (*_COORDINATOR, Failure(codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)),
+    "AddPartitionsToTxn": (*_TRANSACTION, _NO_RIGHT_TO_TOPIC, _NO_RIGHT_TO_TOPIC),
+    "AddOffsetsToTxn": (*_TRANSACTION, _NO_RIGHT_TO_GROUP, _NO_RIGHT_TO_GROUP),
+    "TxnOffsetCommit": (*_TRANSACTION, _NO_RIGHT_TO_GROUP, _NO_RIGHT_TO_GROUP),
+    "OffsetCommit": (*_COORDINATOR, _LATE_REPLICAS),
+    **dict.fromkeys(("JoinGroup", "SyncGroup", "Heartbeat", "OffsetFetch"), _COORDINATOR),
 }  # fmt: skip
 
 
@@ -71,22 +102,23 @@ class Fault:
     armed_at: float
     seconds: float
     """How long it lasts, if it lasts."""
-    code: int = 0
+    failure: Failure | None = None
+    after: int = 0
+    """A late request arrives behind so many others of its kind and process; 0 for a time."""
 
     @classmethod
     def drawn(cls, chance: random.Random, session: float) -> Fault:
         """A fault by chance."""
-        kind = chance.choice(KINDS)
-        key = chance.choices(tuple(_REQUESTS), tuple(_REQUESTS.values()))[0]
-        if kind == "error" and key not in _ERRORS:
-            key = "Produce"
+        kind = chance.choices(tuple(KINDS), tuple(KINDS.values()))[0]
+        weights = _LATE if kind == "late" else _REQUESTS
+        key = chance.choices(tuple(weights), tuple(weights.values()))[0]
         long = kind.startswith("frozen") and chance.random() < 0.8
         seconds = session * chance.uniform(1.0, 2.0) if long else chance.uniform(0.05, 1.5) * session
+        after = 0
         if kind == "late":
-            # The next transaction of the producer is open a moment after the connection is back.
-            seconds *= 0.15
-        code = chance.choice(_ERRORS.get(key, (0,)))
-        return cls(kind, key, chance.randint(1, 5), chance.uniform(0, 0.6), seconds, code)
+            seconds, after = chance.uniform(*_LATE_SECONDS), chance.choice((0, 1, 2, 2, 3))
+        failure = chance.choice(_ERRORS[key]) if kind == "error" else None
+        return cls(kind, key, chance.randint(1, 5), chance.uniform(0, 0.6), seconds, failure, after)
 
 
 class Workers(Protocol):
@@ -114,6 +146,8 @@ class PlannedFaults:
         self._workers = workers
         self._left = list(faults)
         self._after: dict[Connection, Fault] = {}
+        self._held: list[tuple[Fault, Connection, bytes]] = []
+        """Late requests that arrive behind others."""
         self.done: list[str] = []
         self.quiet_at = 0.0
         """After this time no effect of a fault is pending."""
@@ -142,6 +176,13 @@ class PlannedFaults:
 
     def on_handled(self, connection: Connection, key: str) -> bool:
         """As ``network.Faults``."""
+        for held in list(self._held):
+            late, earlier, frame = held
+            if late.key == key and earlier.process is connection.process:
+                late.after -= 1
+                if not late.after:
+                    self._held.remove(held)
+                    earlier.send_late(frame, 0.001)
         fault = self._after.get(connection)
         if fault is None or fault.key != key:
             return True
@@ -167,7 +208,7 @@ class PlannedFaults:
             "frozen": lambda: self._freeze(process, fault, connection, frame),
             "frozen_sent": lambda: self._freeze(process, fault),
             "request_lost": lambda: self._cut(connection),
-            "late": lambda: self._cut(connection, frame, fault.seconds),
+            "late": lambda: self._hold_back(fault, connection, frame),
             "slow": lambda: self._hold(connection, frame, fault.seconds),
             "error": lambda: self._fail(fault),
             "outage": lambda: self._break(fault.seconds),
@@ -190,10 +231,16 @@ class PlannedFaults:
             connection.send(frame, after=fault.seconds)
         return connection is None
 
-    def _cut(self, connection: Connection, late: bytes | None = None, seconds: float = 0.0) -> bool:
+    def _cut(self, connection: Connection) -> bool:
         connection.cut()
-        if late is not None:
-            connection.send_late(late, seconds)
+        return False
+
+    def _hold_back(self, fault: Fault, connection: Connection, frame: bytes) -> bool:
+        connection.cut()
+        if fault.after:
+            self._held.append((fault, connection, frame))
+        else:
+            connection.send_late(frame, fault.seconds)
         return False
 
     def _hold(self, connection: Connection, frame: bytes, seconds: float) -> bool:
@@ -201,7 +248,8 @@ class PlannedFaults:
         return False
 
     def _fail(self, fault: Fault) -> bool:
-        self._network.brokers.failing[KEYS[fault.key]] = fault.code
+        assert fault.failure is not None
+        self._network.brokers.failing[fault.key] = fault.failure
         return True
 
     def _break(self, seconds: float) -> bool:

@@ -134,8 +134,10 @@ class Groups:
             group.stage = Stage.STABLE
             for each in group.members.values():
                 each.assignment = given.get(each.name, b"")
-                if each.sync is not None:
-                    _answer(each.sync, (0, each.assignment))
+                waiting, each.sync = each.sync, None
+                if waiting is not None:
+                    _answer(waiting, (0, each.assignment))
+            return 0, member.assignment
         return member.sync
 
     def heartbeat(self, name: str, generation: int, who: str) -> int:
@@ -236,9 +238,10 @@ class Groups:
 
     def _remove(self, group: Group, member: Member) -> None:
         del group.members[member.name]
-        for future in (member.join, member.sync):
-            if future is not None:
-                future.cancel()
+        if member.join is not None:
+            _answer(member.join, (codes.UNKNOWN_MEMBER_ID, -1, "", "", "", []))
+        if member.sync is not None:
+            _answer(member.sync, (codes.UNKNOWN_MEMBER_ID, b""))
         if not group.members:
             group.stage, group.generation, group.leader = Stage.EMPTY, group.generation + 1, ""
         elif group.stage is Stage.PREPARING:
@@ -247,11 +250,11 @@ class Groups:
             self._prepare(group)
 
     def _watch(self, group: Group, member: Member) -> None:
-        """Removes the member when its session has ended."""
+        """Removes the member when its session has ended; not while it waits for an answer of the coordinator."""
         if group.members.get(member.name) is not member:
             return
         due = member.seen_at + member.session
-        if member.join is not None:
+        if member.join is not None or member.sync is not None:
             due = self._world.time() + member.session
         elif due <= self._world.time() and member.seen_at:
             self._remove(group, member)

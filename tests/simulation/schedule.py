@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
+from aiokafka import ConsumerRecord
+from faststream.kafka.message import KafkaAckableMessage
 
 from schemas.dead import dead_letter_topic
 from streams.pipeline import intake
@@ -25,6 +27,7 @@ from tests.simulation.network import Network
 from tests.simulation.worker import LARGEST, Effects, handler_of, work
 from tests.simulation.world import OUTSIDE, NoProgressError, Process, World, WorldClock, make_deterministic
 
+_PARSE = intake._parse
 DEAD = dead_letter_topic(ENTERED.name, "assay.relay")
 _KEYS = 4
 _PATIENCE_SECONDS = 90.0
@@ -52,6 +55,8 @@ class Plan:
     poll_records: int
     commit_records: int
     linger: float
+    intake_pause: float
+    """Seconds at most between a poll and its intake: FastStream may wait there, for example in a middleware."""
     batches: int
     faults: tuple[Fault, ...]
 
@@ -71,6 +76,7 @@ class Plan:
             poll_records=chance.randint(1, 8),
             commit_records=chance.randint(1, 5),
             linger=chance.choice((0.0, 0.02)),
+            intake_pause=chance.choice((0.0, 0.0, 0.02, 0.5)),
             batches=chance.randint(2, 5),
             faults=tuple(Fault.drawn(chance, _SESSION_SECONDS) for _ in range(chance.choice((1, 2, 2, 3)))),
         )
@@ -95,8 +101,8 @@ class Result:
         return not self.findings
 
 
-def simulate(seed: int, bug: str = "", keep_trace: bool = False) -> Result:
-    """Runs the plan of a seed, with a seeded bug if one is named.
+def simulate(seed: int, bug: str = "", keep_trace: bool = False, control: bool = False) -> Result:
+    """Runs the plan of a seed, with a seeded bug if one is named; the control has the same plan without the bug.
 
     Clocks and random numbers of this process belong to the run from then on, and it keeps what the run leaves behind:
     it should end after some runs.
@@ -108,8 +114,9 @@ def simulate(seed: int, bug: str = "", keep_trace: bool = False) -> Result:
     world = World()
     make_deterministic(world, seed)
     _quiet()
+    _pause_intake(plan.intake_pause)
     run = Run(world, plan, chance)
-    with planted(bug):
+    with planted("" if control else bug):
         try:
             stuck = world.run_until_complete(run.live())
         except NoProgressError as error:
@@ -295,10 +302,15 @@ def _last_record(log: Log) -> int:
 _BASE: list[Settings] = []
 
 
-def _settings_of(plan: Plan) -> Settings:
+def base_settings() -> Settings:
+    """The settings that all plans share; processes that are forked afterwards have them too."""
     if not _BASE:
         _BASE.append(load_settings(http={"enabled": False}, workers={"processes": 0}))
-    base = _BASE[0]
+    return _BASE[0]
+
+
+def _settings_of(plan: Plan) -> Settings:
+    base = base_settings()
     kafka = base.kafka.model_copy(
         update={
             "bootstrap_servers": "sim:9092", "session_timeout_seconds": _SESSION_SECONDS, "heartbeat_seconds": 0.5,
@@ -332,6 +344,15 @@ def _quiet() -> None:
     structlog.configure(
         logger_factory=structlog.ReturnLoggerFactory(), processors=[_drop], cache_logger_on_first_use=False
     )
+
+
+def _pause_intake(seconds: float) -> None:
+    async def parse(records: tuple[ConsumerRecord, ...]) -> KafkaAckableMessage:
+        if seconds:
+            await asyncio.sleep(random.uniform(0, seconds))
+        return await _PARSE(records)
+
+    intake._parse = parse
 
 
 def _drop(*_: Any) -> Any:

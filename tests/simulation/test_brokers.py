@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 
+import pytest
+
 from tests.simulation import codes
+from tests.simulation.broker import Brokers, Failure
 from tests.simulation.groups import Groups
 from tests.simulation.log import Log, batch_of
 from tests.simulation.transactions import Transactions
@@ -83,6 +86,34 @@ def test_offsets_of_a_transaction_count_when_it_is_committed(world: World) -> No
     group.commit_in_transaction("g", 7, 0, {("topic", 0): 6})
     group.end_transaction("g", 7, 0, committed=True)
     assert group.of("g").offsets == {("topic", 0): 6}
+
+
+def test_the_join_of_a_removed_member_is_answered(world: World) -> None:
+    """As Kafka answers it, so that its client joins again under a new name."""
+    groups = Groups(world, random.Random(0))
+    name = groups.join("g", "", 5, 8, [("range", b"")])[4]  # type: ignore[index] # it gets its name at once
+    joined = groups.join("g", name, 5, 8, [("range", b"")])
+    assert isinstance(joined, asyncio.Future)
+    groups.leave("g", name)
+    assert joined.result()[0] == codes.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize("handled", [True, False])
+def test_a_batch_whose_replicas_are_late_may_be_written(world: World, handled: bool) -> None:
+    brokers = Brokers(world, random.Random(0), {"t": 1})
+    brokers.failing["Produce"] = Failure(codes.REQUEST_TIMED_OUT, handled)
+    batch = batch_of([(b"k", b"v")])
+    assert brokers._append(("t", 0), batch, None, 0)[:2] == (codes.REQUEST_TIMED_OUT, -1)
+    assert values(brokers.logs["t", 0]) == [b"v"] * handled
+
+
+def test_a_broker_that_starts_knows_no_topics_leaders_or_brokers(world: World) -> None:
+    brokers = Brokers(world, random.Random(0), {"t": 1, "u": 1})
+    _, _, _, _, described = brokers._failing_metadata(None, codes.UNKNOWN_TOPIC_OR_PARTITION)
+    assert [topic[:2] for topic in described] == [(codes.UNKNOWN_TOPIC_OR_PARTITION, "t"), (0, "u")]
+    _, _, _, _, described = brokers._failing_metadata(["u"], codes.LEADER_NOT_AVAILABLE)
+    assert described[0][3][0][:3] == (codes.LEADER_NOT_AVAILABLE, 0, -1)
+    assert brokers._failing_metadata(None, codes.BROKER_NOT_AVAILABLE)[1] == []
 
 
 async def _second() -> None:

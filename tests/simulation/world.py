@@ -80,9 +80,6 @@ class _TimerHandle(asyncio.TimerHandle):
         self._when = when
         self._scheduled = True
 
-    def __lt__(self, other: _TimerHandle) -> bool:  # type: ignore[override]
-        return self._when < other._when
-
 
 def _run(handle: Any) -> None:
     """Runs a callback as asyncio does, if its process runs."""
@@ -104,13 +101,15 @@ class _Numbered:
     """What has a place in a set that does not depend on its address in memory."""
 
     numbers = count()
-
-    def __init__(self, *given: Any, **options: Any) -> None:
-        self._number = next(self.numbers)
-        super().__init__(*given, **options)
+    _number: int
 
     def __hash__(self) -> int:
-        return self._number
+        try:
+            return self._number
+        except AttributeError:
+            # Most are never in a set.
+            self._number = number = next(self.numbers)
+            return number
 
 
 class _Task(_Numbered, asyncio.Task[Any]):
@@ -131,7 +130,9 @@ class World(asyncio.BaseEventLoop):
         self._now = 0.0
         self._turns = 0
         self._timer_cancelled_count = 0
-        self._scheduled: list[_TimerHandle] = []
+        self._scheduled: list[tuple[float, int, _TimerHandle]] = []
+        """Each with what it is sorted by."""
+        self._timers = count()
         self.connect: Callable[..., Coroutine[Any, Any, Any]] | None = None
         """What opens a connection."""
         self.complaints: list[str] = []
@@ -157,7 +158,7 @@ class World(asyncio.BaseEventLoop):
     def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
         """As asyncio's."""
         timer = _TimerHandle(when, callback, args, self, context)
-        heapq.heappush(self._scheduled, timer)
+        heapq.heappush(self._scheduled, (when, next(self._timers), timer))
         return timer
 
     def create_future(self) -> asyncio.Future[Any]:
@@ -202,18 +203,18 @@ class World(asyncio.BaseEventLoop):
         if self._turns > _HANG_TURNS:
             raise NoProgressError("the loop makes no progress")
         if self._timer_cancelled_count > _KEPT_TIMERS:
-            self._scheduled = timers = [timer for timer in timers if not timer._cancelled]
+            self._scheduled = timers = [each for each in timers if not each[2]._cancelled]
             heapq.heapify(timers)
             self._timer_cancelled_count = 0
-        while timers and timers[0]._cancelled:
+        while timers and timers[0][2]._cancelled:
             heapq.heappop(timers)
         if not ready:
             if not timers:
                 raise NoProgressError("everybody waits for ever")
-            self._now = max(self._now, timers[0]._when)
+            self._now = max(self._now, timers[0][0])
         self._now += _TURN_SECONDS
-        while timers and timers[0]._when <= self._now:
-            timer = heapq.heappop(timers)
+        while timers and timers[0][0] <= self._now:
+            timer = heapq.heappop(timers)[2]
             timer._scheduled = False
             ready.append(timer)
         for _ in range(len(ready)):

@@ -8,6 +8,7 @@ the machine. With ``--resume`` the rounds of several runs add up in a file.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import json
 import logging
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from streams.telemetry.setup import configure_logs
-from tests.brokers import Brokers
+from tests.brokers import Brokers, may_mount
 from tests.faults.bugs import BUGS
 from tests.faults.ledger import Findings
 from tools.faults.broker_rounds import FAULTS_OF_THREE
@@ -31,6 +32,7 @@ from tools.faults.seeded import FEW, SITUATIONS
 from tools.faults.trials import TRIALS
 
 EVERY_FAULT = FAULTS | FAULTS_OF_THREE | TRIALS
+_NEEDS_ROOT = "which needs the right to mount a disk, as root has it"
 _TRIES = 3
 """Of a fault that was not reached, and of a bug's situation that did not come about."""
 _IN_SYNC_SECONDS = 90.0
@@ -47,12 +49,14 @@ class Plan:
     seed: int
     only: str | None
     file: Path | None
+    left_out: frozenset[str] = frozenset()
+    """Faults that can't be done here."""
 
     def fault(self, number: int) -> str:
         """The fault of a round: every kind as often as every other, in an order that the seed decides."""
         if self.only is not None:
             return self.only
-        kinds = sorted(FAULTS if self.brokers == 1 else EVERY_FAULT)
+        kinds = sorted(set(FAULTS if self.brokers == 1 else EVERY_FAULT) - self.left_out)
         turn, place = divmod(number - 1, len(kinds))
         return random.Random(f"{self.seed}/turn {turn}").sample(kinds, len(kinds))[place]
 
@@ -84,7 +88,10 @@ def main() -> int:
     if before:
         seed = before[0].seed
     first = max(options.first, before[-1].number + 1 if before else 1)
-    plan = Plan(options.brokers, first, options.rounds, seed, options.only, options.resume)
+    left_out = frozenset(() if options.brokers == 1 or may_mount() else ("disk full",))
+    if options.only in left_out:
+        parser.error(f"--only {options.only}: {_NEEDS_ROOT}")
+    plan = Plan(options.brokers, first, options.rounds, seed, options.only, options.resume, left_out)
     # With --json the standard output has the summary alone.
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
         summary = run_with_cleanup(run(plan, before, bugs))
@@ -105,30 +112,49 @@ def _bugs(text: str, brokers: int) -> list[str] | None:
 async def run(plan: Plan, before: list[RoundResult], bugs: list[str]) -> dict[str, Any]:
     """The whole run: its summary."""
     began = time.monotonic()
-    results, found = before, dict[str, bool]()
+    results, found = list(before), dict[str, bool]()
     print(f"{plan.brokers} brokers, seed {plan.seed}", flush=True)
+    for kind in sorted(plan.left_out):
+        print(f"left out: {kind}, {_NEEDS_ROOT}", flush=True)
+    try:
+        await _rounds_and_bugs(plan, bugs, results, found)
+    except asyncio.CancelledError:
+        _print_sum(sum_up(results))
+        file = f" --resume {plan.file}" if plan.file else f" --first {len(results) + plan.first - len(before)}"
+        print(f"to go on: --brokers {plan.brokers} --rounds {plan.rounds} --seed {plan.seed}{file}", flush=True)
+        raise
+    counts = sum_up(results)
+    well = bool(counts["well"]) and len(results) >= plan.rounds - plan.first + 1 and all(found.values())
+    _print_sum(counts)
+    seconds = round(time.monotonic() - began)
+    again = f"--brokers {plan.brokers} --rounds {plan.rounds} --seed {plan.seed}"
+    print(f"{'all is well' if well else 'NOT WELL'} after {seconds} s; again: {again}")
+    return {
+        "brokers": plan.brokers, "seed": plan.seed, **counts, "left_out": sorted(plan.left_out), "bugs_found": found,
+        "well": well,
+    }  # fmt: skip
+
+
+async def _rounds_and_bugs(plan: Plan, bugs: list[str], results: list[RoundResult], found: dict[str, bool]) -> None:
+    """Adds the result of each round and of each bug as soon as it is known."""
     with tempfile.TemporaryDirectory(prefix="assay-faults-") as name:
         folder = Path(name)
         async with Brokers(plan.brokers) as brokers:
             if plan.first <= plan.rounds:
                 async with cluster(brokers, folder, "rounds") as made:
-                    results = before + await do_rounds(made, plan)
+                    await do_rounds(made, plan, results)
             for bug in bugs:
                 found[bug] = await find(brokers, folder, bug, plan.seed)
-    counts = sum_up(results)
-    well = bool(counts["well"]) and len(results) >= plan.rounds - plan.first + 1 and all(found.values())
+
+
+def _print_sum(counts: dict[str, object]) -> None:
     print("  ".join(f"{name} {count}" for name, count in counts.items() if not isinstance(count, dict | list)))
     for line in (*counts["not_reached"], *counts["complaints"]):  # type: ignore[misc]
         print(f"  {line}")
-    seconds = round(time.monotonic() - began)
-    again = f"--brokers {plan.brokers} --rounds {plan.rounds} --seed {plan.seed}"
-    print(f"{'all is well' if well else 'NOT WELL'} after {seconds} s; again: {again}")
-    return {"brokers": plan.brokers, "seed": plan.seed, **counts, "bugs_found": found, "well": well}
 
 
-async def do_rounds(made: Cluster, plan: Plan) -> list[RoundResult]:
+async def do_rounds(made: Cluster, plan: Plan, results: list[RoundResult]) -> None:
     """Does the rounds of a plan, up to the first one in which something is lost, doubled, torn or out of order."""
-    results = []
     for number in range(plan.first, plan.rounds + 1):
         result = await do_round(made, plan, number)
         results.append(result)
@@ -154,7 +180,6 @@ async def do_rounds(made: Cluster, plan: Plan) -> list[RoundResult]:
         if plan.file is not None:
             append_result(plan.file, results[-1])
         tell(late, made.places)
-    return results
 
 
 async def do_round(made: Cluster, plan: Plan, number: int) -> RoundResult:

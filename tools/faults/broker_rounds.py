@@ -15,6 +15,7 @@ from aiokafka.errors import KafkaError
 from streams.kafka.topics import make_topics, plan_topics
 from tests.brokers import COORDINATION, DISK_OF
 from tests.faults.chain import HANDLERS, TOPICS
+from tests.processes import freezes
 from tools.faults.cluster import Cluster
 from tools.faults.rounds import Fault
 
@@ -51,10 +52,12 @@ async def under_load(cluster: Cluster, chance: random.Random, seconds: float) ->
 async def rolling_bounce(cluster: Cluster, chance: random.Random) -> bool:
     """Every broker is stopped cleanly and started again, one after another, as in an upgrade."""
     async with under_load(cluster, chance, 20):
+        nodes = cluster.brokers.nodes
+        before = {number: node.pid for number, node in nodes.items()}
         for number in chance.sample(cluster.brokers.numbers, 3):
             await cluster.brokers.restart(number)
             await cluster.brokers.settled(cluster.topics, _CHANGED_SECONDS)
-    return True
+    return all(nodes[number].pid != pid for number, pid in before.items())
 
 
 async def leader_change(cluster: Cluster, chance: random.Random) -> bool:
@@ -78,8 +81,9 @@ async def coordinator_killed(cluster: Cluster, chance: random.Random) -> bool:
         victim = max(set(leaders), key=leaders.count)
         await cluster.brokers.kill(victim)
         await asyncio.sleep(chance.uniform(1, 8))
+        away = not cluster.brokers.nodes[victim].running
         await cluster.brokers.restart(victim)
-    return True
+    return away
 
 
 async def broker_frozen(cluster: Cluster, chance: random.Random) -> bool:
@@ -89,33 +93,40 @@ async def broker_frozen(cluster: Cluster, chance: random.Random) -> bool:
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)
         try:
+            froze = await freezes(pid, 1)
             await asyncio.sleep(chance.uniform(*_APART_SECONDS))
         finally:
             os.kill(pid, signal.SIGCONT)
-    return True
+    return froze
 
 
 async def broker_cut_off(cluster: Cluster, chance: random.Random) -> bool:
     """A broker no longer reaches the others, which do not reach it, while clients reach them all."""
     async with under_load(cluster, chance, 8):
-        cluster.brokers.cut_off(chance.choice(cluster.brokers.numbers))
+        victim = chance.choice(cluster.brokers.numbers)
+        held = cluster.brokers.held_of(victim)
+        cluster.brokers.cut_off(victim)
         try:
             await asyncio.sleep(chance.uniform(*_APART_SECONDS))
         finally:
             cluster.brokers.join()
-    return True
+    return cluster.brokers.held_of(victim) > held
 
 
 async def leader_cut_off(cluster: Cluster, chance: random.Random) -> bool:
     """The broker is cut off that leads the first input partition, while clients still write to it."""
     async with under_load(cluster, chance, 10):
-        leaders = await cluster.brokers.leaders(cluster.topics[:1])
-        cluster.brokers.cut_off(leaders[cluster.topics[0], 0])
+        before = await cluster.brokers.leaders(cluster.topics)
+        victim = before[cluster.topics[0], 0]
+        cluster.brokers.cut_off(victim)
+        replaced = asyncio.ensure_future(_replaced(cluster, victim, before))
         try:
             await asyncio.sleep(_APART_SECONDS[1])
         finally:
             cluster.brokers.join()
-    return True
+        with contextlib.suppress(TimeoutError):
+            return await asyncio.wait_for(replaced, _CHANGED_SECONDS)
+    return False
 
 
 async def disk_full(cluster: Cluster, chance: random.Random) -> bool:
@@ -151,6 +162,17 @@ async def _move(cluster: Cluster, topics: Iterable[str]) -> bool:
                 if 2 * sum(after[place] != leader for place, leader in before.items()) > len(before):
                     return True
     return False
+
+
+async def _replaced(cluster: Cluster, victim: int, before: dict[tuple[str, int], int]) -> bool:
+    """Waits until a partition that a broker led has another leader. A broker that is cut off may not know of it."""
+    places = [place for place, leader in before.items() if leader == victim]
+    while True:
+        with contextlib.suppress(KafkaError, OSError, TimeoutError):
+            after = await cluster.brokers.leaders(cluster.topics, without=victim)
+            if any(after[place] not in (victim, -1) for place in places):
+                return True
+        await asyncio.sleep(0.3)
 
 
 async def _ask(cluster: Cluster) -> None:

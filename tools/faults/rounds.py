@@ -10,8 +10,9 @@ import signal
 from collections.abc import Awaitable, Callable
 
 from tests.faults.chain import SESSION_SECONDS
+from tests.processes import freezes
 from tests.proxy import Weather
-from tools.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster
+from tools.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster, hold
 from tools.faults.points import AFTER_LOST_END, POINTS
 
 Fault = Callable[[Cluster, random.Random], Awaitable[bool]]
@@ -82,10 +83,11 @@ async def frozen(cluster: Cluster, chance: random.Random) -> bool:
     feeding = asyncio.ensure_future(cluster.feed(chance))
     await asyncio.sleep(chance.uniform(0.1, 1.2))
     victim.send(signal.SIGSTOP)
+    froze = await freezes(victim.process.pid, 1)
     await asyncio.sleep(_SILENCE)
     victim.send(signal.SIGCONT)
     await feeding
-    return victim.alive
+    return froze and victim.alive
 
 
 async def dismissed(cluster: Cluster, chance: random.Random) -> bool:
@@ -101,14 +103,16 @@ async def dismissed(cluster: Cluster, chance: random.Random) -> bool:
 async def storm(cluster: Cluster, chance: random.Random) -> bool:
     """Workers join and leave, faster than the group settles."""
     feeding = asyncio.ensure_future(cluster.feed(chance, count=240, seconds=6))
+    joined, left = [], []
     for _ in range(3):
-        await cluster.start(wait="")
+        joined.append(await cluster.start(wait=""))
         await asyncio.sleep(chance.uniform(0.5, 1.5))
         leaving = chance.choice(cluster.staying)
         leaving.send(chance.choice((signal.SIGTERM, signal.SIGKILL)))
+        left.append(leaving)
         await asyncio.sleep(chance.uniform(0.2, 0.8))
     await feeding
-    return True
+    return any(worker.alive for worker in joined) and any([await worker.ends(5) is not None for worker in left])
 
 
 async def rebalance_in_transaction(cluster: Cluster, chance: random.Random) -> bool:
@@ -130,9 +134,10 @@ async def broker_killed(cluster: Cluster, chance: random.Random) -> bool:
     await asyncio.sleep(chance.uniform(0.2, 1.3))
     await cluster.brokers.kill(victim)
     await asyncio.sleep(chance.uniform(0.5, 2))
+    away = not cluster.brokers.nodes[victim].running
     await cluster.brokers.restart(victim)
     await feeding
-    return True
+    return away
 
 
 def network(weather: Weather, resets: int) -> Fault:
@@ -143,16 +148,16 @@ def network(weather: Weather, resets: int) -> Fault:
         feeding = asyncio.ensure_future(cluster.feed(chance, seconds=3))
         await asyncio.sleep(chance.uniform(0.2, 0.8))
         cluster.brokers.turn(weather)
-        before = cluster.brokers.resets
+        reset, held = cluster.brokers.resets, cluster.brokers.held
         for _ in range(resets):
             await asyncio.sleep(chance.uniform(0.1, 0.7))
             cluster.brokers.reset()
         await asyncio.sleep(_SILENCE if weather == "half_open" else 2)
         cluster.brokers.turn("fair")
+        harmed = cluster.brokers.resets > reset if resets else cluster.brokers.held > held
         if weather == "half_open":
             cluster.brokers.reset()
         await feeding
-        harmed = cluster.brokers.resets > before or weather == "slow"
         await cluster.dismiss(victim)
         return harmed
 
@@ -165,11 +170,12 @@ async def cut_off(cluster: Cluster, chance: random.Random) -> bool:
     for _ in range(3):
         await cluster.feed(chance, seconds=0.3)
         if await victim.says("at ", 3):
+            held = cluster.brokers.held
             cluster.brokers.turn("half_open")
             await asyncio.sleep(7)
             cluster.brokers.turn("fair")
             cluster.brokers.reset()
-            return True
+            return cluster.brokers.held > held
     return False
 
 
@@ -192,7 +198,8 @@ async def late_commit(cluster: Cluster, chance: random.Random) -> bool:
 async def refused(cluster: Cluster, chance: random.Random) -> bool:
     """The broker refuses some outputs: each becomes a dead letter, alone."""
     await cluster.feed(chance, big=4, poison=2)
-    return True
+    ledger = cluster.ledger
+    return await hold(lambda: any(ledger.fed.get(name) == "big" for name in ledger.dead), PATIENCE_SECONDS)
 
 
 async def dead_letters_refused(cluster: Cluster, chance: random.Random) -> bool:

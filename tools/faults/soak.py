@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -154,6 +155,7 @@ async def soak(seconds: float, brokers_count: int, seed: int) -> dict[str, objec
         async with Brokers(brokers_count) as brokers, cluster(brokers, Path(name), "soak") as made:
             steady = [await made.start() for _ in range(_STEADY)]
             began = time.monotonic()
+            telling = asyncio.create_task(_tell(made, seconds))
             while time.monotonic() - began < seconds and not wrong:
                 kind = chance.choice(sorted(HARM if brokers_count == 1 else HARM_TO_THREE))
                 sample = await _episode(made, steady, kind, chance)
@@ -166,6 +168,7 @@ async def soak(seconds: float, brokers_count: int, seed: int) -> dict[str, objec
                 made.settle()
                 shown = "  ".join(f"{what} {value:.4g}" for what, value in sample.items())
                 print(f"episode {len(episodes):3}  {kind:14}  {shown}{f'  WRONG {wrong}' if wrong else ''}", flush=True)
+            telling.cancel()
             fed = made.fed
             complaints = list(made.complaints)
     drifts = _drifts(episodes)
@@ -193,6 +196,17 @@ async def soak(seconds: float, brokers_count: int, seed: int) -> dict[str, objec
         "episodes": episodes,
         "well": well,
     }
+
+
+async def _tell(made: Cluster, seconds: float) -> None:
+    """Prints a line each minute until it is cancelled."""
+    for minute in count(1):
+        await asyncio.sleep(60)
+        ledger = made.ledger
+        waiting = len(ledger.fed) - len(ledger.arrived) - len(ledger.dead)
+        fed = f"{made.fed + len(ledger.fed)} records fed, {max(waiting, 0)} of them not out yet"
+        workers = f"{len(made.staying)} workers, {len(made.complaints)} complaints"
+        print(f"minute {minute} of {seconds / 60:g}: {fed}, {workers}", flush=True)
 
 
 async def _episode(made: Cluster, steady: list[Worker], kind: str, chance: random.Random) -> dict[str, float]:

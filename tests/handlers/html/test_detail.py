@@ -53,6 +53,27 @@ def test_noscript_content_is_read_on_a_page_built_by_scripts() -> None:
     assert reason(page(wanting)) is FetchFailure.NO_CONTENT
 
 
+ROBOT = "<p>Please verify that you are human.</p>"
+CONTACT = "<h3>Your name</h3><input><h3>Email</h3><input type=email><h3>Message</h3><textarea></textarea>"
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        (CONTACT + ROBOT, None),
+        (CONTACT.replace("<textarea></textarea>", "") + ROBOT, FetchFailure.CHALLENGE),
+        (f"{ROBOT}<textarea name=captcha-response></textarea><input type=hidden>", FetchFailure.CHALLENGE),
+        (f"<h3>Name</h3><input><h3>Password</h3><input type=password>{CONTACT}{ROBOT}", FetchFailure.CHALLENGE),
+        (CONTACT + "<p>The page you are looking for does not exist.</p>", FetchFailure.SOFT_404),
+        (f"{ROBOT}</form><form>{CONTACT}", FetchFailure.CHALLENGE),
+    ],
+)
+def test_the_bot_test_of_a_form_for_messages_keeps_no_reader_out(form: str, expected: FetchFailure | None) -> None:
+    asked = "<p>Please choose the topic that suits your question best.</p><p>A clerk answers within a day.</p>" * 3
+    html = f"<title>Harbour office</title><main><form>{asked}{form}</form></main>"
+    assert reason(page(html)) is expected
+
+
 @pytest.mark.parametrize(
     ("fetched", "expected"),
     [

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from handlers.html.hidden import visible
 from handlers.html.snippet import SourcePage, extract_snippet
 from handlers.judge_relevance import JudgeRelevanceRules
 from handlers.score_page import score_page
@@ -151,6 +152,35 @@ def test_characters_without_width_are_removed() -> None:
     assert "rain again" in scored(f"<p>It will rain\u200b again in the old town. {TEXT}</p>").content
 
 
+def test_separators_between_words_of_thai_are_kept() -> None:
+    line = "\u200b".join(("เทศกาล", "ท่าเรือ", "จะ", "เปิด", "ใน", "วันที่", "3", "พฤษภาคม", "ที่", "เมือง", "เก่า"))
+    assert visible(line) == line
+    assert scored(f"<p>{line}</p>").hidden_text == ()
+
+
+def test_metadata_of_an_article_on_attacks_is_a_quotation() -> None:
+    about = "".join(
+        f"<p>{line}</p>"
+        for line in (
+            "The attack hides an order in a page, which the chatbot then follows.",
+            "Attackers put it in white letters between two paragraphs of an ordinary text.",
+            "Two of five chatbots followed the order, and three told the user of it.",
+        )
+    )
+    head = f'<title>Orders in pages</title><meta name="description" content="Attackers write: {ORDER}">'
+    (one,) = {hidden.outcome for hidden in scored(f"{about}<p>{TEXT}</p>", head).hidden_text}
+    assert one == "left_out"
+    (one,) = {hidden.outcome for hidden in scored(f"<p>{TEXT}</p>", head).hidden_text}
+    assert one == "quarantined"
+
+
+@pytest.mark.parametrize("tag", ["script", "style"])
+def test_scripts_are_no_text(tag: str) -> None:
+    event = scored(f"<div style='display:none'><{tag}>{ORDER}</{tag}></div>")
+    assert event.hidden_text == ()
+    assert ORDER not in str(event.to_wire())
+
+
 def test_visible_orders_are_reported_and_lower_the_label() -> None:
     event = scored(f"<p>{ORDER}</p>")
     assert event.injection_suspected == ORDER
@@ -210,6 +240,7 @@ def test_hostile_pages_take_bounded_time(unit: str) -> None:
         "<table><tr bgcolor='#036'><td style='color:#fff'>{}</td></tr></table>",
         "<div style='BACKGROUND-IMAGE: url(a.jpg)'><p style='color:#fff'>{}</p></div>",
         "<table background=a.jpg><tr><td style='color:#fff'>{}</td></tr></table>",
+        "<div style='visibility:hidden'><p style='visibility: visible'>{}</p></div>",
     ],
 )
 def test_text_that_visitors_see_is_kept(body: str) -> None:

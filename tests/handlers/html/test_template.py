@@ -98,6 +98,41 @@ def test_a_long_line_is_in_the_content_once() -> None:
     assert read(f"<table>{rows}</table>", stump("mean", 1.0)).count("heavy rain") == 8
 
 
+STORY = "".join(f"<p>Day {number}: {SENTENCE}</p>" for number in range(6))
+
+
+def test_a_paragraph_that_is_a_link_is_a_place_of_its_own() -> None:
+    teaser = "<p>Read more: <a href=/more>The drought of the last ten years in pictures and maps</a></p>"
+    _, places = places_of(
+        f"<div class=story>{STORY}{teaser}<p>See <a href=/map>the map</a> of the rain there.</p></div>"
+    )
+    assert [(place.tag, len(place.numbers)) for place, _ in places] == [("p", 7), ("p", 1)]
+
+
+@pytest.mark.parametrize("beside", ["", f"<div class=grid>{CARDS}</div>"], ids=["story", "trees"])
+def test_captions_are_left_out(beside: str) -> None:
+    figure = f"<figure><img src=a><figcaption><div><p>{SENTENCE} Photo: Ada.</p></div></figcaption></figure>"
+    text = read(f"<main><h1>Rain</h1><div class=story>{STORY}{figure}<p>{SENTENCE} The end.</p></div>{beside}</main>")
+    assert "The end." in text
+    assert "Photo" not in text
+
+
+def test_headings_without_their_text_are_left_out() -> None:
+    nine = "".join(f"<li><a href=/{n}>Kettle {n}</a></li>" for n in range(9))
+    html = (
+        f"<main><h1>Rain</h1><h2>Week one</h2>{STORY}<h2>Most read</h2><ul>{nine}</ul><h2>Week two</h2><h3>Monday</h3>"
+        f"<p>{SENTENCE} More.</p><h2>Shop</h2><ul>{nine}</ul></main>"
+    )
+    inverse = Tree(of=0, measures=(0,), thresholds=(0.9,), leaves=(5.0, -5.0))
+    forest = Forest(Trees(measures=("linked",), start=(0.0,), trees=(inverse,)))
+    assert [line for line in read(html, forest).split("\n") if len(line) < 10] == [
+        "Rain",
+        "Week one",
+        "Week two",
+        "Monday",
+    ]
+
+
 def test_the_best_of_doubtful_places_are_taken() -> None:
     timid = Tree(of=0, measures=(0,), thresholds=(60.0,), leaves=(-1.0, -0.2))
     never = Tree(of=0, measures=(0,), thresholds=(60.0,), leaves=(-9.0, -8.0))

@@ -1,8 +1,10 @@
 """Traps: generated sites on a real server on loopback, and large real-looking sites that must pass."""
 
+import json
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from calendar import Calendar
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from itertools import product
 
 import pytest
@@ -104,6 +106,56 @@ def clocks() -> Iterator[tuple[str, str]]:
         yield f"/tag/{number}", page(f"<h1>Tag</h1><p>There is nothing with this tag.</p><p>{now}</p>")
 
 
+def table(rows: Iterable[Iterable[object]]) -> str:
+    cells = ("".join(f"<td class=n>{cell}</td>" for cell in row) for row in rows)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+
+def json_ld(**values: object) -> str:
+    return f'<script type="application/ld+json">{json.dumps({"@context": "https://schema.org", **values})}</script>'
+
+
+def week_calendars() -> Iterator[tuple[str, str]]:
+    """With numbers of weeks, days of other months, and a clock beside the calendar."""
+    for year, month in product(range(2030, 2040), range(1, 13)):
+        weeks = [
+            [week[0].isocalendar().week, *(day.day for day in week)]
+            for week in Calendar().monthdatescalendar(year, month)
+        ]
+        head = [
+            [f"{MONTHS[month - 1]} {year}"],
+            [f"0{month % 10}/{year}"],
+            [f"{year % 24:02}:{7 * month % 60:02}:{year % 60:02}"],
+        ]
+        event = json_ld(
+            name=f"Events of {MONTHS[month - 1]} {year}", startDate=f"{year}-{month:02}-01", url=f"/c/{year}/{month}"
+        )
+        yield f"/c/{year}/{month}", page(event + table(head) + table(weeks) + "<p>No events.</p>")
+
+
+def facet_tables() -> Iterator[tuple[str, str]]:
+    """Another choice and order of the same rows, which are numbered."""
+    chance = random.Random(1)
+    items = [(f"{a} {b}", chance.randrange(10_000, 99_999), "9.99") for a, b in product(WORDS[:6], WORDS[6:12])]
+    for color, size, brand in product(WORDS[:6], "SML", WORDS[20:30]):
+        found = chance.sample(items, 10)
+        listed = [{"@type": "ListItem", "position": chance.randrange(999), "name": item[0]} for item in found]
+        rows = table((number, *item) for number, item in enumerate(found, 1))
+        yield f"/shop?color={color}&size={size}&brand={brand}", page(json_ld(itemListElement=listed) + rows)
+
+
+def described_sessions() -> Iterator[tuple[str, str]]:
+    for number in range(200):
+        identity = f"{number * 2654435761:016x}"
+        about = json_ld(
+            name="About us",
+            url=f"https://site.example/s/{identity}/about",
+            identifier=identity,
+            dateModified=f"2026-11-28T{number % 24:02}:00:00",
+        )
+        yield f"/s/{identity}/about", page(f"{about}<h1>About us</h1><p>We make rope since 1890.</p>")
+
+
 TRAPS: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
     "calendar by path": lambda: calendars("/calendar/{0}/{1:02}"),
     "calendar by query": lambda: calendars("/events?year={0}&month={1}"),
@@ -111,6 +163,9 @@ TRAPS: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
     "sessions": sessions,
     "deeper": deeper,
     "clocks": clocks,
+    "calendar with weeks": week_calendars,
+    "facets in tables": facet_tables,
+    "sessions with JSON-LD": described_sessions,
 }
 
 
@@ -220,6 +275,57 @@ def test_a_shop_whose_products_differ_in_a_short_line_passes() -> None:
         assert site.visit(f"/parts/{number}", page(f"<h1>Hex bolt</h1><p>Part {part}</p>")), number
 
 
+def rates(number: int, chance: random.Random) -> str:
+    rows = [
+        [name, f"{chance.uniform(0.5, 2):.4f}", f"{chance.uniform(0.5, 2):.4f} &euro;"]
+        for name in ("USD", "GBP", "CHF")
+    ]
+    return page(f"<h1>Exchange rates, day {number}</h1>" + table(rows))
+
+
+def timetable(number: int, chance: random.Random) -> str:
+    rows = [
+        [stop, *(f"{hour}:{chance.randrange(60):02} am" for hour in range(6, 11))]
+        for stop in ("Station", "Market", "Zoo")
+    ]
+    return page(f"<h1>Line {number}</h1>" + table(rows))
+
+
+def league(number: int, chance: random.Random) -> str:
+    rows = [[place, club, *chance.sample(range(90), 4)] for place, club in enumerate(("Rovers", "United", "City"), 1)]
+    return page(f"<h1>Round {number}</h1>" + table(rows))
+
+
+def described(number: int, chance: random.Random) -> str:
+    product = {"@type": "Product", "name": " ".join(chance.sample(WORDS, 3)), "offers": {"price": number}}
+    return page(json_ld(**product) + "<div id='app'>Loading the product.</div>")
+
+
+def priced(number: int, chance: random.Random) -> str:
+    return page(
+        json_ld(name="Hex bolt", sku=f"{7919 * number % 1_000_000:06}") + "<div id='app'>Loading the product.</div>"
+    )
+
+
+@pytest.mark.parametrize("make", [rates, timetable, league, described, priced])
+@pytest.mark.parametrize("form", ["/p/{0}", "/p?n={0}"])
+def test_pages_that_differ_in_numbers_or_json_ld_pass(make: Callable[[int, random.Random], str], form: str) -> None:
+    chance, site = random.Random(5), Site()
+    assert all(site.visit(form.format(number), make(number, chance)) for number in range(500))
+
+
+def test_broken_json_ld_is_passed_over() -> None:
+    site = Site()
+    for content in ("{", "[" * 100_000, '{"a": ' + "1" * 5000 + "}", "\ud800", "null"):
+        body = page(f'<script type="application/ld+json">{content}</script><p>We make rope.</p>').encode(
+            "utf-8", "replace"
+        )
+        target = parse_target("http://site.example/a")
+        assert isinstance(target, Target)
+        assert lines_of(body, target) == lines_of(page("<p>We make rope.</p>").encode(), target)
+    assert not site.traps._hosts
+
+
 def test_after_a_rest_one_page_is_tried() -> None:
     site = Site(trap_rest_seconds=60.0)
     same = page("<h1>About us</h1><p>We make rope.</p>")
@@ -302,10 +408,28 @@ def test_the_memory_is_bounded() -> None:
     assert len(seen._newer) + len(seen._older) == 2 * 2048
 
 
-@pytest.mark.parametrize("unit", ["<", "<script", "<script>", "</script", "<svg><script>", "a ", "1 ", "&", "\n"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<",
+        "<script",
+        "<script>",
+        "</script",
+        "<svg><script>",
+        "a ",
+        "1 ",
+        "&",
+        "\n",
+        "<tr><td>1.5",
+        "<tr",
+        "1:",
+        "2000-",
+        '<script type="ld+json">["a",["1.5"]]</script>',
+    ],
+)
 def test_hostile_pages_take_linear_time(unit: str) -> None:
     target = parse_target("http://site.example/a?" + "&".join(f"a{number}=b{number}" for number in range(200)))
     assert isinstance(target, Target)
     started = time.process_time()
-    lines_of(unit.encode() * (1024 * 1024 // len(unit)), target)
+    lines_of(b"<p>" + b"ab " * 50 + unit.encode() * (1024 * 1024 // len(unit)), target)
     assert time.process_time() - started < 2.0

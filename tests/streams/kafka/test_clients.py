@@ -2,6 +2,8 @@ import ssl
 from typing import Any
 
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.errors import TopicAuthorizationFailedError
 
 from streams.kafka.clients import MAX_REQUEST_BYTES, connection, group_of, make_admin, make_producer, make_reader
 from streams.kafka.settings import KafkaSettings
@@ -47,3 +49,22 @@ async def test_clients_are_made_without_connecting() -> None:
         await producer.stop()
     await make_reader(settings(), "pages.scored.v1").stop()
     await make_admin(settings()).close()
+
+
+async def test_records_of_partitions_that_were_refused_are_not_sent() -> None:
+    """aiokafka would send them, and the broker may take them for records of the previous transaction."""
+    producer = make_producer(settings(), "id", "client")
+    manager, waiting = producer._txn_manager, producer._message_accumulator
+    manager.set_pid_and_epoch(1, 0)
+    manager.begin_transaction()
+    new, sent = (TopicPartition("topic", number) for number in (0, 1))
+    refused = await waiting.add_message(new, b"key", b"value", 1)
+    repeated = await waiting.add_message(sent, b"key", b"value", 1)
+    waiting._batches[sent][0].drain_ready()
+    manager.error_transaction(TopicAuthorizationFailedError("topic"))
+    with pytest.raises(TopicAuthorizationFailedError):
+        await refused
+    assert list(waiting._batches) == [sent]
+    assert not repeated.done()
+    assert manager._transaction_waiter.exception()
+    await producer.stop()

@@ -292,6 +292,7 @@ class ModelConsumer(CountingConsumer, _ModelConsumer):
     """The product's consumer over the model of aiokafka's."""
 
     coordinator_connection = "one that is never lost"
+    coordinator_node = None
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster=cluster)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.client import CoordinationType
 from aiokafka.errors import IllegalOperation, KafkaError, MessageSizeTooLargeError
 from aiokafka.structs import OffsetAndMetadata
 from prometheus_client import CollectorRegistry
@@ -27,6 +28,8 @@ from tests.streams.doubles import VirtualClock
 PARTITION = TopicPartition("t.in", 3)
 ONE, TWO = (OutputRecord(f"{name}.v1", name.encode(), b"value", (("h", b"1"),)) for name in ("one", "two"))
 BROKEN = KafkaError("not now")
+SENDER = SimpleNamespace(_coordinators={CoordinationType.GROUP: 1})
+"""Runs, and has written to the coordinator at broker 1."""
 
 
 @dataclass
@@ -40,11 +43,22 @@ class Client:
     """What the group has committed."""
     connections: list[str] = field(default_factory=list)
     """The next connections to the group's coordinator; the last one stays."""
+    nodes: list[int] = field(default_factory=list)
+    """The next brokers that the consumer takes for the coordinator; the offset is always written at 1."""
     ids: list[str | None] = field(default_factory=list)
     confirmations: list[asyncio.Task[None]] = field(default_factory=list)
     _client: Any = field(default_factory=lambda: SimpleNamespace(_sync_task=None, _conns={}))
     """What is cut off where a stop fails."""
-    _sender: Any = None
+    _sender: Any = field(default_factory=lambda: SENDER)
+
+    @property
+    def coordinator_node(self) -> int:
+        """As of ``CountingConsumer``."""
+        return self.nodes.pop(0) if self.nodes else 1
+
+    def forget_coordinator(self) -> None:
+        """As of ``CountingConsumer``."""
+        self.calls.append("forget")
 
     @property
     def coordinator_connection(self) -> str | None:
@@ -68,7 +82,7 @@ class Client:
         await self._step("start")
 
     async def stop(self) -> None:
-        self._sender = None
+        self._sender = SENDER
         await self._step("stop")
 
     async def begin_transaction(self) -> None:
@@ -214,6 +228,13 @@ async def test_an_offset_is_read_from_the_coordinator_that_has_written(connectio
     assert await bench.committer.open() == 17
     read = ("committed", PARTITION)
     assert client.calls == [*FENCE, read, *FENCE[1:], read]
+
+
+async def test_an_offset_is_not_read_from_another_broker() -> None:
+    """A broker that is cut off from the others answers reads with the offsets of before."""
+    bench = Bench(client := Client(nodes=[2, 2]))
+    assert await bench.committer.open() == 17
+    assert client.calls == [*FENCE, "forget", *FENCE[1:], "forget", *FENCE[1:], ("committed", PARTITION)]
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
