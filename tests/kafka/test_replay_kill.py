@@ -44,7 +44,7 @@ async def kill_in_the_middle(assay: Installation, *arguments: str) -> None:
 
 
 async def test_a_backfill_killed_five_times_has_every_result_once(installing: Installing) -> None:
-    assay = await installing(topics=[REPLAYS])
+    assay = await installing(topics=[REPLAYS], partitions=6)
     await assay.feed([page(n) for n in range(PAGES)])
     rate = "--rate=100"  # so slow that a starved machine can look five times before it is done
     await kill_in_the_middle(assay, "score_page", "--plan", "backfill", rate, "--no-give-way")
