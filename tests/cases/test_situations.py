@@ -39,6 +39,7 @@ def test_every_line_has_an_expectation() -> None:
     assert lines == expected
 
 
+@pytest.mark.slow
 def test_a_wrong_expectation_fails(judge: Judge) -> None:
     for situation in SITUATIONS[:1]:
         wrong = dict.fromkeys(situation.expect, "something else")

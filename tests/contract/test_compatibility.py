@@ -89,6 +89,7 @@ def checkout(written: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(written, tmp_path / "checkout"))
 
 
+@pytest.mark.slow
 def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gone = checkout / "schemas/examples/pages.crawled.v1/minimal.json"
     edited = checkout / "schemas/examples/pages.scored.v1/before-1.0/minimal.json"
@@ -102,6 +103,7 @@ def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, caps
         assert "schemas/examples/pages.scored.v1/before-1.0/minimal.json has been edited" in err
 
 
+@pytest.mark.slow
 def test_a_new_example_is_listed_and_from_then_on_kept(checkout: Path) -> None:
     new = checkout / "schemas/examples/pages.crawled.v1/odd.json"
     new.write_text('{"url": "u", "html": ""}')

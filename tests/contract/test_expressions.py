@@ -52,6 +52,7 @@ def compiled_expressions() -> dict[Expression, set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_expression_takes_linear_time() -> None:
     slow = []
     for expression, places in compiled_expressions().items():

@@ -29,6 +29,8 @@ from tests.kafka.secured_kafka import KEY_PASSWORD, MECHANISMS, PROTOCOLS, USERS
 from tests.samples import ROOT, run_assay
 from tests.tables import tables
 
+pytestmark = pytest.mark.slow
+
 TABLES = tables(__file__)
 
 OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Describe": 8, "DescribeConfigs": 10}

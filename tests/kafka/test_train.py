@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from handlers.ranking.model import VERSION_PHASE_C, Feature
 from schemas.ranking import RankingCompleted
 from streams.topology import HANDLERS, RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED
 from tests.kafka.installation import Installation, Installing, install, installed, ran
+
+pytestmark = pytest.mark.slow
 
 RANK_RESULTS = next(handler for handler in HANDLERS if handler.name == "rank_results")
 SUBJECTS = ("bridges", "ferries", "tunnels", "harbours", "lighthouses", "canals")

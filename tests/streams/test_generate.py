@@ -56,6 +56,7 @@ def test_what_was_written_is_up_to_date(checkout: Path, capsys: pytest.CaptureFi
     assert "up to date" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_change_on_either_side_is_found(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = checkout / "config/generated/prometheus/alerts.yml"
     rules.write_text(rules.read_text("utf-8").replace("0.99", "0.5"), "utf-8")

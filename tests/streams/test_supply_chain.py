@@ -70,6 +70,7 @@ def never_imported(requirements: list[str], modules: Iterable[str]) -> set[str]:
     return named(requirements) - {normal(name) for module in modules for name in providers.get(module, ())}
 
 
+@pytest.mark.slow
 def test_each_declared_distribution_is_imported() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     required = [

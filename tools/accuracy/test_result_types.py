@@ -78,6 +78,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_everybody_is_asked_about_every_case_that_counts(data: Path) -> None:
     matrices = result_types.measure(list(read_cases()))
     for who in (result_types.BY_SITE, result_types.IN_SAMPLE, result_types.RULES):
@@ -101,6 +102,7 @@ def test_a_front_page_may_be_a_listing() -> None:
     assert result_types.macro_f1(result_types.Matrix()) == 0.0
 
 
+@pytest.mark.slow
 def test_the_run_prints_goals_and_tables(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--only", "results", "listings"]) == 0
     printed = capsys.readouterr().out

@@ -62,6 +62,7 @@ def test_an_ordinary_page_is_scored() -> None:
         assert score_or_fail(page, RULES) == score_page(page, RULES)
 
 
+@pytest.mark.slow
 async def test_each_fault_gets_its_reason_and_the_journal_has_the_hang(tmp_path: Path) -> None:
     async with WorkerPool(partial(make_work, str(tmp_path / "journal")), 1, JobLimits(0.5, 60.0, 256 << 20)) as pool:
         for kind, reason in REASONS.items():

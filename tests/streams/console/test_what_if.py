@@ -101,6 +101,7 @@ def test_no_slider_leads_beyond_a_score_of_100(console: OwnConsole) -> None:
     assert "tier_3: 40" in text
 
 
+@pytest.mark.slow
 def test_a_large_page_is_scored(console: OwnConsole) -> None:
     assert sides(tried(console, html=HTML + "<p>Word</p>" * 150_000)) == ["score 18 tier C LOW"] * 2
 

@@ -254,6 +254,7 @@ class Site:
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "products"), [("/p/{0}-{1}", 10_000), ("/{0}-{1}", 1000), ("/item?id={1}", 1000), ("/en/shop/{1}", 1000)]
 )

@@ -3,6 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
@@ -82,6 +83,7 @@ def test_many_values_count_as_one_after_another(values: list[float]) -> None:
     assert samples[0] == samples[1]
 
 
+@pytest.mark.slow
 def test_the_type_checker_refuses_a_metric_that_is_not_declared(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
     wrong.write_text(

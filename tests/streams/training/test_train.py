@@ -15,6 +15,8 @@ from streams.training.train import NotTrained, Refusal, Trained, train
 from tests.samples import instance
 from tests.streams.training.feedback import SIGNAL, completed, joined, row, world
 
+pytestmark = pytest.mark.slow
+
 SHIPPED = load_settings().training
 SECTION = SHIPPED.model_copy(update={"least_judged": 5})
 """Fewer queries than people should rely on, for here the truth is known."""
