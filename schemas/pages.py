@@ -227,6 +227,7 @@ HiddenKind = Literal[
     "off_screen",
     "invisible_characters",
     "noscript",
+    "comment",
     "attribute",
     "structured_data",
 ]

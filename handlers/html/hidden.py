@@ -95,6 +95,7 @@ class Texts(Protocol):
     texts: list[str]
     nodes: list[LexborNode]
     headings: list[tuple[int, str]]
+    comments: list[str]
     meta: dict[str, list[str]]
     title: str
 
@@ -395,8 +396,12 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
         gone = [" ".join(one.text.split()) for one in found if one.reason != "has no width"]
         outline.headings = [(level, text) for level, text in outline.headings if text not in gone]
     values = dict.fromkeys(value for values in outline.meta.values() for value in values if _may_order(value))
-    *of_values, of_title = _judged([*((value, _KEPT) for value in values), (outline.title, _IN_DOUBT)], addressed)
-    told = dict(zip(values, of_values, strict=True))
+    comments = [(text, _IN_DOUBT) for text in outline.comments if _may_order(text)]
+    judged = _judged([*((value, _KEPT) for value in values), *comments, (outline.title, _IN_DOUBT)], addressed)
+    *of_others, of_title = judged
+    told = dict(zip(values, of_others, strict=False))
+    of_comments = zip(comments, of_others[len(values) :], strict=True)
+    found += [Hidden("comment", "comment", text, *said) for (text, _), said in of_comments if said]
     if any(told.values()):
         for name, stated in outline.meta.items():
             found += [

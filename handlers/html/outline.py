@@ -18,6 +18,8 @@ from handlers.html.hints import Hints, Regions
 
 TEXT = 2
 """Tag number of a text node."""
+COMMENT = 4
+"""Tag number of a comment."""
 _BLOCKS = (
     "html body div section article main td th tr table tbody thead tfoot ul ol li dl dt dd p h1 h2 h3 h4 h5 h6 "
     "blockquote pre header address figure figcaption form fieldset details summary center caption"
@@ -122,6 +124,7 @@ class Outline:
         stated: Elements with microdata or ``rel=author``.
         rows: Rows of tables.
         asides: Beginnings of elements ``aside`` and ``footer``, each with the index of the text after it.
+        comments: Comments of the body, cut.
         times: Elements ``time``, each with the index of the text after it.
         meta: Contents by lower-case name.
         meta_read: Elements meta that were read.
@@ -144,6 +147,7 @@ class Outline:
     stated: list[LexborNode] = field(default_factory=list)
     rows: list[LexborNode] = field(default_factory=list)
     asides: list[tuple[int, str]] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
     times: list[tuple[int, LexborNode]] = field(default_factory=list)
     meta: dict[str, list[str]] = field(default_factory=dict)
     meta_read: int = 0

@@ -11,6 +11,7 @@ from handlers.html.hidden import take_out_hidden, take_out_unseen, visible
 from handlers.html.hints import Hints
 from handlers.html.outline import (
     ASIDE,
+    COMMENT,
     EFFECT_OF,
     LINK,
     META,
@@ -32,6 +33,8 @@ MARK_CHARACTERS = 300
 """Characters of a mark or a heading that are read."""
 _MAX_SHORT_NODES = 40
 _MAX_NO_SCRIPT = 50
+_MAX_COMMENTS, _MAX_COMMENT = 200, 1_000
+"""Comments, and characters of each."""
 _MAX_NO_SCRIPT_NODES = 200
 _NO_SCRIPT_TEXT = 500
 _MAX_SELECTED = 20_000
@@ -167,6 +170,10 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
                 starts.append(starts_line)
                 links.append(in_link)
                 starts_line = in_link = False
+            continue
+        if tag == COMMENT:
+            if len(found.comments) < _MAX_COMMENTS:
+                found.comments.append((node.comment_content or "")[:_MAX_COMMENT])
             continue
         effect = effect_of(tag)
         if effect is None:

@@ -174,6 +174,11 @@ def test_metadata_of_an_article_on_attacks_is_a_quotation() -> None:
     assert one == "quarantined"
 
 
+def test_orders_in_comments_are_recorded() -> None:
+    event = scored(f"<p>{TEXT}</p><!-- {ORDER} --><!-- end of the main column, do not remove this line -->")
+    assert [(one.kind, one.outcome, one.excerpt) for one in event.hidden_text] == [("comment", "quarantined", ORDER)]
+
+
 @pytest.mark.parametrize("tag", ["script", "style"])
 def test_scripts_are_no_text(tag: str) -> None:
     event = scored(f"<div style='display:none'><{tag}>{ORDER}</{tag}></div>")
