@@ -6,6 +6,7 @@ import functools
 import gc
 import os
 import pickle
+import re
 import signal
 import sys
 import uuid
@@ -95,6 +96,7 @@ SHARE_WITH_BROKER = 0.8
 LONGEST = ("tests/prometheus/test_live.py", "tests/kafka/test_upgrade_demo.py")
 """Files that take minutes begin first, or they would run alone at the end."""
 ROOT = Path(__file__).parents[1]
+_ALL_SLOW = re.compile(r"^pytestmark = .*\bslow\b", re.MULTILINE)
 CONSOLE = ROOT / "tests" / "console"
 
 # A developer's runs try other examples each time. A run in CI tries the same ones, and a failure there can be repeated.
@@ -186,8 +188,13 @@ class DoctestsWhereSomeAre:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """All tests of the console are slow, and to import the browser's driver is as well."""
-    return True if collection_path == CONSOLE and "not slow" in config.option.markexpr else None
+    """Files of which all tests are slow are not imported for a run without them."""
+    if "not slow" not in config.option.markexpr:
+        return None
+    if collection_path == CONSOLE:
+        return True
+    is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
+    return True if is_test and _ALL_SLOW.search(collection_path.read_text("utf-8")) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
