@@ -22,6 +22,7 @@ from handlers.html.styles import (
     Colour,
     Hiding,
     background,
+    has_boxes,
     hiding,
     hiding_rules,
     page_background,
@@ -142,15 +143,17 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
     removed: list[LexborNode] = []
     seen: set[int] = set()
     nodes = root.css(_MAY_HIDE)[:_MAX_STYLED]
+    has_links = any(node.tag == "link" for node in nodes)
     behind = page_background(sheets) if sheets else None
-    if behind is None and "background" not in sheets and not any(node.tag == "link" for node in nodes):
+    if behind is None and "background" not in sheets and not has_links:
         # No other sheet can give the page a background, so it is white.
         behind = WHITE
+    is_known = not has_links and not has_boxes(sheets)
     hiding_nodes: list[tuple[LexborNode, Kind, Hiding, str]] = []
     by_sheet = _by_sheet(root, sheets) if sheets else {}
     of_sheet = ((node, _SHEET, how) for node, how in by_sheet.values())
-    may_enlarge = "font" in sheets or any(node.tag == "link" for node in nodes)
-    for node, kind, how in chain(_hidden_elements(nodes, behind), of_sheet):
+    may_enlarge = "font" in sheets or has_links
+    for node, kind, how in chain(_hidden_elements(nodes, behind, is_known=is_known), of_sheet):
         if len(hiding_nodes) >= _MAX_ELEMENTS:
             break
         if node.mem_id in seen:
@@ -237,7 +240,9 @@ def _short_pieces(text: str) -> Iterator[str]:
         yield " ".join(" ".join(piece).split())
 
 
-def _hidden_elements(nodes: list[LexborNode], behind: Colour | None) -> Iterator[tuple[LexborNode, Kind, Hiding]]:
+def _hidden_elements(
+    nodes: list[LexborNode], behind: Colour | None, *, is_known: bool
+) -> Iterator[tuple[LexborNode, Kind, Hiding]]:
     """Elements that their style or an attribute hides, or may hide."""
     last = 0
     for node in nodes:
@@ -247,8 +252,8 @@ def _hidden_elements(nodes: list[LexborNode], behind: Colour | None) -> Iterator
         attributes = node.attributes
         style = attributes.get("style")
         how = hiding(style, behind) if style else None
-        if how is not None and how.kind == "same_colour":
-            how = _against(node, style or "", how, behind)
+        if style and how is not None and how.kind == "same_colour" and not _is_alone(style):
+            how = _against(node, style, how, behind, is_known=is_known)
         if "hidden" in attributes:
             yield node, "hidden_attribute", how or _KEPT
         elif attributes.get("aria-hidden") == "true":
@@ -261,7 +266,13 @@ def _hidden_elements(nodes: list[LexborNode], behind: Colour | None) -> Iterator
             yield node, "hidden_attribute", _KEPT
 
 
-def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None) -> Hiding | None:
+def _is_alone(style: str) -> bool:
+    """Whether a style hides text whatever is behind its element."""
+    how = hiding(style)
+    return how is not None and how.is_sure
+
+
+def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None, *, is_known: bool) -> Hiding | None:
     """How an element's colour hides its text before the background of the elements around it."""
     above = node.parent
     for _ in range(_MAX_ABOVE):
@@ -277,7 +288,9 @@ def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None) -> 
             # An image or a gradient, on which text of any colour may be seen.
             return replace(how, is_sure=False)
         above = above.parent
-    return hiding(style, page) if page is not None else how
+    found = hiding(style, page) if page is not None else how
+    # Classes can give the elements around it a background.
+    return found if is_known or found is None else replace(found, is_sure=False)
 
 
 def _is_shown_inside(node: LexborNode, how: Hiding, *, may_enlarge: bool) -> bool:

@@ -77,6 +77,7 @@ _WORD = re.compile(r"[a-z]+")
 _SELECTOR = re.compile(
     r"(?:[\w*-]*(?:[.#][\w-]+|\[[\w-]+(?:=[\"']?[\w-]+[\"']?)?\])+|[\w-]+)(?:\s*[\s>]\s*(?:[\w*-]*(?:[.#][\w-]+|\[[\w-]+(?:=[\"']?[\w-]+[\"']?)?\])+|[\w-]+)){0,4}"
 )
+_PAGE = re.compile(r"(?:html|body|:root)[\w.#:-]{0,99}")
 _ZERO_CLIP = re.compile(
     r"rect\(\s*(?:[01](?:px)?[\s,]+){3}[01](?:px)?\s*\)|inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0[\s,]+0[\s,]+0[\s,]+0"
 )
@@ -201,16 +202,16 @@ def _by_colour(said: dict[str, str], around: Colour | None) -> Hiding | None:
     if not text:
         return None
     colour = _colour(text)
+    # Without a plain colour a background is an image or a gradient.
+    is_plain = not any(name.startswith("background") for name in said)
     if colour == "transparent":
-        return Hiding("same_colour", is_gone=False, is_sure="background" not in said)
+        return Hiding("same_colour", is_gone=False, is_sure=is_plain)
     if not isinstance(colour, tuple):
         return None
     behind = _background(said)
     if behind is not None:
         return Hiding("same_colour", is_gone=True) if _are_near(colour, behind) else None
     if _are_near(colour, around or WHITE):
-        # Without a plain colour a background is an image or a gradient.
-        is_plain = not any(name.startswith("background") for name in said)
         return Hiding("same_colour", is_gone=False, is_sure=is_plain and around is not None)
     return None
 
@@ -280,6 +281,9 @@ def hiding_rules(sheet: str) -> dict[str, Hiding]:
             continue
         own = _own(lower[begin + 1 : end])
         how = hiding(own, behind)
+        if how is not None and how.kind == "same_colour" and not how.is_gone:
+            # The text may be in a box with a background of its own, or be cut out of one.
+            how = replace(how, is_sure=False)
         if how is None and not (found and _SHOWING.search(own)):
             continue
         near = max(0, begin - _MAX_STYLE)
@@ -350,3 +354,24 @@ def page_background(sheet: str) -> Colour | None:
         if end >= 0 and (found := background(sheet[begin + 1 : end])) is not None:
             return found
     return None
+
+
+def has_boxes(sheet: str) -> bool:
+    """Whether another rule than that of the page sets a background, before which text may be seen.
+
+    >>> has_boxes("body { background: #fff }"), has_boxes("body { background: #fff } .hero { background: #123 }")
+    (False, True)
+    """
+    sheet = sheet[:MAX_SHEET].lower()
+    place = -1
+    for _ in range(_MAX_PAGE_RULES):
+        place = sheet.find("background", place + 1)
+        if place < 0:
+            return False
+        begin = sheet.rfind("{", max(0, place - _MAX_STYLE), place)
+        near = max(0, begin - _MAX_SELECTOR)
+        start = max(sheet.rfind(sign, near, begin) for sign in "{};") + 1
+        selectors = _COMMENT.sub("", sheet[max(start, near) : begin]).split(",")
+        if begin < 0 or not all(_PAGE.fullmatch(selector.strip()) for selector in selectors):
+            return True
+    return True

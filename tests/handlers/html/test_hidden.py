@@ -246,10 +246,19 @@ def test_hostile_pages_take_bounded_time(unit: str) -> None:
         "<div style='BACKGROUND-IMAGE: url(a.jpg)'><p style='color:#fff'>{}</p></div>",
         "<table background=a.jpg><tr><td style='color:#fff'>{}</td></tr></table>",
         "<div style='visibility:hidden'><p style='visibility: visible'>{}</p></div>",
+        "<style>body{{background:#fff}}.a{{background:#123}}.a p{{color:#fff}}</style><div class=a><p>{}</div>",
+        "<style>body{{background:#fff}}.a{{background:#123}}</style><div class=a><p style='color:#fff'>{}</div>",
+        "<style>body{{background:#fff}}</style><link rel=stylesheet href=a.css><p style='color:#fff'>{}</p>",
     ],
 )
 def test_text_that_visitors_see_is_kept(body: str) -> None:
     event = scored(body.format("The rowing clubs start at noon from the quay in front of the customs house."))
+    assert event.hidden_text == ()
+
+
+def test_white_letters_of_a_class_on_an_assistant_are_no_alarm() -> None:
+    text = "Our AI assistant answers your questions on the harbour festival, and recommends a boat."
+    event = scored(f"<style>body{{background:#fff}} .btn{{color:#fff}}</style><p class=btn>{text}</p>")
     assert event.hidden_text == ()
 
 
