@@ -36,14 +36,18 @@ _SHEET: Kind = "style_sheet"
 _WHOLE_PAGE = frozenset(("html", "head", "body"))
 _MAY_HIDE = "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,link[rel~=stylesheet]"
 _VISIBLE = "[style*='visibility:visible'],[style*='visibility: visible']"
-_MAX_STYLED = 20_000
-"""Elements with a style that are looked at."""
+_MAX_STYLED = 120_000
+"""Elements with a style, or that a selector matches, that are looked at."""
 _MAX_ELEMENTS = 2_000
-"""Elements with text that are hidden, or that a selector matches."""
+"""Elements with text whose text is judged; of more only what is surely hidden is looked for, and left out."""
+_TOO_MUCH: tuple[Outcome, str] = "left_out", "too much hidden text"
+_BATCH, _MAX_JUDGED = 180_000, 1_000_000
+"""Characters of hidden text that are judged at once, fewer than the weights read of a text, and in all."""
+_MAX_LINE = 20_000
 _MAX_ABOVE = 40
 _WHOLE = 1_500
 """Characters of a hidden element that is taken out as a whole if a part of it addresses a model."""
-_MAX_PARTS = 3_000
+_MAX_PARTS = 20_000
 _PIECE = 300
 """Characters of a hidden text that are judged together."""
 _MAIN_SHARE = 0.2
@@ -154,12 +158,12 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
     of_sheet = ((node, _SHEET, how) for node, how in by_sheet.values())
     may_enlarge = "font" in sheets or has_links
     for node, kind, how in chain(_hidden_elements(nodes, behind, is_known=is_known), of_sheet):
-        if len(hiding_nodes) >= _MAX_ELEMENTS:
-            break
         if node.mem_id in seen:
             continue
         if how.is_sure and _is_shown_inside(node, how, may_enlarge=may_enlarge):
             how = replace(how, is_sure=False)
+        if not how.is_sure and len(hiding_nodes) >= _MAX_ELEMENTS:
+            continue
         if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
             hiding_nodes.append((node, kind, how, text))
             if how.is_sure:
@@ -167,12 +171,16 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
     makes = Counter(_make(node) for node, *_ in hiding_nodes)
     is_long = any(len(text) > _MAIN_CHARACTERS for *_, text in hiding_nodes)
     characters = len(tree.body.text_lexbor()) if is_long and tree.body is not None else 0
-    told = _judged([(text, how) for _, _, how, text in hiding_nodes], addressed)
+    told = _judged([(text, how) for _, _, how, text in hiding_nodes[:_MAX_ELEMENTS]], addressed)
+    told += [_TOO_MUCH] * (len(hiding_nodes) - len(told))
     for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
         if said:
             is_page = _is_main(text, characters, _MOST)
-            whole = not is_page and len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
-            parts = [(node, said)] if whole else list(_parts(node, addressed, _IN_DOUBT if is_page else how))
+            if said == _TOO_MUCH:
+                whole = not _is_main(text, characters)
+            else:
+                whole = not is_page and len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
+            parts = [(node, said)] if whole else list(_parts(node, addressed, how, is_page=is_page))
             for part, (outcome, reason) in parts:
                 removed.append(part)
                 found.append(Hidden(kind, _place(part), part.text(separator=" "), outcome, reason))
@@ -204,21 +212,38 @@ def _judged(texts: list[tuple[str, Hiding]], addressed: Addressed) -> list[tuple
     """The same for many texts, each with what hides it; all at once is faster."""
     limits = addressed.section
     judged: list[tuple[Outcome, str] | None] = [None] * len(texts)
-    lines: list[str] = []
-    owners: list[int] = []
-    for owner, (text, _) in enumerate(texts):
-        for piece in _short_pieces(text):
-            lines.append(piece)
-            owners.append(owner)
-    for said in addressed.find_all("\n".join(lines), limits.doubtful, is_hidden=True):
-        owner = owners[said.line]
-        how = texts[owner][1]
-        more = _MORE_OFTEN if how.is_sure and how.kind in _NEVER_READ else 0.0
-        if said.score + more >= limits.quarantined:
-            judged[owner] = "quarantined", f"addresses a language model: {said.reason}"
-        elif how.is_sure and judged[owner] is None:
-            judged[owner] = "left_out", f"may address a language model: {said.reason}"
+    lines: list[tuple[int, str]] = []
+    total = 0
+    for owner, (text, how) in enumerate(texts):
+        for line in _short_pieces(text):
+            if total > _MAX_JUDGED:
+                judged[owner] = _TOO_MUCH if how.is_sure else None
+                break
+            lines.append((owner, line))
+            total += len(line)
+    for batch in _batches(lines):
+        for said in addressed.find_all("\n".join(line for _, line in batch), limits.doubtful, is_hidden=True):
+            owner = batch[said.line][0]
+            how = texts[owner][1]
+            more = _MORE_OFTEN if how.is_sure and how.kind in _NEVER_READ else 0.0
+            if said.score + more >= limits.quarantined:
+                judged[owner] = "quarantined", f"addresses a language model: {said.reason}"
+            elif how.is_sure and judged[owner] is None:
+                judged[owner] = "left_out", f"may address a language model: {said.reason}"
     return judged
+
+
+def _batches(lines: list[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """Lines with the numbers of their texts, as many together as are judged at once."""
+    batch: list[tuple[int, str]] = []
+    length = 0
+    for one in lines:
+        length += len(one[1]) + 1
+        if length > _BATCH:
+            yield batch
+            batch, length = [], len(one[1]) + 1
+        batch.append(one)
+    yield batch
 
 
 def _short_pieces(text: str) -> Iterator[str]:
@@ -228,7 +253,7 @@ def _short_pieces(text: str) -> Iterator[str]:
         return
     piece: list[str] = []
     length = 0
-    for line in text.split("\n"):
+    for line in chain.from_iterable(map(_cut, text.split("\n"))):
         if plain := line.strip():
             piece.append(plain)
             length += len(plain)
@@ -238,6 +263,11 @@ def _short_pieces(text: str) -> Iterator[str]:
                 length = 0
     if piece:
         yield " ".join(" ".join(piece).split())
+
+
+def _cut(line: str) -> Iterator[str]:
+    """A long line in parts that overlap, so that no part is longer than what is judged at once."""
+    return (line[begin : begin + _MAX_LINE] for begin in range(0, len(line), _MAX_LINE - _PIECE))
 
 
 def _hidden_elements(
@@ -329,8 +359,13 @@ def _text_of(node: LexborNode) -> str:
     return " ".join(texts)
 
 
-def _parts(node: LexborNode, addressed: Addressed, how: Hiding) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
-    """The smallest parts of a long hidden element that may address a model."""
+def _parts(
+    node: LexborNode, addressed: Addressed, how: Hiding, *, is_page: bool
+) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
+    """The smallest parts of a long hidden element that may address a model; of most of a page, that do."""
+    if is_page:
+        # It is shown by a script, and its font or colour with it.
+        how = replace(how, kind="style")
     stack, parts = [node], list[tuple[LexborNode, str]]()
     for _ in range(_MAX_PARTS):
         if not stack:
@@ -343,8 +378,11 @@ def _parts(node: LexborNode, addressed: Addressed, how: Hiding) -> Iterator[tupl
         elif text.strip():
             parts.append((part, text))
     for (part, text), said in zip(parts, _judged([(text, how) for _, text in parts], addressed), strict=True):
-        if said is not None and (said[0] == "quarantined" or len(text) <= _SHORT):
+        if said is not None and (
+            said[0] == "quarantined" or said == _TOO_MUCH or (len(text) <= _SHORT and not is_page)
+        ):
             yield part, said
+    yield from ((part, _TOO_MUCH) for part in stack if how.is_sure)
 
 
 def _is_main(text: str, characters: int, share: float = _MAIN_SHARE) -> bool:
@@ -373,7 +411,7 @@ def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hidi
     found: dict[int, tuple[LexborNode, Hiding]] = {}
     for how in dict.fromkeys(rules.values()):
         selectors = [selector for selector, other in rules.items() if other == how]
-        for node in _selected(root, selectors)[:_MAX_ELEMENTS]:
+        for node in _selected(root, selectors)[:_MAX_STYLED]:
             if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
                 is_shown = showing and not showing.isdisjoint((node.attributes.get("class") or "").split())
                 found[node.mem_id] = node, replace(how, is_sure=False) if is_shown else how
