@@ -22,6 +22,7 @@ _MAX_SELECTOR = 120
 _MAX_KNOWN = 10_000
 _SHORT_SHEET = 3_000
 _MAX_PAGE_RULES = 20
+_OTHER_MEDIA = ("print", "speech", "max-", "prefers-")
 _NARROW = 500.0
 """Pixels of the narrowest usual screen."""
 _LEAST_OFF_SCREEN = 500.0
@@ -334,11 +335,20 @@ def _applies(sheet: str, begin: int) -> bool:
     """Whether a nested rule applies to the usual screen, by the beginning of the block around it."""
     at = sheet.rfind("@", max(0, begin - 20 * _MAX_STYLE), begin)
     head = sheet[at : sheet.find("{", at, at + 200)] if at >= 0 else ""
-    if not head.startswith("@media"):
-        return head.startswith(("@supports", "@layer"))
-    if "print" in head or "max-" in head or "prefers-" in head or "speech" in head:
-        return False
-    return all(float(number) * _PIXELS[unit] <= _NARROW for number, unit in _LENGTH.findall(head))
+    return is_for_screens(head) if head.startswith("@media") else head.startswith(("@supports", "@layer"))
+
+
+def is_for_screens(media: str) -> bool:
+    """Whether one of the media that are named is the usual screen.
+
+    >>> is_for_screens("print"), is_for_screens("print, screen and (min-width: 300px)"), is_for_screens("not print")
+    (False, True, True)
+    """
+    return any(
+        not any(other in one for other in _OTHER_MEDIA)
+        and all(float(number) * _PIXELS[unit] <= _NARROW for number, unit in _LENGTH.findall(one))
+        for one in media[:_MAX_STYLE].replace("not print", "all").split(",")
+    )
 
 
 def page_background(sheet: str) -> Colour | None:

@@ -248,6 +248,9 @@ def test_hostile_pages_take_bounded_time(unit: str) -> None:
         "<div style='BACKGROUND-IMAGE: url(a.jpg)'><p style='color:#fff'>{}</p></div>",
         "<table background=a.jpg><tr><td style='color:#fff'>{}</td></tr></table>",
         "<div style='visibility:hidden'><p style='visibility: visible'>{}</p></div>",
+        "<style media=Print>.x{{display:none}}</style><p class=x>{}</p>",
+        "<style media='(min-width:2000px)'>.x{{display:none}}</style><p class=x>{}</p>",
+        "<noscript><div><style>.x{{display:none}}</style></div></noscript><p class=x>{}</p>",
         "<style>body{{background:#fff}}.a{{background:#123}}.a p{{color:#fff}}</style><div class=a><p>{}</div>",
         "<style>body{{background:#fff}}.a{{background:#123}}</style><div class=a><p style='color:#fff'>{}</div>",
         "<style>body{{background:#fff}}</style><link rel=stylesheet href=a.css><p style='color:#fff'>{}</p>",
@@ -269,6 +272,8 @@ def test_white_letters_of_a_class_on_an_assistant_are_no_alarm() -> None:
     [
         "<style>.x{{display:none}} .9{{display:none}}</style><p class=x>{}</p>",
         "<p popover>{}</p>",
+        "<style media='print, screen'>.x{{display:none}}</style><p class=x>{}</p>",
+        "<style media='not print'>.x{{display:none}}</style><p class=x>{}</p>",
         "<i style='margin:0'></i>" * 3000 + "<p style='display:none'>{}</p>",
         "<div style='font-size:0'><b class=a style='font-size:1px'>{}</b></div>",
     ],
