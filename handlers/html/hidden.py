@@ -407,9 +407,9 @@ def _place(node: LexborNode) -> str:
 def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hiding]]:
     """The elements that style sheets hide."""
     rules = hiding_rules(sheets)
-    showing = showing_classes(sheets) if rules else frozenset()
     found: dict[int, tuple[LexborNode, Hiding]] = {}
     for how in dict.fromkeys(rules.values()):
+        showing = showing_classes(sheets, "display") | showing_classes(sheets, how.shown_by)
         selectors = [selector for selector, other in rules.items() if other == how]
         for node in _selected(root, selectors)[:_MAX_STYLED]:
             if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):

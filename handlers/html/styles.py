@@ -67,7 +67,13 @@ _SHEET_SIGNS = (
 _FIND_SIGNS = AhoCorasick(_SHEET_SIGNS).find_matches_as_indexes
 _SHOWING = re.compile(r"(?:display|visibility|opacity|font-size)\s*:")
 """Declarations of a rule that may show again what an earlier rule for the same selector hides."""
-_SHOWN = re.compile(r"\{\s{0,99}display\s{0,9}:\s{0,9}(?!none)[a-z]")
+_SHOWN = {
+    "display": re.compile(r"\{\s{0,99}display\s{0,9}:\s{0,9}(?!none)[a-z]"),
+    "visibility": re.compile(r"visibility\s{0,9}:\s{0,9}visible"),
+    "opacity": re.compile(r"opacity\s{0,9}:\s{0,9}0?\.?[1-9]"),
+    "font-size": re.compile(r"font-size\s{0,9}:\s{0,9}(?:\d?\.?[1-9]|[a-z])"),
+}
+"""Declarations that may show what another rule hides, by property."""
 _CLASS_BEFORE = re.compile(r"\.((?:[\w-]|\\[^\s\w]){1,60})\s{0,9}\Z")
 _MAX_CLASS = 71
 _COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
@@ -101,6 +107,13 @@ class Hiding:
     is_gone: bool
     is_sure: bool = True
     is_faded: bool = False
+
+    @property
+    def shown_by(self) -> str:
+        """The property that shows the text again if another rule sets it."""
+        if self.kind == "tiny_font":
+            return "font-size"
+        return "opacity" if self.is_faded else "visibility" if self.is_gone else "display"
 
 
 @lru_cache(maxsize=_MAX_KNOWN)
@@ -296,19 +309,36 @@ def hiding_rules(sheet: str) -> dict[str, Hiding]:
                     found[plain] = replace(found[plain], is_sure=False)
             elif len(plain) <= _MAX_SELECTOR and len(found) < _MAX_SELECTORS and _SELECTOR.fullmatch(plain):
                 found.setdefault(plain, how)
+    for selector, how in found.items():
+        if how.kind == "tiny_font" and _is_enlarged(lower, selector.lower()):
+            found[selector] = replace(how, is_sure=False)
     return found
 
 
-@lru_cache(maxsize=64)
-def showing_classes(sheet: str) -> frozenset[str]:
-    r"""Classes whose rules set how an element is shown, such as ``md:block``: they may show what others hide.
+def _is_enlarged(sheet: str, selector: str) -> bool:
+    """Whether a rule gives a font that can be read to elements inside of those that a selector matches."""
+    for following in sheet.split(selector, _MAX_RULES)[1:]:
+        inside, _, declarations = following[:_MAX_STYLE].partition("{")
+        is_inside = inside[:1].isspace() or inside[:1] == ">"
+        if is_inside and inside.strip("> \t\r\n")[:1] not in ("", ","):
+            own = _own(declarations.partition("}")[0])
+            if "font" in own and ((how := hiding(own)) is None or how.kind != "tiny_font"):
+                return True
+    return False
 
-    >>> sorted(showing_classes(r".hidden{display:none} @media (min-width:768px){.md\:block{display:block}}"))
-    ['md:block']
+
+@lru_cache(maxsize=64)
+def showing_classes(sheet: str, by: str) -> frozenset[str]:
+    r"""Classes whose rules set a property, such as ``md:block``, so that they may show what others hide.
+
+    >>> sheet = r".hidden{display:none} @media (min-width:768px){.md\:block{display:block}} .on{visibility:visible}"
+    >>> showing_classes(sheet, "display"), showing_classes(sheet, "visibility")
+    (frozenset({'md:block'}), frozenset({'on'}))
     """
     sheet = sheet[:MAX_SHEET]
-    rules = (place.start() for place in _SHOWN.finditer(sheet))
-    names = (_CLASS_BEFORE.search(sheet, max(0, begin - _MAX_CLASS), begin) for begin in rules)
+    places = (place.start() + 1 for place in _SHOWN[by].finditer(sheet))
+    rules = (sheet.rfind("{", max(0, place - _MAX_STYLE), place) for place in places)
+    names = (_CLASS_BEFORE.search(sheet, max(0, begin - _MAX_CLASS), begin) for begin in rules if begin >= 0)
     return frozenset(name[1].replace("\\", "") for name in names if name)
 
 

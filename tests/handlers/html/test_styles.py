@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from handlers.html.styles import has_boxes, hiding, hiding_rules, page_background
+from handlers.html.styles import has_boxes, hiding, hiding_rules, page_background, showing_classes
 from tests.cpu import cpu_seconds
 
 
@@ -72,10 +72,13 @@ def test_a_large_sheet_takes_bounded_time() -> None:
         "/*a",
         ".a{color:#fff;background:",
         "display:none;",
+        "font-size:1px;",
+        ".a{font-size:0}.a .b{font-size:0}",
     ):
         sheet = unit * (5_000_000 // len(unit))
         assert cpu_seconds(partial(hiding_rules, sheet)) < 2
         assert cpu_seconds(partial(has_boxes, sheet)) < 1
+        assert cpu_seconds(partial(showing_classes, sheet, "font-size")) < 1
 
 
 @pytest.mark.parametrize(
