@@ -84,6 +84,7 @@ _WORD = re.compile(r"[a-z]+")
 _SELECTOR = re.compile(
     r"(?:[\w*-]*(?:[.#][\w-]+|\[[\w-]+(?:=[\"']?[\w-]+[\"']?)?\])+|[\w-]+)(?:\s*[\s>]\s*(?:[\w*-]*(?:[.#][\w-]+|\[[\w-]+(?:=[\"']?[\w-]+[\"']?)?\])+|[\w-]+)){0,4}"
 )
+_IMPORTANT = re.compile(r"!\s{0,9}important")
 _PAGE = re.compile(r"(?:html|body|:root)[\w.#:-]{0,99}")
 _ZERO_CLIP = re.compile(
     r"rect\(\s*(?:[01](?:px)?[\s,]+){3}[01](?:px)?\s*\)|inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0[\s,]+0[\s,]+0[\s,]+0"
@@ -149,11 +150,17 @@ def background(style: str) -> Colour | None:
 
 
 def _declared(style: str) -> dict[str, str]:
-    """Values of declarations by property."""
-    found = {}
-    for declaration in style.replace("!important", "").split(";"):
+    """Values of declarations by property: the last one, or the last important one."""
+    found: dict[str, str] = {}
+    important: set[str] = set()
+    for declaration in style.split(";"):
         name, _, value = declaration.partition(":")
-        found[name.strip()] = value.strip()
+        name = name.strip()
+        if "!" in value and (plain := _IMPORTANT.sub("", value)) != value:
+            important.add(name)
+            found[name] = plain.strip()
+        elif name not in important:
+            found[name] = value.strip()
     return found
 
 

@@ -85,6 +85,9 @@ def test_a_large_sheet_takes_bounded_time() -> None:
     ("style", "kind"),
     [
         ("display:/**/none", "style"),
+        ("display:none ! important", "style"),
+        ("display:none!important;display:block", "style"),
+        ("display:block!important;display:none !IMPORTANT", "style"),
         ("opacity:.01", "style"),
         ("font-size:0.01rem", "tiny_font"),
         ("font-size:calc(1px - 1px)", "tiny_font"),
@@ -103,6 +106,7 @@ def test_other_forms_of_the_same_values(style: str, kind: str) -> None:
         "font-size:calc(1px + 2vw)",
         "position:relative;left:50%;margin-left:-50vw;width:100vw",
         "width:1%;overflow:hidden",
+        "display:block !important;display:none",
         "color:#fff;background:#036",
         "color:var(--white)",
     ],
