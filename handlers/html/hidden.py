@@ -144,7 +144,7 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
     if root is None:
         return []
     found: list[Hidden] = []
-    removed: list[LexborNode] = []
+    removed: dict[int, tuple[LexborNode, Hidden]] = {}
     seen: set[int] = set()
     nodes = root.css(_MAY_HIDE)[:_MAX_STYLED]
     has_links = any(node.tag == "link" for node in nodes)
@@ -173,6 +173,7 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
     characters = len(tree.body.text_lexbor()) if is_long and tree.body is not None else 0
     told = _judged([(text, how) for _, _, how, text in hiding_nodes[:_MAX_ELEMENTS]], addressed)
     told += [_TOO_MUCH] * (len(hiding_nodes) - len(told))
+    searched: set[int] = set()
     for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
         if said:
             is_page = _is_main(text, characters, _MOST)
@@ -180,22 +181,43 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
                 whole = not _is_main(text, characters)
             else:
                 whole = not is_page and len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
-            parts = [(node, said)] if whole else list(_parts(node, addressed, how, is_page=is_page))
+            parts = [(node, said)] if whole else list(_parts(node, addressed, how, searched, is_page=is_page))
             for part, (outcome, reason) in parts:
-                removed.append(part)
-                found.append(Hidden(kind, _place(part), part.text(separator=" "), outcome, reason))
+                removed.setdefault(
+                    part.mem_id, (part, Hidden(kind, _place(part), part.text(separator=" "), outcome, reason))
+                )
             if whole:
                 continue
         if not how.is_sure or (kind == _SHEET and len(sheets) > _SHORT_SHEETS):
             continue
         is_alone = not how.is_faded and len(text) <= _SHORT and makes[_make(node)] <= _FEW
         if (how.is_gone or is_alone) and not _is_main(text, characters):
-            removed.append(node)
-            found.append(Hidden(kind, _place(node), text, "left_out", "no visitor sees it"))
+            removed.setdefault(node.mem_id, (node, Hidden(kind, _place(node), text, "left_out", "no visitor sees it")))
         else:
             found.append(Hidden(kind, _place(node), text, "kept"))
-    for node in sorted({node.mem_id: node for node in removed}.values(), key=_depth, reverse=True):
-        # Inner nodes first: a node is freed with all that is inside.
+    return _remove(removed) + found
+
+
+def _remove(removed: dict[int, tuple[LexborNode, Hidden]]) -> list[Hidden]:
+    """Removes nodes from their tree; one inside of another counts only if it is quarantined, and the other is not."""
+    known: dict[int, frozenset[Outcome]] = {}
+    found: list[Hidden] = []
+    outer: list[LexborNode] = []
+    for node, hidden in removed.values():
+        path: list[int] = []
+        above = node.parent
+        while above is not None and above.mem_id not in known:
+            path.append(above.mem_id)
+            above = above.parent
+        around = known[above.mem_id] if above is not None else frozenset()
+        for identity in reversed(path):
+            around |= {removed[identity][1].outcome} if identity in removed else frozenset()
+            known[identity] = around
+        if not around:
+            outer.append(node)
+        if not around or (hidden.outcome == "quarantined" and "quarantined" not in around):
+            found.append(hidden)
+    for node in outer:
         node.decompose()
     return found
 
@@ -334,13 +356,6 @@ def _is_shown_inside(node: LexborNode, how: Hiding, *, may_enlarge: bool) -> boo
     return any(how is None or how.kind != "tiny_font" for how in own)
 
 
-def _depth(node: LexborNode) -> int:
-    depth = 0
-    while (above := node.parent) is not None:
-        node, depth = above, depth + 1
-    return depth
-
-
 def _inside(node: LexborNode) -> set[int]:
     """The identities of an element and of the elements inside of it."""
     return {one.mem_id for one in node.traverse()}
@@ -351,18 +366,23 @@ def _text_of(node: LexborNode) -> str:
     texts, length = [], 0
     for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_NODES):
         if part.tag_id == _TEXT:
-            text = part.text_content or ""
+            text = (part.text_content or "")[:_MAX_DOUBTFUL]
             texts.append(text)
             length += len(text)
-            if length > _MAX_DOUBTFUL:
+            if length >= _MAX_DOUBTFUL:
                 break
     return " ".join(texts)
 
 
 def _parts(
-    node: LexborNode, addressed: Addressed, how: Hiding, *, is_page: bool
+    node: LexborNode, addressed: Addressed, how: Hiding, searched: set[int], *, is_page: bool
 ) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
-    """The smallest parts of a long hidden element that may address a model; of most of a page, that do."""
+    """The smallest parts of a long hidden element that may address a model; of most of a page, that do.
+
+    An element in doubt that is inside of a searched one has no other parts than it.
+    """
+    if not how.is_sure and node.mem_id in searched:
+        return
     if is_page:
         # It is shown by a script, and its font or colour with it.
         how = replace(how, kind="style")
@@ -371,6 +391,7 @@ def _parts(
         if not stack:
             break
         part = stack.pop()
+        searched.add(part.mem_id)
         text = part.text(separator=" ")
         inner = [] if len(text) <= _SHORT else list(part.iter(include_text=True))
         if inner:

@@ -1,5 +1,6 @@
 """Hidden text: what addresses a language model is taken out, the rest is left out or marked."""
 
+import tracemalloc
 from collections.abc import Mapping
 
 import pytest
@@ -102,6 +103,32 @@ def test_nested_hidden_elements_are_taken_out_once() -> None:
         event = scored(form.format(f"{TAB * 5}{inner}<div aria-hidden=true>{inner}</div>"))
         assert event.hidden_text[0].outcome == "quarantined"
         assert ORDER not in elsewhere(event)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<div aria-hidden=true>" * 150 + ORDER,
+        "<div aria-hidden=true>" * 150 + f"<p>{ORDER}</p>{TAB * 5}",
+        f"<style>.x{{visibility:hidden}}</style><div class=x>Rowing <p style='display:none'>{ORDER}</p></div>",
+    ],
+)
+def test_an_order_in_nested_elements_is_reported_once(body: str) -> None:
+    event = scored(body)
+    assert [one.outcome for one in event.hidden_text] == ["quarantined"]
+    assert ORDER not in elsewhere(event)
+
+
+def test_nested_elements_around_much_text_take_bounded_memory() -> None:
+    page = CrawledPage(url="https://a.example/x", html="<body>" + "<i aria-hidden=true>" * 100 + "Boats " * 50_000)
+    score_page(page, RULES)
+    tracemalloc.start()
+    try:
+        score_page(page, RULES)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000
 
 
 def test_text_off_the_screen_is_left_out() -> None:
