@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -275,7 +275,10 @@ def _short_pieces(text: str) -> Iterator[str]:
         return
     piece: list[str] = []
     length = 0
-    for line in chain.from_iterable(map(_cut, text.split("\n"))):
+    lines: Iterable[str] = text.split("\n")
+    if len(text) > _MAX_LINE:
+        lines = chain.from_iterable(map(_cut, lines))
+    for line in lines:
         if plain := line.strip():
             piece.append(plain)
             length += len(plain)
