@@ -154,12 +154,14 @@ class Committer:
         for attempt in count():
             before = self._consumer.coordinator_connection
             written_at = await self._writer.await_coordinator(self._group, self._partition)
-            if self._consumer.coordinator_node != written_at:
+            # A read finds the coordinator if it is not known.
+            committed = await self._committed()
+            if (read_at := self._consumer.coordinator_node) != written_at:
+                place = {"partition": str(self._partition), "read_at": read_at, "written_at": written_at}
+                log.warning("the offset was not read where it was written", **place)
                 self._consumer.forget_coordinator()
                 await self._pause(attempt)
-                continue
-            committed = await self._committed()
-            if before is not None and self._consumer.coordinator_connection is before:
+            elif before is not None and self._consumer.coordinator_connection is before:
                 return committed
         raise AssertionError("count() has no end")
 
