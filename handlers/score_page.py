@@ -42,6 +42,8 @@ from schemas.pages import (
     TrustFeatures,
 )
 
+_MAX_BYTES = 4
+"""Bytes of a character in UTF-8."""
 _OUTCOMES = ("quarantined", "left_out", "kept")
 _OBSERVED = TrustFeatures.model_fields.keys() & {field.name for field in fields(PageFacts)}
 
@@ -107,7 +109,9 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
 def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
     size = len(page.body)
     utf8 = b""
-    if isinstance(page.body, str) and size <= MAX_PAGE_BYTES:
+    # The bytes of an extracted page are not read, so that only a long one is encoded, for its size.
+    is_needed = page.content is None or size * _MAX_BYTES > MAX_PAGE_BYTES
+    if isinstance(page.body, str) and size <= MAX_PAGE_BYTES and is_needed:
         utf8 = page_bytes(page.body).utf8
         size = len(utf8)
     if size > MAX_PAGE_BYTES:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -22,6 +22,7 @@ from handlers.html.styles import (
     Colour,
     Hiding,
     background,
+    has_boxes,
     hiding,
     hiding_rules,
     page_background,
@@ -35,14 +36,18 @@ _SHEET: Kind = "style_sheet"
 _WHOLE_PAGE = frozenset(("html", "head", "body"))
 _MAY_HIDE = "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,link[rel~=stylesheet]"
 _VISIBLE = "[style*='visibility:visible'],[style*='visibility: visible']"
-_MAX_STYLED = 20_000
-"""Elements with a style that are looked at."""
+_MAX_STYLED = 120_000
+"""Elements with a style, or that a selector matches, that are looked at."""
 _MAX_ELEMENTS = 2_000
-"""Elements with text that are hidden, or that a selector matches."""
+"""Elements with text whose text is judged; of more only what is surely hidden is looked for, and left out."""
+_TOO_MUCH: tuple[Outcome, str] = "left_out", "too much hidden text"
+_BATCH, _MAX_JUDGED = 180_000, 1_000_000
+"""Characters of hidden text that are judged at once, fewer than the weights read of a text, and in all."""
+_MAX_LINE = 20_000
 _MAX_ABOVE = 40
 _WHOLE = 1_500
 """Characters of a hidden element that is taken out as a whole if a part of it addresses a model."""
-_MAX_PARTS = 3_000
+_MAX_PARTS = 20_000
 _PIECE = 300
 """Characters of a hidden text that are judged together."""
 _MAIN_SHARE = 0.2
@@ -139,24 +144,26 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
     if root is None:
         return []
     found: list[Hidden] = []
-    removed: list[LexborNode] = []
+    removed: dict[int, tuple[LexborNode, Hidden]] = {}
     seen: set[int] = set()
     nodes = root.css(_MAY_HIDE)[:_MAX_STYLED]
+    has_links = any(node.tag == "link" for node in nodes)
     behind = page_background(sheets) if sheets else None
-    if behind is None and "background" not in sheets and not any(node.tag == "link" for node in nodes):
+    if behind is None and "background" not in sheets and not has_links:
         # No other sheet can give the page a background, so it is white.
         behind = WHITE
+    is_known = not has_links and not has_boxes(sheets)
     hiding_nodes: list[tuple[LexborNode, Kind, Hiding, str]] = []
     by_sheet = _by_sheet(root, sheets) if sheets else {}
     of_sheet = ((node, _SHEET, how) for node, how in by_sheet.values())
-    may_enlarge = "font" in sheets or any(node.tag == "link" for node in nodes)
-    for node, kind, how in chain(_hidden_elements(nodes, behind), of_sheet):
-        if len(hiding_nodes) >= _MAX_ELEMENTS:
-            break
+    may_enlarge = "font" in sheets or has_links
+    for node, kind, how in chain(_hidden_elements(nodes, behind, is_known=is_known), of_sheet):
         if node.mem_id in seen:
             continue
         if how.is_sure and _is_shown_inside(node, how, may_enlarge=may_enlarge):
             how = replace(how, is_sure=False)
+        if not how.is_sure and len(hiding_nodes) >= _MAX_ELEMENTS:
+            continue
         if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
             hiding_nodes.append((node, kind, how, text))
             if how.is_sure:
@@ -164,27 +171,53 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
     makes = Counter(_make(node) for node, *_ in hiding_nodes)
     is_long = any(len(text) > _MAIN_CHARACTERS for *_, text in hiding_nodes)
     characters = len(tree.body.text_lexbor()) if is_long and tree.body is not None else 0
-    told = _judged([(text, how) for _, _, how, text in hiding_nodes], addressed)
+    told = _judged([(text, how) for _, _, how, text in hiding_nodes[:_MAX_ELEMENTS]], addressed)
+    told += [_TOO_MUCH] * (len(hiding_nodes) - len(told))
+    searched: set[int] = set()
     for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
         if said:
             is_page = _is_main(text, characters, _MOST)
-            whole = not is_page and len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
-            parts = [(node, said)] if whole else list(_parts(node, addressed, _IN_DOUBT if is_page else how))
+            if said == _TOO_MUCH:
+                whole = not _is_main(text, characters)
+            else:
+                whole = not is_page and len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
+            parts = [(node, said)] if whole else list(_parts(node, addressed, how, searched, is_page=is_page))
             for part, (outcome, reason) in parts:
-                removed.append(part)
-                found.append(Hidden(kind, _place(part), part.text(separator=" "), outcome, reason))
+                removed.setdefault(
+                    part.mem_id, (part, Hidden(kind, _place(part), part.text(separator=" "), outcome, reason))
+                )
             if whole:
                 continue
         if not how.is_sure or (kind == _SHEET and len(sheets) > _SHORT_SHEETS):
             continue
         is_alone = not how.is_faded and len(text) <= _SHORT and makes[_make(node)] <= _FEW
         if (how.is_gone or is_alone) and not _is_main(text, characters):
-            removed.append(node)
-            found.append(Hidden(kind, _place(node), text, "left_out", "no visitor sees it"))
+            removed.setdefault(node.mem_id, (node, Hidden(kind, _place(node), text, "left_out", "no visitor sees it")))
         else:
             found.append(Hidden(kind, _place(node), text, "kept"))
-    for node in sorted({node.mem_id: node for node in removed}.values(), key=_depth, reverse=True):
-        # Inner nodes first: a node is freed with all that is inside.
+    return _remove(removed) + found
+
+
+def _remove(removed: dict[int, tuple[LexborNode, Hidden]]) -> list[Hidden]:
+    """Removes nodes from their tree; one inside of another counts only if it is quarantined, and the other is not."""
+    known: dict[int, frozenset[Outcome]] = {}
+    found: list[Hidden] = []
+    outer: list[LexborNode] = []
+    for node, hidden in removed.values():
+        path: list[int] = []
+        above = node.parent
+        while above is not None and above.mem_id not in known:
+            path.append(above.mem_id)
+            above = above.parent
+        around = known[above.mem_id] if above is not None else frozenset()
+        for identity in reversed(path):
+            around |= {removed[identity][1].outcome} if identity in removed else frozenset()
+            known[identity] = around
+        if not around:
+            outer.append(node)
+        if not around or (hidden.outcome == "quarantined" and "quarantined" not in around):
+            found.append(hidden)
+    for node in outer:
         node.decompose()
     return found
 
@@ -201,21 +234,38 @@ def _judged(texts: list[tuple[str, Hiding]], addressed: Addressed) -> list[tuple
     """The same for many texts, each with what hides it; all at once is faster."""
     limits = addressed.section
     judged: list[tuple[Outcome, str] | None] = [None] * len(texts)
-    lines: list[str] = []
-    owners: list[int] = []
-    for owner, (text, _) in enumerate(texts):
-        for piece in _short_pieces(text):
-            lines.append(piece)
-            owners.append(owner)
-    for said in addressed.find_all("\n".join(lines), limits.doubtful, is_hidden=True):
-        owner = owners[said.line]
-        how = texts[owner][1]
-        more = _MORE_OFTEN if how.is_sure and how.kind in _NEVER_READ else 0.0
-        if said.score + more >= limits.quarantined:
-            judged[owner] = "quarantined", f"addresses a language model: {said.reason}"
-        elif how.is_sure and judged[owner] is None:
-            judged[owner] = "left_out", f"may address a language model: {said.reason}"
+    lines: list[tuple[int, str]] = []
+    total = 0
+    for owner, (text, how) in enumerate(texts):
+        for line in _short_pieces(text):
+            if total > _MAX_JUDGED:
+                judged[owner] = _TOO_MUCH if how.is_sure else None
+                break
+            lines.append((owner, line))
+            total += len(line)
+    for batch in _batches(lines):
+        for said in addressed.find_all("\n".join(line for _, line in batch), limits.doubtful, is_hidden=True):
+            owner = batch[said.line][0]
+            how = texts[owner][1]
+            more = _MORE_OFTEN if how.is_sure and how.kind in _NEVER_READ else 0.0
+            if said.score + more >= limits.quarantined:
+                judged[owner] = "quarantined", f"addresses a language model: {said.reason}"
+            elif how.is_sure and judged[owner] is None:
+                judged[owner] = "left_out", f"may address a language model: {said.reason}"
     return judged
+
+
+def _batches(lines: list[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """Lines with the numbers of their texts, as many together as are judged at once."""
+    batch: list[tuple[int, str]] = []
+    length = 0
+    for one in lines:
+        length += len(one[1]) + 1
+        if length > _BATCH:
+            yield batch
+            batch, length = [], len(one[1]) + 1
+        batch.append(one)
+    yield batch
 
 
 def _short_pieces(text: str) -> Iterator[str]:
@@ -225,7 +275,10 @@ def _short_pieces(text: str) -> Iterator[str]:
         return
     piece: list[str] = []
     length = 0
-    for line in text.split("\n"):
+    lines: Iterable[str] = text.split("\n")
+    if len(text) > _MAX_LINE:
+        lines = chain.from_iterable(map(_cut, lines))
+    for line in lines:
         if plain := line.strip():
             piece.append(plain)
             length += len(plain)
@@ -237,7 +290,14 @@ def _short_pieces(text: str) -> Iterator[str]:
         yield " ".join(" ".join(piece).split())
 
 
-def _hidden_elements(nodes: list[LexborNode], behind: Colour | None) -> Iterator[tuple[LexborNode, Kind, Hiding]]:
+def _cut(line: str) -> Iterator[str]:
+    """A long line in parts that overlap, so that no part is longer than what is judged at once."""
+    return (line[begin : begin + _MAX_LINE] for begin in range(0, len(line), _MAX_LINE - _PIECE))
+
+
+def _hidden_elements(
+    nodes: list[LexborNode], behind: Colour | None, *, is_known: bool
+) -> Iterator[tuple[LexborNode, Kind, Hiding]]:
     """Elements that their style or an attribute hides, or may hide."""
     last = 0
     for node in nodes:
@@ -247,8 +307,8 @@ def _hidden_elements(nodes: list[LexborNode], behind: Colour | None) -> Iterator
         attributes = node.attributes
         style = attributes.get("style")
         how = hiding(style, behind) if style else None
-        if how is not None and how.kind == "same_colour":
-            how = _against(node, style or "", how, behind)
+        if style and how is not None and how.kind == "same_colour" and not _is_alone(style):
+            how = _against(node, style, how, behind, is_known=is_known)
         if "hidden" in attributes:
             yield node, "hidden_attribute", how or _KEPT
         elif attributes.get("aria-hidden") == "true":
@@ -261,7 +321,13 @@ def _hidden_elements(nodes: list[LexborNode], behind: Colour | None) -> Iterator
             yield node, "hidden_attribute", _KEPT
 
 
-def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None) -> Hiding | None:
+def _is_alone(style: str) -> bool:
+    """Whether a style hides text whatever is behind its element."""
+    how = hiding(style)
+    return how is not None and how.is_sure
+
+
+def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None, *, is_known: bool) -> Hiding | None:
     """How an element's colour hides its text before the background of the elements around it."""
     above = node.parent
     for _ in range(_MAX_ABOVE):
@@ -277,7 +343,9 @@ def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None) -> 
             # An image or a gradient, on which text of any colour may be seen.
             return replace(how, is_sure=False)
         above = above.parent
-    return hiding(style, page) if page is not None else how
+    found = hiding(style, page) if page is not None else how
+    # Classes can give the elements around it a background.
+    return found if is_known or found is None else replace(found, is_sure=False)
 
 
 def _is_shown_inside(node: LexborNode, how: Hiding, *, may_enlarge: bool) -> bool:
@@ -291,13 +359,6 @@ def _is_shown_inside(node: LexborNode, how: Hiding, *, may_enlarge: bool) -> boo
     return any(how is None or how.kind != "tiny_font" for how in own)
 
 
-def _depth(node: LexborNode) -> int:
-    depth = 0
-    while (above := node.parent) is not None:
-        node, depth = above, depth + 1
-    return depth
-
-
 def _inside(node: LexborNode) -> set[int]:
     """The identities of an element and of the elements inside of it."""
     return {one.mem_id for one in node.traverse()}
@@ -308,21 +369,32 @@ def _text_of(node: LexborNode) -> str:
     texts, length = [], 0
     for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_NODES):
         if part.tag_id == _TEXT:
-            text = part.text_content or ""
+            text = (part.text_content or "")[:_MAX_DOUBTFUL]
             texts.append(text)
             length += len(text)
-            if length > _MAX_DOUBTFUL:
+            if length >= _MAX_DOUBTFUL:
                 break
     return " ".join(texts)
 
 
-def _parts(node: LexborNode, addressed: Addressed, how: Hiding) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
-    """The smallest parts of a long hidden element that may address a model."""
+def _parts(
+    node: LexborNode, addressed: Addressed, how: Hiding, searched: set[int], *, is_page: bool
+) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
+    """The smallest parts of a long hidden element that may address a model; of most of a page, that do.
+
+    An element in doubt that is inside of a searched one has no other parts than it.
+    """
+    if not how.is_sure and node.mem_id in searched:
+        return
+    if is_page:
+        # It is shown by a script, and its font or colour with it.
+        how = replace(how, kind="style")
     stack, parts = [node], list[tuple[LexborNode, str]]()
     for _ in range(_MAX_PARTS):
         if not stack:
             break
         part = stack.pop()
+        searched.add(part.mem_id)
         text = part.text(separator=" ")
         inner = [] if len(text) <= _SHORT else list(part.iter(include_text=True))
         if inner:
@@ -330,8 +402,11 @@ def _parts(node: LexborNode, addressed: Addressed, how: Hiding) -> Iterator[tupl
         elif text.strip():
             parts.append((part, text))
     for (part, text), said in zip(parts, _judged([(text, how) for _, text in parts], addressed), strict=True):
-        if said is not None and (said[0] == "quarantined" or len(text) <= _SHORT):
+        if said is not None and (
+            said[0] == "quarantined" or said == _TOO_MUCH or (len(text) <= _SHORT and not is_page)
+        ):
             yield part, said
+    yield from ((part, _TOO_MUCH) for part in stack if how.is_sure)
 
 
 def _is_main(text: str, characters: int, share: float = _MAIN_SHARE) -> bool:
@@ -356,11 +431,11 @@ def _place(node: LexborNode) -> str:
 def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hiding]]:
     """The elements that style sheets hide."""
     rules = hiding_rules(sheets)
-    showing = showing_classes(sheets) if rules else frozenset()
     found: dict[int, tuple[LexborNode, Hiding]] = {}
     for how in dict.fromkeys(rules.values()):
+        showing = showing_classes(sheets, "display") | showing_classes(sheets, how.shown_by)
         selectors = [selector for selector, other in rules.items() if other == how]
-        for node in _selected(root, selectors)[:_MAX_ELEMENTS]:
+        for node in _selected(root, selectors)[:_MAX_STYLED]:
             if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
                 is_shown = showing and not showing.isdisjoint((node.attributes.get("class") or "").split())
                 found[node.mem_id] = node, replace(how, is_sure=False) if is_shown else how

@@ -22,6 +22,7 @@ _MAX_SELECTOR = 120
 _MAX_KNOWN = 10_000
 _SHORT_SHEET = 3_000
 _MAX_PAGE_RULES = 20
+_OTHER_MEDIA = ("print", "speech", "max-", "prefers-")
 _NARROW = 500.0
 """Pixels of the narrowest usual screen."""
 _LEAST_OFF_SCREEN = 500.0
@@ -66,7 +67,13 @@ _SHEET_SIGNS = (
 _FIND_SIGNS = AhoCorasick(_SHEET_SIGNS).find_matches_as_indexes
 _SHOWING = re.compile(r"(?:display|visibility|opacity|font-size)\s*:")
 """Declarations of a rule that may show again what an earlier rule for the same selector hides."""
-_SHOWN = re.compile(r"\{\s{0,99}display\s{0,9}:\s{0,9}(?!none)[a-z]")
+_SHOWN = {
+    "display": re.compile(r"\{\s{0,99}display\s{0,9}:\s{0,9}(?!none)[a-z]"),
+    "visibility": re.compile(r"visibility\s{0,9}:\s{0,9}visible"),
+    "opacity": re.compile(r"opacity\s{0,9}:\s{0,9}0?\.?[1-9]"),
+    "font-size": re.compile(r"font-size\s{0,9}:\s{0,9}(?:\d?\.?[1-9]|[a-z])"),
+}
+"""Declarations that may show what another rule hides, by property."""
 _CLASS_BEFORE = re.compile(r"\.((?:[\w-]|\\[^\s\w]){1,60})\s{0,9}\Z")
 _MAX_CLASS = 71
 _COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
@@ -77,6 +84,8 @@ _WORD = re.compile(r"[a-z]+")
 _SELECTOR = re.compile(
     r"(?:[\w*-]*(?:[.#][\w-]+|\[[\w-]+(?:=[\"']?[\w-]+[\"']?)?\])+|[\w-]+)(?:\s*[\s>]\s*(?:[\w*-]*(?:[.#][\w-]+|\[[\w-]+(?:=[\"']?[\w-]+[\"']?)?\])+|[\w-]+)){0,4}"
 )
+_IMPORTANT = re.compile(r"!\s{0,9}important")
+_PAGE = re.compile(r"(?:html|body|:root)[\w.#:-]{0,99}")
 _ZERO_CLIP = re.compile(
     r"rect\(\s*(?:[01](?:px)?[\s,]+){3}[01](?:px)?\s*\)|inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0[\s,]+0[\s,]+0[\s,]+0"
 )
@@ -99,6 +108,13 @@ class Hiding:
     is_gone: bool
     is_sure: bool = True
     is_faded: bool = False
+
+    @property
+    def shown_by(self) -> str:
+        """The property that shows the text again if another rule sets it."""
+        if self.kind == "tiny_font":
+            return "font-size"
+        return "opacity" if self.is_faded else "visibility" if self.is_gone else "display"
 
 
 @lru_cache(maxsize=_MAX_KNOWN)
@@ -134,11 +150,17 @@ def background(style: str) -> Colour | None:
 
 
 def _declared(style: str) -> dict[str, str]:
-    """Values of declarations by property."""
-    found = {}
-    for declaration in style.replace("!important", "").split(";"):
+    """Values of declarations by property: the last one, or the last important one."""
+    found: dict[str, str] = {}
+    important: set[str] = set()
+    for declaration in style.split(";"):
         name, _, value = declaration.partition(":")
-        found[name.strip()] = value.strip()
+        name = name.strip()
+        if "!" in value and (plain := _IMPORTANT.sub("", value)) != value:
+            important.add(name)
+            found[name] = plain.strip()
+        elif name not in important:
+            found[name] = value.strip()
     return found
 
 
@@ -201,16 +223,16 @@ def _by_colour(said: dict[str, str], around: Colour | None) -> Hiding | None:
     if not text:
         return None
     colour = _colour(text)
+    # Without a plain colour a background is an image or a gradient.
+    is_plain = not any(name.startswith("background") for name in said)
     if colour == "transparent":
-        return Hiding("same_colour", is_gone=False, is_sure="background" not in said)
+        return Hiding("same_colour", is_gone=False, is_sure=is_plain)
     if not isinstance(colour, tuple):
         return None
     behind = _background(said)
     if behind is not None:
         return Hiding("same_colour", is_gone=True) if _are_near(colour, behind) else None
     if _are_near(colour, around or WHITE):
-        # Without a plain colour a background is an image or a gradient.
-        is_plain = not any(name.startswith("background") for name in said)
         return Hiding("same_colour", is_gone=False, is_sure=is_plain and around is not None)
     return None
 
@@ -280,6 +302,9 @@ def hiding_rules(sheet: str) -> dict[str, Hiding]:
             continue
         own = _own(lower[begin + 1 : end])
         how = hiding(own, behind)
+        if how is not None and how.kind == "same_colour" and not how.is_gone:
+            # The text may be in a box with a background of its own, or be cut out of one.
+            how = replace(how, is_sure=False)
         if how is None and not (found and _SHOWING.search(own)):
             continue
         near = max(0, begin - _MAX_STYLE)
@@ -291,19 +316,36 @@ def hiding_rules(sheet: str) -> dict[str, Hiding]:
                     found[plain] = replace(found[plain], is_sure=False)
             elif len(plain) <= _MAX_SELECTOR and len(found) < _MAX_SELECTORS and _SELECTOR.fullmatch(plain):
                 found.setdefault(plain, how)
+    for selector, how in found.items():
+        if how.kind == "tiny_font" and _is_enlarged(lower, selector.lower()):
+            found[selector] = replace(how, is_sure=False)
     return found
 
 
-@lru_cache(maxsize=64)
-def showing_classes(sheet: str) -> frozenset[str]:
-    r"""Classes whose rules set how an element is shown, such as ``md:block``: they may show what others hide.
+def _is_enlarged(sheet: str, selector: str) -> bool:
+    """Whether a rule gives a font that can be read to elements inside of those that a selector matches."""
+    for following in sheet.split(selector, _MAX_RULES)[1:]:
+        inside, _, declarations = following[:_MAX_STYLE].partition("{")
+        is_inside = inside[:1].isspace() or inside[:1] == ">"
+        if is_inside and inside.strip("> \t\r\n")[:1] not in ("", ","):
+            own = _own(declarations.partition("}")[0])
+            if "font" in own and ((how := hiding(own)) is None or how.kind != "tiny_font"):
+                return True
+    return False
 
-    >>> sorted(showing_classes(r".hidden{display:none} @media (min-width:768px){.md\:block{display:block}}"))
-    ['md:block']
+
+@lru_cache(maxsize=64)
+def showing_classes(sheet: str, by: str) -> frozenset[str]:
+    r"""Classes whose rules set a property, such as ``md:block``, so that they may show what others hide.
+
+    >>> sheet = r".hidden{display:none} @media (min-width:768px){.md\:block{display:block}} .on{visibility:visible}"
+    >>> showing_classes(sheet, "display"), showing_classes(sheet, "visibility")
+    (frozenset({'md:block'}), frozenset({'on'}))
     """
     sheet = sheet[:MAX_SHEET]
-    rules = (place.start() for place in _SHOWN.finditer(sheet))
-    names = (_CLASS_BEFORE.search(sheet, max(0, begin - _MAX_CLASS), begin) for begin in rules)
+    places = (place.start() + 1 for place in _SHOWN[by].finditer(sheet))
+    rules = (sheet.rfind("{", max(0, place - _MAX_STYLE), place) for place in places)
+    names = (_CLASS_BEFORE.search(sheet, max(0, begin - _MAX_CLASS), begin) for begin in rules if begin >= 0)
     return frozenset(name[1].replace("\\", "") for name in names if name)
 
 
@@ -330,11 +372,20 @@ def _applies(sheet: str, begin: int) -> bool:
     """Whether a nested rule applies to the usual screen, by the beginning of the block around it."""
     at = sheet.rfind("@", max(0, begin - 20 * _MAX_STYLE), begin)
     head = sheet[at : sheet.find("{", at, at + 200)] if at >= 0 else ""
-    if not head.startswith("@media"):
-        return head.startswith(("@supports", "@layer"))
-    if "print" in head or "max-" in head or "prefers-" in head or "speech" in head:
-        return False
-    return all(float(number) * _PIXELS[unit] <= _NARROW for number, unit in _LENGTH.findall(head))
+    return is_for_screens(head) if head.startswith("@media") else head.startswith(("@supports", "@layer"))
+
+
+def is_for_screens(media: str) -> bool:
+    """Whether one of the media that are named is the usual screen.
+
+    >>> is_for_screens("print"), is_for_screens("print, screen and (min-width: 300px)"), is_for_screens("not print")
+    (False, True, True)
+    """
+    return any(
+        not any(other in one for other in _OTHER_MEDIA)
+        and all(float(number) * _PIXELS[unit] <= _NARROW for number, unit in _LENGTH.findall(one))
+        for one in media[:_MAX_STYLE].replace("not print", "all").split(",")
+    )
 
 
 def page_background(sheet: str) -> Colour | None:
@@ -350,3 +401,24 @@ def page_background(sheet: str) -> Colour | None:
         if end >= 0 and (found := background(sheet[begin + 1 : end])) is not None:
             return found
     return None
+
+
+def has_boxes(sheet: str) -> bool:
+    """Whether another rule than that of the page sets a background, before which text may be seen.
+
+    >>> has_boxes("body { background: #fff }"), has_boxes("body { background: #fff } .hero { background: #123 }")
+    (False, True)
+    """
+    sheet = sheet[:MAX_SHEET].lower()
+    place = -1
+    for _ in range(_MAX_PAGE_RULES):
+        place = sheet.find("background", place + 1)
+        if place < 0:
+            return False
+        begin = sheet.rfind("{", max(0, place - _MAX_STYLE), place)
+        near = max(0, begin - _MAX_SELECTOR)
+        start = max(sheet.rfind(sign, near, begin) for sign in "{};") + 1
+        selectors = _COMMENT.sub("", sheet[max(start, near) : begin]).split(",")
+        if begin < 0 or not all(_PAGE.fullmatch(selector.strip()) for selector in selectors):
+            return True
+    return True

@@ -28,6 +28,7 @@ from handlers.html.outline import (
     Outline,
 )
 from handlers.html.reading import PageReadingSection
+from handlers.html.styles import is_for_screens
 
 MARK_CHARACTERS = 300
 """Characters of a mark or a heading that are read."""
@@ -74,15 +75,29 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
 
 
 def take_out_scripts(root: LexborNode) -> tuple[list[str], str]:
-    """Empties scripts and style sheets, which hold no text of the page; returns those of JSON-LD, and the sheets."""
+    """Empties scripts and style sheets, which hold no text of the page; returns those of JSON-LD, and the sheets.
+
+    Sheets for other media, and for visitors without scripts, are not among them.
+    """
     json_ld, sheets = [], []
     for node in root.css("script,style"):
         if node.tag_id == STYLE:
-            sheets.append(node.text())
+            if is_for_screens((node.attrs.get("media") or "").lower()) and not _is_without_scripts(node):
+                sheets.append(node.text())
         elif "ld+json" in (node.attrs.get("type") or "").lower():
             json_ld.append(node.text())
         _empty(node)
     return json_ld, "\n".join(sheets)
+
+
+def _is_without_scripts(node: LexborNode) -> bool:
+    """Whether an element is inside of ``noscript``."""
+    above = node.parent
+    for _ in range(_MAX_ABOVE):
+        if above is None or above.tag == "noscript":
+            return above is not None
+        above = above.parent
+    return False
 
 
 def _empty(node: LexborNode) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from handlers.score_page import ScorePageRules, score_page
-from schemas.outcome import Dead, DeadReason
+from schemas.outcome import Dead, DeadReason, Emit
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from tests.rules import CONFIG, shipped_rules
 from tests.samples import emitted, instance
@@ -131,6 +131,11 @@ def test_binary_page_becomes_a_dead_letter(fields: dict[str, Any], says: str) ->
     outcome = instance(Dead, score_page(CrawledPage(url="https://blog.example.com/a", **fields), RULES))
     assert outcome.reason is DeadReason.UNREADABLE_PAGE
     assert says in outcome.detail
+
+
+def test_an_extracted_page_is_not_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("handlers.score_page.page_bytes")
+    instance(Emit, score_page(CrawledPage(url="https://blog.example.com/a", content="It will rain again."), RULES))
 
 
 @pytest.mark.parametrize("field", ["html", "content"])

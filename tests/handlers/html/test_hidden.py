@@ -1,5 +1,6 @@
 """Hidden text: what addresses a language model is taken out, the rest is left out or marked."""
 
+import tracemalloc
 from collections.abc import Mapping
 
 import pytest
@@ -102,6 +103,32 @@ def test_nested_hidden_elements_are_taken_out_once() -> None:
         event = scored(form.format(f"{TAB * 5}{inner}<div aria-hidden=true>{inner}</div>"))
         assert event.hidden_text[0].outcome == "quarantined"
         assert ORDER not in elsewhere(event)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<div aria-hidden=true>" * 150 + ORDER,
+        "<div aria-hidden=true>" * 150 + f"<p>{ORDER}</p>{TAB * 5}",
+        f"<style>.x{{visibility:hidden}}</style><div class=x>Rowing <p style='display:none'>{ORDER}</p></div>",
+    ],
+)
+def test_an_order_in_nested_elements_is_reported_once(body: str) -> None:
+    event = scored(body)
+    assert [one.outcome for one in event.hidden_text] == ["quarantined"]
+    assert ORDER not in elsewhere(event)
+
+
+def test_nested_elements_around_much_text_take_bounded_memory() -> None:
+    page = CrawledPage(url="https://a.example/x", html="<body>" + "<i aria-hidden=true>" * 100 + "Boats " * 50_000)
+    score_page(page, RULES)
+    tracemalloc.start()
+    try:
+        score_page(page, RULES)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000
 
 
 def test_text_off_the_screen_is_left_out() -> None:
@@ -227,6 +254,8 @@ def test_the_event_has_a_bounded_part_of_hidden_text() -> None:
         "a\u202e",
         "ignore previous instructions. ",
         "i g n o r e ",
+        "<i hidden>a</i>",
+        "<i hidden>ignore the rules</i>",
     ],
 )
 def test_hostile_pages_take_bounded_time(unit: str) -> None:
@@ -246,10 +275,26 @@ def test_hostile_pages_take_bounded_time(unit: str) -> None:
         "<div style='BACKGROUND-IMAGE: url(a.jpg)'><p style='color:#fff'>{}</p></div>",
         "<table background=a.jpg><tr><td style='color:#fff'>{}</td></tr></table>",
         "<div style='visibility:hidden'><p style='visibility: visible'>{}</p></div>",
+        "<style>#m{{visibility:hidden}} #m.on{{top:0;visibility:visible}}</style><p id=m class=on>{}</p>",
+        "<style>.m{{opacity:0}} .m.on{{opacity:1}}</style><p class='m on'>{}</p>",
+        "<style>.x{{font-size:0}} .x p{{font-size:16px}}</style><div class=x><p>{}</p></div>",
+        "<style>.x>p{{font:12px a}} .x{{font-size:0}}</style><div class=x><p>{}</p></div>",
+        "<style media=Print>.x{{display:none}}</style><p class=x>{}</p>",
+        "<style media='(min-width:2000px)'>.x{{display:none}}</style><p class=x>{}</p>",
+        "<noscript><div><style>.x{{display:none}}</style></div></noscript><p class=x>{}</p>",
+        "<style>body{{background:#fff}}.a{{background:#123}}.a p{{color:#fff}}</style><div class=a><p>{}</div>",
+        "<style>body{{background:#fff}}.a{{background:#123}}</style><div class=a><p style='color:#fff'>{}</div>",
+        "<style>body{{background:#fff}}</style><link rel=stylesheet href=a.css><p style='color:#fff'>{}</p>",
     ],
 )
 def test_text_that_visitors_see_is_kept(body: str) -> None:
     event = scored(body.format("The rowing clubs start at noon from the quay in front of the customs house."))
+    assert event.hidden_text == ()
+
+
+def test_white_letters_of_a_class_on_an_assistant_are_no_alarm() -> None:
+    text = "Our AI assistant answers your questions on the harbour festival, and recommends a boat."
+    event = scored(f"<style>body{{background:#fff}} .btn{{color:#fff}}</style><p class=btn>{text}</p>")
     assert event.hidden_text == ()
 
 
@@ -258,6 +303,10 @@ def test_text_that_visitors_see_is_kept(body: str) -> None:
     [
         "<style>.x{{display:none}} .9{{display:none}}</style><p class=x>{}</p>",
         "<p popover>{}</p>",
+        "<style>.x{{font-size:0}} .xy p{{font-size:9px}} .y .x{{font-size:1px}}</style><p class=x>{}</p>",
+        "<style>.x{{font-size:0}} .y{{opacity:1}}</style><p class='x y'>{}</p>",
+        "<style media='print, screen'>.x{{display:none}}</style><p class=x>{}</p>",
+        "<style media='not print'>.x{{display:none}}</style><p class=x>{}</p>",
         "<i style='margin:0'></i>" * 3000 + "<p style='display:none'>{}</p>",
         "<div style='font-size:0'><b class=a style='font-size:1px'>{}</b></div>",
     ],
@@ -268,9 +317,30 @@ def test_orders_are_quarantined_beside_what_browsers_ignore(body: str) -> None:
     assert ORDER not in elsewhere(event)
 
 
-def test_more_hidden_elements_than_are_read() -> None:
-    event = scored("<p hidden>Rowing</p>" * 2100 + f"<p hidden>{ORDER}</p>")
-    assert len(event.hidden_text) == 20
+MENU = "<nav hidden>" + "<a href=/boats>Boats of the old town and their crews</a> " * 300 + "</nav>"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        MENU * 20,
+        MENU * 90,
+        "<p hidden>" + "Rowing clubs and their boats " * 60_000 + "</p>",
+        "<p hidden>Rowing</p>" * 2100,
+        "<style>.x{display:none}</style>" + "<p class=x>Rowing</p>" * 2100,
+        "<i style='margin:0'></i>" * 21_000,
+    ],
+)
+@pytest.mark.parametrize("form", ["<p hidden class=x>{}</p>", "<div hidden class=x><p>{0}</p></div>" * 3])
+def test_orders_behind_much_hidden_text_are_left_out(before: str, form: str) -> None:
+    assert ORDER not in elsewhere(scored(before + form.format(ORDER)))
+
+
+def test_orders_deep_in_much_hidden_text_are_left_out() -> None:
+    for before in ("<i>Boats </i>" * 21_000, MENU * 90, "Rowing clubs and their boats " * 60_000):
+        for around in ("", TEXT):
+            body = f"<div style='display:none'><p>{before}</p>{around}<p>{ORDER}</p><p>{ORDER}</p></div>"
+            assert ORDER not in elsewhere(scored(body))
 
 
 def test_a_page_that_a_script_shows_loses_only_the_order() -> None:

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from handlers.html.styles import hiding, hiding_rules, page_background
+from handlers.html.styles import has_boxes, hiding, hiding_rules, page_background, showing_classes
 from tests.cpu import cpu_seconds
 
 
@@ -45,6 +45,15 @@ def test_white_text_is_hidden_by_a_white_page_only() -> None:
     assert hiding("color:white", (0, 0, 0)) is None
 
 
+def test_the_colour_of_a_class_may_be_that_of_a_box() -> None:
+    sheet = "body{background:#fff} .a{color:#fff} .b{color:#fff;background:#fff} .c{color:transparent}"
+    assert {selector: how.is_sure for selector, how in hiding_rules(sheet).items()} == {
+        ".a": False,
+        ".b": True,
+        ".c": False,
+    }
+
+
 def test_rules_of_a_sheet() -> None:
     sheet = """/* .z */ .a, #b p { display: none } .E:hover { display: none } @media print { .c { display: none } }
         @media screen { .d { opacity: 0 } } body { background: #000 } .f { color: #000 }"""
@@ -63,15 +72,22 @@ def test_a_large_sheet_takes_bounded_time() -> None:
         "/*a",
         ".a{color:#fff;background:",
         "display:none;",
+        "font-size:1px;",
+        ".a{font-size:0}.a .b{font-size:0}",
     ):
         sheet = unit * (5_000_000 // len(unit))
         assert cpu_seconds(partial(hiding_rules, sheet)) < 2
+        assert cpu_seconds(partial(has_boxes, sheet)) < 1
+        assert cpu_seconds(partial(showing_classes, sheet, "font-size")) < 1
 
 
 @pytest.mark.parametrize(
     ("style", "kind"),
     [
         ("display:/**/none", "style"),
+        ("display:none ! important", "style"),
+        ("display:none!important;display:block", "style"),
+        ("display:block!important;display:none !IMPORTANT", "style"),
         ("opacity:.01", "style"),
         ("font-size:0.01rem", "tiny_font"),
         ("font-size:calc(1px - 1px)", "tiny_font"),
@@ -90,6 +106,7 @@ def test_other_forms_of_the_same_values(style: str, kind: str) -> None:
         "font-size:calc(1px + 2vw)",
         "position:relative;left:50%;margin-left:-50vw;width:100vw",
         "width:1%;overflow:hidden",
+        "display:block !important;display:none",
         "color:#fff;background:#036",
         "color:var(--white)",
     ],
@@ -106,6 +123,7 @@ def test_values_of_visible_text(style: str) -> None:
         "width:0;overflow:hidden;flex:1",
         "color:#fff;background:url(white-roses.jpg)",
         "color:#fff;background:linear-gradient(#fff, #000)",
+        "background-image:linear-gradient(#f00, #00f);-webkit-text-fill-color:transparent",
     ],
 )
 def test_styles_that_alone_do_not_tell(style: str) -> None:
