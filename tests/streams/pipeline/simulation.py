@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
@@ -187,6 +188,7 @@ class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not 
     def __init__(self, cluster: Cluster) -> None:
         """Opens nothing."""
         self._cluster = cluster
+        self._client = SimpleNamespace(send=None)
         self._positions: dict[TopicPartition, int | None] = {}
         self._paused: set[TopicPartition] = set()
         self._assigned = asyncio.Event()
