@@ -154,13 +154,16 @@ class Committer:
         for attempt in count():
             before = self._consumer.coordinator_connection
             written_at = await self._writer.await_coordinator(self._group, self._partition)
-            if self._consumer.coordinator_node != written_at:
+            asked = self._consumer.coordinator_node
+            if asked == written_at:
+                committed = await self._committed()
+                if before is not None and self._consumer.coordinator_connection is before:
+                    return committed
+            else:
                 self._consumer.forget_coordinator()
+            if attempt or asked != written_at:
+                log.warning("offset not read yet", partition=str(self._partition), broker=asked, written_at=written_at)
                 await self._pause(attempt)
-                continue
-            committed = await self._committed()
-            if before is not None and self._consumer.coordinator_connection is before:
-                return committed
         raise AssertionError("count() has no end")
 
     async def _committed(self) -> int | None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.client import AIOKafkaClient
+from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
 from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState
@@ -278,6 +278,19 @@ async def test_a_commit_with_offsets_moves_these_and_no_others(kafka: str, topic
             await reader.commit({TopicPartition(name, 0): 1})
             assert await reader.committed(TopicPartition(name, 0)) == 1
             assert await reader.committed(TopicPartition(name, 1)) is None
+
+
+@on_kafka
+async def test_producer_and_consumer_know_the_coordinator_that_they_use(kafka: str, topic_prefix: str) -> None:
+    """So an offset is read from the broker that has written, over the connection of before."""
+    group = f"{topic_prefix}group"
+    async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:
+        async with sender.transaction():
+            await sender.send_offsets_to_transaction({TopicPartition(name, 0): OffsetAndMetadata(7, "")}, group)
+        node = sender._sender._coordinators[CoordinationType.GROUP]
+        async with consumer(kafka, group, name) as reader:
+            assert reader._coordinator.coordinator_id == node
+            assert reader._client._conns[node, ConnectionGroup.COORDINATION].connected()
 
 
 async def test_an_error_without_partitions_is_taken_for_no_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
