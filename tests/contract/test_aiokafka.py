@@ -281,7 +281,7 @@ async def test_a_commit_with_offsets_moves_these_and_no_others(kafka: str, topic
 
 
 @on_kafka
-async def test_producer_and_consumer_know_the_coordinator_that_they_use(kafka: str, topic_prefix: str) -> None:
+async def test_producer_and_consumer_know_their_coordinator(kafka: str, topic_prefix: str) -> None:
     """So an offset is read from the broker that has written, over the connection of before."""
     group = f"{topic_prefix}group"
     async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:

@@ -76,7 +76,7 @@ async def test_records_of_partitions_that_were_refused_are_not_sent() -> None:
     await producer.stop()
 
 
-async def test_offsets_are_not_read_from_a_broker_that_does_not_coordinate(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_offsets_are_not_read_from_another_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer of Kafka names no partition then; an admin client raises, and a member asks another broker."""
     partition, asked = TopicPartition("t", 0), list[int]()
 

@@ -69,5 +69,5 @@ class Moved:
         return [SimpleNamespace(groups=[(0, "", "", "", "", ["a member"])])]
 
 
-async def test_a_group_is_read_from_the_broker_that_coordinates_it_by_now() -> None:
+async def test_a_group_that_has_moved_is_read_from_its_new_broker() -> None:
     assert await read_groups(Moved(), ["g"]) == {"g": GroupState(1, {TopicPartition("t", 0): 7})}

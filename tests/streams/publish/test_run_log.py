@@ -37,7 +37,7 @@ def test_group_and_transactional_id_name_prefix_run_and_topic() -> None:
     assert log.transactional_id == "shop.assay.publish.november.shop.pages.crawled.v1"
 
 
-async def test_position_is_written_again_when_another_broker_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_position_is_read_after_a_write_at_the_same_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that Kafka knows must not begin again because a broker that no longer coordinates was asked."""
     brokers = [1, 2]
 
