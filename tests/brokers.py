@@ -272,12 +272,16 @@ def _port(node: LocalKafka) -> int:
 
 def may_mount() -> bool:
     """Whether a small disk can be mounted here."""
-    with tempfile.TemporaryDirectory(prefix=_FOLDER) as name:
-        return _mounts(Path(name)) and _run("umount", name)
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as name, _locked(Path(name)):
+        disk = Path(name) / f"broker-{DISK_OF}"
+        disk.mkdir()
+        return _mounts(disk) and _run("umount", disk)
 
 
 def remove_leftovers(beside: Path | None = None) -> list[Path]:
-    """Unmounts and removes what brokers have left whose process was killed; what is still in use stays.
+    """Unmounts and removes what runs have left that were killed; the folders of runs that still go on stay.
+
+    The guard of a broker ends it soon after its run. If the guard was killed as well, the broker loses its folder.
 
     Args:
         beside: Where the folders are; that for temporary files by default.
@@ -295,7 +299,7 @@ def remove_leftovers(beside: Path | None = None) -> list[Path]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """The folder is in use until the block or the process ends."""
+    """The folder belongs to a run until the block or the process ends."""
     with (folder / "lock").open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

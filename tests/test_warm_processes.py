@@ -1,8 +1,11 @@
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.warm_processes import WARM, warm_processes
 
@@ -36,6 +39,32 @@ def test_a_forked_process_ends_by_a_signal() -> None:
         assert started.wait() == -signal.SIGKILL
 
 
+async def test_asyncio_forks_as_well() -> None:
+    with warm_processes():
+        started = await asyncio.create_subprocess_exec(WARM, "-c", "raise SystemExit(4)")
+    assert await started.wait() == 4
+
+
 def test_other_commands_start_as_usual() -> None:
     with warm_processes():
         assert subprocess.run([sys.executable, "-c", "raise SystemExit(3)"], check=False).returncode == 3
+
+
+def test_commands_other_than_lists_start_as_usual() -> None:
+    with warm_processes():
+        assert subprocess.run(Path("/bin/true"), check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "variable", "said"),
+    [
+        ("import time; print(time.tzname[0])", {"TZ": "XYZ-3"}, "XYZ"),
+        ("import sys; print(sys.flags.hash_randomization)", {"PYTHONHASHSEED": "0"}, "0"),
+        ("import sys; print(sys.flags.utf8_mode)", {"PYTHONUTF8": "1"}, "1"),
+    ],
+)
+def test_variables_of_the_start_have_their_effect(program: str, variable: dict[str, str], said: str) -> None:
+    with warm_processes():
+        command = [WARM, "-c", program]
+        done = subprocess.run(command, env=os.environ | variable, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{said}\n"

@@ -1,8 +1,9 @@
 """Processes that start warm: a template imports the application once, and forks each of them.
 
 To start Python and to import the application takes more than a second of CPU. A forked process is one of its own as
-well: it has its own id, environment, standard streams and signals, and the test's process is its parent. Tests of the
-start itself start Python, as all tests do on other systems than Linux.
+well: it has its own id, environment, standard streams and signals, and the test's process is its parent. All of them
+have one seed of hashes. Tests of the start itself start Python, as all tests do on other systems than Linux. A process
+whose environment sets up Python or the time zone in another way than the template's starts Python as well.
 """
 
 import atexit
@@ -17,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ctypes import CDLL
 from pathlib import Path
 from typing import Any
@@ -46,13 +47,18 @@ class _Forked(subprocess.Popen[Any]):
     """Asks the template for a process in place of starting one."""
 
     def _execute_child(self, args: Any, *given: Any) -> None:
-        if args[0] != "warm":
+        # A program without arguments may be a single path; asyncio gives a tuple.
+        if not isinstance(args, list | tuple) or args[0] != "warm":
             super()._execute_child(args, *given)  # type: ignore[misc]
             return
-        cwd, env, (p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite) = given[4], given[5], given[9:15]
+        template, its_start = _template()
+        environment = dict(os.environ if given[5] is None else given[5])
+        if _start_of(environment) != its_start:
+            super()._execute_child([sys.executable, *args[1:]], *given)  # type: ignore[misc]
+            return
+        cwd, (p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite) = given[4], given[9:15]
         streams = [own if own != -1 else number for number, own in enumerate((p2cread, c2pwrite, errwrite))]
-        request = pickle.dumps((args[2:], dict(os.environ if env is None else env), cwd or os.getcwd()))
-        template = _template()
+        request = pickle.dumps((args[2:], environment, cwd or os.getcwd()))
         # The new process loses its parent, and this process becomes it. Other orphans do not come here.
         _LIBC.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         try:
@@ -64,8 +70,14 @@ class _Forked(subprocess.Popen[Any]):
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
 
 
+def _start_of(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that are read when Python starts, or at the first look at the time."""
+    return {name: value for name, value in environment.items() if name.startswith("PYTHON") or name == "TZ"}
+
+
 @functools.cache
-def _template() -> socket.socket:
+def _template() -> tuple[socket.socket, dict[str, str]]:
+    """The connection to the template, and how its environment starts Python."""
     own_end, its_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with its_end:
         command = [sys.executable, "-c", _SERVE.format(its_end.fileno())]
@@ -78,7 +90,7 @@ def _template() -> socket.socket:
         started.wait()
 
     atexit.register(end)
-    return own_end
+    return own_end, _start_of(os.environ)
 
 
 def serve(connection: int) -> None:

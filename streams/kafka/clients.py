@@ -14,8 +14,9 @@ from typing import Any, Protocol, TypeVar
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError, ProducerClosed
+from aiokafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError, ProducerClosed, for_code
 from aiokafka.producer.message_accumulator import MessageAccumulator
+from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.protocol.transaction import TxnOffsetCommitRequest
 
 from streams.kafka.decompression import limit_unpacking
@@ -199,7 +200,26 @@ def make_reader(
 
 def make_admin(settings: KafkaSettings) -> AIOKafkaAdminClient:
     """An admin client, not started."""
-    return AIOKafkaAdminClient(**connection(settings), client_id="assay-admin")
+    admin = AIOKafkaAdminClient(**connection(settings), client_id="assay-admin")
+    raise_offset_errors(admin._client)
+    return admin
+
+
+def raise_offset_errors(network: AIOKafkaClient) -> None:
+    """Has requests for a group's offsets raise the error of their answer.
+
+    A broker that does not coordinate the group answers with an error and without partitions. aiokafka looks for errors
+    at the partitions only, and takes this for a group that has committed nothing.
+    """
+    send = network.send
+
+    async def checked(node_id: int, request: object, **group: Any) -> Any:
+        answer = await send(node_id, request, **group)
+        if isinstance(request, OffsetFetchRequest) and answer.error_code:
+            raise for_code(answer.error_code)(f"broker {node_id} can't tell the group's offsets")
+        return answer
+
+    network.send = checked
 
 
 @asynccontextmanager

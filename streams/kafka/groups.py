@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from aiokafka import TopicPartition
@@ -78,7 +79,8 @@ class Extent:
 
 async def read_groups(admin: Any, groups: Sequence[str]) -> dict[str, GroupState]:
     """Offsets and members of each group. Raises KafkaError."""
-    return dict(zip(groups, await asyncio.gather(*(_read_group(admin, group) for group in groups)), strict=True))
+    states = await asyncio.gather(*(_patiently(partial(_read_group, admin, group)) for group in groups))
+    return dict(zip(groups, states, strict=True))
 
 
 async def read_topics(admin: Any, topics: Collection[str]) -> dict[str, TopicState]:
@@ -146,10 +148,10 @@ async def _first_records(
 
 
 async def _read_group(admin: Any, group: str) -> GroupState:
-    coordinator = await _patiently(lambda: admin.find_coordinator(group))
-    offsets = await _patiently(lambda: admin.list_consumer_group_offsets(group, coordinator))
+    coordinator = await admin.find_coordinator(group)
+    offsets = await admin.list_consumer_group_offsets(group, coordinator)
     return GroupState(
-        await _patiently(lambda: _count_members(admin, group, coordinator)),
+        await _count_members(admin, group, coordinator),
         {partition: at.offset for partition, at in offsets.items() if at.offset >= 0},
     )
 
@@ -179,7 +181,7 @@ async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:
 
 
 async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """Repeats a request while a broker starts or another one takes over."""
+    """Repeats what is asked while a broker starts or another one takes over."""
     loop = asyncio.get_running_loop()
     until = loop.time() + _SECONDS
     while True:

@@ -68,7 +68,7 @@ class RecordWriter:
         async with asyncio.timeout(self.deadline_seconds):
             await start(self._producer)
 
-    async def await_coordinator(self, group: str, partition: TopicPartition) -> int | None:
+    async def await_coordinator(self, group: str, partition: TopicPartition) -> int:
         """Writes an offset of the group and aborts; when the broker has answered, the committed offset can be read.
 
         A coordinator whose broker was killed answers reads before everything it has stored is visible: with an offset
@@ -83,8 +83,7 @@ class RecordWriter:
             await producer.begin_transaction()
             await producer.send_offsets_to_transaction({partition: OffsetAndMetadata(0, "")}, group)
             await producer.abort_transaction()
-        node: int | None = getattr(producer._sender, "_coordinators", {}).get(CoordinationType.GROUP)
-        return node
+        return int(producer._sender._coordinators[CoordinationType.GROUP])
 
     async def write(
         self,

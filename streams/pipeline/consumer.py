@@ -26,6 +26,8 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.client import ConnectionGroup
 from aiokafka.errors import IllegalStateError, KafkaError
 
+from streams.kafka.clients import raise_offset_errors
+
 Polled = dict[TopicPartition, list[ConsumerRecord]]
 _POLL_RECORDS = 500
 """Of a poll without a number: Kafka's own default."""
@@ -37,6 +39,7 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
     def __init__(self, *topics: str, **options: Any) -> None:
         """Takes the arguments of ``AIOKafkaConsumer``."""
         super().__init__(*topics, **options)
+        raise_offset_errors(self._client)
         self.polls = 0
         """Number of polls, the present one included."""
         self.polled_at = time.monotonic()

@@ -28,6 +28,8 @@ from streams.settings import PipelineSettings, Settings
 from streams.topology import Topic
 
 _FIRST_PAUSE_SECONDS = 0.5
+_MOST_READS = 40
+"""Of the position, while the coordinator changes."""
 _LONGEST_PAUSE_SECONDS = 30.0
 
 
@@ -82,8 +84,9 @@ class RunLog:
             try:
                 return await admin.list_consumer_group_offsets(self.group, coordinator, partitions=[self._place])  # type: ignore[no-any-return]
             except KafkaError as error:
-                # A new cluster creates its offsets topic at the first such request.
-                if not error.retriable:
+                # A new cluster creates its offsets topic at the first such request. A coordinator that was written to
+                # and fails now may come back without the latest offsets.
+                if coordinator is not None or not error.retriable:
                     raise
                 await self._sleep(_FIRST_PAUSE_SECONDS)
 
@@ -92,18 +95,30 @@ class RunLog:
 
         Raises:
             RunTakenError: Another copy was opened at the same time.
-            KafkaError, TimeoutError: Kafka cannot be reached.
+            KafkaError, TimeoutError: Kafka cannot be reached, or its coordinator changes again and again.
         """
         await self.close()
         try:
             await self._writer.start()
-            return await self.read(await self._writer.await_coordinator(self.group, self._place))
+            return await self._read_after_write()
         except FENCED as error:
             await self._writer.stop(1.0)
             raise RunTakenError from error
         except BaseException:
             await self._writer.stop(1.0)
             raise
+
+    async def _read_after_write(self) -> Position | None:
+        """Reads the position from the broker that has written; after an error it may coordinate no more."""
+        for left in reversed(range(_MOST_READS)):
+            written_at = await self._writer.await_coordinator(self.group, self._place)
+            try:
+                return await self.read(written_at)
+            except KafkaError as error:
+                if not left or not error.retriable:
+                    raise
+                await self._sleep(_FIRST_PAUSE_SECONDS)
+        raise AssertionError("the last read returns or raises")
 
     async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position, count: int) -> None:
         """Writes records together with the position after them, and retries for ``pipeline.stalled_seconds``.

@@ -13,15 +13,20 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
 from aiokafka.consumer.fetcher import Fetcher
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.errors import (
     IllegalStateError,
     KafkaError,
     MessageSizeTooLargeError,
+    NotCoordinatorForGroupError,
     OutOfOrderSequenceNumber,
     ProducerFenced,
 )
+from aiokafka.protocol.commit import OffsetFetchResponse_v3
 from aiokafka.record.default_records import DefaultRecordBatch
 from aiokafka.structs import OffsetAndMetadata
 
@@ -273,6 +278,33 @@ async def test_a_commit_with_offsets_moves_these_and_no_others(kafka: str, topic
             await reader.commit({TopicPartition(name, 0): 1})
             assert await reader.committed(TopicPartition(name, 0)) == 1
             assert await reader.committed(TopicPartition(name, 1)) is None
+
+
+@on_kafka
+async def test_producer_and_consumer_know_their_coordinator(kafka: str, topic_prefix: str) -> None:
+    """So an offset is read from the broker that has written, over the connection of before."""
+    group = f"{topic_prefix}group"
+    async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:
+        async with sender.transaction():
+            await sender.send_offsets_to_transaction({TopicPartition(name, 0): OffsetAndMetadata(7, "")}, group)
+        node = sender._sender._coordinators[CoordinationType.GROUP]
+        async with consumer(kafka, group, name) as reader:
+            assert reader._coordinator.coordinator_id == node
+            assert reader._client._conns[node, ConnectionGroup.COORDINATION].connected()
+
+
+async def test_an_error_without_partitions_is_taken_for_no_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So ``raise_offset_errors`` raises it. Kafka answers so at a broker that does not coordinate the group."""
+
+    async def send(*_: object, **__: object) -> OffsetFetchResponse_v3:
+        return OffsetFetchResponse_v3(0, [], NotCoordinatorForGroupError.errno)
+
+    monkeypatch.setattr(AIOKafkaClient, "send", send)
+    admin = AIOKafkaAdminClient()
+    assert await admin.list_consumer_group_offsets("g", 1, [TopicPartition("t", 0)]) == {}
+    member = GroupCoordinator(admin._client, SubscriptionState(), group_id="g")
+    member.coordinator_id = 1
+    assert await member._do_fetch_commit_offsets([TopicPartition("t", 0)]) == {}
 
 
 # --- batches of records, which streams.kafka.decompression reads ----------------------------------------------------

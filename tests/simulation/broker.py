@@ -335,13 +335,14 @@ class Brokers:
         return 0, [(topic, [(one[0], code) for one in some]) for topic, some in request.topics]
 
     def _on_offset_fetch(self, request: Any, node: int) -> Any:
-        code = self._misplaced("OffsetFetch", request.consumer_group, node)
+        if code := self._misplaced("OffsetFetch", request.consumer_group, node):
+            return 0, [], code
         offsets = self.groups.fetch(request.consumer_group)
         topics = [
-            (topic, [(number, -1 if code else offsets.get((topic, number), -1), "", code) for number in numbers])
+            (topic, [(number, offsets.get((topic, number), -1), "", 0) for number in numbers])
             for topic, numbers in request.topics
         ]
-        return 0, topics, code
+        return 0, topics, 0
 
     def _on_init_producer_id(self, request: Any, node: int) -> Any:
         name = request.transactional_id

@@ -3,10 +3,16 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.errors import TopicAuthorizationFailedError
+from aiokafka.client import AIOKafkaClient
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.consumer.subscription_state import SubscriptionState
+from aiokafka.errors import NotCoordinatorForGroupError, TopicAuthorizationFailedError
+from aiokafka.protocol.commit import OffsetFetchResponse_v3
+from aiokafka.structs import OffsetAndMetadata
 
 from streams.kafka.clients import MAX_REQUEST_BYTES, connection, group_of, make_admin, make_producer, make_reader
 from streams.kafka.settings import KafkaSettings
+from streams.pipeline.consumer import CountingConsumer
 from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES
 from tests.samples import instance
 
@@ -68,3 +74,32 @@ async def test_records_of_partitions_that_were_refused_are_not_sent() -> None:
     assert not repeated.done()
     assert manager._transaction_waiter.exception()
     await producer.stop()
+
+
+async def test_offsets_are_not_read_from_another_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer of Kafka names no partition then; an admin client raises, and a member asks another broker."""
+    partition, asked = TopicPartition("t", 0), list[int]()
+
+    async def send(self: object, node_id: int, *_: object, **__: object) -> Any:
+        asked.append(node_id)
+        known = [("t", [(0, 7, "", 0)])] if node_id == 2 else []
+        return OffsetFetchResponse_v3(0, known, 0 if known else NotCoordinatorForGroupError.errno)
+
+    monkeypatch.setattr(AIOKafkaClient, "send", send)
+    admin = make_admin(settings())
+    with pytest.raises(NotCoordinatorForGroupError):
+        await admin.list_consumer_group_offsets("g", 1, [partition])
+    assert await admin.list_consumer_group_offsets("g", 2, [partition]) == {partition: OffsetAndMetadata(7, "")}
+
+    consumer = CountingConsumer(bootstrap_servers="a.example:9092")
+    consumer._closed = True  # it was never open; aiokafka warns all the same
+    member = GroupCoordinator(consumer._client, SubscriptionState(), group_id="g", retry_backoff_ms=0)
+    left = [1, 2]
+
+    async def find() -> None:
+        member.coordinator_id = member.coordinator_id or left.pop(0)
+
+    monkeypatch.setattr(member, "ensure_coordinator_known", find)
+    asked.clear()
+    assert await member.fetch_committed_offsets([partition]) == {partition: OffsetAndMetadata(7, "")}
+    assert asked == [1, 2]

@@ -8,7 +8,7 @@ import pytest
 from aiokafka.errors import KafkaError, ProducerClosed, ProducerFenced
 
 from streams.kafka.transactions import RecordWriter
-from tests.streams.pipeline.test_commit import BROKEN, ONE, Client
+from tests.streams.pipeline.test_commit import BROKEN, ONE, PARTITION, Client
 
 
 async def started(client: Any) -> RecordWriter:
@@ -64,3 +64,13 @@ async def test_a_fenced_writer_says_so() -> None:
         await writer.write("t.", [ONE])
     assert isinstance(closed.value.__cause__, ProducerFenced)
     assert client.calls == []
+
+
+async def test_a_writer_never_lacks_the_broker_that_has_written() -> None:
+    """With a default, a partition would wait for this broker without an end."""
+    client: Any = Client()
+    writer = await started(client)
+    assert await writer.await_coordinator("g", PARTITION) == 1
+    client._sender = SimpleNamespace(_coordinators={})
+    with pytest.raises(KeyError):
+        await writer.await_coordinator("g", PARTITION)

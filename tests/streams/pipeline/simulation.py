@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
@@ -37,6 +38,8 @@ from tests.streams.pipeline.model_work import DEAD, OUT, ModelWork
 from tests.streams.pipeline.virtual_time import LoopClock
 
 DEADLINE_SECONDS = 3.0
+MOVES = 0.1
+"""How often a fence finds that another broker coordinates the group."""
 
 
 @contextmanager
@@ -68,6 +71,10 @@ class Cluster:
     wear: int = 0
     headers: Sequence[tuple[str, bytes]] = ()
     faults: list[str] = field(default_factory=list)
+    coordinator: int = 1
+    """The broker that coordinates the group; others answer reads with what was committed when they ceased to."""
+    before: dict[int, dict[TopicPartition, int]] = field(default_factory=dict)
+    """What was committed then, by broker."""
 
     def write(self, partition: TopicPartition, key: bytes | None, delay: float, size: int = 0) -> int:
         """Appends a record whose work takes ``delay`` seconds; None of them is a transaction's marker."""
@@ -87,6 +94,9 @@ class Cluster:
     def fence(self, partition: TopicPartition) -> int:
         """A new owner: the old one can't write any more, and what it had not ended is ended now, either way."""
         self.epochs[partition] += 1
+        if self.chance.random() < MOVES:
+            self.before[self.coordinator] = dict(self.committed)
+            self.coordinator += 1
         if (undecided := self.undecided.pop(partition, None)) is not None and self.chance.random() < 0.5:
             self.apply(partition, *undecided)
         return self.epochs[partition]
@@ -138,8 +148,9 @@ class ModelWriter(RecordWriter):
         await self._refuse()
         self._epoch = self._cluster.fence(self._partition)
 
-    async def await_coordinator(self, *_: Any) -> None:
+    async def await_coordinator(self, *_: Any) -> int:
         await self._refuse()
+        return self._cluster.coordinator
 
     async def _refuse(self) -> None:
         await self._cluster.pause()
@@ -187,6 +198,7 @@ class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not 
     def __init__(self, cluster: Cluster) -> None:
         """Opens nothing."""
         self._cluster = cluster
+        self._client = SimpleNamespace(send=None)
         self._positions: dict[TopicPartition, int | None] = {}
         self._paused: set[TopicPartition] = set()
         self._assigned = asyncio.Event()
@@ -277,7 +289,7 @@ class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not 
 
     async def committed(self, partition: TopicPartition) -> int | None:
         await self._cluster.pause()
-        return self._cluster.committed.get(partition)
+        return self._cluster.before.get(self.coordinator_node, self._cluster.committed).get(partition)
 
     async def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         await self._cluster.pause()
@@ -291,11 +303,23 @@ class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not 
 class ModelConsumer(CountingConsumer, _ModelConsumer):
     """The product's consumer over the model of aiokafka's."""
 
-    coordinator_connection = "one that is never lost"
-    coordinator_node = None
-
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster=cluster)
+        self.forget_coordinator()
+
+    @property
+    def coordinator_connection(self) -> object:
+        """One that lasts until the coordinator is forgotten."""
+        return self._connection
+
+    @property
+    def coordinator_node(self) -> int:
+        """The coordinator when it was looked up."""
+        return self._node
+
+    def forget_coordinator(self) -> None:
+        """Looks the coordinator up again."""
+        self._node, self._connection = self._cluster.coordinator, object()
 
 
 class Process:
