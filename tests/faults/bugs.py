@@ -256,6 +256,16 @@ async def read_at_once(committer: Committer) -> int | None:
     return await committer._committed()
 
 
+async def read_anywhere(committer: Committer) -> int | None:
+    """Reads the committed offset from a broker that may not be the one that has written."""
+    while True:
+        before = committer._consumer.coordinator_connection
+        await committer._writer.await_coordinator(committer._group, committer._partition)
+        committed = await committer._committed()
+        if before is not None and committer._consumer.coordinator_connection is before:
+            return committed
+
+
 def take_old_poll(cursor: PartitionCursor) -> bool:
     """Takes records in that were requested before the last seek."""
     return False
@@ -409,6 +419,14 @@ _TABLE = (
         where=frozenset({"simulation"}),
         replaces=(Committer, "_read_after_write"),
         by=read_at_once,
+    ),
+    SeededBug(
+        name="read_anywhere",
+        changes="a new owner reads the committed offset from a broker that is cut off and no longer coordinates",
+        finds="twice",
+        where=frozenset({"simulation"}),
+        replaces=(Committer, "_read_after_write"),
+        by=read_anywhere,
     ),
     SeededBug(
         name="refused_sent",

@@ -69,7 +69,10 @@ Answer = bytes | asyncio.Future[bytes] | None
 
 
 class Brokers:
-    """A cluster whose nodes share one state: which node has which partition is the only difference between them."""
+    """A cluster whose nodes share one state, apart from what a node that is cut off takes for it.
+
+    Otherwise, which node has which partition is the only difference between them.
+    """
 
     def __init__(self, world: World, chance: random.Random, topics: dict[str, int], nodes: int = 1) -> None:
         """Makes empty topics with so many partitions each."""
@@ -83,6 +86,10 @@ class Brokers:
         self.transactions = Transactions(world, chance, self._mark)
         self.moved = 0
         """How often the coordinators have moved to another node."""
+        self._lost: int | None = None
+        """A node that was cut off: the others have taken over, and keep, what was its."""
+        self._before: dict[str, dict[Place, int]] = {}
+        """What it still answers to members of the groups that it takes for its own; empty when it is back."""
         self.failing: dict[str, Failure] = {}
         """For the next request of a name, as brokers answer while they start, move, or wait for their replicas."""
         self._described: dict[Any, bytes] = {}
@@ -91,11 +98,26 @@ class Brokers:
 
     def move(self) -> None:
         """Moves every leader and coordinator to another node, if there is one."""
-        if self.nodes == 1:
+        if self.nodes == 1 or self._lost is not None:
             return
         self._leaders = {place: (node + 1) % self.nodes for place, node in self._leaders.items()}
         self.moved += 1
         self.groups.restart()
+
+    def cut_off(self, port: int) -> None:
+        """Cuts a node off from the others, once in a run. Clients still reach it, and it answers reads of groups."""
+        node = port - _MIN_PORT
+        if self.nodes == 1 or self._lost is not None:
+            return
+        its = [group for group in self.groups.known() if self._coordinator(group.name) == node]
+        self._before = {group.name: dict(group.offsets) for group in its}
+        self._lost = node
+        self._leaders = {place: self._in_place_of(leader) for place, leader in self._leaders.items()}
+        self.groups.restart(its)
+
+    def take_back(self) -> None:
+        """The node that was cut off learns that others coordinate by now."""
+        self._before = {}
 
     def feed(self, place: Place, raw: bytes) -> None:
         """Appends a batch without a client."""
@@ -117,7 +139,7 @@ class Brokers:
             if (failure := self.failing.pop("Metadata", None)) is not None:
                 fields = self._failing_metadata(request.topics, failure.code)
                 return struct.pack(">i", number) + bytes(kind.RESPONSE_TYPE(*fields).encode())
-            known = (self.moved, None if request.topics is None else tuple(request.topics))
+            known = (self.moved, self._lost, None if request.topics is None else tuple(request.topics))
             if known not in self._described:
                 self._described[known] = bytes(kind.RESPONSE_TYPE(*self._metadata(request.topics)).encode())
             return struct.pack(">i", number) + self._described[known]
@@ -139,12 +161,22 @@ class Brokers:
         return encoded
 
     def _coordinator(self, name: str) -> int:
-        return (sum(name.encode()) + self.moved) % self.nodes
+        return self._in_place_of((sum(name.encode()) + self.moved) % self.nodes)
+
+    def _in_place_of(self, node: int) -> int:
+        return (node + 1) % self.nodes if node == self._lost else node
+
+    def _takes_for_its_own(self, name: str, node: int) -> bool:
+        """Whether the node is cut off and coordinated the group before."""
+        return node == self._lost and name in self._before
 
     def _misplaced(self, key: str, name: str, node: int) -> int:
         """An error code if the node does not coordinate, or is about to fail this request."""
         if (failure := self.failing.pop(key, None)) is not None:
             return failure.code
+        if self._takes_for_its_own(name, node):
+            # What changes the group needs the other nodes.
+            return 0 if key == "Heartbeat" else codes.GROUP_COORDINATOR_NOT_AVAILABLE
         return 0 if self._coordinator(name) == node else codes.NOT_COORDINATOR_FOR_GROUP
 
     def _coordinated(self, key: str, name: str, node: int, handle: Callable[[], int]) -> int:
@@ -197,10 +229,11 @@ class Brokers:
             described[0] = (code, described[0][1], False, [])
         return throttled, nodes, name, controller, described
 
-    def _on_find_coordinator(self, request: Any, node: int) -> Any:  # noqa: ARG002
+    def _on_find_coordinator(self, request: Any, node: int) -> Any:
         if (failure := self.failing.pop("FindCoordinator", None)) is not None:
             return 0, failure.code, None, -1, "", -1
-        number = self._coordinator(request.coordinator_key)
+        name = request.coordinator_key
+        number = node if self._takes_for_its_own(name, node) else self._coordinator(name)
         return 0, 0, None, number, "sim", _MIN_PORT + number
 
     def _on_produce(self, request: Any, node: int) -> Any:
@@ -315,10 +348,12 @@ class Brokers:
         return later
 
     def _on_heartbeat(self, request: Any, node: int) -> Any:
-        return 0, self._coordinated(
-            "Heartbeat", request.group, node,
-            lambda: self.groups.heartbeat(request.group, request.generation_id, request.member_id),
-        )  # fmt: skip
+        def handle() -> int:
+            if self._takes_for_its_own(request.group, node):
+                return 0
+            return self.groups.heartbeat(request.group, request.generation_id, request.member_id)
+
+        return 0, self._coordinated("Heartbeat", request.group, node, handle)
 
     def _on_leave_group(self, request: Any, node: int) -> Any:
         group, who = request.group, request.member_id
@@ -335,9 +370,13 @@ class Brokers:
         return 0, [(topic, [(one[0], code) for one in some]) for topic, some in request.topics]
 
     def _on_offset_fetch(self, request: Any, node: int) -> Any:
-        if code := self._misplaced("OffsetFetch", request.consumer_group, node):
+        group = request.consumer_group
+        if self._takes_for_its_own(group, node):
+            offsets = self._before[group]
+        elif code := self._misplaced("OffsetFetch", group, node):
             return 0, [], code
-        offsets = self.groups.fetch(request.consumer_group)
+        else:
+            offsets = self.groups.fetch(group)
         topics = [
             (topic, [(number, offsets.get((topic, number), -1), "", 0) for number in numbers])
             for topic, numbers in request.topics

@@ -30,7 +30,9 @@ KINDS = {
     "left": 1,
 }
 """What happens, and how often. There are many errors, each with its own path through the client."""
-_LASTING = ("frozen", "frozen_sent", "late", "slow", "outage")
+_CUT_OFF_SECONDS = 2.5
+"""A move that would last longer leaves a broker behind that still answers for this time."""
+_LASTING = ("cut_off", "frozen", "frozen_sent", "late", "slow", "outage")
 _REQUESTS = {
     "EndTxn": 8,
     "TxnOffsetCommit": 5,
@@ -117,6 +119,8 @@ class Fault:
         after = 0
         if kind == "late":
             seconds, after = chance.uniform(*_LATE_SECONDS), chance.choice((0, 1, 2, 2, 3))
+        if kind == "moved" and seconds > _CUT_OFF_SECONDS:
+            kind = "cut_off"
         failure = chance.choice(_ERRORS[key]) if kind == "error" else None
         return cls(kind, key, chance.randint(1, 5), chance.uniform(0, 0.6), seconds, failure, after)
 
@@ -213,6 +217,7 @@ class PlannedFaults:
             "error": lambda: self._fail(fault),
             "outage": lambda: self._break(fault.seconds),
             "moved": self._move,
+            "cut_off": lambda: self._cut_off(connection, fault.seconds),
             "joined": self._join,
             "left": lambda: self._leave(process),
         }
@@ -265,6 +270,12 @@ class PlannedFaults:
 
     def _move(self) -> bool:
         self._network.brokers.move()
+        return True
+
+    def _cut_off(self, connection: Connection, seconds: float) -> bool:
+        brokers, world = self._network.brokers, self._network.world
+        brokers.cut_off(connection.port)
+        world.call_at(world.time() + seconds, brokers.take_back, context=OUTSIDE)
         return True
 
     def _join(self) -> bool:

@@ -78,9 +78,13 @@ class Groups:
         """The group of a name; an empty one if there was none."""
         return self._groups.setdefault(name, Group(name))
 
-    def restart(self) -> None:
+    def known(self) -> list[Group]:
+        """All groups."""
+        return list(self._groups.values())
+
+    def restart(self, some: list[Group] | None = None) -> None:
         """The coordinator starts or moves: it answers reads before all that is stored is visible again."""
-        for group in self._groups.values():
+        for group in self.known() if some is None else some:
             group.loaded = self._chance.choice(group.earlier)
 
     def fetch(self, name: str) -> dict[Place, int]:

@@ -97,7 +97,7 @@ class Connection(asyncio.Transport):
         """Whether no answer arrives any more, although no client closes it."""
         self._network = network
         self._protocol = protocol
-        self._port = port
+        self.port = port
         self._context = contextvars.copy_context()
         self._sent_at = self._answered_at = 0.0
         self._queue: deque[bytes] = deque()
@@ -156,7 +156,7 @@ class Connection(asyncio.Transport):
     def _handle_late(self, frame: bytes) -> None:
         key = NAMES[int.from_bytes(frame[:2], "big")]
         self._network.note(self.process, key, "handled late")
-        self._network.brokers.handle(frame, self._port)
+        self._network.brokers.handle(frame, self.port)
 
     def _arrive(self, frame: bytes) -> None:
         self._queue.append(frame)
@@ -167,7 +167,7 @@ class Connection(asyncio.Transport):
         while self._queue and not self._busy:
             frame = self._queue.popleft()
             key = NAMES[int.from_bytes(frame[:2], "big")]
-            answer = self._network.brokers.handle(frame, self._port)
+            answer = self._network.brokers.handle(frame, self.port)
             self._network.note(self.process, key, "handled")
             if isinstance(answer, asyncio.Future):
                 self._busy = True

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
+from aiokafka.protocol.commit import OffsetFetchRequest_v3
 
 from tests.simulation import codes
 from tests.simulation.broker import Brokers, Failure
@@ -114,6 +116,26 @@ def test_a_broker_that_starts_knows_no_topics_leaders_or_brokers(world: World) -
     _, _, _, _, described = brokers._failing_metadata(["u"], codes.LEADER_NOT_AVAILABLE)
     assert described[0][3][0][:3] == (codes.LEADER_NOT_AVAILABLE, 0, -1)
     assert brokers._failing_metadata(None, codes.BROKER_NOT_AVAILABLE)[1] == []
+
+
+def test_a_broker_that_is_cut_off_answers_reads_as_before(world: World) -> None:
+    """It takes the group for its own until it is back; then it answers an error and no partition, as Kafka does."""
+    brokers = Brokers(world, random.Random(0), {"t": 1}, nodes=2)
+    own = brokers._coordinator("g")
+    asked = OffsetFetchRequest_v3("g", [("t", [0])])
+
+    def told(node: int) -> tuple[Any, ...]:
+        return tuple(brokers._on_offset_fetch(asked, node))
+
+    brokers.groups.of("g").offsets = {("t", 0): 5}
+    brokers.cut_off(9092 + own)
+    brokers.groups.of("g").offsets, brokers.groups.of("g").loaded = {("t", 0): 7}, None
+    assert brokers._coordinator("g") == 1 - own
+    assert [told(node) for node in (own, 1 - own)] == [(0, [("t", [(0, at, "", 0)])], 0) for at in (5, 7)]
+    assert brokers._misplaced("Heartbeat", "g", own) == 0
+    assert brokers._misplaced("TxnOffsetCommit", "g", own) == codes.GROUP_COORDINATOR_NOT_AVAILABLE
+    brokers.take_back()
+    assert told(own) == (0, [], codes.NOT_COORDINATOR_FOR_GROUP)
 
 
 async def _second() -> None:

@@ -15,7 +15,7 @@ from tests.faults.bugs import BUGS
 from tests.simulation import __main__ as simulation
 from tests.simulation.schedule import Result
 
-FIRST_SEEDS = {"offsets_sent_again": 1024, "refused_sent": 354}
+FIRST_SEEDS = {"offsets_sent_again": 1024, "read_anywhere": 1015, "refused_sent": 354}
 """Where the search for a bug begins, if it would take long from 0."""
 _SIMULATED = sorted(name for name, bug in BUGS.items() if "simulation" in bug.where)
 
