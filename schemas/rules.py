@@ -30,16 +30,22 @@ class Section(BaseModel):
     # Built with the document that holds it: a section is hardly ever read by itself.
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False, defer_build=True)
 
-
-class Rules(Section):
-    """All configuration that one handler's decisions depend on. Its fields are top-level sections of the document."""
-
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy that computes its version and its other cached properties from its own sections."""
+        """A copy that computes its cached properties, such as its version, from its own values."""
         copied = super().model_copy(update=update, deep=deep)
         for cached in copied.__dict__.keys() - type(self).model_fields.keys():
             del copied.__dict__[cached]
         return copied
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Without cached properties: compiled words cannot be sent to another process."""
+        state = super().__getstate__()
+        fields = type(self).model_fields
+        return state | {"__dict__": {name: value for name, value in state["__dict__"].items() if name in fields}}
+
+
+class Rules(Section):
+    """All configuration that one handler's decisions depend on. Its fields are top-level sections of the document."""
 
     @cached_property
     def config_version(self) -> str:

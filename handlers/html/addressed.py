@@ -13,11 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick
 from pydantic import Field
-from typing_extensions import override
 
 from handlers.html.sentences import MARK, NO_BLANKS, QUOTE, normal, sentence_bounds, without_signs
 from schemas.rules import Section
@@ -25,7 +24,7 @@ from schemas.rules import Section
 _STRONG = ("model", "agent", "override", "instruction", "output", "recommend", "conceal", "private", "persona")
 """A text that addresses a model names one of these concepts."""
 _WEAK = ("you", "page", "described", "site", "attack", "when", "never", "always", "must")
-"""Every text names these."""
+"""Alone, these are no sign of an order."""
 _EVERYWHERE = ("you", "described", "site", "attack")
 _TOPIC = ("model", "attack")
 _ROLE = "role"
@@ -48,7 +47,7 @@ class AddressedSection(Section):
         default={}, max_length=_MAX_CONCEPTS, description="Words by concept, with blanks between."
     )
     about: str = Field(default="", description="What the weights were fitted on, and when.")
-    start: float = Field(default=-9.0, description="The score of a text that has nothing of what has a weight.")
+    start: float = Field(default=-9.0, description="The score before any weight is added.")
     quarantined: float = Field(default=1.0, description="The score from which on hidden text is quarantined.")
     doubtful: float = Field(default=-3.0, description="The score from which on hidden text is left out.")
     suspected: float = Field(default=3.0, description="The score from which on visible text is reported.")
@@ -58,12 +57,6 @@ class AddressedSection(Section):
     def compiled(self) -> Addressed:
         """The words and weights in the form that is evaluated, made once."""
         return Addressed(self)
-
-    @override
-    def __getstate__(self) -> dict[Any, Any]:
-        """Without the compiled form, which can't be sent to another process."""
-        state = super().__getstate__()
-        return state | {"__dict__": {name: value for name, value in state["__dict__"].items() if name != "compiled"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +121,10 @@ class Addressed:
                 pattern = _pattern(word)
                 patterns[pattern] = patterns.get(pattern, 0) | 1 << number
         self._role, self._topic, self._strong = map(self._bits, ((_ROLE,), _TOPIC, _STRONG))
-        self._told = ~self._bits((*_EVERYWHERE, _ROLE))
+        self._telling = ~self._bits((*_EVERYWHERE, _ROLE))
         self._core = ~self._bits((*_WEAK, _ROLE))
         self._named = tuple((concepts, self._names_of(concepts & ~self._role)) for concepts in patterns.values())
+        self._has_words = tuple(" " in pattern.strip() for pattern in patterns)
         self._matches = AhoCorasick(list(patterns)).find_matches_as_indexes
 
     def _bits(self, names: Iterable[str]) -> int:
@@ -169,14 +163,14 @@ class Addressed:
         """
         text = normal(text)
         for number, begin, named in self._lines(text):
-            if not self._is_enough(_joined(named), is_hidden=is_hidden):
+            if not self._names_enough(_joined(named), is_hidden=is_hidden):
                 continue
             sentences = self._sentences(text, begin, named)
-            tells = [one.has_role or one.concepts & self._told > 0 for one in sentences]
+            tells = [one.has_role or one.concepts & self._telling > 0 for one in sentences]
             for first in range(len(sentences)):
                 for end in range(first + 1, min(first + _WINDOW, len(sentences)) + 1) if tells[first] else ():
                     window = sentences[first:end]
-                    if tells[end - 1] and self._is_worth(window, is_hidden=is_hidden):
+                    if tells[end - 1] and self._may_address(window, is_hidden=is_hidden):
                         yield number, window
 
     def _lines(self, text: str) -> Iterator[tuple[int, int, list[Named]]]:
@@ -205,7 +199,8 @@ class Addressed:
             # A blank was put before the text. Patterns of words begin with one, and may be the beginning of a word.
             is_word = plain[begin] == " "
             after = plain.find(" ", end - 1) if is_word else end
-            found.append(Named(begin - (not is_word), after - 1, *self._named[pattern]))
+            if not (self._has_words[pattern] and "\n" in text[begin : after - 1]):
+                found.append(Named(begin - (not is_word), after - 1, *self._named[pattern]))
         return found
 
     def sentences(self, text: str) -> list[Sentence]:
@@ -227,17 +222,17 @@ class Addressed:
             place = after
         return found
 
-    def _is_worth(self, sentences: Iterable[Sentence], *, is_hidden: bool) -> bool:
+    def _may_address(self, sentences: Iterable[Sentence], *, is_hidden: bool) -> bool:
         """Whether sentences name enough to be scored, or have a role."""
-        return any(one.has_role for one in sentences) or self._is_enough(_joined(sentences), is_hidden=is_hidden)
+        return any(one.has_role for one in sentences) or self._names_enough(_joined(sentences), is_hidden=is_hidden)
 
-    def _is_enough(self, concepts: int, *, is_hidden: bool) -> bool:
+    def _names_enough(self, concepts: int, *, is_hidden: bool) -> bool:
         """Whether a text may have a role or names two concepts: a visible one a strong one and another."""
         if concepts & self._role:
             return True
         core = (concepts & self._core).bit_count()
         if is_hidden:
-            return core > 0 and (concepts & self._told).bit_count() > 1
+            return core > 0 and (concepts & self._telling).bit_count() > 1
         return concepts & self._strong > 0 and core > 1
 
     def features(self, sentences: Sequence[Sentence]) -> dict[str, float]:

@@ -33,7 +33,7 @@ MARK_CHARACTERS = 300
 """Characters of a mark or a heading that are read."""
 _MAX_SHORT_NODES = 40
 _MAX_NO_SCRIPT = 50
-_MAX_COMMENTS, _MAX_COMMENT = 200, 1_000
+_MAX_COMMENTS, _MAX_COMMENT = 200, 500
 """Comments, and characters of each."""
 _MAX_NO_SCRIPT_NODES = 200
 _NO_SCRIPT_TEXT = 500

@@ -28,6 +28,11 @@ def names_in(text: str) -> set[str]:
     return {name for one in addressed().sentences(text) for name in one.features() if name.startswith("one ")}
 
 
+def test_a_copy_has_its_own_compiled_form() -> None:
+    section = addressed().section
+    assert section.model_copy(update={"suspected": 99.0}).compiled.section.suspected == 99
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
@@ -37,6 +42,7 @@ def names_in(text: str) -> set[str]:
         ("said, ignorance", {"one override"}),
         ("大模型很好", {"one model"}),
         ("the fair rulers", set()),
+        ("a language\nmodel", set()),
         ("system, you", {"one you"}),
     ],
 )
