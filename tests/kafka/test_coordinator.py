@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
@@ -50,8 +50,8 @@ async def opened(committer: Committer) -> int:
             await asyncio.sleep(0.01)
 
 
-async def hammered(consumer: CountingConsumer, committer: Committer, seconds: float) -> set[int | None]:
-    """What reads by themselves find, from the broker's first answer on."""
+async def hammered(consumer: AIOKafkaConsumer, committer: Committer, seconds: float) -> set[int | None]:
+    """What reads of a client of aiokafka's find, from the broker's first answer on."""
     loop = asyncio.get_running_loop()
     found: set[int | None] = set()
     until: float | None = None
@@ -70,21 +70,30 @@ async def test_partition_opened_right_after_a_restart_finds_its_offset() -> None
         assay = await installed(kafka.bootstrap_servers, "t.", partitions=PARTITIONS)
         settings = assay.settings.kafka
         consumer = CountingConsumer(**connection(settings), group_id="group", enable_auto_commit=False)
-        await consumer.start()
+        # It takes the error of a broker that does not coordinate yet for no offset.
+        plain = AIOKafkaConsumer(**connection(settings), group_id="group", enable_auto_commit=False)
+        await asyncio.gather(consumer.start(), plain.start())
         committers = [committer_of(settings, consumer, number) for number in range(PARTITIONS)]
         await asyncio.gather(*(committer.open() for committer in committers))
         for offset in range(1, ROUNDS + 1):
             await asyncio.gather(*(committer.commit((), offset) for committer in committers))
         try:
             for _ in range(RESTARTS):
+<<<<<<< HEAD
                 assert await found_by_themselves(kafka, consumer, committers) == {ROUNDS}
+=======
+                if await found_by_themselves(kafka, plain, committers) - {ROUNDS}:
+                    break
+            else:
+                pytest.fail("reads by themselves no longer find another offset: what is done about that can go")
+>>>>>>> offsets
         finally:
             await asyncio.gather(*(committer.close() for committer in committers))
-            await consumer.stop()
+            await asyncio.gather(consumer.stop(), plain.stop())
 
 
 async def found_by_themselves(
-    kafka: LocalKafka, consumer: CountingConsumer, committers: list[Committer]
+    kafka: LocalKafka, consumer: AIOKafkaConsumer, committers: list[Committer]
 ) -> set[int | None]:
     """Kills the broker and starts it anew: checks what committers find that open, and returns what reads find."""
     await asyncio.to_thread(kafka.kill)

@@ -287,10 +287,6 @@ class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not 
                 return position
             await asyncio.sleep(0.01)
 
-    async def committed(self, partition: TopicPartition) -> int | None:
-        await self._cluster.pause()
-        return self._cluster.before.get(self.coordinator_node, self._cluster.committed).get(partition)
-
     async def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         await self._cluster.pause()
         return dict.fromkeys(partitions, 0)
@@ -308,18 +304,25 @@ class ModelConsumer(CountingConsumer, _ModelConsumer):
         self.forget_coordinator()
 
     @property
-    def coordinator_connection(self) -> object:
+    def coordinator_connection(self) -> object | None:
         """One that lasts until the coordinator is forgotten."""
         return self._connection
 
     @property
-    def coordinator_node(self) -> int:
-        """The coordinator when it was looked up."""
+    def coordinator_node(self) -> int | None:
+        """The coordinator when it was looked up; a read does that."""
         return self._node
 
     def forget_coordinator(self) -> None:
-        """Looks the coordinator up again."""
-        self._node, self._connection = self._cluster.coordinator, object()
+        """The next read looks it up."""
+        self._node: int | None = None
+        self._connection: object | None = None
+
+    async def committed(self, partition: TopicPartition) -> int | None:
+        await self._cluster.pause()
+        if self._node is None:
+            self._node, self._connection = self._cluster.coordinator, object()
+        return self._cluster.before.get(self._node, self._cluster.committed).get(partition)
 
 
 class Process:
