@@ -433,9 +433,10 @@ def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hidi
     rules = hiding_rules(sheets)
     found: dict[int, tuple[LexborNode, Hiding]] = {}
     for how in dict.fromkeys(rules.values()):
-        showing = showing_classes(sheets, "display") | showing_classes(sheets, how.shown_by)
         selectors = [selector for selector, other in rules.items() if other == how]
-        for node in _selected(root, selectors)[:_MAX_STYLED]:
+        nodes = _selected(root, selectors)[:_MAX_STYLED]
+        showing = showing_classes(sheets, "display") | showing_classes(sheets, how.shown_by) if nodes else frozenset()
+        for node in nodes:
             if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
                 is_shown = showing and not showing.isdisjoint((node.attributes.get("class") or "").split())
                 found[node.mem_id] = node, replace(how, is_sure=False) if is_shown else how

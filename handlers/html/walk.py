@@ -82,7 +82,8 @@ def take_out_scripts(root: LexborNode) -> tuple[list[str], str]:
     json_ld, sheets = [], []
     for node in root.css("script,style"):
         if node.tag_id == STYLE:
-            if is_for_screens((node.attrs.get("media") or "").lower()) and not _is_without_scripts(node):
+            media = node.attrs.get("media")
+            if (not media or is_for_screens(media.lower())) and not _is_without_scripts(node):
                 sheets.append(node.text())
         elif "ld+json" in (node.attrs.get("type") or "").lower():
             json_ld.append(node.text())
