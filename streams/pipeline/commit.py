@@ -156,15 +156,6 @@ class Committer:
             written_at = await self._writer.await_coordinator(self._group, self._partition)
             # A read finds the coordinator if it is not known.
             committed = await self._committed()
-<<<<<<< HEAD
-            asked = self._consumer.coordinator_node
-            if asked != written_at:
-                self._consumer.forget_coordinator()
-            elif before is not None and self._consumer.coordinator_connection is before:
-                return committed
-            if attempt or asked != written_at:
-                log.warning("offset not read yet", partition=str(self._partition), broker=asked, written_at=written_at)
-=======
             read_at = self._consumer.coordinator_node
             if read_at != written_at:
                 self._consumer.forget_coordinator()
@@ -173,7 +164,6 @@ class Committer:
             if attempt or read_at != written_at:
                 place = {"partition": str(self._partition), "read_at": read_at, "written_at": written_at}
                 log.warning("the offset is read again after another write", **place)
->>>>>>> offsets
                 await self._pause(attempt)
         raise AssertionError("count() has no end")
 

@@ -22,7 +22,8 @@ pytestmark = [pytest.mark.timeout(400), pytest.mark.slow]
 
 PARTITIONS = 6
 ROUNDS = 40
-RESTARTS = 2
+RESTARTS = 4
+"""Tries to see an answer that comes too early, for a broker may have read all it needs before it is asked."""
 
 
 def committer_of(settings: KafkaSettings, consumer: CountingConsumer, number: int) -> Committer:
@@ -79,14 +80,10 @@ async def test_partition_opened_right_after_a_restart_finds_its_offset() -> None
             await asyncio.gather(*(committer.commit((), offset) for committer in committers))
         try:
             for _ in range(RESTARTS):
-<<<<<<< HEAD
-                assert await found_by_themselves(kafka, consumer, committers) == {ROUNDS}
-=======
                 if await found_by_themselves(kafka, plain, committers) - {ROUNDS}:
                     break
             else:
                 pytest.fail("reads by themselves no longer find another offset: what is done about that can go")
->>>>>>> offsets
         finally:
             await asyncio.gather(*(committer.close() for committer in committers))
             await asyncio.gather(consumer.stop(), plain.stop())

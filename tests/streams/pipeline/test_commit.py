@@ -235,11 +235,7 @@ async def test_an_offset_is_not_read_from_another_broker() -> None:
     bench = Bench(client := Client(nodes=[2, 2]))
     with capture_logs() as told:
         assert await bench.committer.open() == 17
-<<<<<<< HEAD
-    assert [(line["broker"], line["written_at"]) for line in told] == [(2, 1), (2, 1)]
-=======
     assert [(line["read_at"], line["written_at"]) for line in told] == [(2, 1), (2, 1)]
->>>>>>> offsets
     read = ("committed", PARTITION)
     assert client.calls == [*FENCE, read, "forget", *FENCE[1:], read, "forget", *FENCE[1:], read]
 
