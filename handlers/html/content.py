@@ -25,7 +25,7 @@ from handlers.html.citations import (
     has_prices,
     is_wire_report,
 )
-from handlers.html.hidden import Hidden, find_in_hidden, visible
+from handlers.html.hidden_text import Hidden, find_in_hidden, visible
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text

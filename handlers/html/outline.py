@@ -13,7 +13,7 @@ from typing import Literal
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from handlers.html.hidden import Hidden
+from handlers.html.hidden_text import Hidden
 from handlers.html.hints import Hints, Regions
 
 TEXT = 2

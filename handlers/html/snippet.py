@@ -17,7 +17,7 @@ from pydantic import Field
 from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.encoding import page_bytes
-from handlers.html.hidden import find_in_hidden
+from handlers.html.hidden_text import find_in_hidden
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
 from handlers.html.main_text import count_words, has_cjk, leading_sentences, main_text

@@ -7,7 +7,8 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from handlers.html.hidden import take_out_hidden, take_out_unseen, visible
+from handlers.html.hidden import take_out_hidden
+from handlers.html.hidden_text import visible
 from handlers.html.hints import Hints
 from handlers.html.outline import (
     ASIDE,
@@ -29,6 +30,7 @@ from handlers.html.outline import (
 )
 from handlers.html.reading import PageReadingSection
 from handlers.html.styles import is_for_screens
+from handlers.html.unseen import take_out_unseen
 
 MARK_CHARACTERS = 300
 """Characters of a mark or a heading that are read."""
