@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Collection
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
 
 from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaTimeoutError
 
 from schemas.event import Event
 from schemas.outcome import Dead
@@ -58,9 +58,12 @@ class Records:
         return found
 
     async def newest(self, topic: Topic, keys: Collection[bytes], most: int) -> list[Read]:
-        """The newest records with one of the keys, as far back as a few seconds of reading reach."""
+        """The newest records with one of the keys, as far back as a few seconds of reading reach.
+
+        Raises KafkaError, also if nothing was found in that time: there may be one further back.
+        """
         found: list[Read] = []
-        with contextlib.suppress(TimeoutError):
+        try:
             async with (
                 asyncio.timeout(_SEARCH_SECONDS),
                 aclosing(read_newest_first(self._kafka, {topic.name: keys}, None)) as steps,
@@ -69,6 +72,9 @@ class Records:
                     found += [self._read(topic, record) for record in records[: most - len(found)]]
                     if len(found) >= most:
                         break
+        except TimeoutError:
+            if not found:
+                raise KafkaTimeoutError(f"no record of this key was found in {_SEARCH_SECONDS:g} s") from None
         return found
 
     async def _raw(self, positions: Collection[Position]) -> dict[Position, ConsumerRecord]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 from pydantic import ValidationError
 from starlette.datastructures import FormData, QueryParams
 from starlette.requests import Request
@@ -298,6 +298,8 @@ class _WhatIf:
         keys = {spelling.encode() for spelling in (url, canonical_url(url)) if spelling}
         try:
             known = [read.event for read in await self._context.records.newest(PAGES_CRAWLED, keys, 1)]
+        except KafkaTimeoutError:
+            known = []
         except KafkaError as error:
             return f"Kafka can't be read: {error}"
         if known and isinstance(known[0], CrawledPage):

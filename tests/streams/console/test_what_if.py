@@ -1,5 +1,6 @@
 """The screen ``what_if``: a page under the settings in force and under changed ones."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,10 @@ def sides(text: str) -> list[str]:
     """The score, tier and label of each side."""
     words = ("score 18", "score 33", "tier A", "tier B", "tier C", "LOW", "MEDIUM")
     parts = text.split('<p class="verdict">')[1:3]
-    return [" ".join(word for word in words if word.removeprefix("score ") in part) for part in parts]
+    # Not digits of a version, which is a hexadecimal number.
+    return [
+        " ".join(word for word in words if re.search(rf"\b{word.removeprefix('score ')}\b", part)) for part in parts
+    ]
 
 
 def test_the_sliders_begin_at_the_settings_or_the_address(console: OwnConsole) -> None:
