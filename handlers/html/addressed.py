@@ -69,7 +69,7 @@ class Found:
 
 
 class Named(NamedTuple):
-    """Words that name concepts: the first character of them, that after the last, and the concepts as bits."""
+    """Words that name concepts: their first character, the one after their last, and the concepts as bits and names."""
 
     begin: int
     end: int
@@ -166,11 +166,11 @@ class Addressed:
             if not self._names_enough(_joined(named), is_hidden=is_hidden):
                 continue
             sentences = self._sentences(text, begin, named)
-            tells = [one.has_role or one.concepts & self._telling > 0 for one in sentences]
+            names_something = [one.has_role or one.concepts & self._telling > 0 for one in sentences]
             for first in range(len(sentences)):
-                for end in range(first + 1, min(first + _WINDOW, len(sentences)) + 1) if tells[first] else ():
+                for end in range(first + 1, min(first + _WINDOW, len(sentences)) + 1) if names_something[first] else ():
                     window = sentences[first:end]
-                    if tells[end - 1] and self._may_address(window, is_hidden=is_hidden):
+                    if names_something[end - 1] and self._may_address(window, is_hidden=is_hidden):
                         yield number, window
 
     def _lines(self, text: str) -> Iterator[tuple[int, int, list[Named]]]:

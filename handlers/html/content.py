@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from selectolax.lexbor import LexborHTMLParser
 
-from handlers.html.addressed import Addressed, Found
+from handlers.html.addressed import Addressed
 from handlers.html.bylines import BylineWords, find_credit
 from handlers.html.citations import (
     Citations,
@@ -150,8 +150,7 @@ class PageReader:
         text = content(page, body, reading.content_forest, reading.max_content_characters)
         host = host_of(url)
         text, left_out = reading.boilerplate.without(with_description(text, data), host)
-        found = addressed.find_all(text, reading.addressed.suspected, is_hidden=False)
-        suspected = suspected_in(text, found, addressed)
+        suspected = suspected_in(text, addressed)
         page.hidden = without_quotes(page.hidden, text, addressed)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         story = Story(page, look_near(page, body.first), self._story)
@@ -332,13 +331,14 @@ def without_quotes(hidden: list[Hidden], text: str, addressed: Addressed) -> lis
     return [replace(one, outcome="left_out", reason=_QUOTED) if one in orders else one for one in hidden]
 
 
-def suspected_in(text: str, found: list[Found], addressed: Addressed) -> str:
+def suspected_in(text: str, addressed: Addressed) -> str:
     """The line of a text that addresses a language model most clearly, cut; "" without one.
 
     A text with several lines on models is about them: an article on attacks, documentation, terms of a service.
     """
+    found = addressed.find_all(text, addressed.section.suspected, is_hidden=False)
     best = max(found, key=lambda one: one.score, default=None)
-    if best is None or best.score < addressed.section.suspected or addressed.lines_on_models(text) > _FEW_ON_MODELS:
+    if best is None or addressed.lines_on_models(text) > _FEW_ON_MODELS:
         return ""
     return text.split("\n")[best.line][:_MAX_PASSAGE]
 
@@ -382,7 +382,6 @@ class ExtractedReader:
             page: With ``content``; its quality metadata takes precedence over what the text shows.
         """
         limits = self._reading
-        addressed = limits.addressed.compiled
         text = clean((page.content or "")[: limits.max_content_characters])
         stated = page.quality_metadata or CrawlerMetadata()
         lines = text.split("\n")
@@ -406,9 +405,7 @@ class ExtractedReader:
             authors=tuple(name for name in credited if name not in agencies),
             agencies=agencies,
             language=language,
-            suspected=suspected_in(
-                text, addressed.find_all(text, limits.addressed.suspected, is_hidden=False), addressed
-            ),
+            suspected=suspected_in(text, limits.addressed.compiled),
             word_count=count_words(text),
             has_doi=_first_known(stated.has_doi, citations.has_doi),
             citation_count=_first_known(stated.citation_count, citations.count),

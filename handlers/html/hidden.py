@@ -12,6 +12,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from handlers.html.addressed import Addressed
 from handlers.html.hidden_text import IN_DOUBT, KEPT, TOO_MUCH, Hidden, judge, place_of
+from handlers.html.outline import TEXT
 from handlers.html.styles import (
     WHITE,
     Colour,
@@ -26,7 +27,6 @@ from handlers.html.styles import (
 from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
-_TEXT = 2
 _SHEET: Kind = "style_sheet"
 _WHOLE_PAGE = frozenset(("html", "head", "body"))
 _MAY_HIDE = "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,link[rel~=stylesheet]"
@@ -98,18 +98,16 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
                 whole = not is_page and len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
             parts = [(node, said)] if whole else list(_parts(node, addressed, how, searched, is_page=is_page))
             for part, (outcome, reason) in parts:
-                removed.setdefault(
-                    part.mem_id, (part, Hidden(kind, place_of(part), part.text(separator=" "), outcome, reason))
-                )
+                taken = Hidden(kind, place_of(part), part.text(separator=" "), outcome, reason)
+                removed.setdefault(part.mem_id, (part, taken))
             if whole:
                 continue
         if not how.is_sure or (kind == _SHEET and len(sheets) > _SHORT_SHEETS):
             continue
         is_alone = not how.is_faded and len(text) <= _SHORT and makes[_make(node)] <= _FEW
         if (how.is_gone or is_alone) and not _is_main(text, characters):
-            removed.setdefault(
-                node.mem_id, (node, Hidden(kind, place_of(node), text, "left_out", "no visitor sees it"))
-            )
+            taken = Hidden(kind, place_of(node), text, "left_out", "no visitor sees it")
+            removed.setdefault(node.mem_id, (node, taken))
         else:
             found.append(Hidden(kind, place_of(node), text, "kept"))
     return _remove(removed) + found
@@ -212,7 +210,7 @@ def _text_of(node: LexborNode) -> str:
     """The beginning of an element's text, of a bounded number of nodes: elements in doubt can hold the whole page."""
     texts, length = [], 0
     for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_NODES):
-        if part.tag_id == _TEXT:
+        if part.tag_id == TEXT:
             text = (part.text_content or "")[:_MAX_DOUBTFUL]
             texts.append(text)
             length += len(text)

@@ -14,7 +14,6 @@ from handlers.html.styles import Hiding
 from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
-_TEXT = 2
 TOO_MUCH: tuple[Outcome, str] = "left_out", "too much hidden text"
 _BATCH, _MAX_JUDGED = 180_000, 1_000_000
 """Characters of hidden text that are judged at once, fewer than the weights read of a text, and in all."""
@@ -152,7 +151,7 @@ def _cut(line: str) -> Iterator[str]:
 
 def place_of(node: LexborNode) -> str:
     """Tag, id and first class names of an element, or of that around a text."""
-    element = node.parent if node.tag_id == _TEXT and node.parent is not None else node
+    element = node.parent if node.is_text_node and node.parent is not None else node
     attributes = element.attributes
     names = "".join(f".{name}" for name in (attributes.get("class") or "").split()[:2])
     identity = attributes.get("id")

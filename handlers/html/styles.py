@@ -307,10 +307,7 @@ def hiding_rules(sheet: str) -> dict[str, Hiding]:
             how = replace(how, is_sure=False)
         if how is None and not (found and _SHOWING.search(own)):
             continue
-        near = max(0, begin - _MAX_STYLE)
-        start = max(sheet.rfind("{", near, begin), sheet.rfind("}", near, begin), sheet.rfind(";", near, begin)) + 1
-        for selector in _COMMENT.sub(" ", sheet[max(start, near) : begin]).split(","):
-            plain = " ".join(selector.split())
+        for plain in _selectors(sheet, begin, _MAX_STYLE):
             if how is None:
                 if plain in found:
                     found[plain] = replace(found[plain], is_sure=False)
@@ -320,6 +317,13 @@ def hiding_rules(sheet: str) -> dict[str, Hiding]:
         if how.kind == "tiny_font" and _is_enlarged(lower, selector.lower()):
             found[selector] = replace(how, is_sure=False)
     return found
+
+
+def _selectors(sheet: str, begin: int, most: int) -> list[str]:
+    """The selectors of the rule whose brace is at a place, in at most so many characters before it."""
+    near = max(0, begin - most)
+    start = max(sheet.rfind("{", near, begin), sheet.rfind("}", near, begin), sheet.rfind(";", near, begin)) + 1
+    return [" ".join(one.split()) for one in _COMMENT.sub(" ", sheet[max(start, near) : begin]).split(",")]
 
 
 def _is_enlarged(sheet: str, selector: str) -> bool:
@@ -416,9 +420,6 @@ def has_boxes(sheet: str) -> bool:
         if place < 0:
             return False
         begin = sheet.rfind("{", max(0, place - _MAX_STYLE), place)
-        near = max(0, begin - _MAX_SELECTOR)
-        start = max(sheet.rfind(sign, near, begin) for sign in "{};") + 1
-        selectors = _COMMENT.sub("", sheet[max(start, near) : begin]).split(",")
-        if begin < 0 or not all(_PAGE.fullmatch(selector.strip()) for selector in selectors):
+        if begin < 0 or not all(map(_PAGE.fullmatch, _selectors(sheet, begin, _MAX_SELECTOR))):
             return True
     return True

@@ -13,9 +13,9 @@ from handlers.html.styles import Hiding
 
 _LEAST_UNSEEN = 8
 """Characters without width that are a message or break up words, and not a mistake of an editor."""
-_NO_WIDTH = "has no width"
 _BROKEN = 4
 """A text with one such character in so many hides its words from filters."""
+_NO_WIDTH = "has no width"
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _REVERSED = re.compile("[\u202e\u2067]([^\u202c\u2069\n]{4,2000})")
 _GONE = Hiding("tiny_font", is_gone=True)
@@ -44,12 +44,8 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
         is_broken = unseen >= _LEAST_UNSEEN and unseen * _BROKEN > len(text)
         decoded = _decoded(text, is_broken=is_broken) if unseen > 1 else []
         said = next(filter(None, judge(decoded, addressed)), None)
-        if said is not None:
-            found.append(Hidden("invisible_characters", place_of(outline.nodes[place]), text, *said))
-        elif unseen >= _LEAST_UNSEEN:
-            found.append(
-                Hidden("invisible_characters", place_of(outline.nodes[place]), text, "left_out", "has no width")
-            )
+        if became := said or (("left_out", _NO_WIDTH) if unseen >= _LEAST_UNSEEN else None):
+            found.append(Hidden("invisible_characters", place_of(outline.nodes[place]), text, *became))
         texts[place] = (UNSEEN.sub("", text) or " ") if said is None and not is_broken else " "
     if found:
         gone = [" ".join(one.text.split()) for one in found if one.reason != _NO_WIDTH]

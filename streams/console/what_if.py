@@ -299,7 +299,7 @@ class _WhatIf:
         try:
             known = [read.event for read in await self._context.records.newest(PAGES_CRAWLED, keys, 1)]
         except KafkaTimeoutError:
-            known = []
+            known = []  # It may be further back, or on the web alone.
         except KafkaError as error:
             return f"Kafka can't be read: {error}"
         if known and isinstance(known[0], CrawledPage):

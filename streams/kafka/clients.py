@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -137,13 +136,12 @@ class SingleEndProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is n
         """Fails the records that were never sent. Others belong to partitions that were added before."""
         waiting = self._message_accumulator._batches
         for partition, batches in list(waiting.items()):
-            waiting[partition] = kept = deque(batch for batch in batches if batch.retry_count)
-            if not kept:
+            for batch in [batch for batch in batches if not batch.retry_count]:
+                batches.remove(batch)
+                batch.failure(error)
+                batch._drain_waiter.exception()  # asyncio warns about errors that are not retrieved
+            if not batches:
                 del waiting[partition]
-            for batch in batches:
-                if not batch.retry_count:
-                    batch.failure(error)
-                    batch._drain_waiter.exception()  # asyncio warns about errors that are not retrieved
 
 
 def make_producer(settings: KafkaSettings, transactional_id: str | None, client_id: str) -> AIOKafkaProducer:

@@ -13,7 +13,7 @@ from streams.kafka.settings import KafkaSettings
 from streams.topology import PAGES_CRAWLED
 
 
-async def test_a_search_that_is_cut_short_is_not_taken_for_a_missing_record(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_search_that_is_cut_short_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     async def endless(*_: object) -> AsyncIterator[list[ConsumerRecord]]:
         while True:
             yield []
