@@ -68,7 +68,9 @@ RESULTS = {"results", "listings", "loops"}
 RANKING = {"ranking"}
 SOURCES = {"sources"}
 INJECTIONS = {"injections"}
-"""Parts whose figures have their own sections: judges, result types, queries, sources and injections."""
+PAGES = set(PARTS) - JUDGED - RESULTS - RANKING - SOURCES - INJECTIONS
+SECTIONS = (PAGES, RESULTS, JUDGED, RANKING, SOURCES, INJECTIONS)
+"""Parts whose figures are in one section of the docs."""
 _OF_PAGES = {"dates", "authors", "text", "features"}
 
 
@@ -118,8 +120,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(heading, run.text(), sep="\n")
     typed = measure_results(parts)
     print(typed)
-    if judged := asyncio.run(judging.measure(parts & JUDGED, options.most_cases, options.most_usd)):
-        print(judged)
+    judged = asyncio.run(judging.measure(parts & JUDGED, options.most_cases, options.most_usd))
+    print(judged)
     ranked = asyncio.run(_queries(options)) if parts & RANKING else ""
     print(ranked)
     listed = measure_sources(parts)
@@ -130,19 +132,20 @@ def main(arguments: list[str] | None = None) -> int:
         print(table.misses(tally, options.misses))
     if options.json:
         options.json.write_text(json.dumps(run.data(), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    if options.write and parts - JUDGED - RESULTS - RANKING - SOURCES - INJECTIONS:
-        table.write(f"{heading}\n{run.text()}", table.FIGURES)
-    if options.write and parts >= RESULTS:
-        table.write(typed, table.RESULT_FIGURES)
-    if options.write and parts >= JUDGED:
-        table.write(judged, table.JUDGED_FIGURES)
-    if options.write and ranked:
-        table.write(ranked, table.RANKING_FIGURES)
-    if options.write and injected and not options.cases:
-        table.write(injected, table.INJECTION_FIGURES)
-    if options.write and listed:
-        table.write(sources.lists_table(), sources.LIST_FIGURES, sources.PAGE)
-        table.write(listed, sources.AGREEMENT_FIGURES, sources.PAGE)
+    if options.write:
+        measured = (
+            (f"{heading}\n{run.text()}" if parts & PAGES else "", table.FIGURES),
+            (typed, table.RESULT_FIGURES),
+            (judged, table.JUDGED_FIGURES),
+            (ranked, table.RANKING_FIGURES),
+            ("" if options.cases else injected, table.INJECTION_FIGURES),
+        )
+        for text, marks in measured:
+            if text:
+                table.write(text, marks)
+        if listed:
+            table.write(sources.lists_table(), sources.LIST_FIGURES, sources.PAGE)
+            table.write(listed, sources.AGREEMENT_FIGURES, sources.PAGE)
     return 1 if raised else 0
 
 
@@ -253,7 +256,11 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--cases", type=Path, metavar="FILE", help="injection cases, one JSON object a line")
     parser.add_argument("--json", type=Path, help="keep the counts")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/accuracy.md")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    for section in SECTIONS if options.write else ():
+        if not section.isdisjoint(options.only) and (missing := section.difference(options.only)):
+            parser.error(f"--write replaces a whole section; add {' '.join(sorted(missing))} to --only")
+    return options
 
 
 if __name__ == "__main__":

@@ -136,3 +136,9 @@ def test_figures_go_between_the_marks(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(table, "DOCS", docs)
     table.write("new\n", table.JUDGED_FIGURES)
     assert docs.read_text("utf-8") == f"before\n{begin}\n\nnew\n\n{end}\nafter\n"
+
+
+def test_a_part_of_a_section_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--only", "dates", "results", "listings", "loops", "--write"])
+    assert "add authors content errors" in capsys.readouterr().err
