@@ -31,6 +31,8 @@ from streams.topology import DEAD_LETTER_BYTES, MIB
 _IDLE_POLL_MS = 50
 _NEVER_LEAVE_MS = 60 * 60 * 1000
 """aiokafka leaves the group after this time without a poll. The pipeline detects stalled work itself (``health``)."""
+_METADATA_MS = 30_000
+"""A group stops until the next metadata if its leader is told that the topic is unknown. aiokafka waits 5 minutes."""
 
 
 class IntakeBroker(KafkaBroker):
@@ -55,7 +57,9 @@ class IntakeBroker(KafkaBroker):
         """Connects, then starts every subscriber at once; if one fails, the others are cancelled."""
         await self.connect()
         limit_unpacking(self._settings.kafka.max_unpacked_bytes)
-        self.config.broker_config.builder = partial(CountingConsumer, **connection(self._settings.kafka))
+        self.config.broker_config.builder = partial(
+            CountingConsumer, metadata_max_age_ms=_METADATA_MS, **connection(self._settings.kafka)
+        )
         starts = [asyncio.ensure_future(self._start(group, subscriber)) for group, subscriber in self._groups]
         try:
             await asyncio.gather(*starts)
