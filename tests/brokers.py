@@ -53,8 +53,8 @@ _REPLICATED: dict[str, str | int] = {
     "log.index.size.max.bytes": 64 * 1024,
 }
 _SMALL_HEAP = "-Xmx300m"
-_DISK = "96m"
-"""Size of the disk that can be filled."""
+_DISK = "512m"
+"""Size of the disk that can be filled. Each round leaves almost 1 MB on it."""
 DISK_OF = 3
 """The broker with this disk."""
 _FOLDER = "assay-brokers-"
