@@ -108,6 +108,7 @@ class SingleEndProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is n
         super().__init__(**options)
         end, send = self._sender._do_txn_commit, self.client.send
         refuse = self._txn_manager.error_transaction
+        batches, fail_all = self._message_accumulator, self._message_accumulator.fail_all
 
         async def end_once(result: object) -> None:
             await end(result)
@@ -128,8 +129,15 @@ class SingleEndProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is n
             refuse(error)
             self._fail_unsent(error)
 
+        def fail_held(error: Exception) -> None:
+            # aiokafka expects a failed batch among the pending ones, but one that waits to be sent again is not there.
+            for again in batches._batches.values():
+                batches._pending_batches.update(again)
+            fail_all(error)
+
         self._sender._do_txn_commit = end_once
         self.client.send = send_once
+        batches.fail_all = fail_held
         self._txn_manager.error_transaction = refuse_all
 
     def _fail_unsent(self, error: Exception) -> None:
@@ -326,11 +334,8 @@ def _end(network: AIOKafkaClient, tasks: Sequence[asyncio.Task[None]]) -> None:
 
 def _fail_batches(accumulator: MessageAccumulator) -> None:
     """Fails every record that was not confirmed, and retrieves the errors; asyncio warns about others."""
-    batches = accumulator._pending_batches
-    for again in accumulator._batches.values():
-        batches.update(again)  # aiokafka fails these only, and not batches that it was about to send again
     accumulator.fail_all(ProducerClosed())
-    for batch in batches:
+    for batch in accumulator._pending_batches:
         for future in (batch.future, batch._drain_waiter, *(future for future, _ in batch._msg_futures)):
             if not future.cancelled():
                 future.exception()

@@ -57,9 +57,8 @@ class IntakeBroker(KafkaBroker):
         """Connects, then starts every subscriber at once; if one fails, the others are cancelled."""
         await self.connect()
         limit_unpacking(self._settings.kafka.max_unpacked_bytes)
-        self.config.broker_config.builder = partial(
-            CountingConsumer, metadata_max_age_ms=_METADATA_MS, **connection(self._settings.kafka)
-        )
+        options = connection(self._settings.kafka) | {"metadata_max_age_ms": _METADATA_MS}
+        self.config.broker_config.builder = partial(CountingConsumer, **options)
         starts = [asyncio.ensure_future(self._start(group, subscriber)) for group, subscriber in self._groups]
         try:
             await asyncio.gather(*starts)
