@@ -101,8 +101,7 @@ def _problem(load: Load) -> str:
 
 
 def _refused(problem: str) -> int:
-    tell("capacity", " ".join(problem.split()))
-    return 2
+    return tell("capacity", " ".join(problem.split()), 2)
 
 
 def show_forecast(found: Forecast, setup: Setup) -> None:

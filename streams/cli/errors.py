@@ -56,8 +56,7 @@ async def _work(command: str, settings: Settings, work: Coroutine[Any, Any, int]
     except BrokenPipeError:
         raise
     except (KafkaError, TopicsError, SchemaRegistryError, OSError, ValueError) as error:
-        tell(command, await explain_trouble(error, settings))
-    return 1
+        return tell(command, await explain_trouble(error, settings), 1)
 
 
 async def explain_trouble(error: Exception, settings: Settings) -> str:

@@ -103,19 +103,16 @@ def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimen
                 else:
                     passed_over += 1
     except OSError as error:
-        tell("estimate", f"{sample}: {error.strerror}")
-        return 1
+        return tell("estimate", f"{sample}: {error.strerror}", 1)
     count = seen.pages.total()
     if not count:
-        tell("estimate", f"{sample}: no line holds a scored page (see `assay try score_page`)")
-        return 1
+        return tell("estimate", f"{sample}: no line holds a scored page (see `assay try score_page`)", 1)
     estimate = seen.estimate(articles or count)
     return _tell(estimate, Basis(sampled_pages=count, passed_over=passed_over), dimensions, as_json)
 
 
 def _refused(problem: str) -> int:
-    tell("estimate", " ".join(problem.split()))
-    return 2
+    return tell("estimate", " ".join(problem.split()), 2)
 
 
 def _tell(estimate: IndexEstimate, basis: Basis, dimensions: int, as_json: bool) -> int:

@@ -126,8 +126,7 @@ def run_export(settings: Settings, options: ExportOptions, *, as_json: bool = Fa
     if status := refused_start(options):
         return status
     if options.source is not None and options.start != "earliest":
-        tell("export", "--from says where in the topic to begin; a file is read from its beginning")
-        return 2
+        return tell("export", "--from says where in the topic to begin; a file is read from its beginning", 2)
     began = time.monotonic()
     rows = _Export(options)
     try:
@@ -136,8 +135,7 @@ def run_export(settings: Settings, options: ExportOptions, *, as_json: bool = Fa
         elif status := run_with_kafka("export", settings, rows.write_topic(settings.kafka)):
             return status
     except FileError as error:
-        tell("export", str(error))
-        return 1
+        return tell("export", str(error), 1)
     refused = rows.intake.tell_rest()
     seconds = time.monotonic() - began
     told = sys.stdout if options.output else sys.stderr

@@ -46,8 +46,7 @@ def refused_start(options: ExportOptions) -> int:
     """Reports an impossible ``--from``; returns the exit status, 0 if it is possible."""
     if is_start(options.start):
         return 0
-    tell("export", f"--from takes earliest, latest or an offset, not {options.start!r}")
-    return 2
+    return tell("export", f"--from takes earliest, latest or an offset, not {options.start!r}", 2)
 
 
 class Intake:

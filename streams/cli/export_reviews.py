@@ -76,8 +76,7 @@ def run_export_reviews(settings: Settings, options: ExportOptions, *, as_json: b
         if status := run_with_kafka("export", settings, work()):
             return status
     except FileError as error:
-        tell("export", str(error))
-        return 1
+        return tell("export", str(error), 1)
     refused = intake.tell_rest()
     seconds = time.monotonic() - began
     told = sys.stdout if options.output else sys.stderr

@@ -81,8 +81,7 @@ def run_lag(names: Sequence[str], settings: Settings, options: LagOptions) -> in
     """Runs the command for some handlers, or for all; 1 if a limit is exceeded, 2 for wrong usage."""
     known = {handler.name: handler for handler in HANDLERS}
     if unknown := [name for name in names if name not in known]:
-        tell("lag", no_such("handler", unknown[0], known))
-        return 2
+        return tell("lag", no_such("handler", unknown[0], known), 2)
     handlers = [known[name] for name in names] or list(HANDLERS)
     if options.serve is None:
         return run_with_kafka("lag", settings, _report(settings, handlers, options))
@@ -97,8 +96,7 @@ def _serve(place: str, settings: Settings, handlers: Sequence[Handler]) -> int:
         host, port = address_of(place)
         return run_with_kafka("lag", settings, serve_lag(settings, handlers, host, port))
     except ServerAddressError as error:
-        tell("lag", str(error))
-        return 2
+        return tell("lag", str(error), 2)
 
 
 async def _report(settings: Settings, handlers: Sequence[Handler], options: LagOptions) -> int:

@@ -120,8 +120,7 @@ async def _learn(task: LearnTask) -> int:
                 else:
                     refused += 1
     except SourceError as error:
-        tell("learn", str(error))
-        return 1
+        return tell("learn", str(error), 1)
     found = learner.learned()
     if learner.left_out:
         tell("learn", f"{learner.left_out:,} pages of hosts beyond {task.limits.hosts:,} were left out; see --hosts")
@@ -136,8 +135,7 @@ async def _learn(task: LearnTask) -> int:
         with written(task.out) as file:
             file.write(_document(found))
     except FileError as error:
-        tell("learn", str(error))
-        return 1
+        return tell("learn", str(error), 1)
     _tell(task, learner, found, refused)
     return 0
 

@@ -41,8 +41,7 @@ def run_mcp(settings: Settings, *, http: bool) -> int:
     try:
         asyncio.run(serve_http(settings, _until_stopped) if http else serve_stdio(settings))
     except (PortTakenError, ChildStartError) as error:
-        tell("mcp", str(error))
-        return 1
+        return tell("mcp", str(error), 1)
     except KeyboardInterrupt:
         return 130
     return 0

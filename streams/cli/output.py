@@ -27,9 +27,10 @@ def printable(text: str, most: int | None = None, *, keep: str = "") -> str:
     return shown + ("…" if most is not None and len(text) > most else "")
 
 
-def tell(command: str, message: str) -> None:
-    """Prints one line on standard error."""
+def tell(command: str, message: str, status: int = 0) -> int:
+    """Prints one line on standard error, and returns the exit status."""
     print(f"assay {command}: {message}", file=sys.stderr, flush=True)
+    return status
 
 
 def table_console(narrowest: int = _LEAST_WIDTH) -> Console:

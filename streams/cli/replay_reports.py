@@ -139,8 +139,7 @@ async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit
     comparisons = []
     for stage in plan.stages:
         if (comparison := comparison_of(handler_of(stage), limit)) is None:
-            tell("replay", not_comparable(stage.handler))
-            return 2
+            return tell("replay", not_comparable(stage.handler), 2)
         comparisons.append((stage, comparison))
     for stage, comparison in comparisons:
         with ProgressLine("replay", f"comparing {stage.handler}", count(stage.ranges)) as advance:

@@ -142,8 +142,7 @@ def carry_out(command: str, settings: Settings, name: str, work: Work, *, http: 
     try:
         return run_with_kafka(command, settings, _carry_out(command, settings, name, work, http=http, as_json=as_json))
     except (IndexSettingsError, PortTakenError, JournalError) as error:
-        tell(command, str(error))
-        return 1
+        return tell(command, str(error), 1)
 
 
 async def _carry_out(command: str, settings: Settings, name: str, work: Work, *, http: bool, as_json: bool) -> int:
@@ -226,5 +225,4 @@ def _deleted(plan: ReplayPlan, done: ReplayProgress) -> int:
 
 def refused(command: str, error: ReplayError) -> int:
     """Prints why a replay is not made or does not go on; returns 1 for trouble and 2 for wrong usage."""
-    tell(command, str(error))
-    return 1 if isinstance(error, ReplayTroubleError) else 2
+    return tell(command, str(error), 1 if isinstance(error, ReplayTroubleError) else 2)

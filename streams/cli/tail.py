@@ -62,8 +62,7 @@ def run_tail(
         follow: Wait for more records; else stop at the end at the time of the start.
     """
     if not is_start(start):
-        tell("tail", f"--from takes earliest, latest or an offset, not {start!r}")
-        return 2
+        return tell("tail", f"--from takes earliest, latest or an offset, not {start!r}", 2)
 
     async def work() -> int:
         partitions = await partitions_of(topic, settings.kafka)

@@ -219,11 +219,9 @@ def run_top(settings: Settings, options: TopOptions) -> int:
     try:
         workers = [Worker(worker_url(url)) for url in options.urls or [f"{_here(settings)}:{settings.http.port}"]]
     except WorkerAddressError as error:
-        tell("top", str(error))
-        return 2
+        return tell("top", str(error), 2)
     if options.sort not in SORTS:
-        tell("top", f"there is no order {options.sort!r}; there are {', '.join(SORTS)}")
-        return 2
+        return tell("top", f"there is no order {options.sort!r}; there are {', '.join(SORTS)}", 2)
     return run_with_kafka("top", settings, _watch(settings, workers, options))
 
 
