@@ -189,9 +189,8 @@ def show_estimate(estimate: IndexEstimate, basis: str, dimensions: int) -> None:
 
 
 def _tiers(estimate: IndexEstimate) -> Table:
-    table = _table("tier", "chunking")
-    for name in ("share", "articles", "points each", "points", "article embeddings"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = ("share", "articles", "points each", "points", "article embeddings")
+    table = plain_table("tier", "chunking", numbers=numbers)
     for tier in estimate.tiers:
         table.add_row(
             Text(tier.tier, style=TIER_STYLE[tier.tier]),
@@ -206,9 +205,7 @@ def _tiers(estimate: IndexEstimate) -> Table:
 
 
 def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
-    table = _table("the index")
-    for name in ("points", "", "vectors"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = plain_table("the index", numbers=("points", "", "vectors"))
     table.add_column(no_wrap=True)
     rows = (
         ("every article in full", estimate.full_chunks, None, "dim"),
@@ -230,13 +227,6 @@ def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
             Text("█" * round(_BAR_WIDTH * points / longest), style="dim"),
             style=style,
         )
-    return table
-
-
-def _table(*columns: str) -> Table:
-    table = plain_table()
-    for name in columns:
-        table.add_column(name, no_wrap=True)
     return table
 
 

@@ -140,11 +140,8 @@ def _as_json(report: _Report) -> dict[str, object]:
 def _show(report: _Report) -> None:
     console = table_console(_NARROW)
     wide = console.width >= _WIDE
-    table = plain_table(2 if wide else 1)
-    for name in ("handler", "topic") if wide else ("handler",):
-        table.add_column(name, no_wrap=True)
-    for name in ("behind", "oldest", "retention left", "members", "dead letters"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = ("behind", "oldest", "retention left", "members", "dead letters")
+    table = plain_table(*(("handler", "topic") if wide else ("handler",)), numbers=numbers, apart=1 + wide)
     dead = {standing.handler: standing for standing in report.dead}
     for lag in report.groups:
         where, cells = _where(lag, wide), _cells(lag)

@@ -226,10 +226,7 @@ def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
         if count:
             console.print(f"left out: {count:,} {reason.meaning}")
     console.print()
-    table = plain_table()
-    table.add_column("order")
-    for name in MEASURE_NAMES:
-        table.add_column(name, justify="right")
+    table = plain_table("order", numbers=MEASURE_NAMES)
     table.add_column("this model's NDCG@10 against it")
     for name, measures, difference in rows_of(report):
         table.add_row(name, *figures(measures), difference)
@@ -238,9 +235,7 @@ def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
     if why:
         console.print(f"not compared with the model in force: {why}", markup=False)
     console.print()
-    table = plain_table()
-    table.add_column("feature")
-    table.add_column("share of gain", justify="right")
+    table = plain_table("feature", numbers=("share of gain",))
     for name, share in report.importance[:_SHOWN]:
         table.add_row(name, f"{share:.1%}")
     console.print(table)
