@@ -28,7 +28,6 @@ from streams.cli.export_intake import (
     ExportOptions,
     FileError,
     Intake,
-    existing_partitions,
     refused_start,
     topic_events,
     written,
@@ -163,12 +162,9 @@ class _Export:
                     break
 
     async def write_topic(self, kafka: KafkaSettings) -> int:
-        """Writes every committed record from the start to the current end; 2 if there is no topic."""
-        partitions = await existing_partitions(PAGES_SCORED, kafka)
-        if not partitions:
-            return 2
+        """Writes every committed record from the start to the current end."""
         with self._rows() as rows:
-            async with contextlib.aclosing(topic_events(PAGES_SCORED, kafka, partitions, self._options)) as found:
+            async with contextlib.aclosing(topic_events(PAGES_SCORED, kafka, self._options)) as found:
                 async for event in found:
                     self._add(rows, event)
                     if self.intake.full:
