@@ -7,7 +7,6 @@ with an index in which every article is chunked in full.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
@@ -51,15 +50,6 @@ def estimate(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Basis:
-    """The assumption or the sample of an estimate; ``passed_over`` events of the sample are not scored pages."""
-
-    assumed_chunks: float | None = None
-    sampled_pages: int | None = None
-    passed_over: int = 0
-
-
 def run_estimate(
     settings: Settings,
     *,
@@ -89,7 +79,8 @@ def run_estimate(
     except ValueError as error:
         return _refused(f"--mix {error}")
     estimate = estimate_points(articles or ASSUMED_ARTICLES, shares, chunks, settings.tiered_indexing)
-    return _tell(estimate, Basis(assumed_chunks=chunks), dimensions, as_json)
+    basis = {"assumed": {"chunks": chunks}, "sampled": None}
+    return _tell(estimate, f", {chunks:g} chunks each on average", basis, dimensions, as_json)
 
 
 def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimensions: int, as_json: bool) -> int:
@@ -108,22 +99,26 @@ def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimen
     if not count:
         return tell("estimate", f"{sample}: no line holds a scored page (see `assay try score_page`)", 1)
     estimate = seen.estimate(articles or count)
-    return _tell(estimate, Basis(sampled_pages=count, passed_over=passed_over), dimensions, as_json)
+    basis = {"assumed": None, "sampled": {"pages": count, "passed_over": passed_over}}
+    pages = "scored page" if count == 1 else f"{count:,} scored pages"
+    left = f" (lines without one: {passed_over:,})" if passed_over else ""
+    return _tell(estimate, f" like the {pages} of the sample{left}", basis, dimensions, as_json)
 
 
 def _refused(problem: str) -> int:
     return tell("estimate", " ".join(problem.split()), 2)
 
 
-def _tell(estimate: IndexEstimate, basis: Basis, dimensions: int, as_json: bool) -> int:
+def _tell(estimate: IndexEstimate, told: str, basis: dict[str, Any], dimensions: int, as_json: bool) -> int:
+    """Prints the estimate with the assumption or the sample that it is based on, in words and for programs."""
     if as_json:
         print(json.dumps(_document(estimate, basis, dimensions)))
-        return 0
-    show_estimate(estimate, _basis_in_words(basis), dimensions)
+    else:
+        show_estimate(estimate, told, dimensions)
     return 0
 
 
-def _document(estimate: IndexEstimate, basis: Basis, dimensions: int) -> dict[str, Any]:
+def _document(estimate: IndexEstimate, basis: dict[str, Any], dimensions: int) -> dict[str, Any]:
     def counted(points: int) -> dict[str, Any]:
         saved = estimate.saved(points)
         return {
@@ -134,10 +129,7 @@ def _document(estimate: IndexEstimate, basis: Basis, dimensions: int) -> dict[st
 
     return {
         "articles": estimate.articles,
-        "assumed": None if basis.assumed_chunks is None else {"chunks": basis.assumed_chunks},
-        "sampled": None
-        if basis.sampled_pages is None
-        else {"pages": basis.sampled_pages, "passed_over": basis.passed_over},
+        **basis,
         "dimensions": dimensions,
         "tiers": {
             tier.tier: {
@@ -158,14 +150,6 @@ def _document(estimate: IndexEstimate, basis: Basis, dimensions: int) -> dict[st
         "tiered": counted(estimate.points),
         "tiered_with_article_embeddings": counted(estimate.points_with_articles),
     }
-
-
-def _basis_in_words(basis: Basis) -> str:
-    if basis.assumed_chunks is not None:
-        return f", {basis.assumed_chunks:g} chunks each on average"
-    passed_over = f" (lines without one: {basis.passed_over:,})" if basis.passed_over else ""
-    pages = "scored page" if basis.sampled_pages == 1 else f"{basis.sampled_pages:,} scored pages"
-    return f" like the {pages} of the sample{passed_over}"
 
 
 TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}

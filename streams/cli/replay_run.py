@@ -34,7 +34,6 @@ from streams.replay.plan import (
     own_topics,
 )
 from streams.replay.plan_store import PlanStore
-from streams.replay.promote import promote
 from streams.replay.ranges import Bound, count
 from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession, ReplayProgress
@@ -94,27 +93,6 @@ def run_replay(
         return await ReplayRun(session).run()
 
     return carry_out("replay", settings, request.plan, work, http=http, as_json=as_json)
-
-
-def run_resume(settings: Settings, name: str, terms: dict[str, float], *, http: bool, as_json: bool) -> int:
-    """Continues a plan, or shares it with the processes that work on it; as ``run_replay``.
-
-    ``terms`` has the new ``max_cost_usd`` and ``rate``, if they change.
-    """
-
-    async def work(session: PlanSession) -> ReplayPlan:
-        return await ReplayRun(session, terms).run()
-
-    return carry_out("replay resume", settings, name, work, http=http, as_json=as_json)
-
-
-def run_promote(settings: Settings, name: str, *, readers_dedupe: bool, fetch: bool, as_json: bool) -> int:
-    """Copies a finished plan's results to the live topics, each once; continues an earlier attempt."""
-
-    async def work(session: PlanSession) -> ReplayPlan:
-        return await promote(session, readers_dedupe=readers_dedupe, fetch=fetch)
-
-    return carry_out("replay promote", settings, name, work, http=False, as_json=as_json)
 
 
 async def preview(
