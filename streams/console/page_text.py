@@ -8,7 +8,6 @@ is. Both run in a child process under the limits of the workers, because pages a
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +17,7 @@ from selectolax.lexbor import LexborNode
 
 from handlers.html.encoding import page_bytes
 from handlers.html.limits import parse_within
+from handlers.html.styles import hiding
 from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Dead, Emit
 from schemas.pages import CrawledPage, ScoredPage
@@ -39,13 +39,6 @@ _INLINE = frozenset(
 )  # fmt: skip
 _CELLS = frozenset(("td", "th"))
 """They are apart, and a row of them is one block."""
-_STYLES = (
-    (re.compile(r"display\s*:\s*+none"), "display: none"),
-    (re.compile(r"visibility\s*:\s*+(?:hidden|collapse)"), "visibility: hidden"),
-    (re.compile(r"font-size\s*:\s*+0(?![.\d])"), "font-size: 0"),
-    (re.compile(r"opacity\s*:\s*+0(?![.\d])"), "opacity: 0"),
-)
-_MOST_STYLE = 500
 _LEAST_IN_CONTENT = 12
 """Characters of a block that is looked for inside the lines of the content; a shorter one has to be a line."""
 
@@ -182,8 +175,10 @@ def _hides(node: LexborNode) -> str:
         return "it has the attribute hidden"
     if (attributes.get("aria-hidden") or "").lower() == "true":
         return "aria-hidden"
-    style = (attributes.get("style") or "")[:_MOST_STYLE].lower()
-    return next((f"its style has {words}" for pattern, words in _STYLES if style and pattern.search(style)), "")
+    how = hiding(attributes.get("style") or "")
+    if how is None or not how.is_sure:
+        return ""
+    return "its style hides it" + (f" ({how.kind.replace('_', ' ')})" if how.kind != "style" else "")
 
 
 class PageTexts:
