@@ -149,7 +149,7 @@ class _Batches:
 
     async def listed(self, request: Request) -> Response:
         entries = self._context.store.newest(_MOST_LISTED, topic=RESULTS_CLASSIFIED.name)
-        return self._context.render(request, "batches.html", entries=entries)
+        return self._context.render(request, "list.html", title="Batches", heading="Batches", entries=entries)
 
     async def batch(self, request: Request) -> Response:
         wanted = request.path_params["batch_id"]

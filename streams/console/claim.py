@@ -47,7 +47,7 @@ class _Claims:
 
     async def listed(self, request: Request) -> Response:
         entries = self._context.store.newest(_MOST_LISTED, topic=CLAIMS_EVALUATED.name)
-        return self._context.render(request, "claims.html", entries=entries)
+        return self._context.render(request, "list.html", title="Claims", heading="Claims", entries=entries)
 
     async def claim(self, request: Request) -> Response:
         wanted = request.path_params["claim_id"]

@@ -79,7 +79,10 @@ class _Requests:
         seen: dict[str, Entry] = {}
         for entry in entries:
             seen.setdefault(entry.subject, entry)
-        return self._context.render(request, "requests.html", entries=list(seen.values()))
+        shown = list(seen.values())
+        return self._context.render(
+            request, "list.html", title="Relevance", heading="Requests for sources", entries=shown
+        )
 
     async def request(self, request: Request) -> Response:
         wanted = request.path_params["request_id"]
