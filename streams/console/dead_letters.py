@@ -22,7 +22,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from schemas.event import derive_id
-from schemas.outcome import DeadReason, Stage
+from schemas.outcome import DeadReason
 from streams.console.context import Context, Screen
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.description import LetterCounts, described, header_texts
@@ -157,7 +157,6 @@ class _DeadLetters:
             "dead_letter.html",
             letter=found,
             notes=described(found),
-            stages=list(Stage),
             headers=header_texts(found),
             text=_text(value[:_SHOWN_BYTES]),
             dump=_dump(value[:_SHOWN_BYTES]),

@@ -59,13 +59,11 @@ class PageText:
     Attributes:
         refusal: Why nothing of the page is counted; "" if something may be.
         cut: Whether the page has more text than is shown.
-        scored: The decision of today's rules; None if the page is a dead letter under them.
     """
 
     blocks: tuple[Block, ...]
     refusal: str
     cut: bool
-    scored: ScoredPage | None
 
     def count(self, fate: Fate) -> int:
         """The characters with a fate."""
@@ -75,14 +73,13 @@ class PageText:
 def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
     """The text of a page as the scorer sees it."""
     outcome = score_page(page, rules)
-    scored: ScoredPage | None = None
-    refusal = ""
+    refusal = content = ""
     match outcome:
         case Dead():
             refusal = f"{outcome.reason}: {outcome.detail}"
-        case Emit(events=(ScoredPage() as emitted,)):
-            scored = emitted
-            refusal = next((its.reason for its in emitted.cts_breakdown if its.component == "refusal"), "")
+        case Emit(events=(ScoredPage() as scored,)):
+            content = scored.content
+            refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
         case _:
             pass
     found = [(line, "") for line in (page.content or "")[: MOST_CHARACTERS + 1].splitlines() if line.strip()]
@@ -90,20 +87,20 @@ def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
         tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)
         if not isinstance(tree, str) and tree.body is not None:
             found = [*_blocks(tree.body)]
-    counted = _Content(scored.content if scored is not None and not refusal else "")
+    counted = _Content("" if refusal else content)
     blocks: list[Block] = []
     length = 0
     for text, hidden in found:
         length += len(text)
         if length > MOST_CHARACTERS or len(blocks) >= _MOST_BLOCKS:
-            return PageText(tuple(blocks), refusal, True, scored)
+            return PageText(tuple(blocks), refusal, True)
         if refusal:
             blocks.append(Block(text, "refused", hidden))
         elif hidden:
             blocks.append(Block(text, "hidden", f"{hidden}, and counted" if counted.has(text) else hidden))
         else:
             blocks.append(Block(text, "counted" if counted.has(text) else "skipped"))
-    return PageText(tuple(blocks), refusal, False, scored)
+    return PageText(tuple(blocks), refusal, False)
 
 
 class _Content:
