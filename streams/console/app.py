@@ -51,6 +51,7 @@ from streams.console.page_text import PageTexts
 from streams.console.records import Records
 from streams.console.store import Store
 from streams.http import HttpServer
+from streams.kafka.clients import connection
 from streams.query.engine import Queries
 from streams.settings import HttpSettings, Settings, SettingsError
 
@@ -71,7 +72,13 @@ _STATIC = Path(__file__).parent / "static"
 
 
 def make_context(settings: Settings, queries: Queries | None = None) -> Context:
-    """The parts of a console of these settings, which must name a Kafka cluster. Opens none. Raises SettingsError."""
+    """The parts of a console of these settings, which must name a Kafka cluster. Opens none.
+
+    Raises:
+        SettingsError: Reading needs a token, and the settings have no token.
+        TlsFileError: A file of the settings can't be used.
+    """
+    connection(settings.kafka)
     http = settings.http
     if settings.console.reading_needs_token and not http.token.get_secret_value():
         raise SettingsError("console.reading_needs_token needs a token: set ASSAY_HTTP__TOKEN")

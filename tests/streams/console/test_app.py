@@ -1,6 +1,7 @@
 """Every screen: what requests need, and what every answer has."""
 
 import re
+from pathlib import Path
 from unittest.mock import AsyncMock
 
 import pytest
@@ -9,10 +10,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from streams.console.app import SCREENS
+from streams.console.app import SCREENS, make_context
 from streams.console.context import Screen
+from streams.kafka.clients import TlsFileError
+from streams.kafka.settings import KafkaSettings
 from streams.settings import SettingsError
-from tests.streams.console.consoles import AUTHORIZED, OWN, TOKEN, OwnConsole
+from tests.streams.console.consoles import AUTHORIZED, OWN, TOKEN, OwnConsole, settings
 
 PATHS = [screen.path for screen in SCREENS]
 
@@ -154,6 +157,12 @@ def test_reading_may_need_the_token() -> None:
     assert client.get("/static/console.css").status_code == client.get("/sign-in").status_code == 200
     client.post("/sign-in", data={"token": TOKEN}, headers=OWN)
     assert client.get("/").status_code == 200
+
+
+def test_a_wrong_file_of_the_settings_ends_the_start() -> None:
+    kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", security_protocol="SSL", ssl_cafile=Path("/etc/no-ca.pem"))
+    with pytest.raises(TlsFileError, match="ASSAY_KAFKA__SSL_CAFILE"):
+        make_context(settings().model_copy(update={"kafka": kafka}))
 
 
 def test_reading_that_needs_a_token_needs_one_in_the_settings() -> None:
