@@ -15,13 +15,11 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, RankingFeedback
 from streams.codec import refusal
 from streams.console.context import Context, Screen
-from streams.console.guard import form_too_large
 from streams.decisions.subjects import SubjectKind
 from streams.query.engine import Refusal
 from streams.topology import RANKING_COMPLETED, handler_named
 
 _MOST_LISTED = 100
-_MOST_FORM = 20_000
 
 
 def routes(context: Context) -> list[Route]:
@@ -83,8 +81,6 @@ class _Queries:
 
     async def ask(self, request: Request) -> Response:
         """Asks a query now; nothing is written, and a judge may cost money, so it is an action."""
-        if (refused := form_too_large(request, _MOST_FORM)) is not None:
-            return refused
         async with request.form() as form:
             query = str(form.get("query", "")).strip()
             tiers = [str(tier) for tier in form.getlist("tier")]

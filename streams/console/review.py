@@ -18,7 +18,6 @@ from schemas.outcome import Dead
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
-from streams.console.guard import form_too_large
 from streams.console.records import Read
 from streams.console.words import link_of
 from streams.decisions.words import reasons_of, verdict_of
@@ -43,7 +42,6 @@ _QUEUE = 20
 _LOOKED_AT = 2000
 """The newest decisions among which unmarked ones are looked for."""
 _RECENT = 10
-_MAX_FORM = 20_000
 _TEXT = 4000
 """Characters of a decision's text."""
 REVIEWED = (
@@ -129,8 +127,6 @@ class _Review:
 
     async def mark(self, request: Request) -> Response:
         """Writes a mark, and goes on to the next decision."""
-        if (refused := form_too_large(request, _MAX_FORM)) is not None:
-            return refused
         async with request.form() as form:
             values = {name: str(value) for name, value in form.items()}
             queue = queue_of(form)

@@ -99,6 +99,12 @@ def test_an_action_needs_the_token() -> None:
     assert client.post("/act", headers=AUTHORIZED).text == "done"
 
 
+def test_an_action_takes_a_short_form_only() -> None:
+    client = with_action().client
+    assert client.post("/act", data={"x": "y" * 1000}, headers=AUTHORIZED).text == "done"
+    assert client.post("/act", data={"x": "y" * 30_000}, headers=AUTHORIZED).status_code == 413
+
+
 def test_an_action_needs_our_origin() -> None:
     client = with_action().client
     client.post("/sign-in", data={"token": TOKEN}, headers=OWN)
