@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from aiokafka.errors import KafkaError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -151,10 +150,7 @@ class _Batches:
     async def batch(self, request: Request) -> Response:
         wanted = request.path_params["batch_id"]
         context = self._context
-        try:
-            root, attempts = await self._attempts(wanted)
-        except KafkaError as error:
-            return context.unreadable(request, error)
+        root, attempts = await self._attempts(wanted)
         chosen = attempts.get(wanted)
         if chosen is None or not chosen.entries:
             return context.missing(request, "No such batch", f"No decision about the batch {wanted} is kept.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import uuid4
 
-from aiokafka.errors import KafkaError
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
@@ -65,10 +64,7 @@ class _Queries:
         entries = context.store.of_subject(wanted, SubjectKind.QUERY)
         if not entries:
             return context.missing(request, "No such query", f"No decision about the query {wanted} is kept.")
-        try:
-            reads = await context.records.events([entry.position for entry in entries])
-        except KafkaError as error:
-            return context.unreadable(request, error)
+        reads = await context.records.events([entry.position for entry in entries])
         events = [read.event for entry in entries if (read := reads.get(entry.position)) is not None]
         completed = next((event for event in events if isinstance(event, RankingCompleted)), None)
         if completed is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from aiokafka.errors import KafkaError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -90,10 +89,7 @@ class _Requests:
         entries = context.store.of_subject(wanted, SubjectKind.REQUEST)
         if not entries:
             return context.missing(request, "No such request", f"No decision about the request {wanted} is kept.")
-        try:
-            reads = await context.records.events([entry.position for entry in entries])
-        except KafkaError as error:
-            return context.unreadable(request, error)
+        reads = await context.records.events([entry.position for entry in entries])
         sources: dict[str, Source] = {}
         asked: SnippetsRequested | None = None
         done: SnippetsCompleted | None = None

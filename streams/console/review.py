@@ -149,7 +149,8 @@ class _Review:
             )
             await self._marks.write(review, now)
         except KafkaError as error:
-            return self._context.missing(request, "The mark was not written", f"Kafka can't be reached: {error}")
+            what = f"Kafka can't be reached: {error}"
+            return self._context.render(request, "missing.html", 503, title="The mark was not written", what=what)
         return RedirectResponse(f"/review?{queue.query()}", 303)
 
     async def _refreshed(self) -> str:

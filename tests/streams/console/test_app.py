@@ -177,7 +177,14 @@ def test_reading_that_needs_a_token_needs_one_in_the_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/page?url=https://unknown.example/", "/decision/pages.scored.v1/0/9", "/batch/nosuch"]
+    "path",
+    [
+        "/page?url=https://unknown.example/",
+        "/decision/pages.scored.v1/0/9",
+        "/batch/nosuch",
+        "/dead-letters/score_page/0/1",
+        "/replays/nosuch",
+    ],
 )
 def test_an_unknown_object_answers_503_while_kafka_is_down(
     console: OwnConsole, monkeypatch: pytest.MonkeyPatch, path: str
