@@ -119,11 +119,6 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
         console.print(Text(f"Left out: {printable(left_out, keep=_LINES)}.", style="dim"))
 
 
-def print_json(ranked: RankingCompleted, answer: Answer) -> None:
-    """Prints the same as one JSON object."""
-    print(json.dumps(document_of(ranked, answer), ensure_ascii=False))
-
-
 def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
     """The answer as JSON values."""
     cited = {source.number for source in cited_sources(answer)}
@@ -240,7 +235,7 @@ def run_answer(settings: Settings, options: QueryOptions) -> int:
         todo = f"ask {when}with --no-model for the sources' own sentences; `assay doctor --models` looks at the model"
         return failed("answer", f"no model can be asked now: {answer.detail}; {todo}", 1)
     if options.as_json:
-        print_json(ranked, answer)
+        print(json.dumps(document_of(ranked, answer), ensure_ascii=False))
     else:
         print_answer(ranked, answer, offline=settings.llm.offline and not options.no_model)
     return 0
@@ -327,7 +322,5 @@ def _steps_shown(quiet: bool) -> Iterator[Callable[[str], None]]:
     elif not sys.stderr.isatty():
         yield lambda step: print(f"{step} …", file=sys.stderr)
     else:
-        from rich.console import Console
-
         with Console(stderr=True).status("") as status:
             yield lambda step: status.update(f"{step} …")

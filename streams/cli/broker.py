@@ -52,8 +52,7 @@ def broker(
 def run_broker(port: int | None, data_dir: Path | None, *, as_json: bool) -> int:
     """Runs Kafka on a port of 127.0.0.1, a free one where None; returns 1 if it cannot start, or ends by itself."""
     if (other := _running(port)) is not None:
-        tell("broker", _already(other))
-        return 1
+        return tell("broker", _already(other), 1)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
         with LocalKafka(port=port, data_dir=data_dir, progress=_say) as kafka:
@@ -79,8 +78,7 @@ def detach_broker(port: int, data_dir: Path | None, *, as_json: bool) -> int:
     """Starts the command in the background, and returns when Kafka answers; 0 if the same one runs already."""
     if (other := _running(port)) is not None:
         if data_dir is not None and Path(other.data_dir) != data_dir.absolute():
-            tell("broker", f"{_already(other)} (its data: {other.data_dir})")
-            return 1
+            return tell("broker", f"{_already(other)} (its data: {other.data_dir})", 1)
         print(_as_json(other, None) if as_json else _already(other))
         return 0
     command = [sys.executable, "-c", "from streams.cli.main import main; main()"]
@@ -99,8 +97,7 @@ def detach_broker(port: int, data_dir: Path | None, *, as_json: bool) -> int:
                 print(said.read().decode("utf-8", "replace").strip(), file=sys.stderr)
                 return 1
     except BrokerUnavailable as error:
-        tell("broker", str(error))
-        return 1
+        return tell("broker", str(error), 1)
     told = json.loads(line)
     here = RunningBroker(**{name: told[name] for name in RunningBroker.__slots__})
     if as_json:
@@ -125,11 +122,9 @@ def stop_broker(port: int) -> int:
     """Stops the broker at a port; returns 1 if no broker runs there, or if it does not end."""
     note = note_of(cache_folder(), port)
     if (running := running_at(note)) is None:
-        tell("broker", f"no broker of `assay broker` runs at {HOST}:{port}")
-        return 1
+        return tell("broker", f"no broker of `assay broker` runs at {HOST}:{port}", 1)
     if not stop(note, running, STOP_SECONDS + _STOP_MARGIN_SECONDS):
-        tell("broker", f"process {running.pid} does not end; `kill -9 {running.pid}` ends it")
-        return 1
+        return tell("broker", f"process {running.pid} does not end; `kill -9 {running.pid}` ends it", 1)
     print(f"Kafka at {running.bootstrap_servers} was stopped.")
     return 0
 

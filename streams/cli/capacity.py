@@ -101,25 +101,20 @@ def _problem(load: Load) -> str:
 
 
 def _refused(problem: str) -> int:
-    tell("capacity", " ".join(problem.split()))
-    return 2
+    return tell("capacity", " ".join(problem.split()), 2)
 
 
 def show_forecast(found: Forecast, setup: Setup) -> None:
     """Prints a forecast as tables."""
     console = table_console()
-    table = plain_table()
-    table.add_column("handler", no_wrap=True)
-    for name in HEADS[1:]:
-        table.add_column(name, justify="right", no_wrap=True)
+    table = plain_table("handler", numbers=HEADS)
     for its in found.handlers:
         table.add_row(*cells(its))
     console.print(table)
     console.print()
     if found.models:
-        table = plain_table()
-        for name in ("model", "calls a day", "a minute at peak", "tokens a minute", "USD a day", "limits"):
-            table.add_column(name, justify="left" if name == "model" else "right", no_wrap=True)
+        heads = ("calls a day", "a minute at peak", "tokens a minute", "USD a day", "limits")
+        table = plain_table("model", numbers=heads)
         for asked in found.models:
             table.add_row(
                 asked.handler,
@@ -131,28 +126,17 @@ def show_forecast(found: Forecast, setup: Setup) -> None:
             )
         console.print(table)
         console.print()
-    table = plain_table()
-    table.add_column("in all", no_wrap=True)
-    table.add_column("", justify="right", no_wrap=True)
+    table = plain_table("in all", numbers=("",))
     for name, amount in sums(found, setup).items():
         table.add_row(name, amount)
     console.print(table)
 
 
-HEADS = (
-    "handler",
-    "a day",
-    "a second at peak",
-    "cores at peak",
-    "replicas",
-    "partitions",
-    "after outage",
-    "after burst",
-)
+HEADS = ("a day", "a second at peak", "cores at peak", "replicas", "partitions", "after outage", "after burst")
 
 
 def cells(its: HandlerForecast) -> tuple[str, ...]:
-    """A handler's row under ``HEADS``; the last two are times to catch up."""
+    """A handler and its figures under ``HEADS``; the last two are times to catch up."""
     return (
         its.handler,
         f"{its.inputs:,.0f}",

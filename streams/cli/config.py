@@ -28,28 +28,10 @@ def config_(
     config: Config = None,
 ) -> int:
     """Show the configuration in force and where it comes from, or describe every key."""
-    return run_config(action, config, as_json=as_json)
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key of the configuration: its path, its value (secrets masked), and the origin of the value."""
-
-    path: tuple[str, ...]
-    value: Any
-    origin: str
-
-
-def run_config(action: Action, overlay: Path | None, *, as_json: bool = False) -> int:
-    """Prints the keys in force, or the schema of all keys, which is always JSON.
-
-    Raises:
-        SettingsError: The configuration cannot be used.
-    """
     if action == "schema":
         print(json.dumps(Settings.model_json_schema(), indent=2, ensure_ascii=False))
         return 0
-    keys = keys_in_force(overlay)
+    keys = keys_in_force(config)
     if as_json:
         document = {".".join(key.path): {"value": key.value, "from": key.origin} for key in keys}
         print(json.dumps(document, ensure_ascii=False))
@@ -59,6 +41,15 @@ def run_config(action: Action, overlay: Path | None, *, as_json: bool = False) -
         value = json.dumps(key.value, ensure_ascii=False)
         console.print(Text.assemble((".".join(key.path), "bold"), " = ", value, (f"  # {key.origin}", "dim")))
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of the configuration: its path, its value (secrets masked), and the origin of the value."""
+
+    path: tuple[str, ...]
+    value: Any
+    origin: str
 
 
 def keys_in_force(overlay: Path | None) -> list[Key]:

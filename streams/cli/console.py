@@ -28,17 +28,6 @@ def console(
     """
     settings = load_settings(config).with_kafka()
     http = console_http(settings, port=port, host=host)
-    return run_console(settings, http)
-
-
-def console_http(settings: Settings, *, port: int | None = None, host: str = "") -> HttpSettings:
-    """Where the console listens: the limits, names and token of ``http`` on a port of its own."""
-    changed = {"port": settings.console.port if port is None else port, "enabled": True}
-    return settings.http.model_copy(update=changed | ({"host": host} if host else {}))
-
-
-def run_console(settings: Settings, http: HttpSettings) -> int:
-    """Serves until Ctrl-C; 1 if the port is taken."""
     configure_logs(settings.logs.level, settings.logs.format)
     from streams.console.app import serve_console
 
@@ -60,3 +49,9 @@ def run_console(settings: Settings, http: HttpSettings) -> int:
         return 0
 
     return run_with_kafka("console", settings, work())
+
+
+def console_http(settings: Settings, *, port: int | None = None, host: str = "") -> HttpSettings:
+    """Where the console listens: the limits, names and token of ``http`` on a port of its own."""
+    changed = {"port": settings.console.port if port is None else port, "enabled": True}
+    return settings.http.model_copy(update=changed | ({"host": host} if host else {}))

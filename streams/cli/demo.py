@@ -56,8 +56,7 @@ def run_demo(settings: Settings, *, once: bool, as_json: bool, pages: Path | Non
         before everything was done.
     """
     if pages is not None and not pages.exists():
-        tell("demo", f"{pages}: No such file or folder")
-        return 2
+        return tell("demo", f"{pages}: No such file or folder", 2)
     # The table shows the progress; the log adds only errors.
     configure_logs("error", settings.logs.format)
     # What an interrupted demonstration leaves open ends with its process.
@@ -66,8 +65,7 @@ def run_demo(settings: Settings, *, once: bool, as_json: bool, pages: Path | Non
     try:
         return run_with_kafka("demo", settings, _demo(settings, once, as_json, pages, console))
     except (BrokerUnavailable, PortTakenError, SourceError) as error:
-        tell("demo", str(error))
-        return 1
+        return tell("demo", str(error), 1)
 
 
 async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | None, console: Console) -> int:
@@ -113,8 +111,7 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
     if as_json:
         print(json.dumps(demo.tally.summary(balances, demo.seconds)), flush=True)
     if lost := faults(balances):
-        tell("demo", f"not every input is accounted for: {'; '.join(lost)}")
-        return 1
+        return tell("demo", f"not every input is accounted for: {'; '.join(lost)}", 1)
     return 0
 
 

@@ -36,8 +36,12 @@ _ADDRESS = "ASSAY_KAFKA__BOOTSTRAP_SERVERS"
 _FORBIDDEN = (ClusterAuthorizationFailedError, GroupAuthorizationFailedError, TopicAuthorizationFailedError)
 
 
+class NoTopicError(Exception):
+    """The cluster does not have a topic that a command needs; the message says what to do."""
+
+
 def run_with_kafka(command: str, settings: Settings, work: Coroutine[Any, Any, int]) -> int:
-    """Returns what the work returns; 1 after a line on standard error for expected trouble; 130 after Ctrl-C.
+    """Returns what the work returns; 1 after a line on standard error for trouble, 2 for no topic; 130 after Ctrl-C.
 
     Raises:
         BrokenPipeError: The reader of standard output has gone.
@@ -55,9 +59,10 @@ async def _work(command: str, settings: Settings, work: Coroutine[Any, Any, int]
         return await work
     except BrokenPipeError:
         raise
+    except NoTopicError as error:
+        return tell(command, str(error), 2)
     except (KafkaError, TopicsError, SchemaRegistryError, OSError, ValueError) as error:
-        tell(command, await explain_trouble(error, settings))
-    return 1
+        return tell(command, await explain_trouble(error, settings), 1)
 
 
 async def explain_trouble(error: Exception, settings: Settings) -> str:

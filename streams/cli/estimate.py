@@ -7,7 +7,6 @@ with an index in which every article is chunked in full.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
@@ -51,15 +50,6 @@ def estimate(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Basis:
-    """The assumption or the sample of an estimate; ``passed_over`` events of the sample are not scored pages."""
-
-    assumed_chunks: float | None = None
-    sampled_pages: int | None = None
-    passed_over: int = 0
-
-
 def run_estimate(
     settings: Settings,
     *,
@@ -89,7 +79,8 @@ def run_estimate(
     except ValueError as error:
         return _refused(f"--mix {error}")
     estimate = estimate_points(articles or ASSUMED_ARTICLES, shares, chunks, settings.tiered_indexing)
-    return _tell(estimate, Basis(assumed_chunks=chunks), dimensions, as_json)
+    basis = {"assumed": {"chunks": chunks}, "sampled": None}
+    return _tell(estimate, f", {chunks:g} chunks each on average", basis, dimensions, as_json)
 
 
 def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimensions: int, as_json: bool) -> int:
@@ -103,30 +94,31 @@ def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimen
                 else:
                     passed_over += 1
     except OSError as error:
-        tell("estimate", f"{sample}: {error.strerror}")
-        return 1
+        return tell("estimate", f"{sample}: {error.strerror}", 1)
     count = seen.pages.total()
     if not count:
-        tell("estimate", f"{sample}: no line holds a scored page (see `assay try score_page`)")
-        return 1
+        return tell("estimate", f"{sample}: no line holds a scored page (see `assay try score_page`)", 1)
     estimate = seen.estimate(articles or count)
-    return _tell(estimate, Basis(sampled_pages=count, passed_over=passed_over), dimensions, as_json)
+    basis = {"assumed": None, "sampled": {"pages": count, "passed_over": passed_over}}
+    pages = "scored page" if count == 1 else f"{count:,} scored pages"
+    left = f" (lines without one: {passed_over:,})" if passed_over else ""
+    return _tell(estimate, f" like the {pages} of the sample{left}", basis, dimensions, as_json)
 
 
 def _refused(problem: str) -> int:
-    tell("estimate", " ".join(problem.split()))
-    return 2
+    return tell("estimate", " ".join(problem.split()), 2)
 
 
-def _tell(estimate: IndexEstimate, basis: Basis, dimensions: int, as_json: bool) -> int:
+def _tell(estimate: IndexEstimate, told: str, basis: dict[str, Any], dimensions: int, as_json: bool) -> int:
+    """Prints the estimate with the assumption or the sample that it is based on, in words and for programs."""
     if as_json:
         print(json.dumps(_document(estimate, basis, dimensions)))
-        return 0
-    show_estimate(estimate, _basis_in_words(basis), dimensions)
+    else:
+        show_estimate(estimate, told, dimensions)
     return 0
 
 
-def _document(estimate: IndexEstimate, basis: Basis, dimensions: int) -> dict[str, Any]:
+def _document(estimate: IndexEstimate, basis: dict[str, Any], dimensions: int) -> dict[str, Any]:
     def counted(points: int) -> dict[str, Any]:
         saved = estimate.saved(points)
         return {
@@ -137,10 +129,7 @@ def _document(estimate: IndexEstimate, basis: Basis, dimensions: int) -> dict[st
 
     return {
         "articles": estimate.articles,
-        "assumed": None if basis.assumed_chunks is None else {"chunks": basis.assumed_chunks},
-        "sampled": None
-        if basis.sampled_pages is None
-        else {"pages": basis.sampled_pages, "passed_over": basis.passed_over},
+        **basis,
         "dimensions": dimensions,
         "tiers": {
             tier.tier: {
@@ -161,14 +150,6 @@ def _document(estimate: IndexEstimate, basis: Basis, dimensions: int) -> dict[st
         "tiered": counted(estimate.points),
         "tiered_with_article_embeddings": counted(estimate.points_with_articles),
     }
-
-
-def _basis_in_words(basis: Basis) -> str:
-    if basis.assumed_chunks is not None:
-        return f", {basis.assumed_chunks:g} chunks each on average"
-    passed_over = f" (lines without one: {basis.passed_over:,})" if basis.passed_over else ""
-    pages = "scored page" if basis.sampled_pages == 1 else f"{basis.sampled_pages:,} scored pages"
-    return f" like the {pages} of the sample{passed_over}"
 
 
 TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
@@ -192,9 +173,8 @@ def show_estimate(estimate: IndexEstimate, basis: str, dimensions: int) -> None:
 
 
 def _tiers(estimate: IndexEstimate) -> Table:
-    table = _table("tier", "chunking")
-    for name in ("share", "articles", "points each", "points", "article embeddings"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = ("share", "articles", "points each", "points", "article embeddings")
+    table = plain_table("tier", "chunking", numbers=numbers)
     for tier in estimate.tiers:
         table.add_row(
             Text(tier.tier, style=TIER_STYLE[tier.tier]),
@@ -209,9 +189,7 @@ def _tiers(estimate: IndexEstimate) -> Table:
 
 
 def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
-    table = _table("the index")
-    for name in ("points", "", "vectors"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = plain_table("the index", numbers=("points", "", "vectors"))
     table.add_column(no_wrap=True)
     rows = (
         ("every article in full", estimate.full_chunks, None, "dim"),
@@ -233,13 +211,6 @@ def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
             Text("█" * round(_BAR_WIDTH * points / longest), style="dim"),
             style=style,
         )
-    return table
-
-
-def _table(*columns: str) -> Table:
-    table = plain_table()
-    for name in columns:
-        table.add_column(name, no_wrap=True)
     return table
 
 

@@ -28,7 +28,6 @@ from streams.cli.export_intake import (
     ExportOptions,
     FileError,
     Intake,
-    existing_partitions,
     refused_start,
     topic_events,
     written,
@@ -126,8 +125,7 @@ def run_export(settings: Settings, options: ExportOptions, *, as_json: bool = Fa
     if status := refused_start(options):
         return status
     if options.source is not None and options.start != "earliest":
-        tell("export", "--from says where in the topic to begin; a file is read from its beginning")
-        return 2
+        return tell("export", "--from says where in the topic to begin; a file is read from its beginning", 2)
     began = time.monotonic()
     rows = _Export(options)
     try:
@@ -136,8 +134,7 @@ def run_export(settings: Settings, options: ExportOptions, *, as_json: bool = Fa
         elif status := run_with_kafka("export", settings, rows.write_topic(settings.kafka)):
             return status
     except FileError as error:
-        tell("export", str(error))
-        return 1
+        return tell("export", str(error), 1)
     refused = rows.intake.tell_rest()
     seconds = time.monotonic() - began
     told = sys.stdout if options.output else sys.stderr
@@ -165,12 +162,9 @@ class _Export:
                     break
 
     async def write_topic(self, kafka: KafkaSettings) -> int:
-        """Writes every committed record from the start to the current end; 2 if there is no topic."""
-        partitions = await existing_partitions(PAGES_SCORED, kafka)
-        if not partitions:
-            return 2
+        """Writes every committed record from the start to the current end."""
         with self._rows() as rows:
-            async with contextlib.aclosing(topic_events(PAGES_SCORED, kafka, partitions, self._options)) as found:
+            async with contextlib.aclosing(topic_events(PAGES_SCORED, kafka, self._options)) as found:
                 async for event in found:
                     self._add(rows, event)
                     if self.intake.full:

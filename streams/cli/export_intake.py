@@ -16,7 +16,7 @@ from schemas.event import Event
 from streams.cli.event_lines import LineEvent
 from streams.cli.output import tell
 from streams.cli.progress import ProgressLine
-from streams.cli.tail import is_start, no_topic, partitions_of, seek_to
+from streams.cli.tail import is_start, partitions_of, seek_to
 from streams.codec import decode, timestamp
 from streams.kafka.clients import make_reader, opened
 from streams.kafka.log_reader import records_between
@@ -46,8 +46,7 @@ def refused_start(options: ExportOptions) -> int:
     """Reports an impossible ``--from``; returns the exit status, 0 if it is possible."""
     if is_start(options.start):
         return 0
-    tell("export", f"--from takes earliest, latest or an offset, not {options.start!r}")
-    return 2
+    return tell("export", f"--from takes earliest, latest or an offset, not {options.start!r}", 2)
 
 
 class Intake:
@@ -81,18 +80,9 @@ class Intake:
         return self._refused
 
 
-async def existing_partitions(topic: Topic, kafka: KafkaSettings) -> list[TopicPartition]:
-    """The partitions of a topic; empty if the cluster does not have it, which is reported."""
-    partitions = await partitions_of(topic.name, kafka)
-    if not partitions:
-        tell("export", no_topic(topic.name, kafka))
-    return partitions
-
-
-async def topic_events(
-    topic: Topic, kafka: KafkaSettings, partitions: list[TopicPartition], options: ExportOptions
-) -> AsyncGenerator[LineEvent, None]:
+async def topic_events(topic: Topic, kafka: KafkaSettings, options: ExportOptions) -> AsyncGenerator[LineEvent, None]:
     """The committed records of a topic from the options' start to the current end, with the progress."""
+    partitions = await partitions_of(topic.name, kafka)
     async with opened(make_reader(kafka)) as reader:
         reader.assign(partitions)
         ends = await reader.end_offsets(partitions)

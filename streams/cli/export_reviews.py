@@ -17,7 +17,6 @@ from streams.cli.export_intake import (
     ExportOptions,
     FileError,
     Intake,
-    existing_partitions,
     refused_start,
     topic_events,
     written,
@@ -47,11 +46,8 @@ def run_export_reviews(settings: Settings, options: ExportOptions, *, as_json: b
     counts = {"exported": 0, "right": 0, "wrong": 0, "without_input": 0}
 
     async def work() -> int:
-        partitions = await existing_partitions(DECISIONS_REVIEWED, settings.kafka)
-        if not partitions:
-            return 2
         reviews: list[DecisionReviewed] = []
-        async with aclosing(topic_events(DECISIONS_REVIEWED, settings.kafka, partitions, options)) as found:
+        async with aclosing(topic_events(DECISIONS_REVIEWED, settings.kafka, options)) as found:
             async for event in found:
                 if isinstance(review := intake.event(event), DecisionReviewed):
                     reviews.append(review)
@@ -76,8 +72,7 @@ def run_export_reviews(settings: Settings, options: ExportOptions, *, as_json: b
         if status := run_with_kafka("export", settings, work()):
             return status
     except FileError as error:
-        tell("export", str(error))
-        return 1
+        return tell("export", str(error), 1)
     refused = intake.tell_rest()
     seconds = time.monotonic() - began
     told = sys.stdout if options.output else sys.stderr

@@ -18,6 +18,7 @@ import typer
 from pydantic import ValidationError
 
 from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import tell
 from streams.generate.alerts import prometheus as prometheus_of
 from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.kubernetes.installation import Installation
@@ -77,15 +78,14 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
         print(f"assay generate works on a checkout of Assay, and {root} is not one", file=sys.stderr)
         return 2
     if passed_over := _set_elsewhere(root):
-        print(
-            f"assay generate: {passed_over} would not be in the checkout's files, which derive from its config/; "
-            "unset it, or write Prometheus's files for it with `assay generate --prometheus FOLDER`",
-            file=sys.stderr,
+        advice = (
+            f"{passed_over} would not be in the checkout's files, which derive from its config/; unset it, or write "
+            "Prometheus's files for it with `assay generate --prometheus FOLDER`"
         )
-        return 2
-    if keep and not _keep(root):
-        return 1
+        return tell("generate", advice, 2)
     try:
+        for path in release(root, version("assay")) if keep else ():
+            print(f"kept: {path.as_posix()}", file=sys.stderr)
         found = drift(root) if check else write(root)
     except ValueError as error:
         return _refused(error)
@@ -103,9 +103,9 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
         elif check:
             print("run `assay generate` and commit what it writes", file=sys.stderr)
     for line in gone:
-        print(f"assay generate: {line}", file=sys.stderr)
+        tell("generate", line)
     for line in broken:
-        print(f"assay generate: breaks readers of released events: {line}", file=sys.stderr)
+        tell("generate", f"breaks readers of released events: {line}")
     return 1 if (check and found) or gone or broken else 0
 
 
@@ -143,9 +143,7 @@ def write_files(
 
 
 def _refused(error: ValueError) -> int:
-    told = explain(error) if isinstance(error, ValidationError) else str(error)
-    print(f"assay generate: {told}", file=sys.stderr)
-    return 1
+    return tell("generate", explain(error) if isinstance(error, ValidationError) else str(error), 1)
 
 
 def _set_elsewhere(root: Path) -> str:
@@ -155,16 +153,6 @@ def _set_elsewhere(root: Path) -> str:
             return name
     named = os.environ.get("ASSAY_CONFIG_DIR")
     return "ASSAY_CONFIG_DIR" if named and Path(named).resolve() != (root / "config").resolve() else ""
-
-
-def _keep(root: Path) -> bool:
-    try:
-        for path in release(root, version("assay")):
-            print(f"kept: {path.as_posix()}", file=sys.stderr)
-    except ValueError as error:
-        print(f"assay generate: {error}", file=sys.stderr)
-        return False
-    return True
 
 
 _DONE = {"drifted": "written anew", "missing": "written", "stale": "removed"}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from streams.cli.options import AsJson
-from streams.generate.graph import mermaid, plain_text, readers, writers
+from streams.generate import graph as picture
 from streams.topology import HANDLERS, TOPICS
 
 
@@ -16,15 +16,10 @@ def graph(
     mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
 ) -> int:
     """Draw the topology."""
-    return run_graph(as_mermaid=mermaid, as_json=as_json)
-
-
-def run_graph(*, as_mermaid: bool, as_json: bool) -> int:
-    """Prints the topology."""
     if as_json:
         print(json.dumps(_tables(), ensure_ascii=False))
     else:
-        print(mermaid() if as_mermaid else plain_text())
+        print(picture.mermaid() if mermaid else picture.plain_text())
     return 0
 
 
@@ -35,8 +30,8 @@ def _tables() -> dict[str, list[dict[str, object]]]:
             "event": topic.event.__name__,
             "key": topic.key_means,
             "partitions": topic.partitions,
-            "written_by": list(writers(topic)),
-            "read_by": list(readers(topic)),
+            "written_by": list(picture.writers(topic)),
+            "read_by": list(picture.readers(topic)),
         }
         for topic in TOPICS
     ]

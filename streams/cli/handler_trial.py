@@ -236,8 +236,7 @@ STEPS: Mapping[str, Callable[[Settings], Step]] = {"follow_listing": _listing, "
 def unknown_handler(name: str) -> int:
     """Prints the known names, and returns the exit status for wrong usage."""
     known = [*(handler.name for handler in HANDLERS), *STEPS]
-    tell("try", no_such("handler", name, known))
-    return 2
+    return tell("try", no_such("handler", name, known), 2)
 
 
 def dumped(value: Any) -> str:

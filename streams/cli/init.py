@@ -61,8 +61,7 @@ def init(
     assay init --country dk --source dr.dk=2 --source example.org=1
     """
     if out.exists():
-        tell("init", f"{out} exists; name another file with --out, or remove it")
-        return 2
+        return tell("init", f"{out} exists; name another file with --out, or remove it", 2)
     asked = sys.stdin.isatty() and not country and not source
     if asked:
         country = typer.prompt("Your country, two letters (empty for none)", default="", show_default=False)
@@ -71,8 +70,7 @@ def init(
         sources = _sources(source or [])
         text = configuration_text(country.strip().lower(), sources, out)
     except ValueError as error:
-        tell("init", str(error))
-        return 2
+        return tell("init", str(error), 2)
     try:
         out.write_text(text, "utf-8")
         load_settings(out)

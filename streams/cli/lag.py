@@ -81,8 +81,7 @@ def run_lag(names: Sequence[str], settings: Settings, options: LagOptions) -> in
     """Runs the command for some handlers, or for all; 1 if a limit is exceeded, 2 for wrong usage."""
     known = {handler.name: handler for handler in HANDLERS}
     if unknown := [name for name in names if name not in known]:
-        tell("lag", no_such("handler", unknown[0], known))
-        return 2
+        return tell("lag", no_such("handler", unknown[0], known), 2)
     handlers = [known[name] for name in names] or list(HANDLERS)
     if options.serve is None:
         return run_with_kafka("lag", settings, _report(settings, handlers, options))
@@ -97,8 +96,7 @@ def _serve(place: str, settings: Settings, handlers: Sequence[Handler]) -> int:
         host, port = address_of(place)
         return run_with_kafka("lag", settings, serve_lag(settings, handlers, host, port))
     except ServerAddressError as error:
-        tell("lag", str(error))
-        return 2
+        return tell("lag", str(error), 2)
 
 
 async def _report(settings: Settings, handlers: Sequence[Handler], options: LagOptions) -> int:
@@ -142,11 +140,8 @@ def _as_json(report: _Report) -> dict[str, object]:
 def _show(report: _Report) -> None:
     console = table_console(_NARROW)
     wide = console.width >= _WIDE
-    table = plain_table(2 if wide else 1)
-    for name in ("handler", "topic") if wide else ("handler",):
-        table.add_column(name, no_wrap=True)
-    for name in ("behind", "oldest", "retention left", "members", "dead letters"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = ("behind", "oldest", "retention left", "members", "dead letters")
+    table = plain_table(*(("handler", "topic") if wide else ("handler",)), numbers=numbers, apart=1 + wide)
     dead = {standing.handler: standing for standing in report.dead}
     for lag in report.groups:
         where, cells = _where(lag, wide), _cells(lag)

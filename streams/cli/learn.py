@@ -28,7 +28,7 @@ from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import tell
 from streams.cli.progress import ProgressLine
 from streams.cli.score import Refused, scored_pages
-from streams.cli.tail import no_topic, partitions_of
+from streams.cli.tail import no_topic
 from streams.codec import OutputRecord, decode
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.publish.entries import Refused as RefusedEntry
@@ -108,9 +108,6 @@ def run_learn(task: LearnTask) -> int:
 
 async def _learn(task: LearnTask) -> int:
     learner, refused = BoilerplateLearner(task.limits), 0
-    if task.topic is not None and not await partitions_of(task.topic.name, task.settings.kafka):
-        tell("learn", no_topic(task.topic.name, task.settings.kafka))
-        return 2
     try:
         rules = _without_boilerplate(task.settings.rules(ScorePageRules))
         async with aclosing(_pages(task)) as pages, aclosing(scored_pages(pages, rules, task.settings.workers)) as read:
@@ -120,8 +117,7 @@ async def _learn(task: LearnTask) -> int:
                 else:
                     refused += 1
     except SourceError as error:
-        tell("learn", str(error))
-        return 1
+        return tell("learn", str(error), 1)
     found = learner.learned()
     if learner.left_out:
         tell("learn", f"{learner.left_out:,} pages of hosts beyond {task.limits.hosts:,} were left out; see --hosts")
@@ -136,8 +132,7 @@ async def _learn(task: LearnTask) -> int:
         with written(task.out) as file:
             file.write(_document(found))
     except FileError as error:
-        tell("learn", str(error))
-        return 1
+        return tell("learn", str(error), 1)
     _tell(task, learner, found, refused)
     return 0
 
@@ -195,10 +190,12 @@ async def _pages(task: LearnTask) -> AsyncGenerator[CrawledPage | Refused, None]
                     yield _page(record)
         return
     kafka = task.settings.kafka
-    [found] = await committed_ranges(kafka, [task.topic.name])
-    total = sum(its.end - its.start for its in found.ranges)
+    found = [its for of in await committed_ranges(kafka, [task.topic.name]) for its in of.ranges]
+    if not found:
+        raise no_topic(task.topic.name, kafka)
+    total = sum(its.end - its.start for its in found)
     with ProgressLine("learn", "reading", total, unit="pages", quiet=task.as_json) as advance:
-        for its in found.ranges:
+        for its in found:
             async with aclosing(read_log(kafka, task.topic.name, [its])) as records:
                 async for record in records:
                     advance()

@@ -11,7 +11,6 @@ import typer
 
 from streams.cli.options import Config, load_settings
 from streams.cli.output import tell
-from streams.settings import Settings
 from streams.telemetry.setup import configure_logs
 from streams.workers.template import ChildStartError
 
@@ -24,11 +23,7 @@ def mcp(
 
     Clients start it themselves, with the command `assay mcp`. Over HTTP, other machines need ASSAY_HTTP__TOKEN.
     """
-    return run_mcp(load_settings(config), http=http)
-
-
-def run_mcp(settings: Settings, *, http: bool) -> int:
-    """Serves until the client leaves, or until Ctrl-C."""
+    settings = load_settings(config)
     # Standard output belongs to the protocol; the log is on standard error.
     configure_logs(
         settings.logs.level if "level" in settings.logs.model_fields_set else "warning", settings.logs.format
@@ -41,8 +36,7 @@ def run_mcp(settings: Settings, *, http: bool) -> int:
     try:
         asyncio.run(serve_http(settings, _until_stopped) if http else serve_stdio(settings))
     except (PortTakenError, ChildStartError) as error:
-        tell("mcp", str(error))
-        return 1
+        return tell("mcp", str(error), 1)
     except KeyboardInterrupt:
         return 130
     return 0

@@ -27,9 +27,10 @@ def printable(text: str, most: int | None = None, *, keep: str = "") -> str:
     return shown + ("…" if most is not None and len(text) > most else "")
 
 
-def tell(command: str, message: str) -> None:
-    """Prints one line on standard error."""
+def tell(command: str, message: str, status: int = 0) -> int:
+    """Prints one line on standard error, and returns the exit status."""
     print(f"assay {command}: {message}", file=sys.stderr, flush=True)
+    return status
 
 
 def table_console(narrowest: int = _LEAST_WIDTH) -> Console:
@@ -63,11 +64,16 @@ def _replace_what_can_not_be_written() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
-def plain_table(apart: int = 2) -> Table:
-    """A table without lines, whose columns are so many spaces apart."""
+def plain_table(*texts: str, numbers: Iterable[str] = (), apart: int = 2) -> Table:
+    """A table without lines, with columns of texts and then columns of numbers, so many spaces apart."""
     from rich.table import Table
 
-    return Table(box=None, pad_edge=False, header_style="dim", padding=(0, apart, 0, 0))
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, apart, 0, 0))
+    for name in texts:
+        table.add_column(name, no_wrap=True)
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
 
 
 def print_rows(columns: Iterable[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()) -> None:

@@ -71,11 +71,9 @@ def publish(
     if resume is not None and run_id is not None and resume != run_id:
         raise typer.BadParameter(f"--run-id {run_id} is another run", param_hint="'--resume'")
     if (found := topic_named(topic)) is None:
-        tell("publish", no_such("topic", topic, [known.name for known in TOPICS]))
-        return 2
+        return tell("publish", no_such("topic", topic, [known.name for known in TOPICS]), 2)
     if found is DECISIONS_REVIEWED:
-        tell("publish", f"only the console writes {topic}: see `assay console`, screen Review")
-        return 2
+        return tell("publish", f"only the console writes {topic}: see `assay console`, screen Review", 2)
     asked = Publication(
         topic=found,
         paths=paths,
@@ -100,8 +98,7 @@ def run_publish(settings: Settings, asked: Publication) -> int:
         unreadable path, and a source that has changed since the run read it; 130 after Ctrl-C.
     """
     if wrong := _wrong(asked):
-        tell("publish", wrong)
-        return 2
+        return tell("publish", wrong, 2)
     if asked.mode != "send":
         return run_with_kafka("publish", settings, _check(Input(asked), settings))
     if asked.run is None:

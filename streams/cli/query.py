@@ -284,5 +284,4 @@ def _waiting(as_json: bool) -> Any:
 
 def failed(command: str, problem: str, status: int) -> int:
     """Prints why there is no answer, on one line, and returns the status."""
-    tell(command, " ".join(printable(problem, keep=_LINES).split()))
-    return status
+    return tell(command, " ".join(printable(problem, keep=_LINES).split()), status)

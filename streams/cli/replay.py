@@ -18,12 +18,15 @@ from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import in_money, print_rows, tell
-from streams.cli.replay_run import preview, refused, run_promote, run_replay, run_resume
+from streams.cli.replay_run import carry_out, preview, refused, run_replay
 from streams.clock import SystemClock
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest, own_topics
 from streams.replay.plan_store import NoPlanTopicError, PlanStore
+from streams.replay.promote import promote
 from streams.replay.ranges import bounds_of, count
+from streams.replay.run import ReplayRun
+from streams.replay.session import PlanSession
 from streams.replay.transitions import existing, held_topics
 from streams.settings import Settings
 
@@ -185,8 +188,12 @@ def replay_resume(
 ) -> int:
     """Continue a plan, or share it with the processes that work on it."""
     terms = {name: value for name, value in (("max_cost_usd", max_cost), ("rate", rate)) if value is not None}
+
+    async def work(session: PlanSession) -> ReplayPlan:
+        return await ReplayRun(session, terms).run()
+
     try:
-        return run_resume(_settings(config), plan, terms, http=http, as_json=as_json)
+        return carry_out("replay resume", _settings(config), plan, work, http=http, as_json=as_json)
     except ReplayError as error:
         return refused("replay resume", error)
 
@@ -220,8 +227,12 @@ def replay_promote(
     config: Config = None,
 ) -> int:
     """Copy a finished plan's results to the live topics, each once."""
+
+    async def work(session: PlanSession) -> ReplayPlan:
+        return await promote(session, readers_dedupe=readers_dedupe, fetch=fetch)
+
     try:
-        return run_promote(_settings(config), plan, readers_dedupe=readers_dedupe, fetch=fetch, as_json=as_json)
+        return carry_out("replay promote", _settings(config), plan, work, http=False, as_json=as_json)
     except ReplayError as error:
         return refused("replay promote", error)
 

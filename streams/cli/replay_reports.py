@@ -71,10 +71,7 @@ def show_estimate(found: Estimate, max_cost_usd: float | None = None) -> None:
 
 
 def _show_handlers(console: Console, found: Estimate) -> None:
-    table = plain_table()
-    table.add_column("handler", no_wrap=True)
-    for name in ("records", "bytes", "time"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = plain_table("handler", numbers=("records", "bytes", "time"))
     table.add_column("basis", style="dim")
     for its in found.handlers:
         table.add_row(its.handler, f"{its.records:,}", size_in_words(its.bytes), in_time(its.seconds), its.because)
@@ -83,11 +80,8 @@ def _show_handlers(console: Console, found: Estimate) -> None:
     if not paid:
         return
     console.print()
-    table = plain_table()
-    table.add_column("asks", no_wrap=True)
-    table.add_column("model", no_wrap=True)
-    for name in ("calls", "kept", "tokens in", "tokens out", "cost", "saved"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = ("calls", "kept", "tokens in", "tokens out", "cost", "saved")
+    table = plain_table("asks", "model", numbers=numbers)
     table.add_column("basis", style="dim")
     for handler, asked in paid:
         counts = (asked.calls, asked.kept, asked.prompt_tokens, asked.completion_tokens)
@@ -139,8 +133,7 @@ async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit
     comparisons = []
     for stage in plan.stages:
         if (comparison := comparison_of(handler_of(stage), limit)) is None:
-            tell("replay", not_comparable(stage.handler))
-            return 2
+            return tell("replay", not_comparable(stage.handler), 2)
         comparisons.append((stage, comparison))
     for stage, comparison in comparisons:
         with ProgressLine("replay", f"comparing {stage.handler}", count(stage.ranges)) as advance:

@@ -34,7 +34,6 @@ from streams.replay.plan import (
     own_topics,
 )
 from streams.replay.plan_store import PlanStore
-from streams.replay.promote import promote
 from streams.replay.ranges import Bound, count
 from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession, ReplayProgress
@@ -96,27 +95,6 @@ def run_replay(
     return carry_out("replay", settings, request.plan, work, http=http, as_json=as_json)
 
 
-def run_resume(settings: Settings, name: str, terms: dict[str, float], *, http: bool, as_json: bool) -> int:
-    """Continues a plan, or shares it with the processes that work on it; as ``run_replay``.
-
-    ``terms`` has the new ``max_cost_usd`` and ``rate``, if they change.
-    """
-
-    async def work(session: PlanSession) -> ReplayPlan:
-        return await ReplayRun(session, terms).run()
-
-    return carry_out("replay resume", settings, name, work, http=http, as_json=as_json)
-
-
-def run_promote(settings: Settings, name: str, *, readers_dedupe: bool, fetch: bool, as_json: bool) -> int:
-    """Copies a finished plan's results to the live topics, each once; continues an earlier attempt."""
-
-    async def work(session: PlanSession) -> ReplayPlan:
-        return await promote(session, readers_dedupe=readers_dedupe, fetch=fetch)
-
-    return carry_out("replay promote", settings, name, work, http=False, as_json=as_json)
-
-
 async def preview(
     settings: Settings, other: Settings | None, request: ReplayRequest, bounds: Bounds, *, limit: int, as_json: bool
 ) -> int:
@@ -142,8 +120,7 @@ def carry_out(command: str, settings: Settings, name: str, work: Work, *, http: 
     try:
         return run_with_kafka(command, settings, _carry_out(command, settings, name, work, http=http, as_json=as_json))
     except (IndexSettingsError, PortTakenError, JournalError) as error:
-        tell(command, str(error))
-        return 1
+        return tell(command, str(error), 1)
 
 
 async def _carry_out(command: str, settings: Settings, name: str, work: Work, *, http: bool, as_json: bool) -> int:
@@ -226,5 +203,4 @@ def _deleted(plan: ReplayPlan, done: ReplayProgress) -> int:
 
 def refused(command: str, error: ReplayError) -> int:
     """Prints why a replay is not made or does not go on; returns 1 for trouble and 2 for wrong usage."""
-    tell(command, str(error))
-    return 1 if isinstance(error, ReplayTroubleError) else 2
+    return tell(command, str(error), 1 if isinstance(error, ReplayTroubleError) else 2)

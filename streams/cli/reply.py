@@ -25,8 +25,7 @@ def reply(
     try:
         answer = asyncio.run(stored_reply(llm, call_id))
     except JournalError as error:
-        tell("reply", printable(str(error)))
-        return 1
+        return tell("reply", printable(str(error)), 1)
     if as_json:
         print(json.dumps({"call_id": call_id, **answer.to_wire()}, ensure_ascii=False))
         return 0

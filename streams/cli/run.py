@@ -62,8 +62,7 @@ def run_handlers(names: Sequence[str], settings: Settings, *, drain: bool, as_js
     known = {handler.name: handler for handler in HANDLERS}
     unknown = [name for name in names if name not in known]
     if unknown:
-        tell("run", no_such("handler", unknown[0], known))
-        return 2
+        return tell("run", no_such("handler", unknown[0], known), 2)
     configure_logs(settings.logs.level, settings.logs.format)
     handlers = [known[name] for name in names] or list(HANDLERS)
     began = time.monotonic()
@@ -76,8 +75,7 @@ def run_handlers(names: Sequence[str], settings: Settings, *, drain: bool, as_js
     try:
         status = run_with_kafka("run", settings, work())
     except (PortTakenError, IndexSettingsError) as error:
-        tell("run", str(error))
-        return 1
+        return tell("run", str(error), 1)
     if drain and "summary" in result:
         for line in summary_lines(result["summary"]):
             tell("run", line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +17,6 @@ from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, Source, SourceRules, host_suffixes, suffix_forms
 from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import plain_table, table_console
-from streams.settings import Settings
 from streams.settings_files import OWN_SOURCES, user_file
 
 sources = command_group("Show which kind and tier an address has, or import your own sources.")
@@ -35,10 +34,24 @@ def sources_check(
 
     assay sources check https://www.reuters.com/world/ --explain
     """
-    try:
-        return run_check(urls, load_settings(config), publisher or None, explain=explain, as_json=as_json)
-    except AddressError as error:
-        raise typer.BadParameter(str(error), param_hint="'URL...'") from None
+    rules = load_settings(config).rules(ScorePageRules)
+    found = [_described(_address(text), publisher or None, rules, explain=explain) for text in urls]
+    if as_json:
+        for each in found:
+            print(json.dumps(each, ensure_ascii=False))
+        return 0
+    console = table_console()
+    if explain:
+        for each in found:
+            _print_steps(each, console)
+        return 0
+    table = plain_table()
+    for title in ("address", "tier", "kind", "entry", "reason"):
+        table.add_column(title, overflow="fold")
+    for each in found:
+        table.add_row(each["url"], str(each["tier"]), each["kind"] or "-", each["entry"] or "-", _reason(each))
+    console.print(table)
+    return 0
 
 
 @sources.command("import")
@@ -73,40 +86,10 @@ def sources_import(
     return run_import(settings, ImportOptions(file, target, kind or None, tier, dry_run, as_json))
 
 
-class AddressError(ValueError):
-    """A text is not an address of a host."""
-
-
-def run_check(urls: Sequence[str], settings: Settings, publisher: str | None, *, explain: bool, as_json: bool) -> int:
-    """Shows the source of each address; a bare host means its front page.
-
-    Raises:
-        AddressError: A text has no host.
-    """
-    rules = settings.rules(ScorePageRules)
-    found = [_described(_address(text), publisher, rules, explain=explain) for text in urls]
-    if as_json:
-        for each in found:
-            print(json.dumps(each, ensure_ascii=False))
-        return 0
-    console = table_console()
-    if explain:
-        for each in found:
-            _print_steps(each, console)
-        return 0
-    table = plain_table()
-    for title in ("address", "tier", "kind", "entry", "reason"):
-        table.add_column(title, overflow="fold")
-    for each in found:
-        table.add_row(each["url"], str(each["tier"]), each["kind"] or "-", each["entry"] or "-", _reason(each))
-    console.print(table)
-    return 0
-
-
 def _address(text: str) -> str:
     url = text.strip() if "://" in text else f"https://{text.strip()}"
     if not host_of(url):
-        raise AddressError(f"{text!r} has no host")
+        raise typer.BadParameter(f"{text!r} has no host", param_hint="'URL...'")
     return url
 
 

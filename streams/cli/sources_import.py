@@ -10,7 +10,6 @@ import csv
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from handlers.html.links import host_of, is_public_suffix
 from handlers.indexing.config import SourcesSection, source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.sources import SELF_PUBLISHED
+from streams.cli.output import tell
 from streams.settings import Settings, SettingsError
 from streams.settings_files import OWN_SOURCES, config_dir, read_yaml
 
@@ -84,13 +84,12 @@ def run_import(settings: Settings, options: ImportOptions) -> int:
     try:
         text = options.file.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
-        print(f"assay sources import: {options.file}: not UTF-8 ({error.reason})", file=sys.stderr)
-        return 1
+        return tell("sources import", f"{options.file}: not UTF-8 ({error.reason})", 1)
     found = _read(text, options, settings.sources)
     for message in (*found.notes, *found.problems):
-        print(f"assay sources import: {options.file}:{message}", file=sys.stderr)
+        tell("sources import", f"{options.file}:{message}")
     if not found.entries and not found.problems:
-        print(f"assay sources import: {options.file}: no entries", file=sys.stderr)
+        tell("sources import", f"{options.file}: no entries")
     if found.problems or not found.entries:
         return 1
     if not options.dry_run:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from aiokafka import TopicPartition
 
 from schemas.event import Event
 from schemas.outcome import Dead
@@ -23,12 +22,13 @@ from streams.cli.event_lines import STANDARD_INPUT, open_lines, read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell
 from streams.cli.progress import ProgressLine
-from streams.cli.tail import no_topic, partitions_of
+from streams.cli.tail import no_topic
 from streams.codec import decode, timestamp
 from streams.dlq.dead_letters import DeadLetterReader, Selection, SelectionError, moment
-from streams.kafka.clients import make_reader, opened
-from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka.log_reader import read_log
 from streams.replay.decisions import DECISION_FIELDS
+from streams.replay.plan import ReplayError
+from streams.replay.ranges import EARLIEST, Bound, resolve_ranges
 from streams.settings import Settings
 from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
 
@@ -54,8 +54,9 @@ def stats(
     """
     known = topic_named(topic)
     if known is None:
-        tell("stats", no_such("topic", topic, [its.name for its in TOPICS]))
-        return 2
+        return tell("stats", no_such("topic", topic, [its.name for its in TOPICS]), 2)
+    if source is not None and since:
+        raise typer.BadParameter("lines of a file have no time; leave it out", param_hint="'--since'")
     try:
         begin = moment("--since", since, datetime.now(UTC))
     except SelectionError as error:
@@ -63,8 +64,7 @@ def stats(
     settings = load_settings(config)
     if source is not None:
         if source != STANDARD_INPUT and not source.exists():
-            tell("stats", f"{source}: No such file or folder")
-            return 2
+            return tell("stats", f"{source}: No such file or folder", 2)
         return run_file_stats(known, source, as_json=as_json)
     return run_topic_stats(settings.with_kafka(), known, begin, as_json=as_json)
 
@@ -154,15 +154,16 @@ def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *,
     """Counts the committed decisions of a topic, and the dead letters of the handlers that write it."""
 
     async def work() -> int:
-        partitions = await partitions_of(topic.name, settings.kafka)
-        if not partitions:
-            tell("stats", no_topic(topic.name, settings.kafka))
-            return 2
+        try:
+            ranges = await resolve_ranges(settings, topic.name, Bound(at=since) if since else EARLIEST)
+        except ReplayError:
+            raise no_topic(topic.name, settings.kafka) from None
         tally = Tally()
         with ProgressLine("stats", "counting", quiet=as_json) as advance:
-            async with aclosing(_events(settings, topic, partitions, since)) as events:
-                async for event in events:
+            async with aclosing(read_log(settings.kafka, topic.name, ranges)) as records:
+                async for record in records:
                     advance()
+                    event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
                     if isinstance(event, Dead):
                         tally.refusals[f"{event.reason} (on the topic)"] += 1
                     else:
@@ -172,20 +173,6 @@ def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *,
         return 0
 
     return run_with_kafka("stats", settings, work())
-
-
-async def _events(
-    settings: Settings, topic: Topic, partitions: list[TopicPartition], since: datetime | None
-) -> AsyncGenerator[Event | Dead, None]:
-    async with opened(make_reader(settings.kafka, client_id="assay-stats")) as reader:
-        assign_paused(reader, partitions)
-        firsts, ends = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)
-        if since is not None:
-            found = await reader.offsets_for_times(dict.fromkeys(partitions, int(1000 * since.timestamp())))
-            firsts = {at: ends[at] if found[at] is None else found[at].offset for at in partitions}
-        async with aclosing(records_between(reader, {at: (firsts[at], ends[at]) for at in partitions})) as records:
-            async for record in records:
-                yield decode(topic, record.value, record.headers, timestamp(record.timestamp))
 
 
 async def _count_dead_letters(settings: Settings, topic: Topic, since: datetime | None, tally: Tally) -> None:

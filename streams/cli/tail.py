@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
-from streams.cli.errors import run_with_kafka
+from streams.cli.errors import NoTopicError, run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell
 from streams.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp, unframed
@@ -62,14 +62,10 @@ def run_tail(
         follow: Wait for more records; else stop at the end at the time of the start.
     """
     if not is_start(start):
-        tell("tail", f"--from takes earliest, latest or an offset, not {start!r}")
-        return 2
+        return tell("tail", f"--from takes earliest, latest or an offset, not {start!r}", 2)
 
     async def work() -> int:
         partitions = await partitions_of(topic, settings.kafka)
-        if not partitions:
-            tell("tail", no_topic(topic, settings.kafka))
-            return 2
         async with opened(make_reader(settings.kafka)) as reader:
             reader.assign(partitions)
             ends = await reader.end_offsets(partitions)
@@ -98,23 +94,23 @@ def is_start(text: str) -> bool:
     return text in ("earliest", "latest") or text.isdecimal()
 
 
-def no_topic(topic: str, kafka: KafkaSettings) -> str:
+def no_topic(topic: str, kafka: KafkaSettings) -> NoTopicError:
     """The error for a topic that the cluster does not have."""
     near = get_close_matches(topic, [known.name for known in TOPICS])
     todo = "`assay topics create` creates it" if topic_named(topic) else "`assay topics list` lists the topics"
     if near and not topic_named(topic):
         todo = f"did you mean {' or '.join(near)}? {todo}"
-    return f"there is no topic {kafka.topic_prefix}{topic} on the cluster; {todo}"
+    return NoTopicError(f"there is no topic {kafka.topic_prefix}{topic} on the cluster; {todo}")
 
 
 async def partitions_of(topic: str, kafka: KafkaSettings) -> list[TopicPartition]:
-    """The partitions of a topic, named with or without the prefix; empty if the cluster does not have it."""
+    """The partitions of a topic, named with or without the prefix. Raises NoTopicError."""
     async with opened(make_admin(kafka)) as admin:
         existing = set(await admin.list_topics())
         prefix = kafka.topic_prefix
         name = next((name for name in (prefix + topic, topic) if name in existing), None)
         if name is None:
-            return []
+            raise no_topic(topic, kafka)
         [described] = await admin.describe_topics([name])
         return [TopicPartition(name, partition["partition"]) for partition in described["partitions"]]
 

@@ -140,12 +140,9 @@ def _head(view: View) -> Text:
 
 
 def _table(view: View, sort: str, wide: bool) -> Table:
-    table = plain_table(2 if wide else 1)
-    table.add_column("handler", no_wrap=True)
     narrow = ("in/s", "lag", "oldest", "p50", "p99", "work", "again", "dead", "cost")
     full = ("in/s", "lag", "oldest", "age p50", "age p99", "slo", "in work", "retried", "dead", "cost", "members")
-    for name in full if wide else narrow:
-        table.add_column(name, justify="right", no_wrap=True)
+    table = plain_table("handler", numbers=full if wide else narrow, apart=1 + wide)
     for row in sorted(view.rows, key=SORTS[sort]):
         cells: list[Text | str] = [
             in_rate(row.rate_per_second),
@@ -219,11 +216,9 @@ def run_top(settings: Settings, options: TopOptions) -> int:
     try:
         workers = [Worker(worker_url(url)) for url in options.urls or [f"{_here(settings)}:{settings.http.port}"]]
     except WorkerAddressError as error:
-        tell("top", str(error))
-        return 2
+        return tell("top", str(error), 2)
     if options.sort not in SORTS:
-        tell("top", f"there is no order {options.sort!r}; there are {', '.join(SORTS)}")
-        return 2
+        return tell("top", f"there is no order {options.sort!r}; there are {', '.join(SORTS)}", 2)
     return run_with_kafka("top", settings, _watch(settings, workers, options))
 
 

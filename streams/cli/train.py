@@ -100,8 +100,7 @@ def run_train(settings: Settings, options: TrainOptions) -> int:
         0; 1 if the data is not enough, or Kafka or a file failed; 2 for a folder in use, and for an empty topic.
     """
     if not is_free(options.out):
-        tell("train", f"{options.out} is in use; name a folder that does not exist")
-        return 2
+        return tell("train", f"{options.out} is in use; name a folder that does not exist", 2)
     reading = TrainingRecords()
     if status := _read(settings, options, reading):
         return status
@@ -124,8 +123,7 @@ def run_train(settings: Settings, options: TrainOptions) -> int:
             features_config(settings.ranking),
         )
     except XgboostMissingError as error:
-        tell("train", str(error))
-        return 1
+        return tell("train", str(error), 1)
     if isinstance(made, Refusal):
         tell("train", made.because)
         if options.as_json:
@@ -150,8 +148,7 @@ def _read(settings: Settings, options: TrainOptions, reading: TrainingRecords) -
                     if (record := training_record(found)) is not None:
                         reading.add(record)
     except OSError as error:
-        tell("train", f"{error.filename}: {error.strerror or error}")
-        return 1
+        return tell("train", f"{error.filename}: {error.strerror or error}", 1)
     return 0
 
 
@@ -167,8 +164,7 @@ async def _read_kafka(settings: Settings, reading: TrainingRecords) -> int:
     try:
         await read_topics(settings, reading, lambda topic, total: ProgressLine("train", f"reading {topic.name}", total))
     except EmptyTopicError as error:
-        tell("train", str(error))
-        return 2
+        return tell("train", str(error), 2)
     return 0
 
 
@@ -230,10 +226,7 @@ def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
         if count:
             console.print(f"left out: {count:,} {reason.meaning}")
     console.print()
-    table = plain_table()
-    table.add_column("order")
-    for name in MEASURE_NAMES:
-        table.add_column(name, justify="right")
+    table = plain_table("order", numbers=MEASURE_NAMES)
     table.add_column("this model's NDCG@10 against it")
     for name, measures, difference in rows_of(report):
         table.add_row(name, *figures(measures), difference)
@@ -242,9 +235,7 @@ def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
     if why:
         console.print(f"not compared with the model in force: {why}", markup=False)
     console.print()
-    table = plain_table()
-    table.add_column("feature")
-    table.add_column("share of gain", justify="right")
+    table = plain_table("feature", numbers=("share of gain",))
     for name, share in report.importance[:_SHOWN]:
         table.add_row(name, f"{share:.1%}")
     console.print(table)

@@ -86,8 +86,7 @@ def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, p
                         for outcome in _outcomes(trial, handler.consumes, line):
                             answers.write(place, outcome)
     except SourceError as error:
-        tell("try", str(error))
-        return 2
+        return tell("try", str(error), 2)
     answers.tell_rest()
     return 1 if answers.refused or (answers.dead and strict) else 0
 

@@ -36,8 +36,7 @@ def run_diff(
         return unknown_handler(name)
     comparison = comparison_of(handler, limit) if handler else None
     if handler is None or comparison is None:
-        tell("try", not_comparable(name))
-        return 2
+        return tell("try", not_comparable(name), 2)
     with asyncio.Runner() as runner:
         trials = HandlerTrial(handler, settings, runner), HandlerTrial(handler, other, runner)
         with closing(trials[0]), closing(trials[1]), open_lines("try", file) as lines:

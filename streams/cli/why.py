@@ -175,13 +175,11 @@ async def _from_index(settings: Settings, options: WhyOptions) -> int:
         ids = [place for url in spellings for place in places_to_read(document_id_of(url))]
         points = await store.read(ids)
     except (IndexSettingsError, IndexDownError) as error:
-        tell("why", f"the index can't be read: {error}")
-        return 1
+        return tell("why", f"the index can't be read: {error}", 1)
     finally:
         await store.aclose()
     if not points:
-        tell("why", "the index has no point of this page")
-        return 1
+        return tell("why", "the index has no point of this page", 1)
     payload = next(iter(points.values()))
     shown = {name: payload[name] for name in sorted(payload) if isinstance(payload[name], str | int | float | bool)}
     if options.as_json:

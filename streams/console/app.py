@@ -5,7 +5,8 @@ title, its path in the navigation, its key, and ``routes``, a function from the 
 a screen, write the module, its template ``templates/<name>.html`` (which extends ``base.html`` and fills ``title`` and
 ``main``) and its test, and add the screen to ``SCREENS``. Navigation, keys and the help derive from that list.
 
-- A page is ``context.render(request, "name.html", …)``; a missing object is ``context.missing(…)``.
+- A page is ``context.render(request, "name.html", …)``; a missing object is ``context.missing(…)``. A KafkaError of
+  an endpoint is answered by 503.
 - Every client of the port can read. An action is a POST route whose endpoint is wrapped in
   ``context.guard.acting(endpoint)``, which checks the token and the origin; templates show it if ``may_act``.
 - Texts of strangers are shown with the filter ``visible``. Nothing is marked as safe HTML by hand.
@@ -22,6 +23,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from aiokafka.errors import KafkaError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -51,6 +53,7 @@ from streams.console.page_text import PageTexts
 from streams.console.records import Records
 from streams.console.store import Store
 from streams.http import HttpServer
+from streams.kafka.clients import connection
 from streams.query.engine import Queries
 from streams.settings import HttpSettings, Settings, SettingsError
 
@@ -71,7 +74,13 @@ _STATIC = Path(__file__).parent / "static"
 
 
 def make_context(settings: Settings, queries: Queries | None = None) -> Context:
-    """The parts of a console of these settings, which must name a Kafka cluster. Opens none. Raises SettingsError."""
+    """The parts of a console of these settings, which must name a Kafka cluster. Opens none.
+
+    Raises:
+        SettingsError: Reading needs a token, and the settings have no token.
+        TlsFileError: A file of the settings can't be used.
+    """
+    connection(settings.kafka)
     http = settings.http
     if settings.console.reading_needs_token and not http.token.get_secret_value():
         raise SettingsError("console.reading_needs_token needs a token: set ASSAY_HTTP__TOKEN")
@@ -103,6 +112,10 @@ def make_app(context: Context) -> Any:
     async def not_found(request: Request, _: Exception) -> Response:
         return context.missing(request, "No such screen", f"There is nothing at {request.url.path}.")
 
+    async def unreadable(request: Request, error: Exception) -> Response:
+        what = f"Kafka can't be read: {error}"
+        return context.render(request, "missing.html", 503, title="Not readable now", what=what)
+
     async def healthz(request: Request) -> Response:
         del request
         return PlainTextResponse("ok")
@@ -114,7 +127,7 @@ def make_app(context: Context) -> Any:
             Route("/healthz", healthz),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
-        exception_handlers={404: not_found},
+        exception_handlers={404: not_found, KafkaError: unreadable},
     )
     return context.guard.wrap(app)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from aiokafka.errors import KafkaError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -51,7 +50,6 @@ SCREEN = Screen("Batches", "/batch", "b", "what the loop made of search results"
 class Result:
     """A result with its text, the marks of its evidence, and how it was scored."""
 
-    number: int
     of: ClassifiedResult
     content: RetrievedContent | None
     spans: tuple[Span, ...]
@@ -79,7 +77,6 @@ class Attempt:
     classified: ResultsClassified | None = None
     evaluated: RetrievalEvaluated | None = None
     search: SearchEvaluated | None = None
-    needed: list[ExtractionNeeded] = field(default_factory=list)
     completed: list[ExtractionCompleted] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     children: list[Attempt] = field(default_factory=list)
@@ -114,7 +111,7 @@ class Attempt:
             length = len(content.content) if content else 0
             spans = tuple(Span(one.start, one.end, one.kind, _value(one)) for one in its.evidence if one.end <= length)
             detail = details[number] if number < len(details) and details[number].url == its.url else None
-            found.append(Result(number + 1, its, content, spans, detail))
+            found.append(Result(its, content, spans, detail))
         return found
 
     def add(self, entry: Entry, event: Event) -> None:
@@ -133,7 +130,6 @@ class Attempt:
                 self.search = self.search or event
                 self.steps.append(Step("search", f"{entry.verdict}. {event.gaps}".rstrip(), entry.tone, entry))
             case ExtractionNeeded():
-                self.needed.append(event)
                 why = event.extraction_reason or event.reason
                 self.steps.append(Step("pages requested", f"{event.target_url}: {why}", "none", entry))
             case ExtractionCompleted():
@@ -149,15 +145,12 @@ class _Batches:
 
     async def listed(self, request: Request) -> Response:
         entries = self._context.store.newest(_MOST_LISTED, topic=RESULTS_CLASSIFIED.name)
-        return self._context.render(request, "batches.html", entries=entries)
+        return self._context.render(request, "list.html", title="Batches", heading="Batches", entries=entries)
 
     async def batch(self, request: Request) -> Response:
         wanted = request.path_params["batch_id"]
         context = self._context
-        try:
-            root, attempts = await self._attempts(wanted)
-        except KafkaError as error:
-            return context.unreadable(request, error)
+        root, attempts = await self._attempts(wanted)
         chosen = attempts.get(wanted)
         if chosen is None or not chosen.entries:
             return context.missing(request, "No such batch", f"No decision about the batch {wanted} is kept.")
@@ -170,7 +163,6 @@ class _Batches:
             root=root,
             before=before,
             after=after,
-            alone=len(attempts) == 1,
             dimensions=_DIMENSIONS,
             thresholds=context.settings.retrievalEvaluation.dimensionThresholds,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aiokafka.errors import KafkaError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -47,7 +46,7 @@ class _Claims:
 
     async def listed(self, request: Request) -> Response:
         entries = self._context.store.newest(_MOST_LISTED, topic=CLAIMS_EVALUATED.name)
-        return self._context.render(request, "claims.html", entries=entries)
+        return self._context.render(request, "list.html", title="Claims", heading="Claims", entries=entries)
 
     async def claim(self, request: Request) -> Response:
         wanted = request.path_params["claim_id"]
@@ -55,10 +54,7 @@ class _Claims:
         entries = context.store.of_subject(wanted, SubjectKind.CLAIM)
         if not entries:
             return context.missing(request, "No such claim", f"No decision about the claim {wanted} is kept.")
-        try:
-            reads = await context.records.events([entry.position for entry in entries])
-        except KafkaError as error:
-            return context.unreadable(request, error)
+        reads = await context.records.events([entry.position for entry in entries])
         events = [(entry, read.event) for entry in entries if (read := reads.get(entry.position)) is not None]
         claim = next((event for _, event in events if isinstance(event, ExtractedClaim)), None)
         handler = handler_named("decontextualize_claim")

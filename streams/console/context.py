@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aiokafka.errors import KafkaError
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
@@ -121,8 +120,3 @@ class Context:
     def missing(self, request: Request, title: str, what: str) -> HTMLResponse:
         """The page for an object that the console does not have: 404, what is missing, and what to do."""
         return self.render(request, "missing.html", 404, title=title, what=what)
-
-    def unreadable(self, request: Request, error: KafkaError) -> HTMLResponse:
-        """The page for an object that is in Kafka while Kafka can't be read: 503."""
-        what = f"Kafka can't be read: {error}"
-        return self.render(request, "missing.html", 503, title="Not readable now", what=what)

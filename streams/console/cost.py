@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, timedelta
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from streams.console.charts import day_bars
 from streams.console.context import Context, Screen
 from streams.llm.costs import CostReport, read_costs
 from streams.llm.journal import JournalError
@@ -51,19 +51,31 @@ class _Cost:
             problem=problem,
             offline=llm.offline,
             is_shared=bool(llm.cache_path or llm.redis_url.get_secret_value()),
-            chart=_chart(report, names[::-1]) if report is not None and report.calls else "",
+            chart=_chart(report, names[::-1]) if report is not None else None,
             kinds=_KINDS,
             totals=_totals(report),
             judged=self._context.store.judged(since),
         )
 
 
-def _chart(report: CostReport, days: list[str]) -> str:
+def _chart(report: CostReport, days: list[str]) -> dict[str, Any]:
+    """What ``templates/bars.html`` draws."""
     counts = {kind: Counter[str]() for kind in _KINDS}
     for its in report.calls:
         for kind in _KINDS:
             counts[kind][its.day] += getattr(its, kind)
-    return day_bars(days, {kind: [counts[kind][day] for day in days] for kind in _KINDS})
+    most = max(sum(counts[kind][day] for kind in _KINDS) for day in days)
+    return {"days": days, "counts": counts, "top": _top(most)}
+
+
+def _top(most: int) -> int:
+    """The end of an axis: an even number of one or two digits and zeros, at least ``most``.
+
+    >>> _top(0), _top(7), _top(31), _top(1234)
+    (2, 8, 32, 1400)
+    """
+    unit: int = 10 ** max(0, len(str(most)) - 2)
+    return max(2, 2 * unit * -(-most // (2 * unit)))
 
 
 def _totals(report: CostReport | None) -> dict[str, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from secrets import token_urlsafe
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from schemas.event import derive_id
-from schemas.outcome import DeadReason, Stage
+from schemas.outcome import DeadReason
 from streams.console.context import Context, Screen
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.description import LetterCounts, described, header_texts
@@ -157,7 +157,6 @@ class _DeadLetters:
             "dead_letter.html",
             letter=found,
             notes=described(found),
-            stages=list(Stage),
             headers=header_texts(found),
             text=_text(value[:_SHOWN_BYTES]),
             dump=_dump(value[:_SHOWN_BYTES]),
@@ -238,11 +237,7 @@ class _DeadLetters:
                 if selection.open:
                     return {}, "Name the dead letters to delete: a handler, a reason, a key or a time."
                 purged = await purge(settings, _before(selection, now), only_redriven=False, dry_run=dry_run)
-                return {
-                    "deleted": purged.deleted,
-                    "not_sent_again": purged.not_sent_again,
-                    "held_back": purged.held_back,
-                }, ""
+                return asdict(purged), ""
             run = f"redrive-{derive_id(now.astimezone(UTC).isoformat())[:8]}"
             options = RedriveOptions(run, dry_run=dry_run, again=chosen.again, limit=_MOST_SENT)
             sent = await redrive(settings, _before(selection, now), options)
@@ -258,17 +253,14 @@ class _DeadLetters:
         return {"run": run, "sent": sent.sent, "rows": rows, "skipped": skipped, "most": _MOST_SENT}, ""
 
     async def _letter(self, request: Request) -> DeadLetterRecord | str:
-        """The letter of an address, or why it is gone."""
+        """The letter of an address, or why it is gone. Raises KafkaError."""
         its = request.path_params
         handler, partition, offset = its["handler"], its["partition"], its["offset"]
         if handler_named(handler) is None:
             return f"There is no handler {handler}."
         plan = request.query_params.get("plan", "")
-        try:
-            async with DeadLetterReader(self._context.settings, Selection((handler,)), plan) as found:
-                letter = await found.letter_at(handler, partition, offset)
-        except KafkaError as error:
-            return f"Kafka can't be read: {error}"
+        async with DeadLetterReader(self._context.settings, Selection((handler,)), plan) as found:
+            letter = await found.letter_at(handler, partition, offset)
         return letter or "It was purged, or its retention is over."
 
 

@@ -59,7 +59,7 @@ class _Beside:
             record = await self._context.records.at(position)
         except KafkaError as error:
             if entry is None:
-                return self._context.unreadable(request, error)
+                raise
             problem = f"Kafka can't be read: {error}"
         if record is None and entry is None:
             gone = f"{position.topic} has no record at this position any more."

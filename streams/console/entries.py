@@ -70,7 +70,6 @@ class Entry:
         parent: The batch whose listing was extracted, for a batch.
         score: 0 to 100; None if the event has no score.
         run: The replay or backfill that wrote it; "" for live records.
-        cause: The identity of the record that it decides on.
         judge: The model that answered; "" if no judge was asked.
         cost_usd: Of the calls that were paid; None if the model has no price.
     """
@@ -84,10 +83,8 @@ class Entry:
     tone: Tone
     parent: str = ""
     score: float | None = None
-    config_version: str = ""
     run: str = ""
     event_id: str = ""
-    cause: str = ""
     judge: str = ""
     cached: bool = False
     cost_usd: float | None = 0.0
@@ -103,10 +100,10 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
     """The entry of a record on a topic of events; None for an event about nothing that has a screen."""
     texts = {name: value.decode("utf-8", "replace") for name, value in headers if value is not None}
     handler = texts.get("ce_source", "").removeprefix("assay/")
-    run, cause, identity = (texts.get(name, "") for name in (RUN_HEADER, "ce_causationid", "ce_id"))
+    run, identity = texts.get(RUN_HEADER, ""), texts.get("ce_id", "")
     if isinstance(event, Dead):
         verdict = _cut(verdict_of(event))
-        return Entry(position, at, handler, "", "", verdict, "dead", run=run, event_id=identity, cause=cause)
+        return Entry(position, at, handler, "", "", verdict, "dead", run=run, event_id=identity)
     if (subject := subject_of(event)) is None:
         return None
     call: LlmCall | None = getattr(event, "llm", None)
@@ -121,10 +118,8 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
         tone or ("none" if score is None else "good" if score >= _GOOD else "fair" if score >= _FAIR else "poor"),
         parent=getattr(event, "parent_batch_id", None) or "",
         score=score,
-        config_version=getattr(event, "config_version", ""),
         run=run,
         event_id=event.event_id or identity,
-        cause=cause,
         judge=call.model if call else "",
         cached=call.cached if call else False,
         cost_usd=(0.0 if call.cached else call.cost_usd) if call else 0.0,
@@ -139,9 +134,7 @@ def dead_entry(
         return None
     letter = DeadLetter.of(headers)
     subject = (key or b"").decode("utf-8", "replace")
-    return Entry(
-        position, at, letter.handler, str(kind or ""), subject, _cut(verdict_of(letter)), "dead", cause=letter.root_id
-    )
+    return Entry(position, at, letter.handler, str(kind or ""), subject, _cut(verdict_of(letter)), "dead")
 
 
 def mentions_of(event: Event) -> list[Mention]:

@@ -71,7 +71,7 @@ class Flow:
             try:
                 await self.look()
                 self.problem = ""
-            except KafkaError as error:
+            except (KafkaError, OSError) as error:
                 self.problem = str(error) or type(error).__name__
             await asyncio.sleep(LOOK_SECONDS)
 

@@ -122,7 +122,7 @@ class Follower:
             while True:
                 try:
                     await self._follow()
-                except KafkaError as error:
+                except (KafkaError, OSError) as error:
                     self.problem = f"Kafka at {self._kafka.bootstrap_servers}: {error}"
                     log.warning("the console can't follow the topics", error=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
@@ -177,7 +177,7 @@ class Follower:
                 async with opened(make_reader(self._kafka, client_id="assay-console-past")) as reader:
                     await self._read_back_from(reader, ends)
                 self.rebuilt = True
-            except KafkaError as error:
+            except (KafkaError, OSError) as error:
                 log.warning("the console can't read the past of the topics", error=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
 

@@ -32,6 +32,8 @@ SECURITY_HEADERS: Final = {
 }
 _OWN = frozenset({"same-origin", "none"})
 _MAX_TOKEN = 1000
+_MAX_FORM = 20_000
+"""Bytes of the form of an action."""
 _OPEN = frozenset({"/sign-in", "/healthz"})
 """Paths that need no token, also if reading does."""
 
@@ -71,7 +73,7 @@ class Guard:
         return hmac.compare_digest(connection.cookies.get(COOKIE, "").encode(), self._cookie.encode())
 
     def acting(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint for requests that may act; others get 401, or 403 if there is no token at all."""
+        """The endpoint for requests that may act and are short; others get 401, or 403 if there is no token at all."""
 
         async def guarded(request: Request) -> Response:
             if not self.has_token:
@@ -80,7 +82,7 @@ class Guard:
                 return PlainTextResponse("Sign in with the token of ASSAY_HTTP__TOKEN first.", 401)
             if "authorization" not in request.headers and "origin" not in request.headers:
                 return PlainTextResponse("The request does not name its origin.", 403)
-            return await endpoint(request)
+            return form_too_large(request, _MAX_FORM) or await endpoint(request)
 
         return guarded
 
@@ -128,8 +130,9 @@ class Guard:
 
 
 def form_too_large(request: Request, most: int, problem: str = "The form is too long.") -> Response | None:
-    """The refusal of a form that has more than ``most`` bytes, or does not say how many; None for any other form."""
-    if int(request.headers.get("content-length", most + 1)) > most:
+    """The refusal of a form that has more than ``most`` bytes; None for any other form."""
+    # A body without a length is refused above, so a request without one has no body.
+    if int(request.headers.get("content-length", 0)) > most:
         return PlainTextResponse(problem, 413)
     return None
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from streams.console.charts import topology_svg
+from streams.console.charts import topology_layout
 from streams.console.context import Context, Screen
 from streams.console.entries import TONES, Entry
 from streams.console.words import link_of
@@ -57,7 +57,7 @@ class _Live:
             topics=DECIDED,
             flow=context.flow,
             handlers=HANDLERS,
-            picture=topology_svg(context.flow.handlers),
+            layout=topology_layout(),
             entries=context.store.newest(_ROWS, topic=topic),
             most=MOST_DOTS,
         )
@@ -65,8 +65,8 @@ class _Live:
     async def flow(self, request: Request) -> Response:
         context = self._context
         context.flow.want()
-        picture = topology_svg(context.flow.handlers)
-        return context.render(request, "live_flow.html", flow=context.flow, handlers=HANDLERS, picture=picture)
+        layout = topology_layout()
+        return context.render(request, "live_flow.html", flow=context.flow, handlers=HANDLERS, layout=layout)
 
     async def dots(self, request: Request) -> Response:
         """The dots as columns, which are a third of the size of objects and faster to read."""

@@ -71,7 +71,7 @@ class _Pages:
             reads = await self._context.records.events([its.position for its in scored[:_MOST_VERSIONS]])
         except KafkaError as error:
             if not (entries or mentions):
-                return self._context.unreadable(request, error)
+                raise
             problem = f"Kafka can't be read: {error}"
         if not (entries or mentions or crawled):
             unknown = f"No decision about {url} is kept, and Kafka has no copy of it."

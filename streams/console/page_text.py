@@ -8,7 +8,6 @@ is. Both run in a child process under the limits of the workers, because pages a
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +17,7 @@ from selectolax.lexbor import LexborNode
 
 from handlers.html.encoding import page_bytes
 from handlers.html.limits import parse_within
+from handlers.html.styles import hiding
 from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Dead, Emit
 from schemas.pages import CrawledPage, ScoredPage
@@ -39,13 +39,6 @@ _INLINE = frozenset(
 )  # fmt: skip
 _CELLS = frozenset(("td", "th"))
 """They are apart, and a row of them is one block."""
-_STYLES = (
-    (re.compile(r"display\s*:\s*+none"), "display: none"),
-    (re.compile(r"visibility\s*:\s*+(?:hidden|collapse)"), "visibility: hidden"),
-    (re.compile(r"font-size\s*:\s*+0(?![.\d])"), "font-size: 0"),
-    (re.compile(r"opacity\s*:\s*+0(?![.\d])"), "opacity: 0"),
-)
-_MOST_STYLE = 500
 _LEAST_IN_CONTENT = 12
 """Characters of a block that is looked for inside the lines of the content; a shorter one has to be a line."""
 
@@ -66,13 +59,11 @@ class PageText:
     Attributes:
         refusal: Why nothing of the page is counted; "" if something may be.
         cut: Whether the page has more text than is shown.
-        scored: The decision of today's rules; None if the page is a dead letter under them.
     """
 
     blocks: tuple[Block, ...]
     refusal: str
     cut: bool
-    scored: ScoredPage | None
 
     def count(self, fate: Fate) -> int:
         """The characters with a fate."""
@@ -82,14 +73,13 @@ class PageText:
 def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
     """The text of a page as the scorer sees it."""
     outcome = score_page(page, rules)
-    scored: ScoredPage | None = None
-    refusal = ""
+    refusal = content = ""
     match outcome:
         case Dead():
             refusal = f"{outcome.reason}: {outcome.detail}"
-        case Emit(events=(ScoredPage() as emitted,)):
-            scored = emitted
-            refusal = next((its.reason for its in emitted.cts_breakdown if its.component == "refusal"), "")
+        case Emit(events=(ScoredPage() as scored,)):
+            content = scored.content
+            refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
         case _:
             pass
     found = [(line, "") for line in (page.content or "")[: MOST_CHARACTERS + 1].splitlines() if line.strip()]
@@ -97,20 +87,20 @@ def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
         tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)
         if not isinstance(tree, str) and tree.body is not None:
             found = [*_blocks(tree.body)]
-    counted = _Content(scored.content if scored is not None and not refusal else "")
+    counted = _Content("" if refusal else content)
     blocks: list[Block] = []
     length = 0
     for text, hidden in found:
         length += len(text)
         if length > MOST_CHARACTERS or len(blocks) >= _MOST_BLOCKS:
-            return PageText(tuple(blocks), refusal, True, scored)
+            return PageText(tuple(blocks), refusal, True)
         if refusal:
             blocks.append(Block(text, "refused", hidden))
         elif hidden:
             blocks.append(Block(text, "hidden", f"{hidden}, and counted" if counted.has(text) else hidden))
         else:
             blocks.append(Block(text, "counted" if counted.has(text) else "skipped"))
-    return PageText(tuple(blocks), refusal, False, scored)
+    return PageText(tuple(blocks), refusal, False)
 
 
 class _Content:
@@ -182,8 +172,10 @@ def _hides(node: LexborNode) -> str:
         return "it has the attribute hidden"
     if (attributes.get("aria-hidden") or "").lower() == "true":
         return "aria-hidden"
-    style = (attributes.get("style") or "")[:_MOST_STYLE].lower()
-    return next((f"its style has {words}" for pattern, words in _STYLES if style and pattern.search(style)), "")
+    how = hiding(attributes.get("style") or "")
+    if how is None or not how.is_sure:
+        return ""
+    return "its style hides it" + (f" ({how.kind.replace('_', ' ')})" if how.kind != "style" else "")
 
 
 class PageTexts:

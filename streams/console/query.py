@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import uuid4
 
-from aiokafka.errors import KafkaError
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,13 +14,11 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, RankingFeedback
 from streams.codec import refusal
 from streams.console.context import Context, Screen
-from streams.console.guard import form_too_large
 from streams.decisions.subjects import SubjectKind
 from streams.query.engine import Refusal
 from streams.topology import RANKING_COMPLETED, handler_named
 
 _MOST_LISTED = 100
-_MOST_FORM = 20_000
 
 
 def routes(context: Context) -> list[Route]:
@@ -67,10 +64,7 @@ class _Queries:
         entries = context.store.of_subject(wanted, SubjectKind.QUERY)
         if not entries:
             return context.missing(request, "No such query", f"No decision about the query {wanted} is kept.")
-        try:
-            reads = await context.records.events([entry.position for entry in entries])
-        except KafkaError as error:
-            return context.unreadable(request, error)
+        reads = await context.records.events([entry.position for entry in entries])
         events = [read.event for entry in entries if (read := reads.get(entry.position)) is not None]
         completed = next((event for event in events if isinstance(event, RankingCompleted)), None)
         if completed is None:
@@ -83,8 +77,6 @@ class _Queries:
 
     async def ask(self, request: Request) -> Response:
         """Asks a query now; nothing is written, and a judge may cost money, so it is an action."""
-        if (refused := form_too_large(request, _MOST_FORM)) is not None:
-            return refused
         async with request.form() as form:
             query = str(form.get("query", "")).strip()
             tiers = [str(tier) for tier in form.getlist("tier")]

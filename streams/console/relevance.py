@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from aiokafka.errors import KafkaError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -79,7 +78,10 @@ class _Requests:
         seen: dict[str, Entry] = {}
         for entry in entries:
             seen.setdefault(entry.subject, entry)
-        return self._context.render(request, "requests.html", entries=list(seen.values()))
+        shown = list(seen.values())
+        return self._context.render(
+            request, "list.html", title="Relevance", heading="Requests for sources", entries=shown
+        )
 
     async def request(self, request: Request) -> Response:
         wanted = request.path_params["request_id"]
@@ -87,10 +89,7 @@ class _Requests:
         entries = context.store.of_subject(wanted, SubjectKind.REQUEST)
         if not entries:
             return context.missing(request, "No such request", f"No decision about the request {wanted} is kept.")
-        try:
-            reads = await context.records.events([entry.position for entry in entries])
-        except KafkaError as error:
-            return context.unreadable(request, error)
+        reads = await context.records.events([entry.position for entry in entries])
         sources: dict[str, Source] = {}
         asked: SnippetsRequested | None = None
         done: SnippetsCompleted | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -192,18 +192,16 @@ class _Replays:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def _list(self, request: Request, template: str) -> Response:
-        plans, problem = await self._plans()
-        shown = [plan for plan in plans.values() if plan.state is not ReplayState.DROPPED]
         statuses: list[PlanStatus] = []
-        if shown and not problem:
-            try:
-                newest_first = sorted(shown, key=lambda plan: plan.created_at, reverse=True)
-                statuses = await plan_status(self._context.settings, newest_first)
-            except KafkaError as error:
-                problem = f"Kafka can't be read: {error}"
-        return self._context.render(
-            request, template, statuses=statuses, problem=problem, running=self._at_work(plan.plan for plan in shown)
-        )
+        problem = ""
+        try:
+            shown = [plan for plan in (await self._plans()).values() if plan.state is not ReplayState.DROPPED]
+            newest_first = sorted(shown, key=lambda plan: plan.created_at, reverse=True)
+            statuses = await plan_status(self._context.settings, newest_first) if shown else []
+        except KafkaError as error:
+            problem = f"Kafka can't be read: {error}"
+        running = {name for name, its in self._running.items() if its.at_work}
+        return self._context.render(request, template, statuses=statuses, problem=problem, running=running)
 
     async def _plan(self, request: Request, template: str) -> Response:
         name = request.path_params["plan"]
@@ -226,28 +224,21 @@ class _Replays:
         )
 
     async def _status(self, name: str) -> PlanStatus | str:
-        """The status of a plan, or why it can't be shown."""
-        plans, problem = await self._plans()
-        if problem:
-            return problem
+        """The status of a plan, or why it can not be shown. Raises KafkaError."""
+        plans = await self._plans()
         try:
             [status] = await plan_status(self._context.settings, [existing(plans.get(name), name)])
-        except (ReplayError, KafkaError) as error:
+        except ReplayError as error:
             return str(error)
         return status
 
-    async def _plans(self) -> tuple[dict[str, ReplayPlan], str]:
-        """The plans by name, and why they can't be read."""
+    async def _plans(self) -> dict[str, ReplayPlan]:
+        """The plans by name. Raises KafkaError."""
         try:
             async with PlanStore(self._context.settings, self._context.clock) as store:
-                return dict(store.plans), ""
+                return dict(store.plans)
         except NoPlanTopicError:
-            return {}, ""
-        except KafkaError as error:
-            return {}, f"Kafka can't be read: {error}"
-
-    def _at_work(self, names: Iterable[str]) -> set[str]:
-        return {name for name in names if (its := self._running.get(name)) is not None and its.at_work}
+            return {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from schemas.outcome import Dead
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
-from streams.console.guard import form_too_large
 from streams.console.records import Read
 from streams.console.words import link_of
 from streams.decisions.words import reasons_of, verdict_of
@@ -43,7 +42,6 @@ _QUEUE = 20
 _LOOKED_AT = 2000
 """The newest decisions among which unmarked ones are looked for."""
 _RECENT = 10
-_MAX_FORM = 20_000
 _TEXT = 4000
 """Characters of a decision's text."""
 REVIEWED = (
@@ -129,8 +127,6 @@ class _Review:
 
     async def mark(self, request: Request) -> Response:
         """Writes a mark, and goes on to the next decision."""
-        if (refused := form_too_large(request, _MAX_FORM)) is not None:
-            return refused
         async with request.form() as form:
             values = {name: str(value) for name, value in form.items()}
             queue = queue_of(form)
@@ -153,7 +149,8 @@ class _Review:
             )
             await self._marks.write(review, now)
         except KafkaError as error:
-            return self._context.missing(request, "The mark was not written", f"Kafka can't be reached: {error}")
+            what = f"Kafka can't be reached: {error}"
+            return self._context.render(request, "missing.html", 503, title="The mark was not written", what=what)
         return RedirectResponse(f"/review?{queue.query()}", 303)
 
     async def _refreshed(self) -> str:

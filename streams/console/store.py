@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from streams.console.entries import Entry, Mention, Position
@@ -17,9 +19,8 @@ _SCHEMA = """
 CREATE TABLE decisions (
   id INTEGER PRIMARY KEY, topic TEXT NOT NULL, partition INTEGER NOT NULL, offset INTEGER NOT NULL,
   at INTEGER NOT NULL, handler TEXT NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL, page INTEGER,
-  verdict TEXT NOT NULL, tone TEXT NOT NULL, parent TEXT NOT NULL, score REAL, config_version TEXT NOT NULL,
-  run TEXT NOT NULL, event_id TEXT NOT NULL, cause TEXT NOT NULL, judge TEXT NOT NULL, cached INTEGER NOT NULL,
-  cost_usd REAL,
+  verdict TEXT NOT NULL, tone TEXT NOT NULL, parent TEXT NOT NULL, score REAL, run TEXT NOT NULL,
+  event_id TEXT NOT NULL, judge TEXT NOT NULL, cached INTEGER NOT NULL, cost_usd REAL,
   UNIQUE (topic, partition, offset)
 );
 CREATE INDEX by_time ON decisions (at);
@@ -35,12 +36,12 @@ _MOST_NUMBER = 2**63 - 1
 """The largest number of SQLite and of Kafka; an address can have any."""
 _SPARE = 0.02
 """The share of decisions above the bound before the oldest are deleted: deleting one at a time is slower."""
-_COLUMNS = (
-    "topic, partition, offset, at, handler, kind, subject, page, verdict, tone, parent, score, config_version, run,"
-    " event_id, cause, judge, cached, cost_usd"
-)
-_OF_DECISION = ", ".join(f"d.{column}" for column in _COLUMNS.split(", "))
-_INSERT = f"INSERT OR IGNORE INTO decisions ({_COLUMNS}) VALUES ({', '.join('?' * 19)})"  # noqa: S608
+_FIELDS = [its.name for its in fields(Entry) if its.name != "position"]
+_COLUMNS = ["topic", "partition", "offset", *_FIELDS, "page"]
+_VALUES = attrgetter("position.topic", "position.partition", "position.offset", *_FIELDS)
+_OF_DECISION = ", ".join(f"d.{column}" for column in _COLUMNS)
+_MARKS = ", ".join("?" * len(_COLUMNS))
+_INSERT = f"INSERT OR IGNORE INTO decisions ({', '.join(_COLUMNS)}) VALUES ({_MARKS})"  # noqa: S608
 
 Dot = tuple[str, int, int, int, float | None, str]
 """Topic, partition, offset, time, score and tone."""
@@ -98,9 +99,9 @@ class Store:
         found = self._entries("topic = ? AND partition = ? AND offset = ?", (its.topic, its.partition, its.offset))
         return found[0] if found else None
 
-    def newest(self, most: int, *, kind: str = "", topic: str = "", handler: str = "", tone: str = "") -> list[Entry]:
-        """The newest decisions of a kind, a topic, a handler or a tone; without these, of all."""
-        conditions = {"kind": kind, "topic": topic, "handler": handler, "tone": tone}
+    def newest(self, most: int, *, kind: str = "", topic: str = "", tone: str = "") -> list[Entry]:
+        """The newest decisions of a kind, a topic or a tone; without these, of all."""
+        conditions = {"kind": kind, "topic": topic, "tone": tone}
         chosen = {name: value for name, value in conditions.items() if value}
         where = " AND ".join(f"{name} = ?" for name in chosen) or "1"
         return self._entries(f"{where} ORDER BY at DESC LIMIT ?", (*chosen.values(), most))
@@ -148,7 +149,7 @@ class Store:
         ).fetchall()
 
     def _entries(self, where: str, values: Sequence[Any]) -> list[Entry]:
-        rows = self._database.execute(f"SELECT {_COLUMNS} FROM decisions WHERE {where}", values)  # noqa: S608
+        rows = self._database.execute(f"SELECT {_OF_DECISION} FROM decisions d WHERE {where}", values)  # noqa: S608
         return [_entry(row) for row in rows]
 
     def _forget(self, number: int) -> None:
@@ -159,20 +160,10 @@ class Store:
 
 
 def _row(entry: Entry) -> tuple[Any, ...]:
-    its = entry.position
     page = page_number(entry.subject) if entry.kind == SubjectKind.PAGE else None
-    return (
-        its.topic, its.partition, its.offset, entry.at, entry.handler, entry.kind, entry.subject, page, entry.verdict,
-        entry.tone, entry.parent, entry.score, entry.config_version, entry.run, entry.event_id, entry.cause,
-        entry.judge, entry.cached, entry.cost_usd,
-    )  # fmt: skip
+    return (*_VALUES(entry), page)
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    topic, partition, offset, at, handler, kind, subject, _, verdict, tone, parent, score, *rest = row
-    version, run, event_id, cause, judge, cached, cost = rest
-    position = Position(topic, partition, offset)
-    return Entry(
-        position, at, handler, kind, subject, verdict, tone, parent, score, version, run, event_id, cause, judge,
-        bool(cached), cost,
-    )  # fmt: skip
+    topic, partition, offset, *values, _ = row
+    return Entry(Position(topic, partition, offset), *values)

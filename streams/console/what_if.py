@@ -183,7 +183,6 @@ class _WhatIf:
             wish=wish,
             url=url,
             domain=wish.domain or host_of(url),
-            counts=_COUNTS,
         )
 
     async def try_(self, request: Request) -> Response:

@@ -179,18 +179,7 @@ def pretty(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
-FILTERS: dict[str, Callable[..., Any]] = {
-    "visible": visible,
-    "marked": marked,
-    "when": when,
-    "in_time": in_time,
-    "figure": figure,
-    "in_rate": in_rate,
-    "in_money": in_money,
-    "wording": wording,
-    "link_of": link_of,
-    "page_path": page_path,
-    "path_of": path_of,
-    "is_web": is_web,
-    "pretty": pretty,
-}
+_SHOWN: tuple[Callable[..., Any], ...] = (
+    visible, marked, when, in_time, figure, in_rate, in_money, wording, link_of, page_path, path_of, is_web, pretty,
+)  # fmt: skip
+FILTERS = {its.__name__: its for its in _SHOWN}

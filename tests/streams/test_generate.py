@@ -9,7 +9,6 @@ from pydantic import TypeAdapter
 
 from streams.cli.commands import run_command_line
 from streams.cli.generate import run_generate
-from streams.cli.graph import run_graph
 from streams.generate.alerts import prometheus
 from streams.generate.asyncapi import asyncapi_document
 from streams.generate.capacity_tables import PAGE as CAPACITY_PAGE
@@ -193,11 +192,11 @@ def test_the_graph_has_every_topic_handler_and_edge() -> None:
 
 
 def test_the_graph_command_prints_text_mermaid_and_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_graph(as_mermaid=False, as_json=False) == 0
+    assert run_command_line(["graph"]) == 0
     assert capsys.readouterr().out == plain_text() + "\n"
-    assert run_graph(as_mermaid=True, as_json=False) == 0
+    assert run_command_line(["graph", "--mermaid"]) == 0
     assert capsys.readouterr().out == mermaid() + "\n"
-    assert run_graph(as_mermaid=False, as_json=True) == 0
+    assert run_command_line(["graph", "--json"]) == 0
     tables = json.loads(capsys.readouterr().out)
     assert [handler["name"] for handler in tables["handlers"]] == [handler.name for handler in HANDLERS]
     assert [topic["name"] for topic in tables["topics"]] == [topic.name for topic in TOPICS]

@@ -1,4 +1,3 @@
-import json
 import os
 import subprocess
 import sys
@@ -11,7 +10,6 @@ import pytest
 from streams.cli import commands
 from streams.cli.commands import COMMANDS, imported_command
 from streams.settings import SettingsError
-from streams.topology import HANDLERS
 from tests.samples import ROOT, run_assay, variables_of_assay
 from tests.tables import tables
 
@@ -104,12 +102,6 @@ def test_stopped_command_prints_no_traceback(
 def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str], word: str) -> None:
     assert run_assay(word) == 0
     assert capsys.readouterr().out == version("assay") + "\n"
-
-
-def test_the_graph_shows_every_handler(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_assay("graph", "--json") == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert {handler["name"] for handler in answer["handlers"]} == {handler.name for handler in HANDLERS}
 
 
 @pytest.mark.parametrize("arguments", [["config", "schema", "--json"], ["graph"], ["--help"]], ids=" ".join)

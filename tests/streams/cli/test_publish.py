@@ -56,11 +56,6 @@ def test_wrong_usage_is_reported_before_kafka_is_asked(
     assert (done.status, says in done.complaint) == (2, True)
 
 
-def test_an_unknown_topic_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_assay("publish", "nope.v1", "pages.jsonl") == 2
-    assert "there is no topic 'nope.v1'; there are pages.crawled.v1, " in capsys.readouterr().err
-
-
 def test_no_kafka_is_one_line(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.jsonl").write_text("")
     done = publish(tmp_path / "pages.jsonl")

@@ -60,7 +60,11 @@ def test_a_line_that_is_no_event_is_reported_with_its_place(ran: Ran, tmp_path: 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(["page.scored.v1"], "pages.scored.v1"), (["--since", "yesterday"], "--since takes a time")],
+    [
+        (["page.scored.v1"], "pages.scored.v1"),
+        (["--since", "yesterday"], "--since takes a time"),
+        (["--since", "7d", "--input", "-"], "lines of a file have no time"),
+    ],
 )
 def test_wrong_options_say_what_is_possible(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[Any]

@@ -269,12 +269,6 @@ def test_unreadable_file_is_reported_in_one_line(assay: Any, tmp_path: Path) -> 
         assert name in complaint(done)
 
 
-def test_wrong_configuration_is_reported_in_one_line(assay: Any) -> None:
-    done = assay("try", "score_page", ASSAY_KAFKA__TYPO="1")
-    assert done.returncode == 2
-    assert "kafka.typo" in complaint(done)
-
-
 # --- output ----------------------------------------------------------------------------------------------------------
 
 

@@ -81,14 +81,12 @@ class OwnConsole:
         self.context.records = self.records
         self.client = TestClient(make_app(self.context), base_url="http://127.0.0.1", follow_redirects=False)
 
-    def write(
-        self, event: Event, handler: str = "", *, after: float = 0.0, run: str | None = None, cause: str | None = None
-    ) -> Position:
+    def write(self, event: Event, handler: str = "", *, after: float = 0.0, run: str | None = None) -> Position:
         """Writes an event as a handler does, so many seconds after the beginning."""
         topic, at = topic_of(event), BEGAN + timedelta(seconds=after)
         position = self._next(topic.name)
         source, identity = f"assay/{handler}" if handler else "crawler", f"id-{len(self.records.written)}"
-        envelope = Envelope(identity, source, at, "root", cause, run=run)
+        envelope = Envelope(identity, source, at, "root", None, run=run)
         record = encode(topic, event, envelope)
         self._keep(position, at, record.key, record.value, record.headers)
         read = decode(topic, record.value, record.headers, at)

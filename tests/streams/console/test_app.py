@@ -1,6 +1,7 @@
 """Every screen: what requests need, and what every answer has."""
 
 import re
+from pathlib import Path
 from unittest.mock import AsyncMock
 
 import pytest
@@ -9,10 +10,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from streams.console.app import SCREENS
+from streams.console.app import SCREENS, make_context
 from streams.console.context import Screen
+from streams.kafka.clients import TlsFileError
+from streams.kafka.settings import KafkaSettings
 from streams.settings import SettingsError
-from tests.streams.console.consoles import AUTHORIZED, OWN, TOKEN, OwnConsole
+from tests.streams.console.consoles import AUTHORIZED, OWN, TOKEN, OwnConsole, settings
 
 PATHS = [screen.path for screen in SCREENS]
 
@@ -96,6 +99,12 @@ def test_an_action_needs_the_token() -> None:
     assert client.post("/act", headers=AUTHORIZED).text == "done"
 
 
+def test_an_action_takes_a_short_form_only() -> None:
+    client = with_action().client
+    assert client.post("/act", data={"x": "y" * 1000}, headers=AUTHORIZED).text == "done"
+    assert client.post("/act", data={"x": "y" * 30_000}, headers=AUTHORIZED).status_code == 413
+
+
 def test_an_action_needs_our_origin() -> None:
     client = with_action().client
     client.post("/sign-in", data={"token": TOKEN}, headers=OWN)
@@ -156,13 +165,26 @@ def test_reading_may_need_the_token() -> None:
     assert client.get("/").status_code == 200
 
 
+def test_a_wrong_file_of_the_settings_ends_the_start() -> None:
+    kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", security_protocol="SSL", ssl_cafile=Path("/etc/no-ca.pem"))
+    with pytest.raises(TlsFileError, match="ASSAY_KAFKA__SSL_CAFILE"):
+        make_context(settings().model_copy(update={"kafka": kafka}))
+
+
 def test_reading_that_needs_a_token_needs_one_in_the_settings() -> None:
     with pytest.raises(SettingsError, match="ASSAY_HTTP__TOKEN"):
         OwnConsole(token="", reading_needs_token=True)
 
 
 @pytest.mark.parametrize(
-    "path", ["/page?url=https://unknown.example/", "/decision/pages.scored.v1/0/9", "/batch/nosuch"]
+    "path",
+    [
+        "/page?url=https://unknown.example/",
+        "/decision/pages.scored.v1/0/9",
+        "/batch/nosuch",
+        "/dead-letters/score_page/0/1",
+        "/replays/nosuch",
+    ],
 )
 def test_an_unknown_object_answers_503_while_kafka_is_down(
     console: OwnConsole, monkeypatch: pytest.MonkeyPatch, path: str

@@ -10,7 +10,6 @@ from starlette.testclient import TestClient
 
 from schemas.claims import ClaimEvaluated
 from streams.console.app import make_app
-from streams.console.charts import day_bars
 from streams.llm.journal import DayCalls
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import SqliteJournal
@@ -95,6 +94,10 @@ def test_judged_decisions_are_counted_by_judge() -> None:
     assert f'<th scope="row">{judged.llm.model}</th><td class="number">1</td>' in text
 
 
-def test_the_bars_of_an_empty_series_have_an_axis() -> None:
-    assert "<rect" not in day_bars([], {"requested": []})
-    assert day_bars(["2026-11-23"], {"requested": [3], "cached": [0]}).count("<rect") == 1
+def test_a_day_has_a_bar_for_each_kind_of_call(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    day = write(path, DayCalls("", "one", 12, 0, 6), DayCalls("", "other", 8))
+    text = cost_of(model(cache_path=path))
+    assert text.count('<rect class="bar') == 2
+    assert f"<title>{day}: 20 requested</title>" in text
+    assert '<text class="tick" x="38" y="12">26</text>' in text

@@ -2,14 +2,17 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
 from schemas.claims import ClaimEvaluated
 from schemas.pages import ScoredPage
 from streams.console.entries import Entry, Position
-from streams.console.follow import Feed
+from streams.console.follow import Feed, Follower
 from streams.console.live import as_json
+from streams.console.store import Store
+from streams.kafka.settings import KafkaSettings
 from tests.samples import EXAMPLES
 from tests.streams.console.consoles import OwnConsole, Stored
 
@@ -128,3 +131,13 @@ async def test_a_closed_feed_ends_its_screens() -> None:
 def test_new_decisions_travel_as_json() -> None:
     [row] = json.loads(as_json([Entry(Position("t", 0, 1), 1, "h", "claim", "c/1", "</script>", "a")]))
     assert (row["path"], row["link"]) == ("/decision/t/0/1", "/claim/c%2F1")
+
+
+async def test_a_file_that_is_gone_is_a_problem_and_no_end() -> None:
+    kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", security_protocol="SSL", ssl_cafile=Path("/etc/no-ca.pem"))
+    follower = Follower(kafka, Store(10), Feed())
+    following = asyncio.create_task(follower.run())
+    await asyncio.sleep(0)
+    assert not following.done()
+    assert "/etc/no-ca.pem can't be used" in follower.problem
+    following.cancel()

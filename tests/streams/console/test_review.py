@@ -174,7 +174,7 @@ def test_a_cluster_that_does_not_answer_is_named(console: OwnConsole, monkeypatc
     monkeypatch.setattr(KnownMarks, "written", None)
     assert "Kafka can&#39;t be read: " in console.client.get("/review").text
     answer = marked(console, position, "yes")
-    assert (answer.status_code, "The mark was not written" in answer.text) == (404, True)
+    assert (answer.status_code, "The mark was not written" in answer.text) == (503, True)
 
 
 def test_texts_of_pages_are_text(console: OwnConsole) -> None:
