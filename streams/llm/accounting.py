@@ -27,12 +27,12 @@ from streams.llm.journal import (
     is_opening,
     reply_of,
 )
-from streams.llm.metrics import LlmObserver
 from streams.llm.replies import Completion
 from streams.llm.request import Question
 from streams.llm.settings import LlmSettings
 from streams.llm.tally import CallTally
 from streams.llm.tasks import keeps_to_protocol
+from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -40,15 +40,15 @@ log = structlog.get_logger(__name__)
 class Budget:
     """Keeps the costs of a UTC day below a bound, as far as prices are known."""
 
-    def __init__(self, usd_per_day: float | None, journal: AnswerJournal, clock: Clock, observer: LlmObserver) -> None:
+    def __init__(self, usd_per_day: float | None, journal: AnswerJournal, clock: Clock, metrics: Metrics) -> None:
         """Without ``usd_per_day`` there is no bound."""
         self._most = usd_per_day
         self._journal = journal
         self._clock = clock
-        self._observer = observer
+        self._metrics = metrics
         self._warned_on = ""
         if usd_per_day is not None:
-            observer.budget(usd_per_day)
+            metrics.llm_budget_usd.set(usd_per_day)
 
     def day(self) -> str:
         """Today's date in UTC, as text."""
@@ -75,7 +75,7 @@ class Budget:
         Within a day costs only grow, so of several processes the one with the lowest value is the most recent.
         """
         if self._most is not None and day == self.day():
-            self._observer.budget_left(max(0.0, self._most - total), lambda: day == self.day())
+            self._metrics.llm_budget_left_usd.set_while(max(0.0, self._most - total), lambda: day == self.day())
 
     def _until_midnight(self) -> float:
         now = self._clock.now().astimezone(UTC)
@@ -100,12 +100,12 @@ class Accounting:
     slow model. Work that was started is finished after its caller has left; an unused booking is then reversed.
     """
 
-    def __init__(self, llm: LlmSettings, journal: AnswerJournal, clock: Clock, observer: LlmObserver) -> None:
+    def __init__(self, llm: LlmSettings, journal: AnswerJournal, clock: Clock, metrics: Metrics) -> None:
         self._llm = llm
         self._journal = journal
-        self._budget = Budget(llm.budget_usd_per_day, journal, clock, observer)
+        self._budget = Budget(llm.budget_usd_per_day, journal, clock, metrics)
         self._clock = clock
-        self._observer = observer
+        self._metrics = metrics
         self.tally = CallTally(journal, clock)
         self._unfinished: set[asyncio.Task[None]] = set()
 
@@ -120,7 +120,7 @@ class Accounting:
         text = await self._wait(question, question.left / 2, looking, _nothing)
         if text is None or (answer := from_journal(text)) is None:
             return None
-        self._observer.cached(question.need.task)
+        self._metrics.llm_cached_total.labels(question.need.task).inc()
         self.tally.add(question.model, cached=1)
         return reply_of(answer, question.need, question.model, cached=True, call_id=question.key)
 
@@ -170,8 +170,9 @@ class Accounting:
             log.error("an answer could not be stored", task=task, model=model, error=str(error)[:300])
             stored = None
         before, after = question.spoiled_tokens
-        self._observer.used(task, model, prompt_tokens + before, completion_tokens + after, cost)
-        self.tally.add(model, usd=cost or 0.0)
+        self._metrics.llm_tokens_total.labels(task, model, "in").inc(prompt_tokens + before)
+        self._metrics.llm_tokens_total.labels(task, model, "out").inc(completion_tokens + after)
+        self._paid(question, cost)
         return self._reply(question, answer, cost, call_id=stored)
 
     async def failed(self, question: Question, outcome: CallOutcome, detail: str) -> ModelReply | ModelFailed:
@@ -213,9 +214,13 @@ class Accounting:
             with contextlib.suppress(LateError):
                 _, total = await self._wait(question, question.left + _AFTER_SECONDS, booking, _nothing)
                 self._budget.show(day, total)
-            self._observer.paid(question.need.task, question.model, cost)
-            self.tally.add(question.model, usd=cost or 0.0)
+            self._paid(question, cost)
         return cost
+
+    def _paid(self, question: Question, cost: float | None) -> None:
+        if cost is not None:
+            self._metrics.llm_cost_usd_total.labels(question.need.task, question.model).inc(cost)
+        self.tally.add(question.model, usd=cost or 0.0)
 
     async def _wait(
         self, question: Question, seconds: float, work: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[None]]
