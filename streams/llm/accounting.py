@@ -20,7 +20,6 @@ from streams.llm.journal import (
     AnswerJournal,
     JournalError,
     StoredAnswer,
-    StoredCall,
     Usage,
     Used,
     from_journal,
@@ -145,7 +144,7 @@ class Accounting:
         prompt_tokens, completion_tokens = question.tokens_of(completion)
         answer = StoredAnswer(
             text=completion.text,
-            tool_calls=tuple(StoredCall(id=c.id, name=c.name, arguments=c.arguments) for c in completion.tool_calls),
+            tool_calls=completion.tool_calls,
             outcome=completion.outcome,
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
