@@ -15,8 +15,7 @@ from streams.llm.client import ModelClient
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.settings import SettingsError, load_settings
 from streams.telemetry import settings as telemetry_settings
-from streams.telemetry.evaluations import evaluation_of
-from streams.telemetry.otel import OtelTracer, exporting_tracer
+from streams.telemetry.otel import OtelTracer, evaluation_of, exporting_tracer
 from streams.telemetry.settings import TelemetrySettings
 from streams.telemetry.setup import make_tracer
 from streams.telemetry.tracing import NoTracer, RecordSpan
