@@ -73,7 +73,7 @@ def size_of(path: Path) -> int:
         if path.is_dir() and (listing := page_list(path)) is None:
             return sum(file.stat().st_size for file in page_files(path))
         return (listing if path.is_dir() and listing else path).stat().st_size
-    except (OSError, EOFError, SourceError):
+    except (*UNREADABLE, SourceError):
         return 0
 
 

@@ -109,11 +109,11 @@ class TestFolders:
     def test_html_files_get_an_address_of_their_name(self, tmp_path: Path) -> None:
         (tmp_path / "sub").mkdir()
         (tmp_path / "b c\u00e9.html").write_text("<p>b")
-        (tmp_path / "sub" / "a.HTML.gz").write_bytes(gzip.compress(b"<p>a"))
+        (tmp_path / "sub" / "a.HTML.GZ").write_bytes(gzip.compress(b"<p>a"))
         (tmp_path / "notes.txt").write_text("no page")
         assert [(record.key, record.value) for record in records(tmp_path)] == [
             (b"https://file.invalid/b%20c%C3%A9.html", b"<p>b"),
-            (b"https://file.invalid/sub/a.HTML.gz", b"<p>a"),
+            (b"https://file.invalid/sub/a.HTML.GZ", b"<p>a"),
         ]
 
     def test_empty_folder_is_refused(self, tmp_path: Path) -> None:
