@@ -116,6 +116,13 @@ class TestFolders:
             (b"https://file.invalid/sub/a.HTML.GZ", b"<p>a"),
         ]
 
+    def test_a_link_to_a_page_elsewhere_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "secret.html").write_text("<p>secret")
+        (tmp_path / "pages").mkdir()
+        (tmp_path / "pages" / "link.html").symlink_to(tmp_path / "secret.html")
+        [found] = read_source(tmp_path / "pages", PAGES_CRAWLED, None)
+        assert "outside of the folder" in instance(Refused, found).reason
+
     def test_empty_folder_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(SourceError, match=r"no cases\.jsonl and no"):
             records(tmp_path)
