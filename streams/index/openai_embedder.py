@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from streams.index.ports import Embedder, IndexDownError, IndexSettingsError, Vector
 from streams.index.settings import EmbedderSettings
+from streams.llm.client import own_headers
 
 
 class OpenAIEmbedder(Embedder):
@@ -21,9 +22,10 @@ class OpenAIEmbedder(Embedder):
         self.name = f"openai:{settings.model}@{_place(settings.base_url)}"
         self.dimensions = settings.dimensions
         self._settings = settings
+        self._key = settings.api_key.get_secret_value() or "none"
         self._client = openai.AsyncOpenAI(
             base_url=settings.base_url,
-            api_key=settings.api_key.get_secret_value() or "none",
+            api_key=self._key,
             max_retries=0,
             timeout=settings.timeout_seconds,
         )
@@ -42,7 +44,10 @@ class OpenAIEmbedder(Embedder):
     async def _ask(self, texts: Sequence[str]) -> list[Vector]:
         try:
             reply = await self._client.embeddings.create(
-                model=self._settings.model, input=list(texts), encoding_format="float"
+                model=self._settings.model,
+                input=list(texts),
+                encoding_format="float",
+                extra_headers=own_headers(self._key),
             )
         except openai.APIStatusError as error:
             wish = error.response.headers.get("retry-after", "")
