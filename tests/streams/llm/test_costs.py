@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from schemas.replies import ModelReply, ModelUnavailable
+from streams.llm.accounting import CallTally
 from streams.llm.costs import read_costs
 from streams.llm.journal import DayCalls, JournalError
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.llm.sqlite_journal import STEPS, SqliteJournal
-from streams.llm.tally import CallTally
 from tests.kafka.installation import until
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.model_server import says
