@@ -99,7 +99,7 @@ async def test_counts_are_written_at_the_end_at_the_latest(path: Path) -> None:
 
 
 async def test_counts_are_written_while_the_process_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.llm.tally._WRITE_SECONDS", 0.01)
+    monkeypatch.setattr("streams.llm.accounting._WRITE_SECONDS", 0.01)
     journal, clock = SqliteJournal(path), VirtualClock()
     tally = CallTally(journal, clock)
     day = clock.now().date().isoformat()
