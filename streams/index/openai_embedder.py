@@ -11,7 +11,6 @@ from typing_extensions import override
 
 from streams.index.ports import Embedder, IndexDownError, IndexSettingsError, Vector
 from streams.index.settings import EmbedderSettings
-from streams.llm.client import own_headers
 
 
 class OpenAIEmbedder(Embedder):
@@ -22,10 +21,16 @@ class OpenAIEmbedder(Embedder):
         self.name = f"openai:{settings.model}@{_place(settings.base_url)}"
         self.dimensions = settings.dimensions
         self._settings = settings
-        self._key = settings.api_key.get_secret_value() or "none"
+        key = settings.api_key.get_secret_value() or "none"
+        # Otherwise the library would send the key, organisation and project of its own variables to any server.
+        self._headers: dict[str, str | openai.Omit] = {
+            "Authorization": f"Bearer {key}",
+            "OpenAI-Organization": openai.Omit(),
+            "OpenAI-Project": openai.Omit(),
+        }
         self._client = openai.AsyncOpenAI(
             base_url=settings.base_url,
-            api_key=self._key,
+            api_key=key,
             max_retries=0,
             timeout=settings.timeout_seconds,
         )
@@ -47,7 +52,7 @@ class OpenAIEmbedder(Embedder):
                 model=self._settings.model,
                 input=list(texts),
                 encoding_format="float",
-                extra_headers=own_headers(self._key),
+                extra_headers=self._headers,
             )
         except openai.APIStatusError as error:
             wish = error.response.headers.get("retry-after", "")

@@ -49,11 +49,6 @@ class ClientSettingsError(Exception):
     """No server can be asked with these settings or in this environment."""
 
 
-def own_headers(key: str) -> dict[str, str | openai.Omit]:
-    """Headers of a request: otherwise the library would send a key, organisation and project of its own variables."""
-    return {"Authorization": f"Bearer {key}", "OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
-
-
 class ModelClient:
     """Sends single requests. ``aclose`` closes what is open."""
 
@@ -70,6 +65,12 @@ class ModelClient:
         self._key = settings.api_key.get_secret_value() or "no-key"
         self._left_out: dict[str, set[str]] = {}
         self._excessive: set[str] = set()
+        # Otherwise the library would send the key, organisation and headers of its own variables to any server.
+        self._headers: dict[str, str | openai.Omit] = {
+            "Authorization": f"Bearer {self._key}",
+            "OpenAI-Organization": openai.Omit(),
+            "OpenAI-Project": openai.Omit(),
+        }
         # The caller's deadline bounds the whole request; a server that can't be reached fails sooner.
         patience = httpx2.Timeout(None, connect=settings.connect_seconds)
         try:
@@ -124,7 +125,7 @@ class ModelClient:
         body = self._body(need, model, limits.structured, most)
         try:
             response = await self._openai.post(
-                _PATH, cast_to=httpx2.Response, body=body, options={"headers": own_headers(self._key)}
+                _PATH, cast_to=httpx2.Response, body=body, options={"headers": self._headers}
             )
         except openai.APIStatusError as error:
             return self._refused(error, model, body)
