@@ -43,7 +43,17 @@ def _forecasts(costs: Costs, document: dict[str, Any]) -> str:
     for pages in LOADS:
         load = Load(pages=pages, page_bytes=costs.page_bytes)
         rows.append([f"{pages:,.0f}", *_cells(forecast(load, costs, setup))])
-    heads = "pages a day, a second, replicas, partitions, memory, brokers' cores, Kafka, points, vectors".split(", ")
+    heads = [
+        "pages a day",
+        "a second",
+        "replicas",
+        "partitions",
+        "memory",
+        "brokers' cores",
+        "Kafka",
+        "points",
+        "vectors",
+    ]
     return to_table(heads, rows)
 
 
