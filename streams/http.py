@@ -165,8 +165,10 @@ class HttpServer:
         wanted = self._settings
         named = "port" in wanted.model_fields_set
         family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
+        # All addresses are also those of version 4, at which the commands of this machine ask.
+        both = wanted.host == "::" and socket.has_dualstack_ipv6()
         try:
-            return socket.create_server((wanted.host, wanted.port), family=family)
+            return socket.create_server((wanted.host, wanted.port), family=family, dualstack_ipv6=both)
         except OSError as error:
             if named or error.errno != errno.EADDRINUSE:
                 why = os.strerror(error.errno or 0)
@@ -175,4 +177,4 @@ class HttpServer:
                     "port, to 0 for any, ASSAY_HTTP__HOST to an address of this machine, or ASSAY_HTTP__ENABLED=false"
                 ) from None
             log.warning("port is taken, taking a free one", port=wanted.port)
-            return socket.create_server((wanted.host, 0), family=family)
+            return socket.create_server((wanted.host, 0), family=family, dualstack_ipv6=both)

@@ -64,7 +64,7 @@ class LazySettings:
     @property
     def overrides(self) -> bool:
         """Whether anything is not as shipped."""
-        return bool(self._file or self._sections) or any(_is_section(name) for name in os.environ)
+        return bool(self._file or self._sections) or any(_is_section(name, value) for name, value in os.environ.items())
 
     def _read(self, kind: type[M]) -> M:
         try:
@@ -79,5 +79,6 @@ class LazySettings:
             raise SettingsError(explain(error)) from None
 
 
-def _is_section(name: str) -> bool:
-    return name.upper().startswith("ASSAY_") and "__" in name
+def _is_section(name: str, value: str) -> bool:
+    """Whether a variable is a key of a section, or a whole section as JSON."""
+    return name.upper().startswith("ASSAY_") and ("__" in name or value.lstrip().startswith("{"))

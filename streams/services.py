@@ -14,10 +14,9 @@ from streams.index.ports import StoreCounts
 from streams.index.worker import IndexWorker
 from streams.llm.journal import AnswerJournal
 from streams.llm.limits import Shares
-from streams.llm.metrics import LlmObserver
 from streams.llm.tasks import answer_offline
 from streams.settings import Settings
-from streams.telemetry.metrics import Metrics
+from streams.telemetry.metrics import Metrics, unexposed_metrics
 from streams.telemetry.tracing import NoTracer, Tracer
 
 if TYPE_CHECKING:
@@ -48,9 +47,9 @@ class LiveServices:
         """
         self._settings = settings
         self._journal = journal
-        self._metrics = metrics
+        self._metrics = metrics or unexposed_metrics()
+        self._counts_index = metrics is not None
         self._tracer = tracer or NoTracer()
-        self._llm_observer = LlmObserver(metrics, tracer)
         self._fetcher: FetchWorker | None = None
         self._indexer: IndexWorker | None = None
         self._utterances: IndexWorker | None = None
@@ -113,11 +112,12 @@ class LiveServices:
         settings = self._settings
         if settings.llm.offline:
             reply = answer_offline(need)
-            self._llm_observer.offline(need.task, reply.call.outcome)
+            self._metrics.llm_offline_total.labels(need.task, reply.call.outcome).inc()
             return reply
         gateway = self._open_gateway()
         if isinstance(gateway, str):
-            self._llm_observer.unavailable(need.task, self._models.get(need.task, ""), "settings")
+            model = self._models.get(need.task, "")
+            self._metrics.llm_unavailable_total.labels(need.task, model, "settings").inc()
             return ModelUnavailable(gateway, cause=gateway)
         return await gateway.answer(need)
 
@@ -134,8 +134,9 @@ class LiveServices:
                     self.shares,
                     SystemClock(),
                     random.random,
-                    self._llm_observer,
+                    self._metrics,
                     self._journal,
+                    self._tracer,
                 )
             except GatewaySettingsError as error:
                 return str(error)
@@ -150,7 +151,7 @@ class LiveServices:
             embedder = make_embedder(index.embedder)
             store = QdrantStore(index, embedder.name, embedder.dimensions)
             # Counting a large index takes seconds, so it is not done without metrics.
-            show = None if self._metrics is None else self._show
+            show = self._show if self._counts_index else None
             self._indexer = IndexWorker(store, embedder, SystemClock(), index.count_seconds, show)
             beside = store.beside(index.utterances)
             self._utterances = IndexWorker(beside, embedder, SystemClock(), index.count_seconds)
@@ -163,8 +164,6 @@ class LiveServices:
     def _show(self, counts: StoreCounts) -> None:
         """Sets the gauges: points in the index, and the estimate for as many documents (C-35)."""
         metrics = self._metrics
-        if metrics is None:
-            return
         metrics.index_points.set(counts.points)
         for tier, documents in counts.documents.items():
             metrics.index_documents.labels(tier).set(documents)

@@ -16,6 +16,7 @@ from handlers.indexing.config import TieredIndexingSection
 from streams.capacity.costs import Costs, ReplyCost
 from streams.index.estimate import FLOAT_BYTES, estimate_points
 from streams.llm.limits import Shares
+from streams.llm.request import cost_of
 from streams.llm.settings import ModelLimits
 from streams.settings import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, RETENTION_DAYS, Handler
@@ -282,8 +283,7 @@ def _handler(handler: Handler, inputs: float, load: Load, costs: Costs, allowed:
 def _model(handler: str, inputs: float, peak: float, cost: ReplyCost, asked: AskedModel) -> ModelForecast:
     limits, share = asked.limits, asked.share
     tokens_in, tokens_out = inputs * cost.tokens_in, inputs * cost.tokens_out
-    known = limits.price_in is not None and limits.price_out is not None
-    usd = ((limits.price_in or 0) * tokens_in + (limits.price_out or 0) * tokens_out) / 1e6 if known else None
+    usd = cost_of(limits, tokens_in, tokens_out)
     requests, tokens = (peak * amount / DAY_SECONDS * 60 for amount in (inputs, tokens_in + tokens_out))
     enough = requests <= share * limits.requests_per_minute and tokens <= share * limits.tokens_per_minute
     return ModelForecast(handler, asked.name, inputs, tokens_in, tokens_out, usd, requests, tokens, enough)

@@ -25,8 +25,6 @@ from streams.cli.progress import ProgressLine
 from streams.query.training_data import (
     MANIFEST_FILE,
     EmptyTopicError,
-    TrainingRecord,
-    TrainingRecords,
     is_free,
     read_topics,
     write_model,
@@ -34,6 +32,7 @@ from streams.query.training_data import (
 from streams.ranking_model import read_ranking_model
 from streams.settings import Settings
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
+from streams.training.join import ServedLog
 from streams.training.report import MEASURE_NAMES, figures, rows_of, told_of, write_card
 from streams.training.train import Refusal, Trained, XgboostMissingError
 from streams.training.train import train as train_model
@@ -101,14 +100,14 @@ def run_train(settings: Settings, options: TrainOptions) -> int:
     """
     if not is_free(options.out):
         return tell("train", f"{options.out} is in use; name a folder that does not exist", 2)
-    reading = TrainingRecords()
-    if status := _read(settings, options, reading):
+    served = ServedLog()
+    if status := _read(settings, options, served):
         return status
-    for place in reading.unreadable[:_SHOWN]:
+    for place in served.unreadable[:_SHOWN]:
         tell("train", f"left out: {place}")
-    if (more := len(reading.unreadable) - _SHOWN) > 0:
+    if (more := len(served.unreadable) - _SHOWN) > 0:
         tell("train", f"left out: {more} more that cannot be read")
-    joined = reading.joined()
+    joined = served.joined()
     tell("train", f"{joined.labelled:,} labelled results of {len(joined.requests):,} requests")
     current, why = _current(settings)
     try:
@@ -132,37 +131,35 @@ def run_train(settings: Settings, options: TrainOptions) -> int:
         return 1
     write_model(options.out, made.model.manifest, made.model.model, write_card(made, settings.training))
     if options.as_json:
-        print(json.dumps(_as_json(made, options, reading, why), ensure_ascii=False))
+        print(json.dumps(_as_json(made, options, served, why), ensure_ascii=False))
     else:
         _show(made, options, why)
     return 0
 
 
-def _read(settings: Settings, options: TrainOptions, reading: TrainingRecords) -> int:
+def _read(settings: Settings, options: TrainOptions, served: ServedLog) -> int:
     if options.completed is None or options.feedback is None:
-        return run_with_kafka("train", settings, _read_kafka(settings, reading))
+        return run_with_kafka("train", settings, _read_kafka(settings, served))
     try:
         for topic, path in ((RANKING_FEEDBACK, options.feedback), (RANKING_COMPLETED, options.completed)):
             with open_lines("train", path) as lines:
                 for found in read_events(str(path), lines, topic):
-                    if (record := training_record(found)) is not None:
-                        reading.add(record)
+                    add_line(served, found)
     except OSError as error:
         return tell("train", f"{error.filename}: {error.strerror or error}", 1)
     return 0
 
 
-def training_record(found: LineEvent) -> TrainingRecord | None:
-    """The record of a line; None for a line of ``assay try`` that has no event of the topic."""
-    if isinstance(found.event, Drop):
-        return None
-    identity = found.place if isinstance(found.event, Dead) else found.content_identity
-    return TrainingRecord(found.place, identity, None, found.event)
+def add_line(served: ServedLog, found: LineEvent) -> None:
+    """Adds the event of a line, unless it is one of ``assay try`` that has no event of the topic."""
+    if not isinstance(found.event, Drop):
+        identity = found.place if isinstance(found.event, Dead) else found.content_identity
+        served.add(found.event, found.place, identity, None)
 
 
-async def _read_kafka(settings: Settings, reading: TrainingRecords) -> int:
+async def _read_kafka(settings: Settings, served: ServedLog) -> int:
     try:
-        await read_topics(settings, reading, lambda topic, total: ProgressLine("train", f"reading {topic.name}", total))
+        await read_topics(settings, served, lambda topic, total: ProgressLine("train", f"reading {topic.name}", total))
     except EmptyTopicError as error:
         return tell("train", str(error), 2)
     return 0
@@ -178,7 +175,7 @@ def _current(settings: Settings) -> tuple[RankingModel | None, str | None]:
         return None, str(error)
 
 
-def _as_json(made: Trained, options: TrainOptions, reading: TrainingRecords, why: str | None) -> dict[str, Any]:
+def _as_json(made: Trained, options: TrainOptions, served: ServedLog, why: str | None) -> dict[str, Any]:
     report, manifest = made.report, made.model.manifest
     return {
         "trained": True,
@@ -196,7 +193,7 @@ def _as_json(made: Trained, options: TrainOptions, reading: TrainingRecords, why
         "judged": report.judged[0],
         "config_versions": report.config_versions,
         "left_out": {str(reason): count for reason, count in report.left_out.items() if count},
-        "unreadable": len(reading.unreadable),
+        "unreadable": len(served.unreadable),
         "metrics": asdict(report.measures),
         "where_sure": {"confidence": report.confidence, "share": report.sure, "metrics": asdict(report.where_sure)},
         "compared": [

@@ -53,8 +53,9 @@ def find(host: str, path: str, query: str) -> Path | None:
     name = path.strip("/") or "index"
     if not name.endswith(".txt"):
         name = f"{name}__{query}.html" if query else f"{name}.html"
-    file = (FOLDER / host / name).resolve()
-    return file if file.is_relative_to(FOLDER / host) and file.is_file() else None
+    file = FOLDER / host / name
+    # Not by resolving it: an installation may be made of links.
+    return file if ".." not in file.parts[len(FOLDER.parts) :] and file.is_file() else None
 
 
 async def serve(scope: dict[str, Any], receive: Any, send: Send) -> None:  # noqa: ARG001 - the signature is ASGI's

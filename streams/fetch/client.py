@@ -13,7 +13,6 @@ import ssl
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
 from urllib.parse import urljoin
 
 import httpx
@@ -92,7 +91,7 @@ class Accepts:
 
 
 class FetchClient:
-    """Sends single GET requests to admitted places. Use with ``async with``, or call ``aclose``."""
+    """Sends single GET requests to admitted places."""
 
     def __init__(self, settings: FetchSettings, clock: Clock, verify: ssl.SSLContext | None = None) -> None:
         """Opens no connection yet. ``verify`` None trusts the certifi bundle."""
@@ -104,12 +103,6 @@ class FetchClient:
             trust_env=False,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
         )
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Closes the connections."""

@@ -148,7 +148,9 @@ async def admit(url: str, settings: FetchSettings, resolver: Resolver) -> Admitt
         for answer in answers:
             if why := why_not_global(answer) or _why_not_another(answer):
                 return FetchRefused(url, FetchFailure.FORBIDDEN_ADDRESS, why)
-    return Admitted(target, tuple((answer, target.port) for answer in sorted(set(answers), key=_version_four_first)))
+    # Version 4 first: containers often have IPv6 addresses without a route.
+    ordered = sorted(set(answers), key=lambda answer: (":" in answer, answer))
+    return Admitted(target, tuple((answer, target.port) for answer in ordered))
 
 
 async def _addresses(target: Target, settings: FetchSettings, resolver: Resolver) -> Sequence[str]:
@@ -174,11 +176,6 @@ def _why_not_another(address: str) -> str | None:
     except OSError:  # no route, for example without IPv6
         return None
     return f"{address} is an address of this machine" if ip_address(source) == ip_address(address) else None
-
-
-def _version_four_first(address: str) -> tuple[bool, str]:
-    # Containers often have IPv6 addresses without a route.
-    return ":" in address, address
 
 
 def _why_not_public(target: Target, settings: FetchSettings) -> str | None:

@@ -93,8 +93,5 @@ class HostPacing:
         delay = min(max(after, least), max(settings.max_delay_seconds, least))
         pause = max(delay, turn.retry_after or 0.0)
         self._paces[host] = _Pace(delay, self._clock.monotonic() + pause)
-        self._forget()
-
-    def _forget(self) -> None:
-        while len(self._paces) > self._settings.hosts:
+        while len(self._paces) > settings.hosts:
             self._paces.popitem(last=False)

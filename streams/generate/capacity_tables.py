@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from handlers.indexing.config import TieredIndexingSection
 from streams.capacity.costs import Costs, read_costs
 from streams.capacity.forecast import Forecast, Load, Setup, forecast
+from streams.generate.text import to_table
 from streams.index.settings import IndexSettings
 
 PAGE = Path("docs/capacity.md")
@@ -29,12 +30,9 @@ def capacity_page(root: Path, document: dict[str, Any]) -> dict[Path, str]:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{PAGE} has not both of the marks {BEGIN} and {END}")
-    return {PAGE: f"{before}{BEGIN}\n\n{tables(read_costs(root / 'config'), document)}\n{END}{after}"}
-
-
-def tables(costs: Costs, document: dict[str, Any]) -> str:
-    """All tables."""
-    return "\n".join([_forecasts(costs, document), _handlers(costs), _topics(costs), _models(costs)])
+    costs = read_costs(root / "config")
+    tables = "\n\n".join([_forecasts(costs, document), _handlers(costs), _topics(costs), _models(costs)])
+    return {PAGE: f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}"}
 
 
 def _forecasts(costs: Costs, document: dict[str, Any]) -> str:
@@ -45,7 +43,7 @@ def _forecasts(costs: Costs, document: dict[str, Any]) -> str:
     for pages in LOADS:
         load = Load(pages=pages, page_bytes=costs.page_bytes)
         rows.append([f"{pages:,.0f}", *_cells(forecast(load, costs, setup))])
-    heads = (
+    heads = [
         "pages a day",
         "a second",
         "replicas",
@@ -55,8 +53,8 @@ def _forecasts(costs: Costs, document: dict[str, Any]) -> str:
         "Kafka",
         "points",
         "vectors",
-    )
-    return _table(heads, rows)
+    ]
+    return to_table(heads, rows)
 
 
 def _cells(found: Forecast) -> Iterable[str]:
@@ -80,12 +78,12 @@ def _handlers(costs: Costs) -> str:
         (f"`{name}`", f"{1000 * cost.seconds(costs.page_bytes):.3g}", f"{3600 / cost.seconds(costs.page_bytes):,.0f}")
         for name, cost in costs.handlers.items()
     ]
-    return _table(("handler", "ms of CPU for one input", "inputs an hour of one core"), rows)
+    return to_table(("handler", "ms of CPU for one input", "inputs an hour of one core"), rows)
 
 
 def _topics(costs: Costs) -> str:
     rows = [(f"`{name}`", f"{cost.size(costs.page_bytes):,.0f}") for name, cost in costs.topics.items()]
-    return _table(("topic", "bytes of a record on disk"), rows)
+    return to_table(("topic", "bytes of a record on disk"), rows)
 
 
 def _models(costs: Costs) -> str:
@@ -95,12 +93,7 @@ def _models(costs: Costs) -> str:
         usd = 1000 * (price_in * cost.tokens_in + price_out * cost.tokens_out) / 1e6
         rows.append((f"`{name}`", f"{cost.tokens_in:,.0f}", f"{cost.tokens_out:,.0f}", f"{usd:.2g}"))
     prices = f"USD a thousand, at {price_in:g} USD a million in, {price_out:g} out"
-    return _table(("question of", "tokens in", "tokens out, at most", prices), rows)
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *(f"| {' | '.join(row)} |" for row in rows)]
-    return "\n".join(lines) + "\n"
+    return to_table(("question of", "tokens in", "tokens out, at most", prices), rows)
 
 
 def _size(count: float) -> str:

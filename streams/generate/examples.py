@@ -142,10 +142,8 @@ class _Runs:
         answer = handler.fn(event, rules)
         replies: list[Reply] = []
         while isinstance(answer, Ask):
-            if handler.read is None:
-                raise ValueError(f"{handler.name} asks, and has nothing that reads replies")
             replies.append(self._reply(answer.need))
-            answer = handler.read(event, tuple(replies), rules)
+            answer = handler.resume(event, tuple(replies), rules, answer.state)
         return answer
 
     def _reply(self, need: Need) -> Reply:

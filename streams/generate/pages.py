@@ -22,7 +22,7 @@ from handlers.ranking.model import (
 from schemas.dead import dead_letter_topic
 from schemas.rules import Rules
 from streams.generate.asyncapi import example_files
-from streams.generate.text import IN_MARKDOWN, paragraphs, prose
+from streams.generate.text import IN_MARKDOWN, paragraphs, prose, to_table
 from streams.telemetry.labels import LABELS, TASKS, label_rows, most_series
 from streams.telemetry.metrics import METRICS, MetricDef
 from streams.topology import Handler, Topic
@@ -61,12 +61,12 @@ def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
         ]
     parts += [
         "## How it runs",
-        _table(("", ""), _running(handler)),
+        to_table(("", ""), _running(handler)),
         "## What it depends on",
         "Its decisions carry `config_version`, a hash over the keys below. A key is set in `config/`, or from the"
         " environment as `ASSAY_` and the key in capitals with `__` for each dot. The value in force is printed by"
         " `assay config show`.",
-        _table(("key", "shipped value", "meaning"), _keys(rules)),
+        to_table(("key", "shipped value", "meaning"), _keys(rules)),
         "## Try it",
         f"```sh\npython -m json.tool --compact schemas/examples/{handler.consumes.name}/{example}"
         f" | assay try {handler.name}\n```",
@@ -124,11 +124,6 @@ def _value(value: Any) -> str:
     if len(text) <= MAX_VALUE:
         return f"`{text}`"
     return f"{len(value)} entries" if isinstance(value, (list, dict)) else f"`{text[:MAX_VALUE]}`…"
-
-
-def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
-    return "\n".join([f"| {' | '.join(head)} |", "|" + "---|" * len(head), *lines])
 
 
 def metrics_page() -> dict[Path, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import yaml
@@ -39,6 +39,12 @@ def to_yaml_stream(contents: Iterable[Any]) -> str:
 def to_json(content: Any) -> str:
     """A JSON document, keys in the order given. It has no place for a notice."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def to_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, without the end of its last line."""
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return "\n".join([f"| {' | '.join(head)} |", "|" + "---|" * len(head), *lines])
 
 
 class _Readable(_DUMPER):  # type: ignore[misc]

@@ -1,1 +1,1 @@
-"""The vector index: a store behind a port, embedders behind another, and the worker that keeps documents in it."""
+"""The vector index: the store, embedders behind a port, and the worker that keeps documents in it."""

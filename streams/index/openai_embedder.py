@@ -21,9 +21,16 @@ class OpenAIEmbedder(Embedder):
         self.name = f"openai:{settings.model}@{_place(settings.base_url)}"
         self.dimensions = settings.dimensions
         self._settings = settings
+        key = settings.api_key.get_secret_value() or "none"
+        # Otherwise the library would send the key, organisation and project of its own variables to any server.
+        self._headers: dict[str, str | openai.Omit] = {
+            "Authorization": f"Bearer {key}",
+            "OpenAI-Organization": openai.Omit(),
+            "OpenAI-Project": openai.Omit(),
+        }
         self._client = openai.AsyncOpenAI(
             base_url=settings.base_url,
-            api_key=settings.api_key.get_secret_value() or "none",
+            api_key=key,
             max_retries=0,
             timeout=settings.timeout_seconds,
         )
@@ -42,7 +49,10 @@ class OpenAIEmbedder(Embedder):
     async def _ask(self, texts: Sequence[str]) -> list[Vector]:
         try:
             reply = await self._client.embeddings.create(
-                model=self._settings.model, input=list(texts), encoding_format="float"
+                model=self._settings.model,
+                input=list(texts),
+                encoding_format="float",
+                extra_headers=self._headers,
             )
         except openai.APIStatusError as error:
             wish = error.response.headers.get("retry-after", "")

@@ -1,12 +1,10 @@
-"""The two ports of the index: the vector store and the embedder. Both raise the same two errors."""
+"""What the store and the embedders of the index exchange, the two errors of both, and the port of an embedder."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
-
-from schemas.needs import SearchFilters
 
 Vector = Sequence[float]
 
@@ -47,55 +45,6 @@ class StoreCounts:
 
     points: int
     documents: Mapping[str, int]
-
-
-class VectorStore(Protocol):
-    """Points with payloads, by id. Every method raises ``IndexDownError`` or ``IndexSettingsError``."""
-
-    async def open(self, *, make: bool = True) -> None:
-        """Connects, and creates a missing collection. Without this call, the first other call does it.
-
-        Args:
-            make: If False, a missing collection is an error.
-
-        Raises:
-            IndexSettingsError: The embedded index belongs to another process, or the collection to another embedder.
-            IndexDownError: The server does not answer.
-        """
-        ...
-
-    async def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Payloads of the existing points, by id."""
-        ...
-
-    async def write(self, points: Sequence[StoredPoint]) -> None:
-        """Writes points in one operation; returns when they can be read."""
-        ...
-
-    async def amend(self, point_id: str, payload: Mapping[str, Any]) -> None:
-        """Sets keys of a point's payload; the others remain."""
-        ...
-
-    async def remove(self, ids: Sequence[str]) -> None:
-        """Removes points; missing ones are no error."""
-        ...
-
-    async def search(
-        self, vector: Vector, limit: int, filters: SearchFilters | None = None
-    ) -> list[tuple[float, dict[str, Any]]]:
-        """Cosine and payload of the nearest points that match the filters, nearest first.
-
-        A filter on a host matches every host of its registrable domain.
-        """
-        ...
-
-    async def count(self) -> StoreCounts:
-        """Counts points, and documents by tier."""
-        ...
-
-    async def aclose(self) -> None:
-        """Closes connections and files."""
-        ...
 
 
 class Embedder(Protocol):

@@ -19,7 +19,6 @@ import portalocker
 from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
-from typing_extensions import override
 
 from schemas.needs import SearchFilters
 from streams.files import PRIVATE_FOLDER
@@ -32,7 +31,6 @@ from streams.index.ports import (
     StoreCounts,
     StoredPoint,
     Vector,
-    VectorStore,
 )
 from streams.index.settings import IndexSettings
 
@@ -57,8 +55,8 @@ _DAMAGE = (
 Result = TypeVar("Result")
 
 
-class QdrantStore(VectorStore):
-    """Points in one collection, which is created at the first use."""
+class QdrantStore:
+    """Points with payloads in one collection. Every method raises ``IndexDownError`` or ``IndexSettingsError``."""
 
     def __init__(self, settings: IndexSettings, embedder: str, dimensions: int) -> None:
         """Opens nothing. A collection has the vectors of one embedder, with its name and its dimensions."""
@@ -81,14 +79,14 @@ class QdrantStore(VectorStore):
         other._threads, other._owner = self._threads, self
         return other
 
-    @override
     async def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Payloads of the existing points, by id."""
         name = self._settings.collection
         found = await self._call(lambda client: client.retrieve(name, list(ids), with_payload=True, with_vectors=False))
         return {str(record.id): record.payload or {} for record in found}
 
-    @override
     async def write(self, points: Sequence[StoredPoint]) -> None:
+        """Writes points in one operation; returns when they can be read."""
         records = [self._access.struct(point, self._embedder) for point in points]
 
         def upsert(client: QdrantClient) -> None:
@@ -97,8 +95,8 @@ class QdrantStore(VectorStore):
 
         await self._call(upsert)
 
-    @override
     async def amend(self, point_id: str, payload: Mapping[str, Any]) -> None:
+        """Sets keys of a point's payload; the others remain."""
         name = self._settings.collection
 
         def amended(client: QdrantClient) -> None:
@@ -107,8 +105,8 @@ class QdrantStore(VectorStore):
 
         await self._call(amended)
 
-    @override
     async def remove(self, ids: Sequence[str]) -> None:
+        """Removes points; missing ones are no error."""
         selected = models.PointIdsList(points=list(ids))
 
         def removed(client: QdrantClient) -> None:
@@ -117,20 +115,23 @@ class QdrantStore(VectorStore):
 
         await self._call(removed)
 
-    @override
     async def search(
         self, vector: Vector, limit: int, filters: SearchFilters | None = None
     ) -> list[tuple[float, dict[str, Any]]]:
+        """Cosine and payload of the nearest points that match the filters, nearest first.
+
+        A filter on a host matches every host of its registrable domain.
+        """
         name = self._settings.collection
         return await self._call(lambda client: self._access.search(client, name, vector, limit, filters))
 
-    @override
     async def count(self) -> StoreCounts:
+        """Counts points, and documents by tier."""
         name = self._settings.collection
         return await self._call(lambda client: self._access.count(client, name))
 
-    @override
     async def aclose(self) -> None:
+        """Closes connections and files."""
         client, self._client = self._client, None
         if self._owner is not None:
             return
@@ -138,8 +139,16 @@ class QdrantStore(VectorStore):
             await asyncio.get_running_loop().run_in_executor(self._threads, client.close)
         self._threads.shutdown(wait=False)
 
-    @override
     async def open(self, *, make: bool = True) -> None:
+        """Connects, and creates a missing collection. Without this call, the first other call does it.
+
+        Args:
+            make: If False, a missing collection is an error.
+
+        Raises:
+            IndexSettingsError: The embedded index belongs to another process, or the collection to another embedder.
+            IndexDownError: The server does not answer.
+        """
         async with self._opening:
             if self._client is None:
                 self._client = await (self._connected(make) if self._owner is None else self._joined(self._owner))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handlers.indexing.points import MEMORY, WritePlan, places_to_read, plan_write
 from handlers.ranking.filters import on_sites
@@ -12,15 +12,10 @@ from schemas.needs import IndexDocument, SearchVectors
 from schemas.replies import IndexReply, IndexUnavailable, VectorHit, VectorsReply, VectorsUnavailable
 from streams.clock import Clock
 from streams.files import KeyedLocks
-from streams.index.ports import (
-    Embedder,
-    IndexDownError,
-    IndexSettingsError,
-    StoreCounts,
-    StoredPoint,
-    Vector,
-    VectorStore,
-)
+from streams.index.ports import Embedder, IndexDownError, IndexSettingsError, StoreCounts, StoredPoint, Vector
+
+if TYPE_CHECKING:
+    from streams.index.qdrant import QdrantStore  # its client is an extra
 
 _BATCH = 128
 """Points embedded and written at once. With 8,192 dimensions they are below the 32 MB limit of a Qdrant server."""
@@ -36,7 +31,7 @@ class IndexWorker:
 
     def __init__(
         self,
-        store: VectorStore,
+        store: QdrantStore,
         embedder: Embedder,
         clock: Clock,
         count_seconds: float,

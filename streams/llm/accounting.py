@@ -1,6 +1,7 @@
-"""Records the answers and costs of model calls, and keeps the day's budget.
+"""Records the answers and costs of model calls, keeps the day's budget, and counts calls by day and model.
 
-A cost is booked before a call and corrected right after it. All replicas share the journal, which survives restarts.
+A cost is booked before a call and corrected right after it. All replicas share the journal, which survives restarts. A
+process that is killed loses only the counts of the last seconds.
 """
 
 from __future__ import annotations
@@ -18,21 +19,20 @@ from schemas.replies import ModelFailed, ModelReply
 from streams.clock import Clock
 from streams.llm.journal import (
     AnswerJournal,
+    DayCalls,
     JournalError,
     StoredAnswer,
-    StoredCall,
     Usage,
     Used,
     from_journal,
     is_opening,
     reply_of,
 )
-from streams.llm.metrics import LlmObserver
 from streams.llm.replies import Completion
 from streams.llm.request import Question
 from streams.llm.settings import LlmSettings
-from streams.llm.tally import CallTally
 from streams.llm.tasks import keeps_to_protocol
+from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -40,15 +40,15 @@ log = structlog.get_logger(__name__)
 class Budget:
     """Keeps the costs of a UTC day below a bound, as far as prices are known."""
 
-    def __init__(self, usd_per_day: float | None, journal: AnswerJournal, clock: Clock, observer: LlmObserver) -> None:
+    def __init__(self, usd_per_day: float | None, journal: AnswerJournal, clock: Clock, metrics: Metrics) -> None:
         """Without ``usd_per_day`` there is no bound."""
         self._most = usd_per_day
         self._journal = journal
         self._clock = clock
-        self._observer = observer
+        self._metrics = metrics
         self._warned_on = ""
         if usd_per_day is not None:
-            observer.budget(usd_per_day)
+            metrics.llm_budget_usd.set(usd_per_day)
 
     def day(self) -> str:
         """Today's date in UTC, as text."""
@@ -75,7 +75,7 @@ class Budget:
         Within a day costs only grow, so of several processes the one with the lowest value is the most recent.
         """
         if self._most is not None and day == self.day():
-            self._observer.budget_left(max(0.0, self._most - total), lambda: day == self.day())
+            self._metrics.llm_budget_left_usd.set_while(max(0.0, self._most - total), lambda: day == self.day())
 
     def _until_midnight(self) -> float:
         now = self._clock.now().astimezone(UTC)
@@ -100,12 +100,12 @@ class Accounting:
     slow model. Work that was started is finished after its caller has left; an unused booking is then reversed.
     """
 
-    def __init__(self, llm: LlmSettings, journal: AnswerJournal, clock: Clock, observer: LlmObserver) -> None:
+    def __init__(self, llm: LlmSettings, journal: AnswerJournal, clock: Clock, metrics: Metrics) -> None:
         self._llm = llm
         self._journal = journal
-        self._budget = Budget(llm.budget_usd_per_day, journal, clock, observer)
+        self._budget = Budget(llm.budget_usd_per_day, journal, clock, metrics)
         self._clock = clock
-        self._observer = observer
+        self._metrics = metrics
         self.tally = CallTally(journal, clock)
         self._unfinished: set[asyncio.Task[None]] = set()
 
@@ -120,7 +120,7 @@ class Accounting:
         text = await self._wait(question, question.left / 2, looking, _nothing)
         if text is None or (answer := from_journal(text)) is None:
             return None
-        self._observer.cached(question.need.task)
+        self._metrics.llm_cached_total.labels(question.need.task).inc()
         self.tally.add(question.model, cached=1)
         return reply_of(answer, question.need, question.model, cached=True, call_id=question.key)
 
@@ -145,7 +145,7 @@ class Accounting:
         prompt_tokens, completion_tokens = question.tokens_of(completion)
         answer = StoredAnswer(
             text=completion.text,
-            tool_calls=tuple(StoredCall(id=c.id, name=c.name, arguments=c.arguments) for c in completion.tool_calls),
+            tool_calls=completion.tool_calls,
             outcome=completion.outcome,
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
@@ -170,8 +170,9 @@ class Accounting:
             log.error("an answer could not be stored", task=task, model=model, error=str(error)[:300])
             stored = None
         before, after = question.spoiled_tokens
-        self._observer.used(task, model, prompt_tokens + before, completion_tokens + after, cost)
-        self.tally.add(model, usd=cost or 0.0)
+        self._metrics.llm_tokens_total.labels(task, model, "in").inc(prompt_tokens + before)
+        self._metrics.llm_tokens_total.labels(task, model, "out").inc(completion_tokens + after)
+        self._paid(question, cost)
         return self._reply(question, answer, cost, call_id=stored)
 
     async def failed(self, question: Question, outcome: CallOutcome, detail: str) -> ModelReply | ModelFailed:
@@ -213,9 +214,13 @@ class Accounting:
             with contextlib.suppress(LateError):
                 _, total = await self._wait(question, question.left + _AFTER_SECONDS, booking, _nothing)
                 self._budget.show(day, total)
-            self._observer.paid(question.need.task, question.model, cost)
-            self.tally.add(question.model, usd=cost or 0.0)
+            self._paid(question, cost)
         return cost
+
+    def _paid(self, question: Question, cost: float | None) -> None:
+        if cost is not None:
+            self._metrics.llm_cost_usd_total.labels(question.need.task, question.model).inc(cost)
+        self.tally.add(question.model, usd=cost or 0.0)
 
     async def _wait(
         self, question: Question, seconds: float, work: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[None]]
@@ -253,3 +258,53 @@ async def _finish(running: asyncio.Task[T], undo: Callable[[T], Awaitable[None]]
 
 async def _nothing(_: object) -> None:
     """Undoes nothing."""
+
+
+_WRITE_SECONDS = 2.0
+"""Between two writes: a write for each cached answer would take longer than the answer."""
+
+
+class CallTally:
+    """The counts of this process that are not in the journal yet."""
+
+    def __init__(self, journal: AnswerJournal, clock: Clock) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._counts: dict[tuple[str, str], DayCalls] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def add(self, model: str, *, requested: int = 0, cached: int = 0, refused: int = 0, usd: float = 0.0) -> None:
+        """Adds to the counts of a model on the present day (UTC)."""
+        day = self._clock.now().astimezone(UTC).date().isoformat()
+        more = DayCalls(day, model, requested, cached, refused, usd)
+        before = self._counts.get((day, model))
+        self._counts[day, model] = more if before is None else before.plus(more)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_WRITE_SECONDS, self._begin_to_write)
+
+    async def aclose(self) -> None:
+        """Writes the rest."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        await asyncio.gather(*self._writing)
+        await self._write()
+
+    def _begin_to_write(self) -> None:
+        self._timer = None
+        writing = asyncio.create_task(self._write(), name="call counts")
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+
+    async def _write(self) -> None:
+        counts, self._counts = list(self._counts.values()), {}
+        if not counts:
+            return
+        try:
+            await self._journal.count(counts)
+        except JournalError as error:
+            # Answers and costs have their own errors; counts are for people, so no answer waits for them.
+            log.warning(
+                "the counts of model calls are lost", calls=sum(its.requested for its in counts), error=str(error)
+            )

@@ -14,10 +14,12 @@ import httpx2
 import openai
 import structlog
 
+from schemas.llm import CallOutcome
 from schemas.needs import AskModel, Message
 from streams.llm.replies import MAX_DETAIL, Answer, Completion, Failure, Trouble, read_completion
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.resilience.backoff import retry_after
+from streams.telemetry.tracing import Tracer, Value
 
 log = structlog.get_logger(__name__)
 
@@ -31,6 +33,12 @@ _ADVICE = {
     404: "are ASSAY_LLM__MODEL and ASSAY_LLM__BASE_URL right?",
 }
 """What the operator should check, by status."""
+_FINISHED = {
+    CallOutcome.OK: ("stop",),
+    CallOutcome.TRUNCATED: ("length",),
+    CallOutcome.REFUSED: ("content_filter",),
+}
+"""The finish reasons of outcomes that have one."""
 
 
 class ResponseTooLargeError(Exception):
@@ -44,7 +52,7 @@ class ClientSettingsError(Exception):
 class ModelClient:
     """Sends single requests. ``aclose`` closes what is open."""
 
-    def __init__(self, settings: LlmSettings, now: Callable[[], datetime]) -> None:
+    def __init__(self, settings: LlmSettings, now: Callable[[], datetime], tracer: Tracer) -> None:
         """Opens no connection yet. ``now`` is needed for dates in Retry-After.
 
         Raises:
@@ -53,6 +61,7 @@ class ModelClient:
         self._most = settings.max_reply_bytes
         self._longest_pause = settings.max_rest_seconds
         self._now = now
+        self._tracer = tracer
         self._key = settings.api_key.get_secret_value() or "no-key"
         self._left_out: dict[str, set[str]] = {}
         self._excessive: set[str] = set()
@@ -90,7 +99,28 @@ class ModelClient:
         await self._openai.close()
 
     async def ask(self, need: AskModel, model: str, limits: ModelLimits) -> Answer | Failure:
-        """Sends one request. Failures are values; cancellation passes through and closes the connection."""
+        """Sends one request, in a span without its text. Failures are values; cancellation closes the connection."""
+        attributes: dict[str, Value] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "openai",
+            "gen_ai.request.model": model,
+            "gen_ai.request.max_tokens": need.max_tokens,
+            "gen_ai.request.temperature": need.temperature,
+            "assay.task": need.task,
+            "assay.prompt_version": need.prompt_version,
+        }
+        with self._tracer.call(f"chat {model}", attributes) as span:
+            result = await self._exchange(need, model, limits)
+            if (usage := result.usage) is not None:
+                span.note({"gen_ai.usage.input_tokens": usage.prompt_tokens})
+                span.note({"gen_ai.usage.output_tokens": usage.completion_tokens})
+            if result.outcome in _FINISHED:
+                span.note({"gen_ai.response.finish_reasons": _FINISHED[result.outcome]})
+            if result.outcome is not CallOutcome.OK:
+                span.failed(result.outcome)
+        return result
+
+    async def _exchange(self, need: AskModel, model: str, limits: ModelLimits) -> Answer | Failure:
         most = need.max_tokens + limits.thinking_tokens
         body = self._body(need, model, limits.structured, most)
         try:

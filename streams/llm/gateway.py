@@ -27,7 +27,6 @@ from streams.llm.accounting import Accounting
 from streams.llm.client import ClientSettingsError, ModelClient
 from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError, answer_key
 from streams.llm.limits import ModelTurn, NoTurn, Shares
-from streams.llm.metrics import LlmObserver
 from streams.llm.replies import Answer, Completion, Failure, Trouble
 from streams.llm.request import ModelAccess, Question, cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
@@ -35,6 +34,8 @@ from streams.llm.sqlite_journal import make_journal
 from streams.llm.tasks import REPEATS, corrected, keeps_to_protocol
 from streams.resilience.backoff import Chance, full_jitter
 from streams.telemetry.labels import Cause
+from streams.telemetry.metrics import Metrics
+from streams.telemetry.tracing import NoTracer, Tracer
 
 log = structlog.get_logger(__name__)
 
@@ -103,8 +104,9 @@ class Gateway:
         shares: Shares,
         clock: Clock,
         chance: Chance,
-        observer: LlmObserver,
+        metrics: Metrics,
         journal: AnswerJournal | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         """Opens no connection yet. Without a journal the gateway uses the one of the settings.
 
@@ -116,13 +118,13 @@ class Gateway:
         self._shares = shares
         self._clock = clock
         self._chance = chance
-        self._observer = observer
+        self._metrics = metrics
         try:
             self._journal = journal or make_journal(llm)
-            self._client = ModelClient(llm, clock.now)
+            self._client = ModelClient(llm, clock.now, tracer or NoTracer())
         except (JournalError, ClientSettingsError) as error:
             raise GatewaySettingsError(str(error)) from error
-        self._accounting = Accounting(llm, self._journal, clock, observer)
+        self._accounting = Accounting(llm, self._journal, clock, metrics)
         self._single_flight = SingleFlight()
         self._access: dict[str, ModelAccess] = {}
 
@@ -197,8 +199,10 @@ class Gateway:
         tokens = question.prompt_tokens + question.most_reply_tokens
         turn = await question.access.limiter.turn(need.task, tokens, policy.patience_seconds - question.waited)
         question.waited += turn.waited
-        allowed = question.access.limiter.allowed(need.task)
-        self._observer.waited(need.task, question.model, turn.waited, turn.limited, allowed)
+        asked = need.task, question.model
+        self._metrics.llm_queue_seconds.labels(*asked).observe(turn.waited)
+        self._metrics.llm_limit_seconds.labels(*asked).observe(turn.limited)
+        self._metrics.llm_allowed_requests_per_minute.labels(*asked).set(question.access.limiter.allowed(need.task))
         if isinstance(turn, NoTurn):
             detail = f"{question.model}: no turn within {policy.patience_seconds:g} s"
             refused = self._unavailable(need, question.model, "limit", detail, turn.after_seconds)
@@ -226,9 +230,7 @@ class Gateway:
         question.attempts += 1
         try:
             async with asyncio.timeout(question.left):
-                with self._observer.call(question.need, question.model) as span:
-                    result = await self._client.ask(question.need, question.model, question.limits)
-                    self._observer.responded(span, result.outcome, result.usage)
+                result = await self._client.ask(question.need, question.model, question.limits)
             if (usage := result.usage) is not None:
                 used = usage.prompt_tokens + usage.completion_tokens
         except TimeoutError:
@@ -241,8 +243,10 @@ class Gateway:
             took = self._clock.monotonic() - began
             question.spent += took
             question.latency += took
-        self._observer.requested(question.need.task, question.model, result.outcome, took)
-        self._accounting.tally.add(question.model, requested=1)
+        task, model = question.need.task, question.model
+        self._metrics.llm_requests_total.labels(task, model, result.outcome).inc()
+        self._metrics.llm_request_seconds.labels(task, model).observe(took)
+        self._accounting.tally.add(model, requested=1)
         return result
 
     async def _judge(self, question: Question, result: Answer | Failure) -> Replied | None:
@@ -360,7 +364,7 @@ class Gateway:
     ) -> ModelUnavailable:
         """No model is asked. ``why`` is our own text, or a failure that also contains the server's text."""
         detail, known = (why.detail, why.cause) if isinstance(why, Failure) else (why, why)
-        self._observer.unavailable(need.task, model, cause)
+        self._metrics.llm_unavailable_total.labels(need.task, model, cause).inc()
         if cause not in _ASKED:
             self._accounting.tally.add(model, refused=1)
         if cause in ("settings", "journal"):
@@ -370,6 +374,6 @@ class Gateway:
     def _access_to(self, model: str) -> ModelAccess:
         if (access := self._access.get(model)) is None:
             limits = self._models.limits_of(model)
-            access = ModelAccess(model, self._llm, limits, self._shares, self._clock, self._observer)
+            access = ModelAccess(model, self._llm, limits, self._shares, self._clock, self._metrics)
             self._access[model] = access
         return access

@@ -14,25 +14,17 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
-from schemas.event import Event, Part
+from schemas.event import Event
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import AskModel, ToolCall
 from schemas.replies import ModelFailed, ModelReply
-
-
-class StoredCall(Part):
-    """A tool call that the model requested."""
-
-    id: str
-    name: str
-    arguments: str
 
 
 class StoredAnswer(Event):
     """An answer in the journal."""
 
     text: str
-    tool_calls: tuple[StoredCall, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
     outcome: CallOutcome
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -97,7 +89,7 @@ def reply_of(
     )
     if answer.outcome is not CallOutcome.OK:
         return ModelFailed(call, failure or f"the reply was {answer.outcome}")
-    return ModelReply(answer.text, tuple(ToolCall(c.id, c.name, c.arguments) for c in answer.tool_calls), call)
+    return ModelReply(answer.text, answer.tool_calls, call)
 
 
 class JournalError(Exception):

@@ -11,10 +11,10 @@ import structlog
 from schemas.needs import AskModel
 from streams.clock import Clock
 from streams.llm.limits import Limiter, Shares
-from streams.llm.metrics import LlmObserver
 from streams.llm.replies import Completion
 from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
 from streams.resilience.breaker import CircuitBreaker
+from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -70,7 +70,7 @@ class ModelAccess:
         limits: ModelLimits,
         shares: Shares,
         clock: Clock,
-        observer: LlmObserver,
+        metrics: Metrics,
     ) -> None:
         self.limiter = Limiter(limits, shares, llm.window_margin, clock)
         self.breaker = CircuitBreaker(
@@ -85,10 +85,10 @@ class ModelAccess:
         self.last_cause = ""
         """The last failure without the server's own words, which may repeat another caller's question."""
         self._model = model
-        self._observer = observer
+        self._breaker_open = metrics.llm_breaker_open.labels(model)
         self._answers = 0
         self._refused: dict[str, tuple[int, int]] = {}
-        observer.breaker(model, is_open=False)
+        self._breaker_open.set(False)
 
     def answered(self, question: str) -> None:
         """The model answered a question."""
@@ -107,7 +107,7 @@ class ModelAccess:
         return self._refused[question][0]
 
     def _on_breaker_change(self) -> None:
-        self._observer.breaker(self._model, is_open=not self.breaker.closed)
+        self._breaker_open.set(not self.breaker.closed)
         if self.breaker.closed:
             log.info("model circuit breaker closed", model=self._model)
         else:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
 
-from streams.http import HttpServer
+from streams.http import HttpServer, PortTakenError
 from streams.mcp.tools import Tools
 from streams.process import installed_version
 from streams.query.gate import refuse
@@ -69,8 +69,14 @@ async def serve_http(settings: Settings, started: Callable[[str], Awaitable[None
         server = make_server(tools)
         # The guard below knows the hosts and the token of this installation.
         app = server.streamable_http_app(streamable_http_path=_PATH, host="", max_sessions=http.connections)
-        async with server.session_manager.run(), HttpServer(_guarded(app, token), http) as listening:
-            await started(f"http://{listening.address}{_PATH}")
+        try:
+            async with server.session_manager.run(), HttpServer(_guarded(app, token), http) as listening:
+                await started(f"http://{listening.address}{_PATH}")
+        except ExceptionGroup as group:  # the manager wraps every error of its block
+            if group.subgroup(PortTakenError) is None:
+                raise
+            where = f"{http.host}:{http.port}"
+            raise PortTakenError(f"cannot listen on {where}; set ASSAY_MCP__PORT to a free port, or to 0") from None
 
 
 def _guarded(app: Any, token: str) -> Any:

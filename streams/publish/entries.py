@@ -88,7 +88,7 @@ def record_of(
 
 def opened(path: Path) -> IO[bytes]:
     """Opens a file, and unpacks it if its name ends with ``.gz``."""
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
 def explain(error: Exception) -> str:

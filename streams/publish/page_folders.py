@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,14 +57,17 @@ def read_folder(path: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
     files = page_files(path)
     if not files:
         raise SourceError(f"{path}: no cases.jsonl and no .html files in it")
-    end = 0
+    folder, end = path.resolve(), 0
     for file in files:
         name = os.fsencode(file.name if file == path else file.relative_to(path).as_posix())
         size = _size(file)
         end += size
         url = "https://file.invalid/" + quote(name)
         trace = b"%s\0%d" % (name, size)
-        yield Entry(str(file), trace, end, partial(_page, file, url, str(file), {}, topic, run, None))
+        read: Callable[[], OutputRecord | Refused] = partial(_page, file, url, str(file), {}, topic, run, None)
+        if not Path(os.path.realpath(file)).is_relative_to(folder):
+            read = partial(Refused, str(file), f"the file {file.name!r} is outside of the folder")
+        yield Entry(str(file), trace, end, read)
 
 
 def read_case(line: bytes | None, end: int, place: str, folder: Path, topic: Topic, run: str | None) -> Entry:

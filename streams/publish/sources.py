@@ -17,7 +17,7 @@ from schemas.outcome import Dead
 from streams.codec import OutputRecord, decode
 from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, explain, opened, record_of
 from streams.publish.page_folders import PAGE_LISTS, is_page, page_files, page_list, read_case, read_folder
-from streams.publish.tsv import BadRow, read_row
+from streams.publish.tsv import read_row
 from streams.publish.warc import archive_size, is_archive, read_archive
 from streams.topology import TOPIC_BYTES, Topic
 
@@ -73,7 +73,7 @@ def size_of(path: Path) -> int:
         if path.is_dir() and (listing := page_list(path)) is None:
             return sum(file.stat().st_size for file in page_files(path))
         return (listing if path.is_dir() and listing else path).stat().st_size
-    except (OSError, EOFError, SourceError):
+    except (*UNREADABLE, SourceError):
         return 0
 
 
@@ -121,8 +121,8 @@ def read_event(
         return Refused(place, f"the line is longer than {LARGEST_LINE} bytes")
     if written == "tsv":
         page = read_row(line)
-        if isinstance(page, BadRow):
-            return Refused(place, page.reason, line)
+        if isinstance(page, str):
+            return Refused(place, page, line)
         return None if page is None else record_of(topic, page, place, run, line)
     if not line.strip():
         return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -36,19 +35,12 @@ _UNSCORED = {"label_source": "fallback"}
 """The mark of a page without quality metadata, which has no score."""
 
 
-@dataclass(frozen=True, slots=True)
-class BadRow:
-    """Why a line has no page."""
-
-    reason: str
-
-
-def read_row(line: bytes) -> CrawledPage | BadRow | None:
-    """The page of a line, with or without its end; None for a blank line and for the names of the columns."""
+def read_row(line: bytes) -> CrawledPage | str | None:
+    """The page of a line, with or without its end, or why it has none; None for a blank line and for column names."""
     try:
         return _page(line)
     except _BadRowError as error:
-        return BadRow(str(error))
+        return str(error)
 
 
 def row_of(page: ScoredPage) -> bytes:

@@ -6,7 +6,6 @@ also has images, redirects and requests. FastWARC reads the records; a payload i
 
 from __future__ import annotations
 
-import gzip
 import zipfile
 from collections.abc import Iterator
 from functools import partial
@@ -17,7 +16,7 @@ from pydantic import ValidationError
 
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.codec import OutputRecord, refusal
-from streams.publish.entries import Entry, Refused, SourceError, record_of
+from streams.publish.entries import Entry, Refused, SourceError, opened, record_of
 from streams.topology import Topic
 
 if TYPE_CHECKING:
@@ -63,10 +62,14 @@ def _files(path: Path) -> list[Path]:
     """The archives of a path. A list names them relative to its folder, or they are beside it."""
     if not path.name.lower().endswith(_LISTS):
         return [path]
-    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    with opened(path) as listing:
+        text = listing.read()
     files = []
     for name in filter(None, map(str.strip, text.decode("utf-8", "replace").splitlines())):
-        choices = (path.parent / name, path.parent / Path(name).name)
+        # Nothing outside of the folder is read, whatever the list names.
+        named = Path(name)
+        inside = (part for part in named.parts if part not in (named.anchor, ".."))
+        choices = (path.parent.joinpath(*inside), path.parent / named.name)
         found = next((file for file in choices if file.is_file()), None)
         if found is None:
             raise SourceError(f"{path} names {name}, which is neither below {path.parent} nor in it: download it there")

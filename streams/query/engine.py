@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
@@ -125,13 +123,15 @@ class QueryEngine:
             return Refusal("busy", f"{most} queries are under way already; ask again later", _BUSY_SECONDS)
         if self._shares is not None and self._asks_model and self._shares.of(self._handler.name) <= 0:
             return Refusal("unavailable", self._no_share(), _BUSY_SECONDS)
-        with self._one_more():
-            try:
-                async with asyncio.timeout(self._limits.seconds):
-                    return await self._decide(request)
-            except TimeoutError:
-                detail = f"no answer within {self._limits.seconds:g} seconds (query.seconds, ASSAY_QUERY__SECONDS)"
-                return Refusal("timeout", detail, _BUSY_SECONDS)
+        self._underway += 1
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                return await self._decide(request)
+        except TimeoutError:
+            detail = f"no answer within {self._limits.seconds:g} seconds (query.seconds, ASSAY_QUERY__SECONDS)"
+            return Refusal("timeout", detail, _BUSY_SECONDS)
+        finally:
+            self._underway -= 1
 
     async def _decide(self, request: RankingRequested) -> RankingCompleted | Refusal:
         if request.requested_at is None:
@@ -146,14 +146,6 @@ class QueryEngine:
             f"this process has no part of the model's limits, for no partition of {topic} is its own (or the weight of "
             f"{name} is 0); ask another replica, or again when its group has settled"
         )
-
-    @contextmanager
-    def _one_more(self) -> Iterator[None]:
-        self._underway += 1
-        try:
-            yield
-        finally:
-            self._underway -= 1
 
 
 def query_handler() -> Handler:

@@ -10,65 +10,26 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, aclosing
-from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from handlers.ranking.model import Manifest
-from schemas.event import Event, Provenance
-from schemas.outcome import Dead
-from schemas.ranking import RankingCompleted, RankingFeedback
+from schemas.event import Provenance
 from streams.codec import decode, timestamp
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.ranking_model import MODEL_FILE
 from streams.settings import Settings
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED, Topic
-from streams.training.join import Joined, ServedLog
+from streams.training.join import ServedLog
 
 Progress = Callable[[Topic, int], AbstractContextManager[Callable[[int], None]]]
 """Entered for a topic with its number of offsets, it gives out what is called with how many more were passed."""
-
-
-class TrainingRecord(NamedTuple):
-    """A record: its place, its identity, and the event, or why it can't be decoded."""
-
-    place: str
-    identity: str
-    at: datetime | None
-    event: Event | Dead
 
 
 class EmptyTopicError(Exception):
     """There is nothing to read; the message says what to do."""
 
 
-@dataclass(slots=True)
-class TrainingRecords:
-    """What has been read so far.
-
-    Attributes:
-        unreadable: Places of what is no such event, with the reason.
-    """
-
-    served: ServedLog = field(default_factory=ServedLog)
-    unreadable: list[str] = field(default_factory=list)
-
-    def add(self, found: TrainingRecord) -> None:
-        """Takes in one thing."""
-        if isinstance(found.event, RankingFeedback):
-            self.served.add_feedback(found.event, found.identity)
-        elif isinstance(found.event, RankingCompleted):
-            self.served.add_answer(found.event, found.identity, found.at)
-        elif isinstance(found.event, Dead):
-            self.unreadable.append(f"{found.place}: {found.event.detail}")
-
-    def joined(self) -> Joined:
-        """What there is to train on."""
-        return self.served.joined()
-
-
-async def read_topics(settings: Settings, reading: TrainingRecords, progress: Progress) -> None:
+async def read_topics(settings: Settings, served: ServedLog, progress: Progress) -> None:
     """Reads both topics to their present end.
 
     Raises:
@@ -90,9 +51,8 @@ async def read_topics(settings: Settings, reading: TrainingRecords, progress: Pr
                     place = f"{record.topic}/{record.partition}/{record.offset}"
                     produced = timestamp(record.timestamp)
                     identity = Provenance.of(record.headers, place).identity
-                    reading.add(
-                        TrainingRecord(place, identity, produced, decode(topic, record.value, record.headers, produced))
-                    )
+                    event = decode(topic, record.value, record.headers, produced)
+                    served.add(event, place, identity, produced)
                     advance(1)
 
 

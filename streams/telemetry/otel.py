@@ -23,8 +23,12 @@ from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from typing_extensions import override
 
+from schemas.claims import ClaimEvaluated
 from schemas.event import RUN_HEADER, Event
-from streams.telemetry.evaluations import evaluation_of
+from schemas.pages import ScoredPage
+from schemas.relevance import RelevanceJudged
+from schemas.retrieval import ResultsClassified, RetrievalEvaluated
+from schemas.search import SearchEvaluated
 from streams.telemetry.settings import TelemetrySettings
 from streams.telemetry.tracing import CallSpan, RecordSpan, Tracer, Value
 
@@ -150,3 +154,33 @@ def _texts(record: ConsumerRecord) -> dict[str, str]:
 def _parent(texts: Mapping[str, str]) -> Context:
     """The trace of a record; an invalid ``traceparent`` counts as missing."""
     return _W3C.extract({name: texts[name] for name in _CONTEXT if name in texts}, Context())
+
+
+def evaluation_of(events: Sequence[Event]) -> Mapping[str, str | float]:
+    """The attributes of the first decision among the events; empty for events that decide nothing about a text.
+
+    Scores are from 0 to 1, as consoles for traces expect them.
+    """
+    for event in events:
+        match event:
+            case ScoredPage():
+                score = None if event.cts_score is None else event.cts_score / 100
+                return _evaluation("content_trust", score, event.trust_label)
+            case ResultsClassified():
+                label = "needs_extraction" if event.needs_extraction else "usable"
+                return _evaluation("actionable_information", event.actionable_information, label)
+            case RetrievalEvaluated():
+                return _evaluation("retrieval", event.overall_score, "passed" if event.passed else "failed")
+            case SearchEvaluated():
+                return _evaluation("search", event.quality_score, event.recommendation)
+            case RelevanceJudged():
+                return _evaluation("relevance", None, event.outcome)
+            case ClaimEvaluated():
+                label = event.band if event.status == "success" else event.status
+                return _evaluation("decontextualization", event.decontextualization_score, label)
+    return {}
+
+
+def _evaluation(name: str, score: float | None, label: str) -> Mapping[str, str | float]:
+    given: dict[str, str | float] = {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.label": str(label)}
+    return given if score is None else given | {"gen_ai.evaluation.score.value": score}

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from handlers.ranking.model import FEATURES_OF
+from schemas.event import Event
+from schemas.outcome import Dead
 from schemas.ranking import RankingCompleted, RankingFeedback
 
 
@@ -100,14 +102,28 @@ class Joined:
 
 @dataclass(slots=True)
 class ServedLog:
-    """Feedback and then answers as they are read; answers without feedback are not kept."""
+    """Feedback and then answers as they are read; answers without feedback are not kept.
 
+    Attributes:
+        unreadable: Places of what is no such event, with the reason.
+    """
+
+    unreadable: list[str] = field(default_factory=list)
     _left_out: Counter[LeftOut] = field(default_factory=Counter)
     _signals: dict[str, dict[str, Signals]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
     _other_versions: Counter[str] = field(default_factory=Counter)
     _answered: dict[str, str] = field(default_factory=dict)
     _requests: list[ServedRequest] = field(default_factory=list)
+
+    def add(self, event: Event | Dead, place: str, identity: str, at: datetime | None) -> None:
+        """Adds what was read at a place and written at a time."""
+        if isinstance(event, RankingFeedback):
+            self.add_feedback(event, identity)
+        elif isinstance(event, RankingCompleted):
+            self.add_answer(event, identity, at)
+        elif isinstance(event, Dead):
+            self.unreadable.append(f"{place}: {event.detail}")
 
     def add_feedback(self, feedback: RankingFeedback, identity: str) -> None:
         """Adds one event, unless its identity was read already."""

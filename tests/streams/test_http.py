@@ -140,6 +140,13 @@ async def test_ipv6_is_understood() -> None:
         assert (await get(server.address, "/healthz"))[0] == 200
 
 
+async def test_all_addresses_of_version_6_are_those_of_version_4_too() -> None:
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    async with HttpServer(asgi_of({"/healthz": HealthReport(())}), HttpSettings(host="::", port=0)) as server:
+        assert (await get(f"127.0.0.1:{server.address.rpartition(':')[2]}", "/healthz"))[0] == 200
+
+
 # --- clients that take their time ------------------------------------------------------------------------------------
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -36,6 +36,9 @@ def test_files_variables_and_sections_override(tmp_path: Path, monkeypatch: pyte
     assert sections.of(ScorePageRules).tiered_indexing.tier_a.min_cts == 62
     monkeypatch.setenv("ASSAY_TIERED_INDEXING__TIER_A__MIN_CTS", "63")
     assert LazySettings().of(ScorePageRules).tiered_indexing.tier_a.min_cts == 63
+    monkeypatch.delenv("ASSAY_TIERED_INDEXING__TIER_A__MIN_CTS")
+    monkeypatch.setenv("ASSAY_TIERED_INDEXING", '{"tier_a": {"min_cts": 64}}')
+    assert LazySettings().of(ScorePageRules).tiered_indexing.tier_a.min_cts == 64
 
 
 @pytest.mark.parametrize("sections", [{"tiered_indexing": {"tier_a": {"min_ct": 1}}}, {"tierd_indexing": {}}])

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from schemas.llm import CallOutcome
+from schemas.needs import ToolCall
 from schemas.replies import ModelReply
 from streams.cli.main import _run
-from streams.llm.journal import StoredAnswer, StoredCall
+from streams.llm.journal import StoredAnswer
 from streams.llm.sqlite_journal import SqliteJournal
 from tests.samples import instance
 from tests.streams.llm.model_server import says
@@ -83,7 +84,7 @@ def test_a_file_that_is_no_journal_is_not_changed(path: Path, capfd: pytest.Capt
 
 
 def test_outcome_and_tool_calls_are_shown_as_printable_text(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    called = StoredCall(id="1", name="search", arguments='{"query": "\x1b[31m"}')
+    called = ToolCall(id="1", name="search", arguments='{"query": "\x1b[31m"}')
     keep(path, "k", StoredAnswer(text="two\nlines\x1b[2J", tool_calls=(called,), outcome=CallOutcome.TRUNCATED))
     assert _run(["reply", "k"]) == 0
     assert capsys.readouterr().out == 'outcome: truncated\ntwo\nlines\ufffd[2J\nsearch {"query": "\ufffd[31m"}\n'

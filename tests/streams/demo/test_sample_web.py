@@ -1,5 +1,7 @@
 """The sample web's files and addresses."""
 
+from pathlib import Path
+
 import pytest
 
 from streams.demo import feed
@@ -14,6 +16,12 @@ def test_addresses_lead_to_files_of_their_own_host_only() -> None:
     assert feed.find("elsewhere.example", "/", "") is None
     with pytest.raises(KeyError):
         feed.page("https://elsewhere.example/")
+
+
+def test_pages_behind_a_link_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "web").symlink_to(feed.FOLDER)
+    monkeypatch.setattr(feed, "FOLDER", tmp_path / "web")
+    assert feed.page(feed.NOTICE)
 
 
 def test_every_site_states_its_rules_and_what_is_fed_exists() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ async def served() -> AsyncIterator[tuple[int, list[str | None]]]:
 
 async def get(port: int, host: str, trusting: bool = True) -> Response | FetchRefused:
     trusted = ssl.create_default_context(cafile=str(CERTIFICATE)) if trusting else None
-    async with FetchClient(FetchSettings(), SystemClock(), trusted) as client:
+    async with aclosing(FetchClient(FetchSettings(), SystemClock(), trusted)) as client:
         target = Target("https", host, 443, "/")
         return await client.get(Admitted(target, (("127.0.0.1", port),)), WANTED)
 
@@ -75,7 +76,7 @@ async def test_certificates_that_the_environment_names_are_not_trusted(
 async def test_next_address_is_tried_after_a_refused_connection(served: tuple[int, list[str | None]]) -> None:
     port, _ = served
     trusted = ssl.create_default_context(cafile=str(CERTIFICATE))
-    async with FetchClient(FetchSettings(), SystemClock(), trusted) as client:
+    async with aclosing(FetchClient(FetchSettings(), SystemClock(), trusted)) as client:
         places = (("127.0.0.1", 1), ("127.0.0.1", port))
         found = await client.get(Admitted(Target("https", "site.example", 443, "/"), places), WANTED)
     assert isinstance(found, Response)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from streams.index.openai_embedder import OpenAIEmbedder
 from streams.index.ports import IndexDownError, IndexSettingsError
@@ -22,10 +22,12 @@ class Endpoint:
         self.body: dict[str, Any] | None = None
         self.asked: list[dict[str, Any]] = []
         self.hangs = False
+        self.heads: list[str] = []
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            self.heads.append(head)
             length = int(head.split("content-length:")[1].split("\r\n")[0])
             asked = json.loads(await reader.readexactly(length))
             self.asked.append(asked)
@@ -97,6 +99,20 @@ async def test_an_endpoint_that_is_overloaded_says_when_to_come_again(
         await embedder.embed(["a"])
     assert raised.value.after_seconds == 9.0
     assert len(behaviour.asked) == 1
+
+
+async def test_what_the_library_takes_from_the_environment_is_not_sent(
+    endpoint: tuple[Endpoint, OpenAIEmbedder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behaviour, embedder = endpoint
+    for name in ("API_KEY", "ORG_ID", "PROJECT_ID"):
+        monkeypatch.setenv(f"OPENAI_{name}", "from-elsewhere")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer from-elsewhere")
+    asking = OpenAIEmbedder(embedder._settings.model_copy(update={"api_key": SecretStr("sesame")}))
+    await asking.embed(["a"])
+    await asking.aclose()
+    assert "authorization: bearer sesame" in behaviour.heads[0]
+    assert "from-elsewhere" not in behaviour.heads[0]
 
 
 @pytest.mark.parametrize("status", [401, 500])

@@ -6,14 +6,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry
-
 from schemas.needs import AskModel, Message
 from streams.clock import Clock, SystemClock
 from streams.llm.gateway import Gateway
 from streams.llm.journal import AnswerJournal, JournalError
 from streams.llm.limits import Shares
-from streams.llm.metrics import LlmObserver
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection, TaskPolicy
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.telemetry.metrics import Metrics
@@ -66,7 +63,7 @@ async def gateway_at(
         shares or Shares({}, weights or {}),
         clock or SystemClock(),
         lambda: 0.5,
-        LlmObserver(metrics or Metrics(CollectorRegistry())),
+        metrics or Metrics(),
         journal,
     )
     try:

@@ -3,7 +3,6 @@
 from prometheus_client import CollectorRegistry
 
 from streams.llm.accounting import Budget
-from streams.llm.metrics import LlmObserver
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_journal
 from streams.telemetry.metrics import Metrics
@@ -15,7 +14,7 @@ LEFT, BOUND = "assay_llm_budget_left_usd", "assay_llm_budget_usd"
 async def test_budget_of_yesterday_is_not_exported_today() -> None:
     registry, clock = CollectorRegistry(), VirtualClock()
     store = make_journal(LlmSettings())
-    budget = Budget(10.0, store, clock, LlmObserver(Metrics(registry)))
+    budget = Budget(10.0, store, clock, Metrics(registry))
     assert registry.get_sample_value(LEFT) is None
     assert await budget.book(budget.day(), 9.5) is None
     assert registry.get_sample_value(LEFT) == 0.5
@@ -29,5 +28,5 @@ async def test_budget_of_yesterday_is_not_exported_today() -> None:
 
 def test_budget_metrics_are_absent_without_a_bound() -> None:
     registry = CollectorRegistry()
-    Budget(None, make_journal(LlmSettings()), VirtualClock(), LlmObserver(Metrics(registry)))
+    Budget(None, make_journal(LlmSettings()), VirtualClock(), Metrics(registry))
     assert registry.get_sample_value(BOUND) is None

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from schemas.replies import ModelReply, ModelUnavailable
+from streams.llm.accounting import CallTally
 from streams.llm.costs import read_costs
 from streams.llm.journal import DayCalls, JournalError
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.llm.sqlite_journal import STEPS, SqliteJournal
-from streams.llm.tally import CallTally
 from tests.kafka.installation import until
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.model_server import says
@@ -99,7 +99,7 @@ async def test_counts_are_written_at_the_end_at_the_latest(path: Path) -> None:
 
 
 async def test_counts_are_written_while_the_process_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.llm.tally._WRITE_SECONDS", 0.01)
+    monkeypatch.setattr("streams.llm.accounting._WRITE_SECONDS", 0.01)
     journal, clock = SqliteJournal(path), VirtualClock()
     tally = CallTally(journal, clock)
     day = clock.now().date().isoformat()

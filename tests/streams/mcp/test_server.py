@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import SecretStr
 
+from streams.http import PortTakenError
 from streams.mcp.server import make_server, serve_http
 from streams.mcp.tools import Tools
 from streams.settings import Settings, load_settings
@@ -197,6 +199,14 @@ async def test_http_needs_the_token() -> None:
                 page = await called(client, "fetch", id="http://site.example/storm")
     assert [refused.status_code, wrong.status_code, elsewhere.status_code] == [401, 401, 421]
     assert page["metadata"]["trust_label"] == "LOW"
+
+
+async def test_a_taken_port_is_reported_with_its_variable() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        settings = load_settings(mcp={"port": taken.getsockname()[1]})
+        with pytest.raises(PortTakenError, match="ASSAY_MCP__PORT"):
+            async with over_http(settings):
+                pass
 
 
 async def test_the_command_serves_a_client_of_its_own(tmp_path: Path) -> None:

@@ -109,12 +109,19 @@ class TestFolders:
     def test_html_files_get_an_address_of_their_name(self, tmp_path: Path) -> None:
         (tmp_path / "sub").mkdir()
         (tmp_path / "b c\u00e9.html").write_text("<p>b")
-        (tmp_path / "sub" / "a.HTML.gz").write_bytes(gzip.compress(b"<p>a"))
+        (tmp_path / "sub" / "a.HTML.GZ").write_bytes(gzip.compress(b"<p>a"))
         (tmp_path / "notes.txt").write_text("no page")
         assert [(record.key, record.value) for record in records(tmp_path)] == [
             (b"https://file.invalid/b%20c%C3%A9.html", b"<p>b"),
-            (b"https://file.invalid/sub/a.HTML.gz", b"<p>a"),
+            (b"https://file.invalid/sub/a.HTML.GZ", b"<p>a"),
         ]
+
+    def test_a_link_to_a_page_elsewhere_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "secret.html").write_text("<p>secret")
+        (tmp_path / "pages").mkdir()
+        (tmp_path / "pages" / "link.html").symlink_to(tmp_path / "secret.html")
+        [found] = read_source(tmp_path / "pages", PAGES_CRAWLED, None)
+        assert "outside of the folder" in instance(Refused, found).reason
 
     def test_empty_folder_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(SourceError, match=r"no cases\.jsonl and no"):

@@ -143,6 +143,21 @@ def test_list_of_archives_is_read_below_its_folder(tmp_path: Path) -> None:
         read(listing)
 
 
+def test_list_reaches_no_archive_outside_of_its_folder(tmp_path: Path) -> None:
+    listing = tmp_path / "lists" / "warc.paths"
+    listing.parent.mkdir()
+    for name in (str(archive(tmp_path, http(HTML))), "../crawl.warc.gz"):
+        listing.write_text(name)
+        with pytest.raises(SourceError, match="is neither below"):
+            read(listing)
+
+
+def test_damaged_list_has_no_size(tmp_path: Path) -> None:
+    listing = tmp_path / "warc.paths.gz"
+    listing.write_bytes(gzip.compress(b"")[:10] + b"\xff" * 20)
+    assert size_of(listing) == 0
+
+
 def test_archive_suits_topics_of_pages_only(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="does not take pages"):
         list(read_source(archive(tmp_path, http(HTML)), RETRIEVAL_BATCHES, None))

@@ -15,7 +15,7 @@ from streams.http import HttpServer
 from streams.query.engine import QueryEngine
 from streams.query.route import QueryRoute
 from streams.settings import HttpSettings
-from tests.streams.query.toys import Answers, completed, ranked, ranker, settings_with
+from tests.streams.query.toys import Answers, ranker, settings_with
 
 URL = "/query"
 
@@ -74,17 +74,6 @@ async def test_a_query_string_is_answered_as_well() -> None:
     async with served(routed()) as client:
         answer = await client.get(URL, params={"q": "how tall", "limit": 2})
     assert (answer.status_code, answer.json()["query"]) == (200, "how tall")
-
-
-async def test_candidates_may_come_in_the_body() -> None:
-    def decide(request: RankingRequested) -> Outcome:
-        given = request.candidates or ()
-        return Emit((completed(request, *(ranked(1 + rank, url=one.url) for rank, one in enumerate(given))),))
-
-    body = {"query": "x", "candidates": [{"url": "https://b.example/", "title": "B", "content": "text"}]}
-    async with served(routed(decide)) as client:
-        answer = await client.post(URL, json=body)
-    assert [result["url"] for result in answer.json()["results"]] == ["https://b.example/"]
 
 
 @pytest.mark.parametrize(

@@ -6,25 +6,23 @@ import pytest
 from schemas.event import Event
 from schemas.outcome import Dead
 from streams.cli.event_lines import read_events
-from streams.cli.train import training_record
-from streams.query.training_data import TrainingRecords
+from streams.cli.train import add_line
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
-from streams.training.join import LeftOut
+from streams.training.join import LeftOut, ServedLog
 from tests.streams.training.feedback import address, completed, row
 
 ANSWER = completed("r", [row(0.5), row(0.25)]).to_wire()
 CLICK: dict[str, Any] = {"request_id": "r", "url": address(1), "clicked": True}
 
 
-def read(feedback: list[Any], answers: list[Any]) -> TrainingRecords:
+def read(feedback: list[Any], answers: list[Any]) -> ServedLog:
     """What comes of lines; values are written as JSON."""
-    reading = TrainingRecords()
+    served = ServedLog()
     for topic, some in ((RANKING_FEEDBACK, feedback), (RANKING_COMPLETED, answers)):
         lines = [line if isinstance(line, bytes | Dead) else json.dumps(line).encode() for line in some]
         for found in read_events("some.jsonl", lines, topic):
-            if (record := training_record(found)) is not None:
-                reading.add(record)
-    return reading
+            add_line(served, found)
+    return served
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.trace import SpanKind
 
-from schemas.llm import CallOutcome
 from schemas.needs import AskModel, Message
-from streams.llm.metrics import LlmObserver
-from streams.llm.replies import TokenUsage
+from streams.clock import SystemClock
+from streams.llm.client import ModelClient
+from streams.llm.settings import LlmSettings, ModelLimits
 from streams.settings import SettingsError, load_settings
 from streams.telemetry import settings as telemetry_settings
-from streams.telemetry.evaluations import evaluation_of
-from streams.telemetry.otel import OtelTracer, exporting_tracer
+from streams.telemetry.otel import OtelTracer, evaluation_of, exporting_tracer
 from streams.telemetry.settings import TelemetrySettings
 from streams.telemetry.setup import make_tracer
 from streams.telemetry.tracing import NoTracer, RecordSpan
 from streams.topology import TOPICS
 from tests.samples import EXAMPLES, instance, scored
+from tests.streams.llm.model_server import model_server, says
 from tests.streams.telemetry.spans import Spans, ids, parent
 
 TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -179,13 +179,15 @@ async def test_a_call_that_is_broken_off_ends_with_what_broke_it() -> None:
     assert span.events == (), "no message of an error is written down: it may quote a page"
 
 
-def test_model_call_span_has_settings_and_usage_without_text() -> None:
+async def test_model_call_span_has_settings_and_usage_without_text() -> None:
     spans = Spans()
-    observer = LlmObserver(None, spans)
     secret = "the prompt's own words"
     need = AskModel("judge_relevance", "0123456789ab", (Message("user", secret),), {"text": secret}, 10, 0.5)
-    with observer.call(need, "small-1") as span:
-        observer.responded(span, CallOutcome.TRUNCATED, TokenUsage(120, 10))
+    cut_off = says("Rele", "length", {"prompt_tokens": 120, "completion_tokens": 10})
+    async with model_server(cut_off) as server:
+        client = ModelClient(LlmSettings(base_url=server.base_url), SystemClock().now, spans)
+        await client.ask(need, "small-1", ModelLimits())
+        await client.aclose()
     [ended] = spans.named("chat small-1")
     assert dict(ended.attributes or {}) == {
         "gen_ai.operation.name": "chat",
