@@ -32,7 +32,7 @@ _IDLE_POLL_MS = 50
 _NEVER_LEAVE_MS = 60 * 60 * 1000
 """aiokafka leaves the group after this time without a poll. The pipeline detects stalled work itself (``health``)."""
 _METADATA_MS = 30_000
-"""A group stops until the next metadata if its leader is told that the topic is unknown. aiokafka waits 5 minutes."""
+"""A group stops until the next metadata if its topic is unknown to its leader for a moment. aiokafka waits 5 min."""
 
 
 class IntakeBroker(KafkaBroker):
