@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, combinations
+from operator import itemgetter
 from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick
@@ -38,6 +39,8 @@ _FOLLOWING = 3
 _STEM = 6
 _SHORT, _LONG = 45, 180
 """Characters of sentences."""
+_Match = tuple[int, int, int]
+_begin_of = itemgetter(1)
 
 
 class AddressedSection(Section):
@@ -123,7 +126,8 @@ class Addressed:
         self._role, self._topic, self._strong = map(self._bits, ((_ROLE,), _TOPIC, _STRONG))
         self._telling = ~self._bits((*_EVERYWHERE, _ROLE))
         self._core = ~self._bits((*_WEAK, _ROLE))
-        self._named = tuple((concepts, self._names_of(concepts & ~self._role)) for concepts in patterns.values())
+        self._concepts = tuple(patterns.values())
+        self._named = tuple((concepts, self._names_of(concepts & ~self._role)) for concepts in self._concepts)
         self._has_words = tuple(" " in pattern.strip() for pattern in patterns)
         self._matches = AhoCorasick(list(patterns)).find_matches_as_indexes
 
@@ -154,7 +158,8 @@ class Addressed:
 
     def lines_on_models(self, text: str) -> int:
         """The number of lines that name a model or an attack on one."""
-        return sum(_joined(named) & self._topic > 0 for _, _, named in self._lines(normal(text)))
+        lines = self._lines(normal(text), self._topic.__and__)
+        return sum(_joined(named) & self._topic > 0 for _, _, named in lines)
 
     def windows(self, text: str, *, is_hidden: bool) -> Iterator[tuple[int, list[Sentence]]]:
         """Up to three sentences of a line that follow each other and are worth a score, with the number of the line.
@@ -162,9 +167,7 @@ class Addressed:
         The first and the last of them name something.
         """
         text = normal(text)
-        for number, begin, named in self._lines(text):
-            if not self._names_enough(_joined(named), is_hidden=is_hidden):
-                continue
+        for number, begin, named in self._lines(text, partial(self._names_enough, is_hidden=is_hidden)):
             sentences = self._sentences(text, begin, named)
             names_something = [one.has_role or one.concepts & self._telling > 0 for one in sentences]
             for first in range(len(sentences)):
@@ -173,29 +176,32 @@ class Addressed:
                     if names_something[end - 1] and self._may_address(window, is_hidden=is_hidden):
                         yield number, window
 
-    def _lines(self, text: str) -> Iterator[tuple[int, int, list[Named]]]:
-        """The lines of a normal text that name something: number, first character, and what they name."""
-        number = begin = 0
-        end = -1
-        named: list[Named] = []
-        for one in self._all_named(text):
-            if one.begin > end:
-                if named:
-                    yield number, begin, named
-                following = text.rfind("\n", 0, one.begin + 1) + 1
-                number += text.count("\n", begin, following)
-                begin, named = following, []
-                end = text.find("\n", one.begin)
-                end = len(text) if end < 0 else end
-            named.append(one)
-        if named:
-            yield number, begin, named
-
-    def _all_named(self, text: str) -> list[Named]:
-        """All words of a normal text that name concepts, in their order."""
+    def _lines(self, text: str, is_enough: Callable[[int], int]) -> Iterator[tuple[int, int, list[Named]]]:
+        """The lines of a normal text whose concepts are enough: number, first character, and what they name."""
         plain = without_signs(f" {text} ")
+        number = begin = concepts = 0
+        end = -1
+        matches: list[_Match] = []
+        for match in self._matches(plain, overlapping=True):
+            place = match[1]
+            if place > end:
+                if is_enough(concepts):
+                    yield number, begin, self._named_by(matches, text, plain)
+                following = text.rfind("\n", 0, place) + 1
+                number += text.count("\n", begin, following)
+                begin, end = following, text.find("\n", place)
+                end = len(text) if end < 0 else end
+                concepts, matches = 0, []
+            # Words of two lines count too; few lines have any.
+            concepts |= self._concepts[match[0]]
+            matches.append(match)
+        if is_enough(concepts):
+            yield number, begin, self._named_by(matches, text, plain)
+
+    def _named_by(self, matches: list[_Match], text: str, plain: str) -> list[Named]:
+        """The words of a normal text that name concepts, in their order."""
         found: list[Named] = []
-        for pattern, begin, end in sorted(self._matches(plain, overlapping=True), key=_begin_of):
+        for pattern, begin, end in sorted(matches, key=_begin_of):
             # A blank was put before the text. Patterns of words begin with one, and may be the beginning of a word.
             is_word = plain[begin] == " "
             after = plain.find(" ", end - 1) if is_word else end
@@ -206,7 +212,8 @@ class Addressed:
     def sentences(self, text: str) -> list[Sentence]:
         """The sentences of a text of one line."""
         text = normal(text)
-        return self._sentences(text, 0, self._all_named(text))
+        plain = without_signs(f" {text} ")
+        return self._sentences(text, 0, self._named_by(self._matches(plain, overlapping=True), text, plain))
 
     def _sentences(self, text: str, begin: int, named: Sequence[Named]) -> list[Sentence]:
         """The sentences of the line of a normal text that begins at a character; long ones in pieces."""
@@ -266,10 +273,6 @@ def _pattern(word: str) -> str:
 
 def _begin(named: Named) -> int:
     return named.begin
-
-
-def _begin_of(match: tuple[int, int, int]) -> int:
-    return match[1]
 
 
 def _joined(parts: Iterable[Named | Sentence]) -> int:
