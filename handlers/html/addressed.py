@@ -117,7 +117,7 @@ class Addressed:
 
     def __init__(self, section: AddressedSection) -> None:
         self.section = section
-        self._names = tuple(section.words)
+        self._names, self._weights = tuple(section.words), section.weights
         patterns: dict[str, int] = {}
         for number, words in enumerate(section.words.values()):
             for word in words.split():
@@ -144,14 +144,14 @@ class Addressed:
         """
         best: dict[int, tuple[float, int]] = {}
         known: dict[int, float] = {}
-        weight_of = self.section.weights.get
         for line, sentences in self.windows(text[:_MAX_TEXT], is_hidden=is_hidden):
             score = self.section.start
             for one in sentences:
                 if one.begin not in known:
-                    known[one.begin] = sum(weight_of(name, 0.0) for name in one.features())
+                    known[one.begin] = sum(map(self._weights.__getitem__, one.features() & self._weights.keys()))
                 score += known[one.begin]
-            score += sum(weight_of(name, 0.0) * value for name, value in self._together(sentences).items())
+            together = self._together(sentences)
+            score += sum([self._weights[name] * together[name] for name in together.keys() & self._weights.keys()])
             if score >= best.get(line, (least, 0))[0]:
                 best[line] = score, _joined(sentences) & self._core
         return [Found(line, score, ", ".join(self._names_of(concepts))) for line, (score, concepts) in best.items()]
@@ -169,12 +169,15 @@ class Addressed:
         text = normal(text)
         for number, begin, named in self._lines(text, partial(self._names_enough, is_hidden=is_hidden)):
             sentences = self._sentences(text, begin, named)
-            names_something = [one.has_role or one.concepts & self._telling > 0 for one in sentences]
-            for first in range(len(sentences)):
-                for end in range(first + 1, min(first + _WINDOW, len(sentences)) + 1) if names_something[first] else ():
-                    window = sentences[first:end]
-                    if names_something[end - 1] and self._may_address(window, is_hidden=is_hidden):
-                        yield number, window
+            for first, begins in enumerate(sentences):
+                if not self._names_something(begins):
+                    continue
+                concepts, has_role = 0, False
+                for end, one in enumerate(sentences[first : first + _WINDOW], first + 1):
+                    concepts |= one.concepts
+                    has_role = has_role or one.has_role
+                    if self._names_something(one) and (has_role or self._names_enough(concepts, is_hidden=is_hidden)):
+                        yield number, sentences[first:end]
 
     def _lines(self, text: str, is_enough: Callable[[int], int]) -> Iterator[tuple[int, int, list[Named]]]:
         """The lines of a normal text whose concepts are enough: number, first character, and what they name."""
@@ -229,9 +232,8 @@ class Addressed:
             place = after
         return found
 
-    def _may_address(self, sentences: Iterable[Sentence], *, is_hidden: bool) -> bool:
-        """Whether sentences name enough to be scored, or have a role."""
-        return any(one.has_role for one in sentences) or self._names_enough(_joined(sentences), is_hidden=is_hidden)
+    def _names_something(self, sentence: Sentence) -> bool:
+        return sentence.has_role or sentence.concepts & self._telling > 0
 
     def _names_enough(self, concepts: int, *, is_hidden: bool) -> bool:
         """Whether a text may have a role or names two concepts: a visible one a strong one and another."""
