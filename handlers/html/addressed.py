@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain, combinations
 from operator import itemgetter
 from typing import NamedTuple
@@ -31,7 +31,7 @@ _TOPIC = ("model", "attack")
 _ROLE = "role"
 """Words of the marks of a role. Only a mark counts, not its words."""
 _MAX_CONCEPTS = 64
-_MAX_TEXT = 200_000
+_MAX_TEXT, _MAX_KNOWN = 200_000, 10_000
 _WINDOW = 3
 _NEAR, _SIDE = 50, 2
 """Characters from the beginning of a word, and from its end, to a later word that is near it, or beside it."""
@@ -40,7 +40,7 @@ _STEM = 6
 _SHORT, _LONG = 45, 180
 """Characters of sentences."""
 _Match = tuple[int, int, int]
-_begin_of = itemgetter(1)
+_begin, _begin_of = itemgetter(0), itemgetter(1)
 
 
 class AddressedSection(Section):
@@ -80,7 +80,7 @@ class Named(NamedTuple):
     names: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sentence:
     """A sentence in its normal form: from its first character on, with the words in it that name concepts."""
 
@@ -89,6 +89,7 @@ class Sentence:
     named: Sequence[Named]
     concepts: int
     has_role: bool
+    is_quote: bool
 
     def features(self) -> set[str]:
         """What it has by itself: words, concepts, and pairs of concepts near each other or side by side."""
@@ -101,11 +102,15 @@ class Sentence:
             for later in self.named[place + 1 : place + 1 + _FOLLOWING]:
                 if later.begin - one.begin > _NEAR:
                     break
-                forms = ("near", "side") if later.begin - one.end < _SIDE else ("near",)
-                found.update(f"{form} {name} {other}" for form in forms for name in one.names for other in later.names)
+                is_beside = later.begin - one.end < _SIDE
+                for name in one.names:
+                    for other in later.names:
+                        found.add(f"near {name} {other}")
+                        if is_beside:
+                            found.add(f"side {name} {other}")
         if self.has_role:
             found.add("is role")
-        if QUOTE.search(self.text):
+        if self.is_quote:
             found.add("is quote")
         if self.text.endswith("?"):
             found.add("is question")
@@ -129,6 +134,8 @@ class Addressed:
         self._concepts = tuple(patterns.values())
         self._named = tuple((concepts, self._names_of(concepts & ~self._role)) for concepts in self._concepts)
         self._has_words = tuple(" " in pattern.strip() for pattern in patterns)
+        # Few of all sets of concepts occur, and some often.
+        self._weight_of_pairs = lru_cache(maxsize=_MAX_KNOWN)(self._weigh_pairs)
         self._matches = AhoCorasick(list(patterns)).find_matches_as_indexes
 
     def _bits(self, names: Iterable[str]) -> int:
@@ -150,11 +157,15 @@ class Addressed:
                 if one.begin not in known:
                     known[one.begin] = sum(map(self._weights.__getitem__, one.features() & self._weights.keys()))
                 score += known[one.begin]
-            together = self._together(sentences)
-            score += sum([self._weights[name] * together[name] for name in together.keys() & self._weights.keys()])
+            concepts, is_quote = _joined(sentences), any(one.is_quote for one in sentences)
+            score += self._weight_of_pairs(concepts, is_quote)
+            score += sum([self._weights.get(name, 0.0) * value for name, value in self._shape(sentences, concepts)])
             if score >= best.get(line, (least, 0))[0]:
-                best[line] = score, _joined(sentences) & self._core
+                best[line] = score, concepts & self._core
         return [Found(line, score, ", ".join(self._names_of(concepts))) for line, (score, concepts) in best.items()]
+
+    def _weigh_pairs(self, concepts: int, is_quote: bool) -> float:
+        return sum([self._weights.get(name, 0.0) for name in self._pairs(concepts, is_quote)])
 
     def lines_on_models(self, text: str) -> int:
         """The number of lines that name a model or an attack on one."""
@@ -228,7 +239,7 @@ class Addressed:
             part = text[first:last]
             concepts = _joined(own)
             has_role = concepts & self._role > 0 and MARK.search(part) is not None
-            found.append(Sentence(part, first, own, concepts & ~self._role, has_role))
+            found.append(Sentence(part, first, own, concepts & ~self._role, has_role, QUOTE.search(part) is not None))
             place = after
         return found
 
@@ -246,22 +257,27 @@ class Addressed:
 
     def features(self, sentences: Sequence[Sentence]) -> dict[str, float]:
         """What has a weight in sentences that follow each other."""
-        return dict(Counter(chain.from_iterable(one.features() for one in sentences))) | self._together(sentences)
-
-    def _together(self, sentences: Sequence[Sentence]) -> dict[str, float]:
-        """What sentences have together: pairs of concepts, wherever they are, and how much they name."""
         concepts = _joined(sentences)
+        own = Counter(chain.from_iterable(one.features() for one in sentences))
+        pairs = self._pairs(concepts, any(one.is_quote for one in sentences))
+        return dict(own) | dict.fromkeys(pairs, 1.0) | dict(self._shape(sentences, concepts))
+
+    def _pairs(self, concepts: int, is_quote: bool) -> list[str]:
+        """Pairs of concepts that sentences have, wherever they are, and what they have with a quotation."""
         names = self._names_of(concepts)
-        found: dict[str, float] = {f"both {one} {other}": 1.0 for one, other in combinations(names, 2)}
-        if any(QUOTE.search(one.text) for one in sentences):
-            found.update((f"quoted {name}", 1.0) for name in names)
-        length, distinct = sum(len(one.text) for one in sentences), (concepts & self._core).bit_count()
-        found["is distinct"] = distinct
-        found["is dense"] = distinct * _SHORT / max(_SHORT, length)
-        found["is long"] = min(3.0, length / _LONG)
-        found["is short"] = float(length < _SHORT)
-        found["is several"] = float(len(sentences) > 1)
-        return found
+        quoted = [f"quoted {name}" for name in names] if is_quote else []
+        return [*(f"both {one} {other}" for one, other in combinations(names, 2)), *quoted]
+
+    def _shape(self, sentences: Sequence[Sentence], concepts: int) -> tuple[tuple[str, float], ...]:
+        """How much sentences name, and how long they are."""
+        length, distinct = sum([len(one.text) for one in sentences]), (concepts & self._core).bit_count()
+        return (
+            ("is distinct", distinct),
+            ("is dense", distinct * _SHORT / max(_SHORT, length)),
+            ("is long", min(3.0, length / _LONG)),
+            ("is short", length < _SHORT),
+            ("is several", len(sentences) > 1),
+        )
 
 
 def _pattern(word: str) -> str:
@@ -271,10 +287,6 @@ def _pattern(word: str) -> str:
         return plain
     # The beginning of a word with a hyphen is a word of its own.
     return f" {plain}" if word.endswith("*") and not word.endswith("-*") else f" {plain} "
-
-
-def _begin(named: Named) -> int:
-    return named.begin
 
 
 def _joined(parts: Iterable[Named | Sentence]) -> int:
