@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from itertools import chain, combinations
+from operator import itemgetter
 from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick
@@ -30,7 +31,7 @@ _TOPIC = ("model", "attack")
 _ROLE = "role"
 """Words of the marks of a role. Only a mark counts, not its words."""
 _MAX_CONCEPTS = 64
-_MAX_TEXT = 200_000
+_MAX_TEXT, _MAX_KNOWN = 200_000, 10_000
 _WINDOW = 3
 _NEAR, _SIDE = 50, 2
 """Characters from the beginning of a word, and from its end, to a later word that is near it, or beside it."""
@@ -38,6 +39,8 @@ _FOLLOWING = 3
 _STEM = 6
 _SHORT, _LONG = 45, 180
 """Characters of sentences."""
+_Match = tuple[int, int, int]
+_begin, _begin_of = itemgetter(0), itemgetter(1)
 
 
 class AddressedSection(Section):
@@ -77,7 +80,7 @@ class Named(NamedTuple):
     names: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sentence:
     """A sentence in its normal form: from its first character on, with the words in it that name concepts."""
 
@@ -86,6 +89,7 @@ class Sentence:
     named: Sequence[Named]
     concepts: int
     has_role: bool
+    is_quote: bool
 
     def features(self) -> set[str]:
         """What it has by itself: words, concepts, and pairs of concepts near each other or side by side."""
@@ -98,11 +102,15 @@ class Sentence:
             for later in self.named[place + 1 : place + 1 + _FOLLOWING]:
                 if later.begin - one.begin > _NEAR:
                     break
-                forms = ("near", "side") if later.begin - one.end < _SIDE else ("near",)
-                found.update(f"{form} {name} {other}" for form in forms for name in one.names for other in later.names)
+                is_beside = later.begin - one.end < _SIDE
+                for name in one.names:
+                    for other in later.names:
+                        found.add(f"near {name} {other}")
+                        if is_beside:
+                            found.add(f"side {name} {other}")
         if self.has_role:
             found.add("is role")
-        if QUOTE.search(self.text):
+        if self.is_quote:
             found.add("is quote")
         if self.text.endswith("?"):
             found.add("is question")
@@ -114,7 +122,7 @@ class Addressed:
 
     def __init__(self, section: AddressedSection) -> None:
         self.section = section
-        self._names = tuple(section.words)
+        self._names, self._weights = tuple(section.words), section.weights
         patterns: dict[str, int] = {}
         for number, words in enumerate(section.words.values()):
             for word in words.split():
@@ -123,8 +131,11 @@ class Addressed:
         self._role, self._topic, self._strong = map(self._bits, ((_ROLE,), _TOPIC, _STRONG))
         self._telling = ~self._bits((*_EVERYWHERE, _ROLE))
         self._core = ~self._bits((*_WEAK, _ROLE))
-        self._named = tuple((concepts, self._names_of(concepts & ~self._role)) for concepts in patterns.values())
+        self._concepts = tuple(patterns.values())
+        self._named = tuple((concepts, self._names_of(concepts & ~self._role)) for concepts in self._concepts)
         self._has_words = tuple(" " in pattern.strip() for pattern in patterns)
+        # Few of all sets of concepts occur, and some often.
+        self._weight_of_pairs = lru_cache(maxsize=_MAX_KNOWN)(self._weigh_pairs)
         self._matches = AhoCorasick(list(patterns)).find_matches_as_indexes
 
     def _bits(self, names: Iterable[str]) -> int:
@@ -140,21 +151,26 @@ class Addressed:
         """
         best: dict[int, tuple[float, int]] = {}
         known: dict[int, float] = {}
-        weight_of = self.section.weights.get
         for line, sentences in self.windows(text[:_MAX_TEXT], is_hidden=is_hidden):
             score = self.section.start
             for one in sentences:
                 if one.begin not in known:
-                    known[one.begin] = sum(weight_of(name, 0.0) for name in one.features())
+                    known[one.begin] = sum(map(self._weights.__getitem__, one.features() & self._weights.keys()))
                 score += known[one.begin]
-            score += sum(weight_of(name, 0.0) * value for name, value in self._together(sentences).items())
+            concepts, is_quote = _joined(sentences), any(one.is_quote for one in sentences)
+            score += self._weight_of_pairs(concepts, is_quote)
+            score += sum([self._weights.get(name, 0.0) * value for name, value in self._shape(sentences, concepts)])
             if score >= best.get(line, (least, 0))[0]:
-                best[line] = score, _joined(sentences) & self._core
+                best[line] = score, concepts & self._core
         return [Found(line, score, ", ".join(self._names_of(concepts))) for line, (score, concepts) in best.items()]
+
+    def _weigh_pairs(self, concepts: int, is_quote: bool) -> float:
+        return sum([self._weights.get(name, 0.0) for name in self._pairs(concepts, is_quote)])
 
     def lines_on_models(self, text: str) -> int:
         """The number of lines that name a model or an attack on one."""
-        return sum(_joined(named) & self._topic > 0 for _, _, named in self._lines(normal(text)))
+        lines = self._lines(normal(text), self._topic.__and__)
+        return sum(_joined(named) & self._topic > 0 for _, _, named in lines)
 
     def windows(self, text: str, *, is_hidden: bool) -> Iterator[tuple[int, list[Sentence]]]:
         """Up to three sentences of a line that follow each other and are worth a score, with the number of the line.
@@ -162,40 +178,44 @@ class Addressed:
         The first and the last of them name something.
         """
         text = normal(text)
-        for number, begin, named in self._lines(text):
-            if not self._names_enough(_joined(named), is_hidden=is_hidden):
-                continue
+        for number, begin, named in self._lines(text, partial(self._names_enough, is_hidden=is_hidden)):
             sentences = self._sentences(text, begin, named)
-            names_something = [one.has_role or one.concepts & self._telling > 0 for one in sentences]
-            for first in range(len(sentences)):
-                for end in range(first + 1, min(first + _WINDOW, len(sentences)) + 1) if names_something[first] else ():
-                    window = sentences[first:end]
-                    if names_something[end - 1] and self._may_address(window, is_hidden=is_hidden):
-                        yield number, window
+            for first, begins in enumerate(sentences):
+                if not self._names_something(begins):
+                    continue
+                concepts, has_role = 0, False
+                for end, one in enumerate(sentences[first : first + _WINDOW], first + 1):
+                    concepts |= one.concepts
+                    has_role = has_role or one.has_role
+                    if self._names_something(one) and (has_role or self._names_enough(concepts, is_hidden=is_hidden)):
+                        yield number, sentences[first:end]
 
-    def _lines(self, text: str) -> Iterator[tuple[int, int, list[Named]]]:
-        """The lines of a normal text that name something: number, first character, and what they name."""
-        number = begin = 0
-        end = -1
-        named: list[Named] = []
-        for one in self._all_named(text):
-            if one.begin > end:
-                if named:
-                    yield number, begin, named
-                following = text.rfind("\n", 0, one.begin + 1) + 1
-                number += text.count("\n", begin, following)
-                begin, named = following, []
-                end = text.find("\n", one.begin)
-                end = len(text) if end < 0 else end
-            named.append(one)
-        if named:
-            yield number, begin, named
-
-    def _all_named(self, text: str) -> list[Named]:
-        """All words of a normal text that name concepts, in their order."""
+    def _lines(self, text: str, is_enough: Callable[[int], int]) -> Iterator[tuple[int, int, list[Named]]]:
+        """The lines of a normal text whose concepts are enough: number, first character, and what they name."""
         plain = without_signs(f" {text} ")
+        number = begin = concepts = 0
+        end = -1
+        matches: list[_Match] = []
+        for match in self._matches(plain, overlapping=True):
+            place = match[1]
+            if place > end:
+                if is_enough(concepts):
+                    yield number, begin, self._named_by(matches, text, plain)
+                following = text.rfind("\n", 0, place) + 1
+                number += text.count("\n", begin, following)
+                begin, end = following, text.find("\n", place)
+                end = len(text) if end < 0 else end
+                concepts, matches = 0, []
+            # Words of two lines count too; few lines have any.
+            concepts |= self._concepts[match[0]]
+            matches.append(match)
+        if is_enough(concepts):
+            yield number, begin, self._named_by(matches, text, plain)
+
+    def _named_by(self, matches: list[_Match], text: str, plain: str) -> list[Named]:
+        """The words of a normal text that name concepts, in their order."""
         found: list[Named] = []
-        for pattern, begin, end in sorted(self._matches(plain, overlapping=True), key=_begin_of):
+        for pattern, begin, end in sorted(matches, key=_begin_of):
             # A blank was put before the text. Patterns of words begin with one, and may be the beginning of a word.
             is_word = plain[begin] == " "
             after = plain.find(" ", end - 1) if is_word else end
@@ -206,7 +226,8 @@ class Addressed:
     def sentences(self, text: str) -> list[Sentence]:
         """The sentences of a text of one line."""
         text = normal(text)
-        return self._sentences(text, 0, self._all_named(text))
+        plain = without_signs(f" {text} ")
+        return self._sentences(text, 0, self._named_by(self._matches(plain, overlapping=True), text, plain))
 
     def _sentences(self, text: str, begin: int, named: Sequence[Named]) -> list[Sentence]:
         """The sentences of the line of a normal text that begins at a character; long ones in pieces."""
@@ -218,13 +239,12 @@ class Addressed:
             part = text[first:last]
             concepts = _joined(own)
             has_role = concepts & self._role > 0 and MARK.search(part) is not None
-            found.append(Sentence(part, first, own, concepts & ~self._role, has_role))
+            found.append(Sentence(part, first, own, concepts & ~self._role, has_role, QUOTE.search(part) is not None))
             place = after
         return found
 
-    def _may_address(self, sentences: Iterable[Sentence], *, is_hidden: bool) -> bool:
-        """Whether sentences name enough to be scored, or have a role."""
-        return any(one.has_role for one in sentences) or self._names_enough(_joined(sentences), is_hidden=is_hidden)
+    def _names_something(self, sentence: Sentence) -> bool:
+        return sentence.has_role or sentence.concepts & self._telling > 0
 
     def _names_enough(self, concepts: int, *, is_hidden: bool) -> bool:
         """Whether a text may have a role or names two concepts: a visible one a strong one and another."""
@@ -237,22 +257,27 @@ class Addressed:
 
     def features(self, sentences: Sequence[Sentence]) -> dict[str, float]:
         """What has a weight in sentences that follow each other."""
-        return dict(Counter(chain.from_iterable(one.features() for one in sentences))) | self._together(sentences)
-
-    def _together(self, sentences: Sequence[Sentence]) -> dict[str, float]:
-        """What sentences have together: pairs of concepts, wherever they are, and how much they name."""
         concepts = _joined(sentences)
+        own = Counter(chain.from_iterable(one.features() for one in sentences))
+        pairs = self._pairs(concepts, any(one.is_quote for one in sentences))
+        return dict(own) | dict.fromkeys(pairs, 1.0) | dict(self._shape(sentences, concepts))
+
+    def _pairs(self, concepts: int, is_quote: bool) -> list[str]:
+        """Pairs of concepts that sentences have, wherever they are, and what they have with a quotation."""
         names = self._names_of(concepts)
-        found: dict[str, float] = {f"both {one} {other}": 1.0 for one, other in combinations(names, 2)}
-        if any(QUOTE.search(one.text) for one in sentences):
-            found.update((f"quoted {name}", 1.0) for name in names)
-        length, distinct = sum(len(one.text) for one in sentences), (concepts & self._core).bit_count()
-        found["is distinct"] = distinct
-        found["is dense"] = distinct * _SHORT / max(_SHORT, length)
-        found["is long"] = min(3.0, length / _LONG)
-        found["is short"] = float(length < _SHORT)
-        found["is several"] = float(len(sentences) > 1)
-        return found
+        quoted = [f"quoted {name}" for name in names] if is_quote else []
+        return [*(f"both {one} {other}" for one, other in combinations(names, 2)), *quoted]
+
+    def _shape(self, sentences: Sequence[Sentence], concepts: int) -> tuple[tuple[str, float], ...]:
+        """How much sentences name, and how long they are."""
+        length, distinct = sum([len(one.text) for one in sentences]), (concepts & self._core).bit_count()
+        return (
+            ("is distinct", distinct),
+            ("is dense", distinct * _SHORT / max(_SHORT, length)),
+            ("is long", min(3.0, length / _LONG)),
+            ("is short", length < _SHORT),
+            ("is several", len(sentences) > 1),
+        )
 
 
 def _pattern(word: str) -> str:
@@ -262,14 +287,6 @@ def _pattern(word: str) -> str:
         return plain
     # The beginning of a word with a hyphen is a word of its own.
     return f" {plain}" if word.endswith("*") and not word.endswith("-*") else f" {plain} "
-
-
-def _begin(named: Named) -> int:
-    return named.begin
-
-
-def _begin_of(match: tuple[int, int, int]) -> int:
-    return match[1]
 
 
 def _joined(parts: Iterable[Named | Sentence]) -> int:

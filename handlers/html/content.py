@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from html import unescape
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -25,7 +25,7 @@ from handlers.html.citations import (
     has_prices,
     is_wire_report,
 )
-from handlers.html.hidden_text import Hidden, find_in_hidden, visible
+from handlers.html.hidden_text import KEPT, Hidden, judge, visible
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
@@ -304,23 +304,17 @@ def with_description(text: str, data: StructuredData) -> str:
 
 def without_orders(data: StructuredData, addressed: Addressed) -> tuple[StructuredData, list[Hidden]]:
     """Structured data without texts that address a language model, and these texts."""
-    found: list[Hidden] = []
-
-    def kept(name: str, text: str) -> bool:
-        said = find_in_hidden(text, addressed) if len(text) >= _LEAST_ORDER else None
-        if said:
-            found.append(Hidden("structured_data", name, text, *said))
-        return said is None
-
-    changed: dict[str, str | tuple[str, ...]] = {}
-    for name in ("headline", "publisher", "description"):
-        if not kept(name, getattr(data, name)):
-            changed[name] = ""
-    for name in ("authors", "organizations"):
-        names = getattr(data, name)
-        if len(left := tuple(text for text in names if kept(name, text))) < len(names):
-            changed[name] = left
-    return (replace(data, **changed) if changed else data), found  # type: ignore[arg-type]
+    stated = [(name, getattr(data, name)) for name in ("headline", "publisher", "description")]
+    stated += [(name, text) for name in ("authors", "organizations") for text in getattr(data, name)]
+    stated = [(name, text) for name, text in stated if len(text) >= _LEAST_ORDER]
+    judged = zip(stated, judge([(text, KEPT) for _, text in stated], addressed), strict=True)
+    found = [Hidden("structured_data", name, text, *said) for (name, text), said in judged if said]
+    gone = [one.text for one in found]
+    for name in {one.place for one in found}:
+        value: Any = getattr(data, name)
+        left: Any = "" if isinstance(value, str) else tuple(text for text in value if text not in gone)
+        data = replace(data, **{name: left})
+    return data, found
 
 
 def without_quotes(hidden: list[Hidden], text: str, addressed: Addressed) -> list[Hidden]:

@@ -76,16 +76,11 @@ def visible(text: str) -> str:
     return UNSEEN.sub("", text) if not text.isascii() and MAY_BE_UNSEEN.search(text) else text
 
 
-def find_in_hidden(text: str, addressed: Addressed, how: Hiding = KEPT) -> tuple[Outcome, str] | None:
-    """What becomes of a hidden text that may address a model, and why.
-
-    A text in doubt is left out only if it is surely hidden.
-    """
-    return judge([(text, how)], addressed)[0]
-
-
 def judge(texts: list[tuple[str, Hiding]], addressed: Addressed) -> list[tuple[Outcome, str] | None]:
-    """The same for many texts, each with what hides it; all at once is faster."""
+    """What becomes of hidden texts, each with what hides it, and why; None for one that addresses no model.
+
+    A text in doubt is left out only if it is surely hidden. All texts at once take less time than one by one.
+    """
     limits = addressed.section
     judged: list[tuple[Outcome, str] | None] = [None] * len(texts)
     lines: list[tuple[int, str]] = []
@@ -119,7 +114,8 @@ def _batches(lines: list[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
             yield batch
             batch, length = [], len(one[1]) + 1
         batch.append(one)
-    yield batch
+    if batch:
+        yield batch
 
 
 def _short_pieces(text: str) -> Iterator[str]:

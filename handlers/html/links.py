@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -17,6 +18,8 @@ TRACKING_PARAMETERS = (
 """Query parameters that do not change the page."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_CANONICAL = re.compile(r"https?://[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:/|(?:/[\w~-][\w.~-]*)+/?)", re.ASCII)
+"""The usual form of an address that is canonical as it is."""
 
 
 def canonical_url(url: str) -> str | None:
@@ -29,6 +32,8 @@ def canonical_url(url: str) -> str | None:
     >>> canonical_url("mailto:someone@example.com") is None
     True
     """
+    if len(url) <= MAX_URL and _CANONICAL.fullmatch(url):
+        return url
     parts = _split(url)
     if parts is None or parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
         return None

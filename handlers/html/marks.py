@@ -432,7 +432,7 @@ def _sections(outline: Outline, begin: int, words: StoryWords) -> tuple[range, .
     """Stretches of texts below headings such as "Comments", each up to a heading of the same or a higher level."""
     found: list[range] = []
     opened: tuple[int, str] | None = None
-    headings = [block for block in outline.blocks(begin + 1) if block.tag[0] == "h" and block.tag[1:].isdigit()]
+    headings = [block for block in outline.blocks(begin + 1) if block.tag in HEADING_NAMES]
     for block in headings[:_MAX_OTHERS_HEADINGS]:
         if opened is not None and block.tag <= opened[1]:
             found.append(range(opened[0], block.start))

@@ -17,7 +17,7 @@ from pydantic import Field
 from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.encoding import page_bytes
-from handlers.html.hidden_text import find_in_hidden
+from handlers.html.hidden_text import KEPT, judge
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
 from handlers.html.main_text import count_words, has_cjk, leading_sentences, main_text
@@ -123,7 +123,8 @@ def paragraphs_of(source: SourcePage, limits: SnippetLimits) -> Sequence[Paragra
     if not snippet_of(found, limits) and html and (opened := _NOSCRIPT.sub(r"\1div", html)) != html:
         # Visitors with scripts do not see this text.
         shown = _paragraphs(SourcePage(opened, None, "", reading).outline, reading)
-        found = [one for one in shown if find_in_hidden(one.text, reading.addressed.compiled) is None]
+        judged = judge([(one.text, KEPT) for one in shown], reading.addressed.compiled)
+        found = [one for one, said in zip(shown, judged, strict=True) if said is None]
     if snippet_of(found, limits):
         return found
     return [_paragraph("", line) for line in source.text[: reading.max_content_characters].splitlines()]

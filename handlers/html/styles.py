@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from ahocorasick_rs import AhoCorasick
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 Kind = Literal["style", "tiny_font", "same_colour", "off_screen"]
 MAX_SHEET = 500_000
@@ -64,7 +64,8 @@ _SHEET_SIGNS = (
     "size: 1px", "-99", "-100", "-50", "clip", "transparent", "scale(0", "color:#ff", "color: #ff", "color:#fe",
     "color:w", "color: w",
 )  # fmt: skip
-_FIND_SIGNS = AhoCorasick(_SHEET_SIGNS).find_matches_as_indexes
+# Of this kind, a search takes two fifths of the time.
+_SIGNS = BytesAhoCorasick([sign.encode() for sign in _SHEET_SIGNS], MatchKind.LeftmostFirst)
 _SHOWING = re.compile(r"(?:display|visibility|opacity|font-size)\s*:")
 """Declarations of a rule that may show again what an earlier rule for the same selector hides."""
 _SHOWN = {
@@ -367,7 +368,8 @@ def _telling_rules(sheet: str) -> list[int]:
     """Where the braces of rules are that may hide text; all rules of a short sheet are looked at."""
     if len(sheet) <= _SHORT_SHEET:
         return [place for place, sign in enumerate(sheet) if sign == "{"][:_MAX_RULES]
-    signs = _FIND_SIGNS(sheet)
+    # Bytes are searched faster than text; with one for each character, the places are the same.
+    signs = _SIGNS.find_matches_as_indexes(sheet.encode("ascii", "replace"))
     found = {sheet.rfind("{", max(0, place - _MAX_STYLE), place) for _, place, _ in signs}
     return sorted(found - {-1})[:_MAX_RULES]
 

@@ -124,7 +124,7 @@ def _text(outline: Outline, blocks: list[Block], chosen: list[int], max_characte
         number
         for number in chosen
         if (block := blocks[number]).tag != _CAPTION
-        and captions.isdisjoint(islice(outline.around(block.element), _CAPTION_DEPTH))
+        and (not captions or captions.isdisjoint(islice(outline.around(block.element), _CAPTION_DEPTH)))
     ]
     found = []
     for place, (number, after) in enumerate(pairwise([*shown, len(blocks)])):

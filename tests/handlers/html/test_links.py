@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +26,16 @@ from handlers.html.links import absolute_url, canonical_url, host_of, registrabl
 )
 def test_canonical_url(url: str, canonical: str | None) -> None:
     assert canonical_url(url) == canonical
+
+
+@given(
+    st.from_regex(
+        re.compile(r"https?://[a-z0-9-]{1,9}(\.[a-z0-9-]{1,5}){1,2}(/[\w.~-]{0,6}){1,4}", re.ASCII), fullmatch=True
+    )
+)
+def test_an_address_in_the_usual_form_is_canonical(url: str) -> None:
+    # A fragment is removed, so that this address is taken apart and put together.
+    assert canonical_url(url) == canonical_url(f"{url}#top")
 
 
 def test_absolute_url() -> None:
