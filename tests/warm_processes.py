@@ -14,6 +14,7 @@ import importlib
 import os
 import pickle
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -32,7 +33,8 @@ _LIBC = CDLL(None)
 _SET_CHILD_SUBREAPER = 36
 _MOST_BYTES = 1 << 18
 _ROOT = Path(__file__).parents[1]
-_SERVE = f"from {__name__} import serve; serve({{}})"
+_SERVE = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from {__name__} import serve; serve({{}})"
+"""Ctrl-C reaches all processes of a terminal. The template ends with the tests, and only its forks are interrupted."""
 
 
 @contextlib.contextmanager
@@ -114,6 +116,7 @@ def serve(connection: int) -> None:
             requests.send(os.read(reading, 20))
             for number in (reading, *streams):
                 os.close(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         os.write(writing, str(os.getpid()).encode())
     while os.getppid() == between:
         time.sleep(0.001)
