@@ -73,8 +73,12 @@ class _Forked(subprocess.Popen[Any]):
 
 
 def _start_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that are read when Python starts, or at the first look at the time."""
-    return {name: value for name, value in environment.items() if name.startswith("PYTHON") or name == "TZ"}
+    """The variables that are read when Python starts, or at the first look at the time.
+
+    The checkout is on the path of every process.
+    """
+    read = {name: value for name, value in environment.items() if name.startswith("PYTHON") or name == "TZ"}
+    return {name: value for name, value in read.items() if (name, value) != ("PYTHONPATH", str(_ROOT))}
 
 
 @functools.cache
