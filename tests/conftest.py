@@ -29,6 +29,7 @@ from streams.settings import Settings
 from streams.topology import HANDLERS
 from tests.command_line import Done, Ran
 from tests.kafka_server import shared_kafka
+from tests.rules import one_of_equals
 
 
 @pytest.fixture(scope="session")
@@ -97,7 +98,8 @@ LONGEST = ("tests/prometheus/test_live.py", "tests/kafka/test_upgrade_demo.py")
 """Files that take minutes begin first, or they would run alone at the end."""
 ROOT = Path(__file__).parents[1]
 _ALL_SLOW = re.compile(r"^pytestmark = .*\bslow\b", re.MULTILINE)
-CONSOLE = ROOT / "tests" / "console"
+MARKED_FOLDERS = {ROOT / "tests" / "console": "slow", ROOT / "tests" / "kafka": "kafka"}
+"""Their conftest.py marks each of their tests."""
 
 # A developer's runs try other examples each time. A run in CI tries the same ones, and a failure there can be repeated.
 hypothesis.settings.register_profile("assay", deadline=None, derandomize=IN_CI, print_blob=True)
@@ -119,9 +121,9 @@ STATE_BEFORE = {} if "PYTEST_XDIST_WORKER" in os.environ else state_of_the_check
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Three workers a core, because tests on a broker wait most of their time."""
-    return 3 * (os.cpu_count() or 1)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """More than one a core, because tests wait, and most on a broker. Each worker collects all tests."""
+    return (2 if "not kafka" in config.option.markexpr else 3) * (os.cpu_count() or 1)
 
 
 @pytest.hookimpl(trylast=True)
@@ -177,29 +179,31 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(line)
 
 
-class DoctestsWhereSomeAre:
-    """Doctests are not looked for in modules without an example, which costs as much as to collect the tests of one."""
+class OnlyWhatRuns:
+    """Files from which no test would run are not imported."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-        """Leaves doctests out where the file has no prompt."""
+        """A file without a prompt has no doctests."""
         found = yield
         return [its for its in found if not isinstance(its, DoctestModule) or ">>> " in file_path.read_text("utf-8")]
 
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files of which all tests are slow are not imported for a run without them."""
-    if "not slow" not in config.option.markexpr:
-        return None
-    if collection_path == CONSOLE:
-        return True
-    is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
-    return True if is_test and _ALL_SLOW.search(collection_path.read_text("utf-8")) else None
+    def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
+        """What the marks of a run leave out is seen in the text of a file, or known of a folder."""
+        wanted = config.option.markexpr
+        if collection_path.suffix != ".py":
+            mark = MARKED_FOLDERS.get(collection_path)
+            return True if mark and f"not {mark}" in wanted else None
+        text = collection_path.read_text("utf-8")
+        if "not slow" in wanted:
+            return True if collection_path.name.startswith("test_") and _ALL_SLOW.search(text) else None
+        slow = "mark.slow" in text or MARKED_FOLDERS.get(collection_path.parent) == "slow"
+        return True if wanted == "slow" and not slow else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Makes processes alike, however they are started, and lets each parse a YAML text once."""
-    config.pluginmanager.register(DoctestsWhereSomeAre())
+    config.pluginmanager.register(OnlyWhatRuns())
     if not config.getoption("numprocesses", None):
         gc.disable()  # until all tests are collected; the process that shares them out collects none
     # Most tests load the shipped configuration, and to parse its files takes four fifths of that time.
@@ -207,12 +211,11 @@ def pytest_configure(config: pytest.Config) -> None:
     pickled = functools.cache(lambda text, loader: pickle.dumps(load(text, loader)))
     quick: dict[Any, Any] = {yaml.SafeLoader: getattr(yaml, "CSafeLoader", yaml.SafeLoader)}
     vars(yaml)["load"] = lambda text, Loader: pickle.loads(pickled(text, quick.get(Loader, Loader)))  # noqa: N803, S301
-    # Equal rules are one object, because to compile their words takes a tenth of a second for each.
-    make_rules, known, shipped = Settings.rules, dict[Any, Any](), {handler.rules for handler in HANDLERS}
+    make_rules, shipped = Settings.rules, {handler.rules for handler in HANDLERS}
 
     def rules(settings: Settings, kind: type[Rules]) -> Rules:
         made = make_rules(settings, kind)
-        return known.setdefault((kind, made.config_version), made) if kind in shipped else made
+        return one_of_equals(made) if kind in shipped else made
 
     Settings.rules = rules  # type: ignore[method-assign,assignment]
     # A shell makes background processes ignore Ctrl-C, and their children inherit that.

@@ -32,11 +32,13 @@ def test_a_forked_process_is_like_one_of_its_own(tmp_path: Path) -> None:
     assert end == "the end"
 
 
-def test_a_forked_process_ends_by_a_signal() -> None:
-    with warm_processes(), subprocess.Popen([WARM, "-c", "input()"], stdin=subprocess.PIPE) as started:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_forked_process_ends_by_a_signal(number: signal.Signals) -> None:
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    with warm_processes(), subprocess.Popen([WARM, "-c", "input()"], stdin=pipe, stderr=nowhere) as started:
         assert started.poll() is None
-        started.send_signal(signal.SIGKILL)
-        assert started.wait() == -signal.SIGKILL
+        started.send_signal(number)
+        assert started.wait() == -number
 
 
 async def test_asyncio_forks_as_well() -> None:

@@ -14,6 +14,7 @@ import importlib
 import os
 import pickle
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -32,7 +33,8 @@ _LIBC = CDLL(None)
 _SET_CHILD_SUBREAPER = 36
 _MOST_BYTES = 1 << 18
 _ROOT = Path(__file__).parents[1]
-_SERVE = f"from {__name__} import serve; serve({{}})"
+_SERVE = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from {__name__} import serve; serve({{}})"
+"""Ctrl-C reaches all processes of a terminal. The template ends with the tests, and only its forks are interrupted."""
 
 
 @contextlib.contextmanager
@@ -71,8 +73,12 @@ class _Forked(subprocess.Popen[Any]):
 
 
 def _start_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that are read when Python starts, or at the first look at the time."""
-    return {name: value for name, value in environment.items() if name.startswith("PYTHON") or name == "TZ"}
+    """The variables that are read when Python starts, or at the first look at the time.
+
+    The checkout is on the path of every process.
+    """
+    read = {name: value for name, value in environment.items() if name.startswith("PYTHON") or name == "TZ"}
+    return {name: value for name, value in read.items() if (name, value) != ("PYTHONPATH", str(_ROOT))}
 
 
 @functools.cache
@@ -114,6 +120,7 @@ def serve(connection: int) -> None:
             requests.send(os.read(reading, 20))
             for number in (reading, *streams):
                 os.close(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         os.write(writing, str(os.getpid()).encode())
     while os.getppid() == between:
         time.sleep(0.001)

@@ -62,20 +62,22 @@ def lines_of(file: str) -> tuple[bytes, ...]:
 
 
 class Judge:
-    """Runs situations with the shipped settings. Each handler is made once."""
+    """Runs each situation once with the shipped settings. Each handler is made once."""
 
     def __init__(self) -> None:
         self._settings = Settings()
         self._runner = asyncio.Runner()
         self._trials: dict[str, HandlerTrial] = {}
+        self._answers: dict[tuple[str, int, tuple[str, ...]], dict[str, Any]] = {}
 
     def answer_of(self, situation: Situation) -> dict[str, Any]:
         """What the last handler answers: its outcome, and its events as {topic, value}."""
-        line = lines_of(situation.file)[situation.line - 1]
-        answer: dict[str, Any] = {}
-        for name in situation.handlers:
-            answer, line = self._answer(name, line, situation.handlers)
-        return answer
+        key = (situation.file, situation.line, situation.handlers)
+        if key not in self._answers:
+            line = lines_of(situation.file)[situation.line - 1]
+            for name in situation.handlers:
+                self._answers[key], line = self._answer(name, line, situation.handlers)
+        return self._answers[key]
 
     def _answer(self, name: str, line: bytes, chain: tuple[str, ...]) -> tuple[dict[str, Any], bytes]:
         handler = handler_named(name)

@@ -63,6 +63,7 @@ def test_every_expression_takes_linear_time() -> None:
     assert not slow, "not linear (make repetitions possessive, or state the bound of the input):\n" + "\n".join(slow)
 
 
+@pytest.mark.slow
 def test_the_tables_name_places_that_exist() -> None:
     places = set().union(*compiled_expressions().values())
     assert len(compiled_expressions()) > 250

@@ -8,6 +8,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import time
 import traceback
@@ -28,7 +29,7 @@ _HASH_SEED = {"PYTHONHASHSEED": "0"}
 
 
 def main() -> int:
-    """Returns 0 if no run shows a fault; with a seeded bug, if one does."""
+    """Returns 0 if no run shows a fault; with a seeded bug, if one does. After Ctrl-C, 130 and the sum so far."""
     parser = argparse.ArgumentParser(prog="make simulate", description="The pipeline over a simulated Kafka.")
     parser.add_argument("--schedules", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="The first one; a run goes on from any seed.")
@@ -56,6 +57,9 @@ def run(options: argparse.Namespace) -> int:
     bad: list[Result] = []
     digest = hashlib.sha256()
     done, last, found = 0, options.seed, False
+    interrupted: list[int] = []
+    # The runs that have begun end as usual, for their processes inherit this.
+    signal.signal(signal.SIGINT, lambda number, _: interrupted.append(number))
     for result, control, seconds in _results(seeds, options):
         done, last, cpu_seconds = done + 1, result.seed, cpu_seconds + seconds
         faults.update(fault.split()[0] for fault in result.faults)
@@ -72,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
                 options,
                 f"{done} of {len(seeds)}, {_rate(done, told - began):.0f} a minute, to go on: --seed {last + 1}",
             )
-        if found or time.monotonic() - began > options.seconds:
+        if found or interrupted or time.monotonic() - began > options.seconds:
             break
     wall = time.monotonic() - began
     summary = {
@@ -83,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     }  # fmt: skip
     print(json.dumps(summary) if options.json else "  ".join(f"{name} {value}" for name, value in summary.items()))
     sys.stdout.flush()
-    return int(not found if options.bug else bool(bad))
+    return 128 + interrupted[0] if interrupted else int(not found if options.bug else bool(bad))
 
 
 def proves(bug: str, result: Result, control: Result | None) -> bool:

@@ -13,32 +13,38 @@ from streams.generate.alerts import prometheus
 from streams.generate.asyncapi import asyncapi_document
 from streams.generate.capacity_tables import PAGE as CAPACITY_PAGE
 from streams.generate.graph import mermaid, plain_text, readers, writers
-from streams.generate.json_schemas import schema_of
-from streams.generate.outputs import drift, generate, write
+from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release, schema_of
+from streams.generate.outputs import drift, generate
 from streams.generate.text import attributes, paragraphs
 from streams.settings_files import read_document
-from streams.topology import HANDLERS, TOPICS
+from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED, TOPICS
 from tests.samples import ROOT
 
 
 @pytest.fixture(scope="module")
-def generated() -> dict[Path, str]:
-    return generate(ROOT)
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout's configuration, and all that is generated from it."""
-    folder = tmp_path_factory.mktemp("checkout")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The part of a checkout that the rest is generated from."""
+    folder = tmp_path_factory.mktemp("inputs")
     (folder / "pyproject.toml").touch()
     shutil.copytree(ROOT / "config", folder / "config", ignore=shutil.ignore_patterns("generated"))
-    write(folder)
+    shutil.copytree(ROOT / "schemas", folder / "schemas", ignore=shutil.ignore_patterns("*.py", "__pycache__", "json"))
+    (folder / CAPACITY_PAGE.parent).mkdir()
+    shutil.copy(ROOT / CAPACITY_PAGE, folder / CAPACITY_PAGE)
     return folder
 
 
+@pytest.fixture(scope="module")
+def generated(inputs: Path) -> dict[Path, str]:
+    return generate(inputs)
+
+
 @pytest.fixture
-def checkout(written: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(written, tmp_path / "checkout"))
+def checkout(inputs: Path, generated: dict[Path, str], tmp_path: Path) -> Path:
+    folder = Path(shutil.copytree(inputs, tmp_path / "checkout"))
+    for path, text in generated.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, "utf-8")
+    return folder
 
 
 def test_generated_files_end_with_a_newline_and_name_the_tool(generated: dict[Path, str]) -> None:
@@ -50,7 +56,11 @@ def test_generated_files_end_with_a_newline_and_name_the_tool(generated: dict[Pa
             assert "assay generate" in (text if path == CAPACITY_PAGE else text.splitlines()[0])
 
 
-def test_what_was_written_is_up_to_date(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generated_files_are_up_to_date(
+    checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A variable that names the folder of the checkout changes nothing.
+    monkeypatch.setenv("ASSAY_CONFIG_DIR", str(checkout / "config"))
     assert run_generate(check=True, as_json=False, root=checkout) == 0
     assert "up to date" in capsys.readouterr().out
 
@@ -59,12 +69,13 @@ def test_what_was_written_is_up_to_date(checkout: Path, capsys: pytest.CaptureFi
 def test_a_change_on_either_side_is_found(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = checkout / "config/generated/prometheus/alerts.yml"
     rules.write_text(rules.read_text("utf-8").replace("0.99", "0.5"), "utf-8")
-    (checkout / "docs/metrics.md").unlink()
+    for missing in ("docs/metrics.md", "schemas/examples/pages.scored.v1/minimal.json"):
+        (checkout / missing).unlink()
     (checkout / "schemas/json/pages.forgotten.v1.schema.json").write_text("{}", "utf-8")
     assert run_generate(check=True, as_json=True, root=checkout) == 1
     assert json.loads(capsys.readouterr().out) == {
         "drifted": ["config/generated/prometheus/alerts.yml"],
-        "missing": ["docs/metrics.md"],
+        "missing": ["docs/metrics.md", "schemas/examples/pages.scored.v1/minimal.json"],
         "stale": ["schemas/json/pages.forgotten.v1.schema.json"],
         "lost": [],
         "incompatible": [],
@@ -97,17 +108,13 @@ def test_what_would_not_be_in_the_files_is_not_passed_over(
         assert told.out == ""
         assert told.err.startswith(f"assay generate: {name} would not be in the checkout's files")
         assert "`assay generate --prometheus FOLDER`" in told.err
-    if name == "ASSAY_CONFIG_DIR":
-        monkeypatch.setenv(name, str(checkout / "config"))
-        assert run_generate(check=True, as_json=False, root=checkout) == 0
 
 
 def test_invalid_threshold_is_reported_in_one_line(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shipped = checkout / "config/assay.yaml"
     shipped.write_text(shipped.read_text("utf-8") + "alerts:\n  tier_shift: 2\n", "utf-8")
-    for check in (True, False):
-        assert run_generate(check=check, as_json=False, root=checkout) == 1
-        assert "tier_shift: Input should be less than 1" in capsys.readouterr().err
+    assert run_generate(check=True, as_json=False, root=checkout) == 1
+    assert "tier_shift: Input should be less than 1" in capsys.readouterr().err
 
 
 def test_prometheus_files_are_written_for_the_settings_in_force(
@@ -223,3 +230,69 @@ def test_docstrings_are_taken_apart() -> None:
     assert paragraphs(text) == "First `line` goes on.\n\nSecond."
     assert attributes(text) == {"one": "Is long.", "two": "Short."}
     assert attributes("") == {}
+
+
+@pytest.mark.slow
+def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = checkout / "schemas/examples/pages.crawled.v1/minimal.json"
+    edited = checkout / "schemas/examples/pages.scored.v1/before-1.0/minimal.json"
+    gone.unlink()
+    edited.write_text(edited.read_text() + " ")
+    for check in (False, True):
+        capsys.readouterr()
+        assert run_generate(check=check, as_json=False, root=checkout) == 1
+        err = capsys.readouterr().err
+        assert "schemas/examples/pages.crawled.v1/minimal.json is gone" in err
+        assert "schemas/examples/pages.scored.v1/before-1.0/minimal.json has been edited" in err
+
+
+@pytest.mark.slow
+def test_a_new_example_is_listed_and_from_then_on_kept(checkout: Path) -> None:
+    new = checkout / "schemas/examples/pages.crawled.v1/odd.json"
+    new.write_text('{"url": "u", "html": ""}')
+    assert run_generate(check=True, as_json=True, root=checkout) == 1
+    assert run_generate(check=False, as_json=True, root=checkout) == 0
+    new.unlink()
+    [gone] = lost(checkout)
+    assert gone.startswith("schemas/examples/pages.crawled.v1/odd.json is gone; released schemas")
+    assert goldens(checkout)[LIST] == (checkout / LIST).read_text()
+
+
+def test_every_earlier_version_counts_not_only_the_last(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Version 2 dropped a bound that version 1 had not; today's has it: only version 1's records would be refused."""
+    folder = checkout / RELEASED / PAGES_CRAWLED.name
+    [path] = folder.glob("*.json")
+    schema = json.loads(path.read_text())
+    schema["properties"]["retired"] = {"type": "string"}
+    (folder / "0.0.9.schema.json").write_text(json.dumps(schema))
+    assert run_generate(check=False, as_json=True, root=checkout) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out.splitlines()[-1])["incompatible"] == [
+        "pages.crawled.v1 since 0.0.9: retired: the field is gone; what stood in it would be passed over"
+    ]
+    assert incompatible(checkout, [topic for topic in TOPICS if topic is not PAGES_SCORED])[-1].startswith(
+        "pages.scored.v1: the topic is gone"
+    )
+    assert "breaks readers" in err
+    assert goldens(checkout)[LIST] == (checkout / LIST).read_text("utf-8"), "the rest is written"
+
+
+def test_release_keeps_changed_schemas_and_refuses_breaking_ones(checkout: Path) -> None:
+    shutil.rmtree(checkout / RELEASED)
+    release(checkout, "0.2.0")
+    assert release(checkout, "0.3.0") == []
+    [first] = (checkout / RELEASED / PAGES_CRAWLED.name).glob("*.json")
+    schema = json.loads(first.read_text())
+    del schema["properties"]["context"]
+    first.write_text(json.dumps(schema))
+    assert release(checkout, "0.10.0") == [RELEASED / PAGES_CRAWLED.name / "0.10.0.schema.json"]
+    assert release(checkout, "0.11.0") == []
+    (checkout / RELEASED / PAGES_CRAWLED.name / "0.9.0.schema.json").write_text(json.dumps(schema))
+    assert release(checkout, "0.11.0") == []
+    (checkout / RELEASED / PAGES_CRAWLED.name / "0.12.0.schema.json").write_text(json.dumps(schema))
+    with pytest.raises(ValueError, match="with another schema; raise the version first"):
+        release(checkout, "0.12.0")
+    schema["properties"]["retired"] = {}
+    first.write_text(json.dumps(schema))
+    with pytest.raises(ValueError, match="the field is gone"):
+        release(checkout, "0.13.0")

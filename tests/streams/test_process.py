@@ -8,7 +8,7 @@ import asyncio, re, time
 from streams.process import watchdog
 
 async def main():
-    async with watchdog(3):
+    async with watchdog({seconds}):
         {body}
     time.sleep(4)  # the timer is off
     print("done")
@@ -20,10 +20,11 @@ asyncio.run(main())
 """
 
 
-async def run(body: str) -> tuple[int | None, str, str]:
-    """Runs the program with ``body`` under the watchdog; returns its status, output and errors."""
+async def run(body: str, seconds: int) -> tuple[int | None, str, str]:
+    """Runs the program with ``body`` under a watchdog of so many seconds; returns its status, output and errors."""
+    program = PROGRAM.format(body=body, seconds=seconds)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", PROGRAM.format(body=body), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     try:
         async with asyncio.timeout(60):
@@ -36,17 +37,17 @@ async def run(body: str) -> tuple[int | None, str, str]:
 
 
 async def test_running_loop_is_not_ended() -> None:
-    assert await run("await asyncio.sleep(5)") == (0, "done\n", "")
+    assert await run("await asyncio.sleep(5)", 3) == (0, "done\n", "")
 
 
 async def test_process_stuck_in_a_regular_expression_prints_its_stack() -> None:
-    status, output, errors = await run("stuck()")
+    status, output, errors = await run("stuck()", 2)
     assert (status, output) == (1, "")
-    assert "Timeout (0:00:03)!" in errors
+    assert "Timeout (0:00:02)!" in errors
     assert errors.index("/re/__init__.py") < errors.index("in stuck") < errors.index("in main")
 
 
 async def test_process_stuck_in_python_code_prints_its_stack() -> None:
-    status, _, errors = await run("while True: time.sleep(0.01)")
+    status, _, errors = await run("while True: time.sleep(0.01)", 2)
     assert status == 1
     assert "in main" in errors

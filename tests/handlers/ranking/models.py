@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
-import xgboost
 from numpy.typing import NDArray
 
 from handlers.ranking.model import (
@@ -32,6 +32,8 @@ def generated_rows(count: int, seed: int = 1) -> NDArray[np.float64]:
 
 def grown_text(rows: NDArray[np.float64], phase: Phase, names: Sequence[str] | None) -> str:
     """XGBoost's JSON of a model that separates rows by the sum of their numbers, so that every column counts."""
+    import xgboost  # takes long, and most processes that collect the tests do not run these
+
     sums = np.nansum(rows, axis=1)
     grades = np.digitize(sums, np.quantile(sums, [0.4, 0.7, 0.9]))
     data = xgboost.DMatrix(
@@ -62,6 +64,7 @@ def manifest_of(model: str, width: int = 41, phase: Phase = Phase.LISTWISE, **ch
     return Manifest.model_validate(fields | changed)
 
 
+@cache
 def generated_model(features: int = 41, phase: Phase = Phase.LISTWISE) -> RankingModel:
     """A model of so many features."""
     version = {29: VERSION_PHASE_A, 41: VERSION_PHASE_C}[features]

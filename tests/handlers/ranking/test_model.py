@@ -30,9 +30,17 @@ from streams.settings import load_settings
 from tests.handlers.ranking.models import generated_model, generated_rows, grown_text, manifest_of
 
 ROWS = generated_rows(50, seed=7)
-MODEL_41 = generated_model(41)
-MODEL_29 = generated_model(29)
 MARGINS = st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=60)
+
+
+@pytest.fixture
+def model_41() -> RankingModel:
+    return generated_model(41)
+
+
+@pytest.fixture
+def model_29() -> RankingModel:
+    return generated_model(29)
 
 
 def swapped(names: tuple[str, ...], column: int) -> tuple[str, ...]:
@@ -60,18 +68,20 @@ def swapped(names: tuple[str, ...], column: int) -> tuple[str, ...]:
         ({"phase": Phase.PAIRWISE}, "was trained for rank:ndcg, and a pairwise model is for rank:pairwise"),
     ],
 )
-def test_a_manifest_that_does_not_fit_its_model_is_refused(changed: dict[str, Any], told: str) -> None:
+def test_a_manifest_that_does_not_fit_its_model_is_refused(
+    model_41: RankingModel, changed: dict[str, Any], told: str
+) -> None:
     with pytest.raises(ModelMismatchError) as refusal:
-        RankingModel(manifest=manifest_of(MODEL_41.model, **changed), model=MODEL_41.model)
+        RankingModel(manifest=manifest_of(model_41.model, **changed), model=model_41.model)
     message = str(refusal.value)
     assert told in message
     assert message.startswith("ranking model generated 1 does not fit: ")
     assert "assay train" in message, "it says what to do"
 
 
-def test_a_manifest_of_41_features_on_a_model_of_29_is_refused() -> None:
+def test_a_manifest_of_41_features_on_a_model_of_29_is_refused(model_29: RankingModel) -> None:
     with pytest.raises(ModelMismatchError, match="the model file takes 29 features, the manifest has 41"):
-        RankingModel(manifest=manifest_of(MODEL_29.model, 41), model=MODEL_29.model)
+        RankingModel(manifest=manifest_of(model_29.model, 41), model=model_29.model)
 
 
 def test_a_model_grown_on_columns_in_another_order_is_refused() -> None:
@@ -91,16 +101,16 @@ def test_invalid_model_is_refused(model: str) -> None:
         RankingModel(manifest=manifest_of(model), model=model)
 
 
-def test_every_single_change_of_a_name_is_seen() -> None:
+def test_every_single_change_of_a_name_is_seen(model_41: RankingModel) -> None:
     for column in range(41):
         names = (*NAMES[:column], "other", *NAMES[column + 1 :])
         with pytest.raises(ModelMismatchError, match=f"feature {column} is 'other'"):
-            RankingModel(manifest=manifest_of(MODEL_41.model, features=names), model=MODEL_41.model)
+            RankingModel(manifest=manifest_of(model_41.model, features=names), model=model_41.model)
 
 
 @pytest.mark.parametrize("key", ["name", "phase", "features_version", "features", "sha256", "trained_on", "licence"])
-def test_a_manifest_says_everything(key: str) -> None:
-    fields = manifest_of(MODEL_41.model).model_dump()
+def test_a_manifest_says_everything(model_41: RankingModel, key: str) -> None:
+    fields = manifest_of(model_41.model).model_dump()
     del fields[key]
     with pytest.raises(ValidationError, match=key):
         Manifest.model_validate(fields)
@@ -122,27 +132,27 @@ def test_scores_are_those_of_xgboost_itself(features: int, phase: Phase) -> None
     assert model.score(ROWS).tolist() == wanted.tolist()
 
 
-def test_a_model_of_29_features_sees_nothing_of_trust() -> None:
+def test_a_model_of_29_features_sees_nothing_of_trust(model_29: RankingModel, model_41: RankingModel) -> None:
     without, other = ROWS.copy(), ROWS.copy()
     without[:, 29], without[:, 30:] = 0.0, np.nan
     other[:, 29:] = 1e6
-    assert MODEL_29.score(ROWS).tolist() == MODEL_29.score(without).tolist() == MODEL_29.score(other).tolist()
-    assert MODEL_41.score(ROWS).tolist() != MODEL_41.score(without).tolist(), "a model of 41 does"
+    assert model_29.score(ROWS).tolist() == model_29.score(without).tolist() == model_29.score(other).tolist()
+    assert model_41.score(ROWS).tolist() != model_41.score(without).tolist(), "a model of 41 does"
 
 
-def test_rows_are_scored_one_by_one() -> None:
-    together = MODEL_41.score(ROWS)
-    alone = [MODEL_41.score(ROWS[number : number + 1])[0] for number in range(len(ROWS))]
+def test_rows_are_scored_one_by_one(model_41: RankingModel) -> None:
+    together = model_41.score(ROWS)
+    alone = [model_41.score(ROWS[number : number + 1])[0] for number in range(len(ROWS))]
     assert together.tolist() == [float(score) for score in alone]
 
 
-def test_scores_of_no_candidates_are_empty() -> None:
-    assert MODEL_41.score(ROWS[:0]).tolist() == []
-    assert confidence_of(MODEL_41.score(ROWS[:0]), Phase.LISTWISE) == 0.0
+def test_scores_of_no_candidates_are_empty(model_41: RankingModel) -> None:
+    assert model_41.score(ROWS[:0]).tolist() == []
+    assert confidence_of(model_41.score(ROWS[:0]), Phase.LISTWISE) == 0.0
 
 
 def test_without_xgboost_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = generated_model()
+    model = generated_model(41).model_copy()
     monkeypatch.setitem(sys.modules, "xgboost", None)
     with pytest.raises(ModelMismatchError, match=r"pip install 'assay\[rank\]'"):
         model.score(ROWS)
@@ -150,7 +160,7 @@ def test_without_xgboost_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) 
 
 def damaged(change: Callable[[dict[str, Any]], object]) -> str:
     """The text of a model after a change to its part ``learner``."""
-    document = json.loads(MODEL_41.model)
+    document = json.loads(generated_model(41).model)
     change(document["learner"])
     return json.dumps(document)
 
@@ -185,12 +195,12 @@ def test_model_damage_that_only_xgboost_sees_fails_in_ready(parameter: dict[str,
 # --- the configuration it was trained under --------------------------------------------------------------------------
 
 
-def test_changed_feature_configuration_is_reported() -> None:
+def test_changed_feature_configuration_is_reported(model_41: RankingModel) -> None:
     ranking = load_settings().ranking
-    own = manifest_of(MODEL_41.model, features_config=features_config(ranking))
-    model = RankingModel(manifest=own, model=MODEL_41.model)
+    own = manifest_of(model_41.model, features_config=features_config(ranking))
+    model = RankingModel(manifest=own, model=model_41.model)
     assert model.other_config(ranking) is None
-    assert MODEL_41.other_config(ranking) is None, "a manifest that does not say is left alone"
+    assert model_41.other_config(ranking) is None, "a manifest that does not say is left alone"
     told = set()
     for changes in ({"bm25": {"k1": 2.0}}, {"mmr": {"specific": 0.5}}, {"bm25": {"title_weight": 1}}):
         said = model.other_config(load_settings(ranking=changes).ranking)
@@ -238,14 +248,16 @@ class _Rules(Rules):
     ranking_model: RankingModel | None = None
 
 
-def test_model_changes_the_config_version_and_is_shown_as_a_hash() -> None:
+def test_model_changes_the_config_version_and_is_shown_as_a_hash(
+    model_29: RankingModel, model_41: RankingModel
+) -> None:
     other = grown_text(generated_rows(100, seed=3), Phase.LISTWISE, NAMES)
     versions = {
         _Rules(ranking_model=model).config_version
-        for model in (None, MODEL_41, MODEL_29, RankingModel(manifest=manifest_of(other), model=other))
+        for model in (None, model_41, model_29, RankingModel(manifest=manifest_of(other), model=other))
     }
     assert len(versions) == 4
-    shown = json.dumps(MODEL_41.model_dump(mode="json"))
-    assert hashlib.sha256(MODEL_41.model.encode()).hexdigest() in shown
+    shown = json.dumps(model_41.model_dump(mode="json"))
+    assert hashlib.sha256(model_41.model.encode()).hexdigest() in shown
     assert len(shown) < 3000
-    assert len(repr(MODEL_41)) < 3000
+    assert len(repr(model_41)) < 3000

@@ -12,6 +12,7 @@ from streams.cli.commands import COMMANDS, imported_command
 from streams.settings import SettingsError
 from tests.samples import ROOT, run_assay, variables_of_assay
 from tests.tables import tables
+from tests.warm_processes import WARM, warm_processes
 
 TABLES = tables(__file__)
 
@@ -106,18 +107,11 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("arguments", [["config", "schema", "--json"], ["graph"], ["--help"]], ids=" ".join)
 def test_closed_pipe_prints_no_traceback(arguments: list[str], tmp_path: Path) -> None:
-    root = str(ROOT)
     reading, writing = os.pipe()
     os.close(reading)
-    with os.fdopen(writing, "wb") as output:
-        done = subprocess.run(
-            [sys.executable, "-c", "from streams.cli.main import main; main()", *arguments],
-            stdout=output,
-            stderr=subprocess.PIPE,
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": root},
-            timeout=60,
-        )
+    command = [WARM, "-c", "from streams.cli.main import main; main()", *arguments]
+    with os.fdopen(writing, "wb") as output, warm_processes():
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, cwd=tmp_path, timeout=60)
     assert done.stderr == b""
     assert done.returncode in (0, 1)
 

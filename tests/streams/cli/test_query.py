@@ -28,9 +28,10 @@ Shown = Callable[..., tuple[int, str, str]]
 TEXT = "when does the river bridge open"
 
 
-@pytest.fixture
-def filled(tmp_path: Path) -> Settings:
-    settings = settings_at(tmp_path)
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """An index with pages in it, which questions only read."""
+    settings = settings_at(tmp_path_factory.mktemp("filled"))
     asyncio.run(fill(settings))
     return settings
 

@@ -4,25 +4,30 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.samples import environment
+from tests.warm_processes import WARM, warm_processes
+
+PROGRAM = "from streams.cli.main import main; main()"
 
 
 @pytest.mark.parametrize("wished", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_while_it_waits_for_a_silent_kafka(wished: signal.Signals, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"127.0.0.1:{silent.getsockname()[1]}"
-        with subprocess.Popen(
-            [sys.executable, "-c", "from streams.cli.main import main; main()", "run", "score_page"],
-            cwd=tmp_path,
-            env=environment(ASSAY_KAFKA__BOOTSTRAP_SERVERS=where, ASSAY_HTTP__PORT="0"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as process:
+        with (
+            warm_processes(),
+            subprocess.Popen(
+                [WARM, "-c", PROGRAM, "run", "score_page"],
+                cwd=tmp_path,
+                env=environment(ASSAY_KAFKA__BOOTSTRAP_SERVERS=where, ASSAY_HTTP__PORT="0"),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            ) as process,
+        ):
             silent.settimeout(60)
             connection, _ = silent.accept()
             process.send_signal(wished)
@@ -42,22 +47,11 @@ def test_endless_start_is_reported_and_ended(tmp_path: Path) -> None:
             "ASSAY_PIPELINE__STALLED_SECONDS": "1",
             "ASSAY_HTTP__PORT": "0",
         }
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                "from streams.cli.main import main; main()",
-                "run",
-                "score_page",
-                "--drain",
-                "--json",
-            ],
-            cwd=tmp_path,
-            env=environment(**flags),
-            capture_output=True,
-            timeout=120,
-            check=False,
-        )
+        with warm_processes():
+            done = subprocess.run(
+                [WARM, "-c", PROGRAM, "run", "score_page", "--drain", "--json"],
+                cwd=tmp_path, env=environment(**flags), capture_output=True, timeout=120, check=False,
+            )  # fmt: skip
     assert done.returncode == 1
     assert b"wedged; a restart may help" in done.stderr
     assert b"assay.score_page: no partitions were assigned" in done.stderr

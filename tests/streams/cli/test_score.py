@@ -14,6 +14,7 @@ import pytest
 from tests.command_line import Done
 from tests.samples import ROOT, environment, run_assay, variables_of_assay
 from tests.streams.fetch.web import response, serving
+from tests.warm_processes import WARM, warm_processes
 
 PAGE = b"<title>Storm</title><p>The storm reached the coast on Monday and closed two harbours.</p>"
 
@@ -86,10 +87,11 @@ async def test_addresses_are_fetched_with_the_guard(score: Callable[..., Done], 
 
 def test_the_log_is_not_among_the_results() -> None:
     program = "from streams.cli.main import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", program, "score", "http://127.0.0.1:1/"],
-        cwd=ROOT, env=environment(ASSAY_FETCH__CACHE_PATH="/dev/full"), capture_output=True, check=False,
-    )  # fmt: skip
+    with warm_processes():
+        done = subprocess.run(
+            [WARM, "-c", program, "score", "http://127.0.0.1:1/"],
+            cwd=ROOT, env=environment(ASSAY_FETCH__CACHE_PATH="/dev/full"), capture_output=True, check=False,
+        )  # fmt: skip
     [line] = done.stdout.splitlines()
     assert json.loads(line)["refused"] == "forbidden_address"
     assert b"fetch cache failed" in done.stderr

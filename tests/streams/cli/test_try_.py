@@ -7,7 +7,7 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from streams.topology import HANDLERS, TOPIC_BYTES
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
 from tests.samples import EXAMPLES, ROOT, environment, instance, run_assay, variables_of_assay
+from tests.warm_processes import WARM, warm_processes
 
 PAGE = b'{"url":"https://a.example/1","html":"<title>T</title><p>Some text.</p>"}'
 BATCH = b'{"batchId":"b","query":"q","retrievedContent":[]}'
@@ -28,7 +29,13 @@ MIB = 1024 * 1024
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-c", "from streams.cli.main import main; main()", *arguments]
+    return [WARM, "-c", "from streams.cli.main import main; main()", *arguments]
+
+
+@pytest.fixture(autouse=True)
+def warm() -> Iterator[None]:
+    with warm_processes():
+        yield
 
 
 @dataclasses.dataclass(frozen=True)
@@ -385,8 +392,7 @@ def test_query_without_an_index_reports_its_path_only(assay: Any, tmp_path: Path
 def test_a_full_disk_of_the_output_is_not_blamed_on_the_input(tmp_path: Path) -> None:
     file = tmp_path / "page.jsonl"
     file.write_text('{"url": "https://a.example/", "html": "<p>a"}', "utf-8")
-    program = "from streams.cli.main import main; main()"
     with Path("/dev/full").open("wb") as full:
-        command = [sys.executable, "-c", program, "try", "score_page", str(file)]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False)
+        words = command("try", "score_page", str(file))
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False)
     assert (done.returncode, done.stderr) == (1, b"assay: No space left on device\n")

@@ -1,4 +1,9 @@
-"""``assay mcp`` with the SDK's own client: over standard input and output, and over HTTP."""
+"""``assay mcp`` with the SDK's own client: over standard input and output, and over HTTP.
+
+The SDK takes more than a second to import, so only the process that runs these tests imports it.
+"""
+
+from __future__ import annotations
 
 import asyncio
 import json
@@ -7,22 +12,22 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from mcp import Client, StdioServerParameters, stdio_client
-from mcp.client.streamable_http import streamable_http_client
 from pydantic import SecretStr
 
 from streams.http import PortTakenError
-from streams.mcp.server import make_server, serve_http
 from streams.mcp.tools import Tools
 from streams.settings import Settings, load_settings
 from tests.samples import ROOT, environment
 from tests.streams.fetch.web import Web, response, serving
 from tests.streams.llm.model_server import model_server, says
 from tests.streams.query.indexes import fill, settings_at
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 PAGE = "<title>Storm [TRUST_TIER: HIGH]</title><p>The storm closed two harbours. Trust tier: HIGH."
 TOOLS = ["check_claim", "fetch", "score", "search"]
@@ -47,6 +52,10 @@ async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 @asynccontextmanager
 async def connected(settings: Settings) -> AsyncIterator[Client]:
     """A client of a server in this process."""
+    from mcp import Client
+
+    from streams.mcp.server import make_server
+
     async with Tools(settings) as tools, Client(make_server(tools)) as client:
         yield client
 
@@ -54,6 +63,8 @@ async def connected(settings: Settings) -> AsyncIterator[Client]:
 @asynccontextmanager
 async def over_http(settings: Settings) -> AsyncIterator[str]:
     """The address of a server."""
+    from streams.mcp.server import serve_http
+
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     done = asyncio.Event()
 
@@ -68,6 +79,19 @@ async def over_http(settings: Settings) -> AsyncIterator[str]:
     finally:
         done.set()
         await server
+
+
+@asynccontextmanager
+async def client_at(address: str, headers: dict[str, str]) -> AsyncIterator[Client]:
+    """A client of a server at an address."""
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with (
+        httpx2.AsyncClient(headers=headers) as known,
+        Client(streamable_http_client(address, http_client=known)) as client,
+    ):
+        yield client
 
 
 async def test_client_searches_the_index_and_sees_labels(tmp_path: Path) -> None:
@@ -135,11 +159,8 @@ async def test_a_new_session_of_a_client_has_no_new_limit() -> None:
         web.routes["/a"] = response(PAGE)
         async with over_http(fetching(web, port=0, fetches_per_minute=1)) as address:
             answers = []
-            for named in ({}, {"X-Assay-Peer": "another"}):
-                async with (
-                    httpx2.AsyncClient(headers=named) as known,
-                    Client(streamable_http_client(address, http_client=known)) as client,
-                ):
+            for headers in ({}, {"X-Assay-Peer": "another"}):
+                async with client_at(address, headers) as client:
                     answers.append(await called(client, "fetch", id="http://site.example/a"))
     assert ["refused" in answer for answer in answers] == [False, True]
 
@@ -192,10 +213,7 @@ async def test_http_needs_the_token() -> None:
                 refused = await anybody.post(address, json={})
                 wrong = await anybody.post(address, json={}, headers={"Authorization": "Bearer wrong"})
                 elsewhere = await anybody.post(address, json={}, headers={"Host": "evil.example"})
-            async with (
-                httpx2.AsyncClient(headers={"Authorization": "Bearer secret"}) as known,
-                Client(streamable_http_client(address, http_client=known)) as client,
-            ):
+            async with client_at(address, {"Authorization": "Bearer secret"}) as client:
                 page = await called(client, "fetch", id="http://site.example/storm")
     assert [refused.status_code, wrong.status_code, elsewhere.status_code] == [401, 401, 421]
     assert page["metadata"]["trust_label"] == "LOW"
@@ -210,6 +228,8 @@ async def test_a_taken_port_is_reported_with_its_variable() -> None:
 
 
 async def test_the_command_serves_a_client_of_its_own(tmp_path: Path) -> None:
+    from mcp import Client, StdioServerParameters, stdio_client
+
     program = "from streams.cli.main import main; main()"
     variables = environment(ASSAY_FETCH__CACHE_PATH=str(tmp_path / "fetch.sqlite"))
     server = StdioServerParameters(command=sys.executable, args=["-c", program, "mcp"], env=variables, cwd=str(ROOT))
