@@ -35,6 +35,7 @@ from streams.cli.export_intake import (
 from streams.cli.export_reviews import run_export_reviews
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import tell
+from streams.cli.tail import partitions_of
 from streams.kafka.settings import KafkaSettings
 from streams.publish.tsv import row_of
 from streams.settings import Settings
@@ -163,8 +164,10 @@ class _Export:
 
     async def write_topic(self, kafka: KafkaSettings) -> int:
         """Writes every committed record from the start to the current end."""
+        # The output is opened only if the topic can be read.
+        partitions = await partitions_of(PAGES_SCORED.name, kafka)
         with self._rows() as rows:
-            async with contextlib.aclosing(topic_events(PAGES_SCORED, kafka, self._options)) as found:
+            async with contextlib.aclosing(topic_events(PAGES_SCORED, partitions, kafka, self._options)) as found:
                 async for event in found:
                     self._add(rows, event)
                     if self.intake.full:

@@ -16,7 +16,7 @@ from schemas.event import Event
 from streams.cli.event_lines import LineEvent
 from streams.cli.output import tell
 from streams.cli.progress import ProgressLine
-from streams.cli.tail import is_start, partitions_of, seek_to
+from streams.cli.tail import is_start, seek_to
 from streams.codec import decode, timestamp
 from streams.kafka.clients import make_reader, opened
 from streams.kafka.log_reader import records_between
@@ -80,9 +80,10 @@ class Intake:
         return self._refused
 
 
-async def topic_events(topic: Topic, kafka: KafkaSettings, options: ExportOptions) -> AsyncGenerator[LineEvent, None]:
+async def topic_events(
+    topic: Topic, partitions: list[TopicPartition], kafka: KafkaSettings, options: ExportOptions
+) -> AsyncGenerator[LineEvent, None]:
     """The committed records of a topic from the options' start to the current end, with the progress."""
-    partitions = await partitions_of(topic.name, kafka)
     async with opened(make_reader(kafka)) as reader:
         reader.assign(partitions)
         ends = await reader.end_offsets(partitions)

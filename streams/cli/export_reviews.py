@@ -23,6 +23,7 @@ from streams.cli.export_intake import (
 )
 from streams.cli.output import tell
 from streams.cli.progress import ProgressLine
+from streams.cli.tail import partitions_of
 from streams.review.agreement import newest_marks
 from streams.review.join import joined
 from streams.settings import Settings
@@ -47,7 +48,8 @@ def run_export_reviews(settings: Settings, options: ExportOptions, *, as_json: b
 
     async def work() -> int:
         reviews: list[DecisionReviewed] = []
-        async with aclosing(topic_events(DECISIONS_REVIEWED, settings.kafka, options)) as found:
+        partitions = await partitions_of(DECISIONS_REVIEWED.name, settings.kafka)
+        async with aclosing(topic_events(DECISIONS_REVIEWED, partitions, settings.kafka, options)) as found:
             async for event in found:
                 if isinstance(review := intake.event(event), DecisionReviewed):
                     reviews.append(review)

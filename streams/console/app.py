@@ -53,7 +53,7 @@ from streams.console.page_text import PageTexts
 from streams.console.records import Records
 from streams.console.store import Store
 from streams.http import HttpServer
-from streams.kafka.clients import connection
+from streams.kafka.clients import TlsFileError, connection
 from streams.query.engine import Queries
 from streams.settings import HttpSettings, Settings, SettingsError
 
@@ -127,7 +127,7 @@ def make_app(context: Context) -> Any:
             Route("/healthz", healthz),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
-        exception_handlers={404: not_found, KafkaError: unreadable},
+        exception_handlers={404: not_found, KafkaError: unreadable, TlsFileError: unreadable},
     )
     return context.guard.wrap(app)
 

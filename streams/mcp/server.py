@@ -73,10 +73,12 @@ async def serve_http(settings: Settings, started: Callable[[str], Awaitable[None
             async with server.session_manager.run(), HttpServer(_guarded(app, token), http) as listening:
                 await started(f"http://{listening.address}{_PATH}")
         except ExceptionGroup as group:  # the manager wraps every error of its block
-            if group.subgroup(PortTakenError) is None:
+            taken = group.subgroup(PortTakenError)
+            if taken is None:
                 raise
-            where = f"{http.host}:{http.port}"
-            raise PortTakenError(f"cannot listen on {where}; set ASSAY_MCP__PORT to a free port, or to 0") from None
+            why = str(taken.exceptions[0]).partition(";")[0]
+            advice = "set ASSAY_MCP__PORT to a free port, or to 0, or ASSAY_HTTP__HOST to an address of this machine"
+            raise PortTakenError(f"{why}; {advice}") from None
 
 
 def _guarded(app: Any, token: str) -> Any:

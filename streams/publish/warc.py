@@ -64,13 +64,13 @@ def _files(path: Path) -> list[Path]:
         return [path]
     with opened(path) as listing:
         text = listing.read()
-    files = []
+    files, folder = [], path.parent.resolve()
     for name in filter(None, map(str.strip, text.decode("utf-8", "replace").splitlines())):
-        # Nothing outside of the folder is read, whatever the list names.
+        # Nothing outside of the folder is read, whatever the list names, and wherever a link leads.
         named = Path(name)
         inside = (part for part in named.parts if part not in (named.anchor, ".."))
         choices = (path.parent.joinpath(*inside), path.parent / named.name)
-        found = next((file for file in choices if file.is_file()), None)
+        found = next((file for file in choices if file.is_file() and file.resolve().is_relative_to(folder)), None)
         if found is None:
             raise SourceError(f"{path} names {name}, which is neither below {path.parent} nor in it: download it there")
         files.append(found)

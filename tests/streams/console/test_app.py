@@ -177,6 +177,9 @@ def test_reading_that_needs_a_token_needs_one_in_the_settings() -> None:
 
 
 @pytest.mark.parametrize(
+    "error", [KafkaConnectionError("no broker answers"), TlsFileError("ssl_cafile", Path("ca.pem"), OSError("missing"))]
+)
+@pytest.mark.parametrize(
     "path",
     [
         "/page?url=https://unknown.example/",
@@ -187,9 +190,9 @@ def test_reading_that_needs_a_token_needs_one_in_the_settings() -> None:
     ],
 )
 def test_an_unknown_object_answers_503_while_kafka_is_down(
-    console: OwnConsole, monkeypatch: pytest.MonkeyPatch, path: str
+    console: OwnConsole, monkeypatch: pytest.MonkeyPatch, path: str, error: Exception
 ) -> None:
-    unreachable = AsyncMock(side_effect=KafkaConnectionError("no broker answers"))
+    unreachable = AsyncMock(side_effect=error)
     for name in ("at", "events", "newest"):
         monkeypatch.setattr(console.records, name, unreachable)
     answer = console.client.get(path)

@@ -146,7 +146,8 @@ def test_list_of_archives_is_read_below_its_folder(tmp_path: Path) -> None:
 def test_list_reaches_no_archive_outside_of_its_folder(tmp_path: Path) -> None:
     listing = tmp_path / "lists" / "warc.paths"
     listing.parent.mkdir()
-    for name in (str(archive(tmp_path, http(HTML))), "../crawl.warc.gz"):
+    (listing.parent / "link.warc.gz").symlink_to(tmp_path / "crawl.warc.gz")
+    for name in (str(archive(tmp_path, http(HTML))), "../crawl.warc.gz", "link.warc.gz"):
         listing.write_text(name)
         with pytest.raises(SourceError, match="is neither below"):
             read(listing)
