@@ -10,6 +10,7 @@ import pytest
 from aiokafka import TopicPartition
 
 import streams.cli.event_lines
+import streams.cli.export
 import streams.cli.export_intake
 from streams.cli.export import run_export
 from streams.cli.export_intake import ExportOptions
@@ -187,7 +188,7 @@ def test_a_silent_cluster_is_given_up(
         return [TopicPartition("pages.scored.v1", 0)]
 
     reader = SilentReader()
-    monkeypatch.setattr(streams.cli.export_intake, "partitions_of", partitions)
+    monkeypatch.setattr(streams.cli.export, "partitions_of", partitions)
     monkeypatch.setattr(streams.cli.export_intake, "make_reader", lambda *_: reader)
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "transaction_timeout_seconds": 0.05})
     assert run_export(settings, ExportOptions(output=tmp_path / "pages.tsv")) == 1
