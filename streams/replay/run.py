@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from aiokafka.errors import KafkaError
 
@@ -128,10 +128,18 @@ class ReplayRun:
         if isinstance(work, str):
             return await self._after_stop(plan, context, work)
         await self._look_at_live(plan, context)
+        before = (progress.replayed, progress.passed_over, progress.dead)
+
+        def count_records() -> None:
+            progress.replayed, progress.passed_over = before[0] + work.replayed, before[1] + work.passed_over
+            progress.dead = before[2] + work.dead
+
         watch = asyncio.create_task(self._watch_live(plan, context), name="live traffic")
         try:
             async with context.reader(work) as reader:
-                why = await self._until_done(plan, context, reader, work)
+                why = await self._until_done(plan, context, reader, count_records)
+            # With those that were in flight when the work stopped.
+            count_records()
             await self._count_cost(context)
         finally:
             watch.cancel()
@@ -161,11 +169,10 @@ class ReplayRun:
             await asyncio.gather(preparing, return_exceptions=True)
 
     async def _until_done(
-        self, plan: ReplayPlan, context: StageContext, reader: StageReader, work: ReplayProcessor
+        self, plan: ReplayPlan, context: StageContext, reader: StageReader, count_records: Callable[[], None]
     ) -> str | None:
         """Waits until the stage is done. Returns None then, otherwise why it stopped."""
         session, progress, at = self._session, self._session.progress, context.at
-        before = (progress.replayed, progress.passed_over, progress.dead)
         deleted: list[OffsetRange] = []
         while True:
             done = await reader.update_progress()
@@ -175,8 +182,7 @@ class ReplayRun:
                     plan = await session.change(lambda newest: with_deleted(newest, at, deleted))
                     deleted.clear()
             progress.deleted = sum(count(stage.deleted) for stage in plan.stages)
-            progress.replayed, progress.passed_over = before[0] + work.replayed, before[1] + work.passed_over
-            progress.dead = before[2] + work.dead
+            count_records()
             if context.pace.waiting:
                 progress.note = "gives way to live traffic"
             await self._count_cost(context)

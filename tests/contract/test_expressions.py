@@ -53,6 +53,7 @@ def compiled_expressions() -> dict[Expression, set[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_every_expression_takes_linear_time() -> None:
     slow = []
     for expression, places in compiled_expressions().items():
