@@ -51,10 +51,10 @@ class CitationWords:
         self.wire = re.compile(
             # LONDON (Reuters) -, (AP) The …, Taipei, May 3 (CNA) The …: a place or a day before it, no sentence
             # that goes on behind it, as in "Channel NewsAsia (CNA) reported"
-            rf"(?:[^()（）:：]{{0,60}}{signed}\s{{0,2}}[-–—]|{signed}|[^()（）:：]{{0,50}}\d{{1,2}},?\s{signed}\s{{1,2}}[^\Wa-z])"
-            rf"|[^()（）]{{0,60}}[(（]\s?(?:{han})[^()（）]{{0,40}}[)）]"
-            rf"|\W{{0,3}}(?:{han})[^。\n]{{0,30}}(?:電|电|報導|报道|訊|讯)"
-            rf"|[^.。\n]{{0,40}}[,，]\s?[^.。\n]{{0,25}}\s?[(（/]?(?:{services})[)）/]?\s{{0,2}}[-–—]{{1,2}}\s"
+            rf"^(?:[^()（）:：]{{0,60}}{signed}\s{{0,2}}[-–—]|{signed}|[^()（）:：]{{0,50}}\d{{1,2}},?\s{signed}\s{{1,2}}[^\Wa-z])"
+            rf"|^[^()（）]{{0,60}}[(（]\s?(?:{han})[^()（）]{{0,40}}[)）]"
+            rf"|^\W{{0,3}}(?:{han})[^。\n]{{0,30}}(?:電|电|報導|报道|訊|讯)"
+            rf"|^[^.。\n]{{0,40}}[,，]\s?[^.。\n]{{0,25}}\s?[(（/]?(?:{services})[)）/]?\s{{0,2}}[-–—]{{1,2}}\s"
         )
 
 
@@ -148,7 +148,7 @@ def has_prices(text: str) -> bool:
 
 def is_wire_report(head: str, words: CitationWords) -> bool:
     """Whether an agency signs the first lines of a text; its name in passing does not count (R-196)."""
-    return any(words.wire.match(line[:200]) for line in head.split("\n")[:6])
+    return any(words.wire.search(line[:200]) for line in head.split("\n")[:6])
 
 
 def _doi(match: re.Match[str]) -> str:
