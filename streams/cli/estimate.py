@@ -109,12 +109,12 @@ def _refused(problem: str) -> int:
     return tell("estimate", " ".join(problem.split()), 2)
 
 
-def _tell(estimate: IndexEstimate, told: str, basis: dict[str, Any], dimensions: int, as_json: bool) -> int:
+def _tell(estimate: IndexEstimate, in_words: str, basis: dict[str, Any], dimensions: int, as_json: bool) -> int:
     """Prints the estimate with the assumption or the sample that it is based on, in words and for programs."""
     if as_json:
         print(json.dumps(_document(estimate, basis, dimensions)))
     else:
-        show_estimate(estimate, told, dimensions)
+        show_estimate(estimate, in_words, dimensions)
     return 0
 
 
@@ -156,13 +156,15 @@ TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
 _BAR_WIDTH = 20
 
 
-def show_estimate(estimate: IndexEstimate, basis: str, dimensions: int) -> None:
-    """Prints an estimate; the basis follows the number of articles."""
+def show_estimate(estimate: IndexEstimate, in_words: str, dimensions: int) -> None:
+    """Prints an estimate; its basis in words follows the number of articles."""
     console = table_console()
     vectors = f"; vectors of {dimensions:,} x {FLOAT_BYTES} bytes"
     console.print(
         Text.assemble(
-            (f"{estimate.articles:,} article{'' if estimate.articles == 1 else 's'}", "bold"), basis, (vectors, "dim")
+            (f"{estimate.articles:,} article{'' if estimate.articles == 1 else 's'}", "bold"),
+            in_words,
+            (vectors, "dim"),
         ),
         soft_wrap=True,
     )

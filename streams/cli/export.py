@@ -167,7 +167,7 @@ class _Export:
         # The output is opened only if the topic can be read.
         partitions = await partitions_of(PAGES_SCORED.name, kafka)
         with self._rows() as rows:
-            async with contextlib.aclosing(topic_events(PAGES_SCORED, partitions, kafka, self._options)) as found:
+            async with contextlib.aclosing(topic_events(PAGES_SCORED, kafka, partitions, self._options)) as found:
                 async for event in found:
                     self._add(rows, event)
                     if self.intake.full:

@@ -81,7 +81,7 @@ class Intake:
 
 
 async def topic_events(
-    topic: Topic, partitions: list[TopicPartition], kafka: KafkaSettings, options: ExportOptions
+    topic: Topic, kafka: KafkaSettings, partitions: list[TopicPartition], options: ExportOptions
 ) -> AsyncGenerator[LineEvent, None]:
     """The committed records of a topic from the options' start to the current end, with the progress."""
     async with opened(make_reader(kafka)) as reader:

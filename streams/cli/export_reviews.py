@@ -49,7 +49,7 @@ def run_export_reviews(settings: Settings, options: ExportOptions, *, as_json: b
     async def work() -> int:
         reviews: list[DecisionReviewed] = []
         partitions = await partitions_of(DECISIONS_REVIEWED.name, settings.kafka)
-        async with aclosing(topic_events(DECISIONS_REVIEWED, partitions, settings.kafka, options)) as found:
+        async with aclosing(topic_events(DECISIONS_REVIEWED, settings.kafka, partitions, options)) as found:
             async for event in found:
                 if isinstance(review := intake.event(event), DecisionReviewed):
                     reviews.append(review)

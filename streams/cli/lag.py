@@ -141,7 +141,7 @@ def _show(report: _Report) -> None:
     console = table_console(_NARROW)
     wide = console.width >= _WIDE
     numbers = ("behind", "oldest", "retention left", "members", "dead letters")
-    table = plain_table(*(("handler", "topic") if wide else ("handler",)), numbers=numbers, apart=1 + wide)
+    table = plain_table(*(("handler", "topic") if wide else ("handler",)), numbers=numbers, apart=2 if wide else 1)
     dead = {standing.handler: standing for standing in report.dead}
     for lag in report.groups:
         where, cells = _where(lag, wide), _cells(lag)

@@ -142,7 +142,7 @@ def _head(view: View) -> Text:
 def _table(view: View, sort: str, wide: bool) -> Table:
     narrow = ("in/s", "lag", "oldest", "p50", "p99", "work", "again", "dead", "cost")
     full = ("in/s", "lag", "oldest", "age p50", "age p99", "slo", "in work", "retried", "dead", "cost", "members")
-    table = plain_table("handler", numbers=full if wide else narrow, apart=1 + wide)
+    table = plain_table("handler", numbers=full if wide else narrow, apart=2 if wide else 1)
     for row in sorted(view.rows, key=SORTS[sort]):
         cells: list[Text | str] = [
             in_rate(row.rate_per_second),
