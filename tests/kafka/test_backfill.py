@@ -132,22 +132,22 @@ async def test_publish_killed_five_times_writes_once_in_order(
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-async def test_a_broker_that_dies_and_comes_back_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS", "5")
+async def test_a_broker_that_dies_and_comes_back_is_waited_for(tmp_path: Path) -> None:
     count = 6000
     write_pages(tmp_path / "a.jsonl", count)
     async with LocalKafka() as kafka:
         installation = await installed(kafka.bootstrap_servers, "t.")
         log = RunLog(installation.settings, PAGES_CRAWLED, "broker")
-
-        async def begun() -> bool:
-            # A new broker that has little of the processor takes longer than these few seconds to have a coordinator.
-            with contextlib.suppress(TimeoutError):
-                return await log.read() is not None
-            return False
-
         arguments = (str(tmp_path / "a.jsonl"), "--run-id", "broker", "--rate", "1000", "--json")
         async with assay_command(installation.settings, "publish", PAGES, *arguments) as process:
+
+            async def begun() -> bool:
+                assert process.returncode is None, await process.communicate()
+                # A new broker that has little of the processor takes long to have a coordinator.
+                with contextlib.suppress(TimeoutError):
+                    return await log.read() is not None
+                return False
+
             await until(begun)
             await asyncio.to_thread(kafka.kill)
             await asyncio.to_thread(kafka.restart)
