@@ -134,9 +134,12 @@ def test_wrong_options_are_refused(options: list[str], told: str, capsys: pytest
 
 
 def test_costs_of_your_own_are_checked(tmp_path: Path) -> None:
-    (tmp_path / "costs.yaml").write_text("page_bytes: -1\n", "utf-8")
-    with pytest.raises(SettingsError, match="page_bytes"):
+    text = "page_bytes: -1\nhandlers: {score_page: {milliseconds: 0}}\n"
+    (tmp_path / "costs.yaml").write_text(text, "utf-8")
+    with pytest.raises(SettingsError) as refused:
         read_costs(tmp_path)
+    assert "page_bytes" in str(refused.value)
+    assert "score_page.milliseconds" in str(refused.value)
 
 
 def test_the_tables_of_the_page_follow_the_costs(tmp_path: Path) -> None:
