@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -240,7 +241,8 @@ async def _queries(options: argparse.Namespace) -> str:
 
 def _heading() -> str:
     others = contestants.versions()
-    return f"{datetime.now(UTC):%Y-%m-%d}; selectolax {version('selectolax')}{f', {others}' if others else ''}.\n"
+    versions = f"selectolax {version('selectolax')}{f', {others}' if others else ''}"
+    return f"{datetime.now(UTC):%Y-%m-%d}; load {os.getloadavg()[0]:.1f}, which makes times longer; {versions}.\n"
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
