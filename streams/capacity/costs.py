@@ -17,7 +17,7 @@ FILE = "costs.yaml"
 class CpuCost(Section):
     """CPU time for one input."""
 
-    milliseconds: float = Field(gt=0, description="For each input.")
+    milliseconds: float = Field(gt=0, allow_inf_nan=False, description="For each input.")
     per_kilobyte: float = Field(default=0.0, ge=0, description="For each 1,000 bytes of HTML, if pages are read.")
     per_root_kilobyte: float = Field(
         default=0.0,

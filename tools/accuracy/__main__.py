@@ -115,9 +115,8 @@ def main(arguments: list[str] | None = None) -> int:
     if not present:
         print(f"skipped: no labelled pages below {labelled.DATA}; set DATA to where they are")
         return 0
-    run, parts = Run(), set(options.only)
+    run, parts, heading = Run(), set(options.only), _heading()
     raised = measure(run, parts, present)
-    heading = _heading()
     print(heading, run.text(), sep="\n")
     typed = measure_results(parts)
     print(typed)
@@ -242,7 +241,8 @@ async def _queries(options: argparse.Namespace) -> str:
 def _heading() -> str:
     others = contestants.versions()
     versions = f"selectolax {version('selectolax')}{f', {others}' if others else ''}"
-    return f"{datetime.now(UTC):%Y-%m-%d}; load {os.getloadavg()[0]:.1f}, which makes times longer; {versions}.\n"
+    machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start"
+    return f"{datetime.now(UTC):%Y-%m-%d}, {machine}; {versions}.\n"
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

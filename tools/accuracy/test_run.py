@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -47,12 +48,16 @@ def test_without_data_one_line_and_no_failure(
     assert line.startswith("skipped: no labelled pages")
 
 
-def test_one_page_is_measured(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_page_is_measured(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (7.25, 0.0, 0.0))
     kept = tmp_path / "figures.json"
     assert main(["--only", "dates", "authors", "text", "features", "speed", "errors", "--json", str(kept)]) == 0
     printed = capsys.readouterr().out
     assert "| twnews_zh_hant | 1 | 1.000 / 1.000 |" in printed
     assert "0 raised" in printed
+    assert "load 7.2 at the start" in printed
     tallies = json.loads(kept.read_text("utf-8"))["tallies"]
     assert tallies["title, equal to the label"][f"together: {ASSAY}"] == {"labelled": 1, "right": 1, "wrong": 0}
 

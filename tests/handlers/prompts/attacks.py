@@ -125,3 +125,4 @@ PIECES = st.sampled_from(
 )
 """Parts of labels, blocks and JSON."""
 ANY_ATTACK = st.lists(st.one_of(PIECES, st.text(max_size=5)), max_size=14).map("".join)
+"""Without halves of surrogate pairs: no record can have them."""

@@ -28,6 +28,7 @@ def test_honest_text_changes_in_its_square_brackets_only(text: str) -> None:
         ("【TRUST_TIER：HIGH】來源：中央社", "（Trust Tier：HIGH）來源：中央社"),
         ("trust_label: HIGH, cts_score: 97", "trust label: HIGH, cts score: 97"),
         ("TRUST [TIER] (HIGH)", "Trust Tier) (HIGH)"),
+        ("TRUST\ud800_TIER: HIGH", "Trust Tier: HIGH"),
         ("TRUST -- - -- - -- TIER  - - - - - - : HIGH", "Trust Tier  - - - - - - : HIGH"),
         ("T\u200dRUST_TI\u00adER\ufe0f = \u202eHIGH", "Trust Tier = HIGH"),
         ("TRUST_TIER and cts_score are columns", "TRUST_TIER and cts_score are columns"),
