@@ -256,6 +256,8 @@ class Brokers:
         if not code:
             code, offset = self.logs[place].append(raw)
         code = code or failure.code
+        if code == codes.TOPIC_AUTHORIZATION_FAILED:
+            self.logs[place].refused += 1
         return code, -1 if code else offset, -1, 0
 
     def _on_fetch(self, request: Any, node: int) -> Any:

@@ -58,7 +58,7 @@ class Log:
     """The first offset of each open transaction, by producer."""
     ended: list[Marker] = field(default_factory=list)
     refused: int = 0
-    """Batches that were too large."""
+    """Batches that were too large, or without the right to the topic: the client does not send them again."""
     _producers: dict[int, _Producer] = field(default_factory=dict)
 
     @property
