@@ -26,6 +26,10 @@ from tools.bench.pages import Page, Record, load_pages
 SIZES = ((2_000, 10**9), (8_000, 150_000), (32_000, 80_000))
 """Pages of a run, and the largest page in it."""
 CALIBRATION = ((1_431, 10**9), (3_000, 80_000))
+_WARM_UP = (500, 10**9)
+"""Not counted: a broker that has just started compiles itself."""
+_GROWTH = {"cpu_seconds": 0.5, "broker_seconds": 1, "crawled_bytes": 1, "scored_bytes": 1}
+"""What a run costs, and the power of a page's kilobytes with which it grows."""
 _WORKERS = {"processes": 1}
 
 
@@ -92,9 +96,11 @@ def compared(costs: Costs, run: Measured) -> dict[str, tuple[float, float]]:
     }
 
 
-def line_through(two: Sequence[Measured], amount: str) -> tuple[float, float]:
-    """The amount for a page without bytes, and for each byte."""
-    (first, at_first), (second, at_second) = ((getattr(run, amount) / run.pages, run.page_bytes) for run in two)
+def line_through(two: Sequence[Measured], amount: str, power: float) -> tuple[float, float]:
+    """The amount for a page without bytes, and for each kilobyte to this power."""
+    (first, at_first), (second, at_second) = (
+        (getattr(run, amount) / run.pages, (run.page_bytes / 1000) ** power) for run in two
+    )
     slope = (first - second) / (at_first - at_second)
     return first - slope * at_first, slope
 
@@ -102,12 +108,13 @@ def line_through(two: Sequence[Measured], amount: str) -> tuple[float, float]:
 async def run(options: argparse.Namespace) -> None:
     """Prints a table, or the figures of a calibration."""
     async with LocalKafka() as kafka:
+        await measure(kafka, *_WARM_UP)
         if options.calibrate:
             two = [await measure(kafka, *size) for size in CALIBRATION]
             print(json.dumps([run.__dict__ for run in two]))
-            for amount in ("cpu_seconds", "broker_seconds", "crawled_bytes", "scored_bytes"):
-                fixed, each = line_through(two, amount)
-                print(f"{amount}: {fixed:.6g} for a page, {each:.6g} for a byte of HTML")
+            for amount, power in _GROWTH.items():
+                fixed, each = line_through(two, amount, power)
+                print(f"{amount}: {fixed:.6g} for a page, {each:.6g} for its kilobytes of HTML to the power {power}")
             return
         costs = read_costs(config_dir())
         print(
