@@ -74,8 +74,9 @@ def ask(event: ExtractionNeeded, rules: Rules) -> Ask:
 def conclude(event: ExtractionNeeded, replies: tuple[Reply, ...], rules: Rules) -> Emit:
     """Accepts any reply."""
     done = ExtractionCompleted(
-        extraction_id=event.extraction_id, target_url=event.target_url, status=ExtractionStatus.OK
-    )
+        extraction_id=event.extraction_id, target_url=event.target_url, forwarded=(), status=ExtractionStatus.OK,
+        fetched=(), skipped=(), config_version="",
+    )  # fmt: skip
     return Emit((done,))
 
 
