@@ -257,6 +257,7 @@ class Brokers:
             code, offset = self.logs[place].append(raw)
         code = code or failure.code
         if code == codes.TOPIC_AUTHORIZATION_FAILED:
+            # As for a batch that is too large, the client sends the next one.
             self.logs[place].refused += 1
         return code, -1 if code else offset, -1, 0
 
