@@ -5,12 +5,12 @@ The files are those of the configuration directory, and the prompts and trained 
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic_core import from_json
 
 
 class SettingsError(Exception):
@@ -66,10 +66,10 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
         *((path, _sources(path.stem, read_yaml(path))) for path in lists),
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
-        *((path, {"result_trees": json.loads(path.read_text("utf-8"))}) for path in results),
-        *((path, {"page_reading": {"content_trees": json.loads(path.read_text("utf-8"))}}) for path in content),
+        *((path, {"result_trees": from_json(path.read_bytes())}) for path in results),
+        *((path, {"page_reading": {"content_trees": from_json(path.read_bytes())}}) for path in content),
         *((path, {"page_reading": {"addressed": read_yaml(path)}}) for path in addressed),
-        *((path, {"page_reading": {"addressed": json.loads(path.read_text("utf-8"))}}) for path in weights),
+        *((path, {"page_reading": {"addressed": from_json(path.read_bytes())}}) for path in weights),
         *((path, _read_json(path)) for path in learned),
     ]
 
@@ -83,7 +83,7 @@ def _sources(stem: str, content: dict[str, Any]) -> dict[str, Any]:
 def _read_json(path: Path) -> dict[str, Any]:
     """A file that is large for a YAML loader. Raises SettingsError as ``read_yaml``."""
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = from_json(path.read_bytes())
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:

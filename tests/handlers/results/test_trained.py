@@ -71,7 +71,7 @@ def test_a_measure_that_is_not_given_counts_as_nothing() -> None:
 )
 def test_a_tree_that_is_not_whole_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match="complete"):
-        Tree.model_validate(TREE.model_dump() | change)
+        Trees.model_validate({"measures": ("links", "share"), "trees": (TREE.model_dump() | change,)})
 
 
 def test_a_measure_without_a_name_is_refused() -> None:

@@ -44,12 +44,14 @@ MOVES = 0.1
 
 @contextmanager
 def without_noise() -> Iterator[None]:
-    """Silences the log of the faults that these tests cause, and makes garbage collection cheap."""
+    """Silences the log of the faults that these tests cause, and makes garbage collection cheap.
+
+    What is frozen stays so: to unfreeze it would make each later collection of this process expensive.
+    """
     gc.collect()
     gc.freeze()
     with capture_logs():
         yield
-    gc.unfreeze()
 
 
 @dataclass
