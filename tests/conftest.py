@@ -96,7 +96,12 @@ MOST_RERUNS = 2
 """More tests that pass only at their second try are a fault of the product or of the tests, not of the machine."""
 SHARE_WITH_BROKER = 0.8
 """Part of a run in which files with a broker begin: a long one at the end would keep one processor busy alone."""
-LONGEST = ("tests/prometheus/test_live.py", "tests/kafka/test_upgrade_demo.py", "tests/streams/workers/test_pool.py")
+LONGEST = (
+    "tests/prometheus/test_live.py",
+    "tests/kafka/test_upgrade_demo.py",
+    "tests/kafka/test_worker_processes.py",
+    "tests/streams/workers/test_pool.py",
+)
 """Files that take long begin first, or they would run alone at the end."""
 ROOT = Path(__file__).parents[1]
 _ALL_SLOW = re.compile(r"^pytestmark = .*\bslow\b", re.MULTILINE)

@@ -38,7 +38,6 @@ class Trees(Section):
     start: tuple[float, ...] = Field(default=(0.0, 0.0, 0.0), description="Scores of the types without trees.")
     trees: tuple[Tree, ...] = Field(default=(), description="The trees; their leaves are summed.")
 
-    # One check for all trees: a check for each would double the time in which a command reads its configuration.
     @model_validator(mode="after")
     def _are_complete(self) -> Self:
         for tree in self.trees:

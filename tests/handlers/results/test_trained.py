@@ -1,5 +1,7 @@
 """Trees: evaluated as written, refused if incomplete; a result has a type with and without them."""
 
+from functools import cache
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,13 +40,18 @@ def _walked(trees: Trees, measures: dict[str, float]) -> list[float]:
 
 @given(st.data())
 def test_vectorised_forest_equals_a_walk_of_each_tree(data: st.DataObject) -> None:
-    trees = RULES.result_trees.text
-    assert trees is not None
-    thresholds = sorted({threshold for tree in trees.trees for threshold in tree.thresholds})
+    trees, forest, thresholds = _shipped()
     # Thresholds themselves are where the two could part.
     value = st.sampled_from(thresholds) | st.floats(allow_nan=True) | st.booleans()
     measures = {name: data.draw(value) for name in trees.measures}
-    assert Forest(trees).scores(measures) == pytest.approx(_walked(trees, measures))
+    assert forest.scores(measures) == pytest.approx(_walked(trees, measures))
+
+
+@cache
+def _shipped() -> tuple[Trees, Forest, list[float]]:
+    """The trees for a text, and all their thresholds."""
+    trees = RULES.result_trees.text
+    return trees, Forest(trees), sorted({threshold for tree in trees.trees for threshold in tree.thresholds})
 
 
 def test_trees_of_different_depth_are_summed() -> None:

@@ -76,6 +76,15 @@ async def test_texts_go_in_batches_and_come_back_in_order(endpoint: tuple[Endpoi
     assert all(abs(sum(value * value for value in vector) - 1) < 1e-9 for vector in vectors)
 
 
+async def test_vectors_without_an_index_are_in_the_order_of_the_texts(
+    endpoint: tuple[Endpoint, OpenAIEmbedder],
+) -> None:
+    behaviour, embedder = endpoint
+    behaviour.body = {"data": [{"embedding": [length, *[0.0] * 6, 1.0]} for length in (1.0, 2.0)]}
+    vectors = await embedder.embed(["a", "bb"])
+    assert [round(vector[0] / vector[7]) for vector in vectors] == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("base_url", "name"),
     [
