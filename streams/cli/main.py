@@ -23,3 +23,8 @@ def _run(arguments: list[str]) -> int:
         return run_command_line(arguments)
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except Exception as error:
+        # A model is built at its first use, and pydantic reports a Ctrl-C of that moment as a fault of the model.
+        if type(error).__name__ == "SchemaError" and "KeyboardInterrupt" in str(error):
+            return _INTERRUPTED
+        raise

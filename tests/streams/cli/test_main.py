@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from streams.cli import commands
 from streams.cli.commands import COMMANDS, imported_command
@@ -26,6 +27,29 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_list_of_commands_has_the_first_line_of_each_help(command: str) -> None:
     assert imported_command(command).help.splitlines()[0] == COMMANDS[command][1]
+
+
+class Interrupting:
+    def __repr__(self) -> str:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("value", "expected"), [(Interrupting(), 130), (object(), 0)])
+def test_ctrl_c_while_pydantic_builds_a_model_is_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, value: object, expected: int
+) -> None:
+    def build(_: list[str]) -> int:
+        SchemaValidator(core_schema.literal_schema([value]))
+        return 0
+
+    monkeypatch.setattr(commands, "run_command_line", build)
+    assert run_assay("any") == expected
+
+
+def test_another_fault_of_a_model_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "run_command_line", lambda _: SchemaValidator({"type": "none such"}))
+    with pytest.raises(SchemaError):
+        run_assay("any")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
