@@ -22,7 +22,10 @@ _LOWEST = bytes([_LEAVES, *((number & -number).bit_length() - 1 for number in ra
 
 
 class Tree(Section):
-    """A complete tree: node ``n`` goes on to node ``2n+1``, or to ``2n+2`` where the measure is above the threshold."""
+    """One of ``Trees``, which checks that it is complete.
+
+    Node ``n`` goes on to node ``2n+1``, or to ``2n+2`` where the measure is above the threshold.
+    """
 
     of: int = Field(ge=0, description="The number of the type whose score it adds to.")
     measures: tuple[int, ...] = Field(description="The measure of each node, the root first.")
@@ -40,12 +43,14 @@ class Trees(Section):
 
     @model_validator(mode="after")
     def _are_complete(self) -> Self:
-        for tree in self.trees:
+        for number, tree in enumerate(self.trees):
             nodes = len(tree.measures)
             if len(tree.thresholds) != nodes or len(tree.leaves) != nodes + 1 or nodes & (nodes + 1):
-                raise ValueError("a tree has as many thresholds as measures, one leaf more, and is complete")
+                raise ValueError(
+                    f"tree {number} lacks nodes: it needs as many thresholds as measures and one leaf more"
+                )
             if nodes and not 0 <= min(tree.measures) <= max(tree.measures) < len(self.measures):
-                raise ValueError("a tree looks at a measure that has no name")
+                raise ValueError(f"tree {number} looks at a measure that has no name")
         return self
 
 

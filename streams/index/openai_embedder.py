@@ -61,7 +61,7 @@ class OpenAIEmbedder(Embedder):
         except openai.OpenAIError as error:
             raise IndexDownError(f"{self.name}: {type(error).__name__}: {error}"[:500]) from error
         # Some servers leave the index out; their order is that of the texts.
-        data = sorted(reply.data or (), key=lambda item: getattr(item, "index", None) or 0)
+        data = sorted(reply.data or (), key=lambda item: item.index or 0)
         if len(data) != len(texts):
             raise IndexDownError(f"{self.name}: {len(data)} vectors for {len(texts)} texts")
         return [self._unit(item.embedding) for item in data]

@@ -28,8 +28,14 @@ SIZES = ((2_000, 10**9), (8_000, 150_000), (32_000, 80_000))
 CALIBRATION = ((1_431, 10**9), (3_000, 80_000))
 _WARM_UP = (500, 10**9)
 """Not counted: a broker that has just started compiles itself."""
-_GROWTH = {"cpu_seconds": 0.5, "broker_seconds": 1, "crawled_bytes": 1, "scored_bytes": 1}
-"""What a run costs, and the power of a page's kilobytes with which it grows."""
+_COSTS = {
+    "cpu_seconds": ("handlers.score_page", "milliseconds", "per_root_kilobyte", 0.5, 1000, 1000),
+    "broker_seconds": ("broker", "milliseconds", "per_kilobyte", 1, 1000, 1000),
+    "crawled_bytes": ("topics.pages.crawled.v1", "bytes", "per_byte", 1, 1, 0.001),
+    "scored_bytes": ("topics.pages.scored.v1", "bytes", "per_byte", 1, 1, 0.001),
+}
+"""For what a run costs: the cost in ``config/costs.yaml``, its two keys, the power of a page's kilobytes with which it
+grows, and what each key is for 1 s or 1 byte."""
 _WORKERS = {"processes": 1}
 
 
@@ -96,13 +102,17 @@ def compared(costs: Costs, run: Measured) -> dict[str, tuple[float, float]]:
     }
 
 
-def line_through(two: Sequence[Measured], amount: str, power: float) -> tuple[float, float]:
-    """The amount for a page without bytes, and for each kilobyte to this power."""
-    (first, at_first), (second, at_second) = (
-        (getattr(run, amount) / run.pages, (run.page_bytes / 1000) ** power) for run in two
-    )
-    slope = (first - second) / (at_first - at_second)
-    return first - slope * at_first, slope
+def calibrated(two: Sequence[Measured]) -> list[str]:
+    """The costs that explain two runs, as ``config/costs.yaml`` has them."""
+    lines = []
+    for amount, (cost, of_page, of_size, power, unit_of_page, unit_of_size) in _COSTS.items():
+        (first, at_first), (second, at_second) = (
+            (getattr(run, amount) / run.pages, (run.page_bytes / 1000) ** power) for run in two
+        )
+        each = (first - second) / (at_first - at_second)
+        fixed = (first - each * at_first) * unit_of_page
+        lines.append(f"{cost}: {{{of_page}: {fixed:.3g}, {of_size}: {each * unit_of_size:.3g}}}")
+    return lines
 
 
 async def run(options: argparse.Namespace) -> None:
@@ -112,9 +122,7 @@ async def run(options: argparse.Namespace) -> None:
         if options.calibrate:
             two = [await measure(kafka, *size) for size in CALIBRATION]
             print(json.dumps([run.__dict__ for run in two]))
-            for amount, power in _GROWTH.items():
-                fixed, each = line_through(two, amount, power)
-                print(f"{amount}: {fixed:.6g} for a page, {each:.6g} for its kilobytes of HTML to the power {power}")
+            print(*calibrated(two), sep="\n")
             return
         costs = read_costs(config_dir())
         print(

@@ -77,13 +77,15 @@ def test_a_measure_that_is_not_given_counts_as_nothing() -> None:
     [{"thresholds": (1.0,)}, {"leaves": (0.1,)}, {"measures": (0, 1), "thresholds": (1.0, 1.0), "leaves": (1.0,) * 3}],
 )
 def test_a_tree_that_is_not_whole_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(ValidationError, match="complete"):
+    with pytest.raises(ValidationError, match="tree 0 lacks nodes"):
         Trees.model_validate({"measures": ("links", "share"), "trees": (TREE.model_dump() | change,)})
 
 
-def test_a_measure_without_a_name_is_refused() -> None:
+@pytest.mark.parametrize("measure", [-1, 1])
+def test_a_measure_without_a_name_is_refused(measure: int) -> None:
+    stump = Tree(of=0, measures=(measure,), thresholds=(1.0,), leaves=(0.5, 0.7))
     with pytest.raises(ValidationError, match="no name"):
-        Trees(measures=("links",), start=(0.0, 0.0, 0.0), trees=(TREE,))
+        Trees(measures=("links",), start=(0.0, 0.0, 0.0), trees=(stump,))
 
 
 def test_the_shipped_trees_ask_for_measures_that_there_are() -> None:

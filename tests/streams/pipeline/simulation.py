@@ -6,7 +6,6 @@ transactions with a fence. What must never happen is noted in
 """
 
 import asyncio
-import gc
 import itertools
 import random
 from collections import Counter, defaultdict
@@ -44,12 +43,7 @@ MOVES = 0.1
 
 @contextmanager
 def without_noise() -> Iterator[None]:
-    """Silences the log of the faults that these tests cause, and makes garbage collection cheap.
-
-    What is frozen stays so: to unfreeze it would make each later collection of this process expensive.
-    """
-    gc.collect()
-    gc.freeze()
+    """Silences the log of the faults that these tests cause."""
     with capture_logs():
         yield
 
