@@ -89,11 +89,13 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 def _leaks_show_in_their_file() -> Iterator[None]:
     """A socket or coroutine that is left open in a reference cycle is a warning when it is collected.
 
-    What lives on, such as rules that tests share, is left out of later collections.
+    At the beginning that is what the fixtures of the previous file's last test left. What then lives on, such as rules
+    that tests share, is left out of later collections.
     """
-    yield
     gc.collect()
     gc.freeze()
+    yield
+    gc.collect()
 
 
 @pytest.fixture

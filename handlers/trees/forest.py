@@ -46,9 +46,7 @@ class Trees(Section):
         for number, tree in enumerate(self.trees):
             nodes = len(tree.measures)
             if len(tree.thresholds) != nodes or len(tree.leaves) != nodes + 1 or nodes & (nodes + 1):
-                raise ValueError(
-                    f"tree {number} lacks nodes: it needs as many thresholds as measures and one leaf more"
-                )
+                raise ValueError(f"tree {number} needs 0, 1, 3 or 7 measures, as many thresholds, and one leaf more")
             if nodes and not 0 <= min(tree.measures) <= max(tree.measures) < len(self.measures):
                 raise ValueError(f"tree {number} looks at a measure that has no name")
         return self

@@ -111,7 +111,8 @@ def calibrated(two: Sequence[Measured]) -> list[str]:
         )
         each = (first - second) / (at_first - at_second)
         fixed = (first - each * at_first) * unit_of_page
-        lines.append(f"{cost}: {{{of_page}: {fixed:.3g}, {of_size}: {each * unit_of_size:.3g}}}")
+        for_page, for_size = (float(f"{value:.3g}") for value in (fixed, each * unit_of_size))
+        lines.append(f"{cost}: {{{of_page}: {for_page:g}, {of_size}: {for_size:g}}}")
     return lines
 
 

@@ -22,8 +22,9 @@ def test_runs_that_cost_what_the_file_says_give_its_figures() -> None:
         for pages, size in ((1_000, 274_000.0), (3_000, 46_000.0))
     ]
     worker, broker = costs.handlers["score_page"], costs.broker
-    assert calibrated(two)[:3] == [
+    assert calibrated(two) == [
         f"handlers.score_page: {{milliseconds: {worker.milliseconds}, per_root_kilobyte: {worker.per_root_kilobyte}}}",
         f"broker: {{milliseconds: {broker.milliseconds}, per_kilobyte: {broker.per_kilobyte}}}",
-        f"topics.pages.crawled.v1: {{bytes: {crawled.bytes:.3g}, per_byte: {crawled.per_byte}}}",
+        f"topics.pages.crawled.v1: {{bytes: {crawled.bytes:g}, per_byte: {crawled.per_byte}}}",
+        f"topics.pages.scored.v1: {{bytes: {scored.bytes:g}, per_byte: 0}}",
     ]
