@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from assay import aio
     from assay.calls import claim, classify, evaluate, rank, score, score_many, snippet
     from assay.results import Claim, Classification, Evaluation, Ranking, Refusal, Score, Snippet
-    from streams.lazy_settings import LazySettings as Settings
-    from streams.settings_files import SettingsError
+    from streams.runtime.settings_files import SettingsError
+    from streams.settings.lazy import LazySettings as Settings
 
 _FROM = {
     "assay.calls": ("claim", "classify", "evaluate", "rank", "score", "score_many", "snippet"),
     "assay.results": ("Claim", "Classification", "Evaluation", "Ranking", "Refusal", "Score", "Snippet"),
-    "streams.settings_files": ("SettingsError",),
+    "streams.runtime.settings_files": ("SettingsError",),
 }
 
 __all__ = [
@@ -52,13 +52,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'assay' has no attribute {name!r}")
-    from streams.process import gc_paused
+    from streams.runtime.process import gc_paused
 
     with gc_paused():
         if name == "aio":
             found: Any = import_module("assay.aio")
         elif name == "Settings":
-            found = import_module("streams.lazy_settings").LazySettings
+            found = import_module("streams.settings.lazy").LazySettings
         else:
             module = next(module for module, names in _FROM.items() if name in names)
             found = getattr(import_module(module), name)

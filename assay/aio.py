@@ -31,9 +31,9 @@ from schemas.needs import Ask
 from schemas.outcome import Dead, Drop, Emit, Outcome, Retry
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
-from streams.extras import missing_extra
-from streams.lazy_settings import LazySettings
-from streams.process import structlog_to_logging
+from streams.runtime.extras import missing_extra
+from streams.runtime.process import structlog_to_logging
+from streams.settings.lazy import LazySettings
 
 if TYPE_CHECKING:
     from streams.workers.handler_jobs import Answer
@@ -305,10 +305,10 @@ async def _decide(name: str, event: Event, settings: Settings) -> tuple[Any, ...
     """The events of a handler that asks for a judge: a language model, or the offline judge."""
     import random
 
-    from streams.clock import SystemClock
     from streams.pipeline.breaker import ClosedBreaker
     from streams.pipeline.handler_runner import HandlerRunner, retry_of
-    from streams.services import LiveServices
+    from streams.pipeline.services import LiveServices
+    from streams.runtime.clock import SystemClock
     from streams.topology import handler_named
 
     structlog_to_logging()
@@ -337,7 +337,7 @@ def _event(kind: type[E], fields: Mapping[str, Any]) -> E | Refusal:
         return kind.model_validate(dict(fields))
     except (ValidationError, TypeError, ValueError) as error:
         if isinstance(error, ValidationError):
-            from streams.codec import refusal
+            from streams.topology.codec import refusal
 
             return Refusal.of(refusal(error))
         return Refusal("invalid", (f"fields of {kind.__name__} are expected, not {type(fields).__name__}",))

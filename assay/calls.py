@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from assay import aio
 from assay.results import Claim, Classification, Evaluation, Ranking, Refusal, Score, Snippet
 from schemas.pages import CrawledPage
-from streams.lazy_settings import LazySettings as Settings
+from streams.settings.lazy import LazySettings as Settings
 
 T = TypeVar("T")
 

@@ -27,7 +27,7 @@ from aiokafka.errors import KafkaError
 
 from schemas.rules import Rules
 from streams.kafka.clients import opened
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import HANDLERS
 from tests.command_line import Done, Ran
 from tests.kafka_server import shared_kafka

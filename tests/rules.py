@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from schemas.rules import Rules
-from streams.settings_files import read_document
+from streams.runtime.settings_files import read_document
 
 CONFIG = Path(__file__).parent.parent / "config"
 PROMPTS = CONFIG.parent / "handlers" / "prompts"

@@ -11,8 +11,8 @@ from handlers.html.links import page_id_of
 from schemas.outcome import Emit
 from schemas.pages import QualityMetadata, ScoredPage, Tier, TrustFeatures
 from streams.cli.main import main
-from streams.codec import decode
 from streams.topology import TOPICS, Handler, Topic, handler_named
+from streams.topology.codec import decode
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[1]

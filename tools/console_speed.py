@@ -24,15 +24,15 @@ from playwright.async_api import async_playwright
 import streams.console
 from schemas.event import Envelope
 from schemas.pages import ScoredPage
-from streams.codec import OutputRecord, encode
 from streams.console.app import make_app, make_context, served
 from streams.console.context import Context
 from streams.console.entries import Entry, Mention, Position, entry_of, mentions_of
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics
 from streams.local_kafka.broker import LocalKafka
-from streams.settings import HttpSettings, Settings, load_settings
+from streams.settings.model import HttpSettings, Settings, load_settings
 from streams.topology import PAGES_SCORED
+from streams.topology.codec import OutputRecord, encode
 
 _KEPT = 100_000
 _DRAWN = 10_000

@@ -62,7 +62,7 @@ async def _search(query: str, limit: int) -> list[Document]:
     from schemas.queries import RankingRequested
     from streams.query.access import open_queries
     from streams.query.engine import Refusal
-    from streams.settings import load_settings
+    from streams.settings.model import load_settings
 
     request = RankingRequested(request_id=str(uuid4()), query=query, limit=limit)
     async with open_queries(load_settings()) as queries:

@@ -68,9 +68,9 @@ class PublishPipeline:
         from pydantic import ValidationError
 
         from schemas.pages import CrawledPage
-        from streams.codec import refusal
         from streams.publish.entries import Refused, record_of
         from streams.topology import PAGES_CRAWLED
+        from streams.topology.codec import refusal
 
         fields = _fields(item)
         body = fields.pop("html", None)
@@ -97,7 +97,7 @@ class PublishPipeline:
     async def _connected(self) -> Any:
         if self._producer is None:
             from streams.kafka.clients import make_producer
-            from streams.settings import load_settings
+            from streams.settings.model import load_settings
 
             kafka = load_settings().with_kafka().kafka
             self._prefix = kafka.topic_prefix

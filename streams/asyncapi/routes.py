@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from streams.generate.asyncapi import asyncapi_document
-from streams.generate.text import to_json, to_yaml
+from streams.topology.text import to_json, to_yaml
 
 _HERE = Path(__file__).parent
 _BOUNDS = (

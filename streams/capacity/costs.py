@@ -8,8 +8,8 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from schemas.rules import Section
-from streams.settings import explain
-from streams.settings_files import SettingsError, read_yaml
+from streams.runtime.settings_files import SettingsError, read_yaml
+from streams.settings.model import explain
 
 FILE = "costs.yaml"
 

@@ -18,7 +18,7 @@ from streams.index.estimate import FLOAT_BYTES, estimate_points
 from streams.llm.limits import Shares
 from streams.llm.request import cost_of
 from streams.llm.settings import ModelLimits
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, RETENTION_DAYS, Handler
 
 DAY_SECONDS = 86_400

@@ -39,10 +39,10 @@ from streams.cli.query import QueryOptions, failed, in_words, request_of, switch
 from streams.cli.query_screen import LABEL_STYLE
 from streams.llm.tasks import answer_offline
 from streams.pipeline.handler_runner import Services
+from streams.pipeline.services import LiveServices
 from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
-from streams.services import LiveServices
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 
 _LINES = "\n"

@@ -14,7 +14,7 @@ from streams.cli.estimate import ASSUMED_MIX, size_in_words
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import in_money, in_rate, in_time, plain_table, table_console, tell
 from streams.index.estimate import parse_mix
-from streams.settings_files import config_dir
+from streams.runtime.settings_files import config_dir
 from streams.topology import RETENTION_DAYS
 
 MOST_PAGES = 1e9

@@ -13,9 +13,9 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from streams.cli.options import HELP_OPTIONS
-from streams.extras import missing_extra
-from streams.process import gc_paused
-from streams.settings_files import SettingsError
+from streams.runtime.extras import missing_extra
+from streams.runtime.process import gc_paused
+from streams.runtime.settings_files import SettingsError
 
 COMMANDS = {
     "score": ("score:score", "Score pages: addresses, files, folders, or standard input."),

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 from streams.cli.options import AsJson, Config
-from streams.ranking_model import manifest_path
-from streams.settings import Settings, load_settings
-from streams.settings_files import config_dir, read_layers, read_yaml
+from streams.runtime.settings_files import config_dir, read_layers, read_yaml
+from streams.settings.model import Settings, load_settings
+from streams.training.model_files import manifest_path
 
 Action = Literal["show", "schema"]
 

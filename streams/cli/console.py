@@ -10,10 +10,10 @@ from streams.cli.errors import run_with_kafka
 from streams.cli.options import Config, load_settings
 from streams.cli.output import tell
 from streams.cli.run import stop_on_signals
-from streams.http import PortTakenError
+from streams.http.server import PortTakenError
 from streams.query.access import application_url
 from streams.query.remote import RemoteQueries
-from streams.settings import HttpSettings, Settings
+from streams.settings.model import HttpSettings, Settings
 from streams.telemetry.setup import configure_logs
 
 

@@ -25,12 +25,12 @@ from streams.demo.report import tell_decisions
 from streams.demo.run import Demo, run
 from streams.demo.screen import live_table
 from streams.demo.tally import faults
-from streams.extras import missing_extra
-from streams.http import PortTakenError
+from streams.http.server import PortTakenError
 from streams.local_kafka.broker import BrokerUnavailable
 from streams.publish.entries import SourceError
 from streams.query.remote import RemoteQueries
-from streams.settings import Settings
+from streams.runtime.extras import missing_extra
+from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 
 _PLAIN_WIDTH = 110

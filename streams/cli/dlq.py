@@ -20,7 +20,7 @@ from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selecti
 from streams.dlq.description import LetterCounts, described, header_texts, shown_value
 from streams.dlq.redrive import RedriveOptions, purge, redrive
 from streams.kafka.settings import KafkaSettings
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import HANDLERS, handler_named
 
 _SHOWN_BYTES = 2000

@@ -31,8 +31,8 @@ from streams.cli.doctor_kafka import check_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.llm.checks import Check
 from streams.local_kafka.install import cache_folder
-from streams.settings import Settings
-from streams.settings_files import config_dir
+from streams.runtime.settings_files import config_dir
+from streams.settings.model import Settings
 
 _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from handlers.ranking.model import ModelMismatchError
 from streams.fetch.cache import STEPS, VARIABLE
 from streams.fetch.settings import FetchSettings
-from streams.files import refuse_newer
 from streams.llm.checks import Check, CheckState
 from streams.local_kafka.install import KAFKA_VERSION, BrokerUnavailable, are_cached, find_java
-from streams.settings import HttpSettings, Settings
+from streams.runtime.files import refuse_newer
+from streams.settings.model import HttpSettings, Settings
 
 OLDEST_PYTHON = (3, 11)
 _DISTRIBUTION = "assay"

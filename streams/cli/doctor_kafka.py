@@ -19,14 +19,14 @@ from aiokafka.protocol.transaction import EndTxnRequest
 
 from streams.cli.errors import explain_trouble
 from streams.cli.output import in_time
-from streams.clock import Clock, SystemClock
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.kafka.last_records import LatestDecisions, read_dated_after, read_latest_decisions
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topics import find_differences, plan_topics
 from streams.llm.checks import Check
-from streams.settings import Settings
+from streams.runtime.clock import Clock, SystemClock
+from streams.settings.model import Settings
 from streams.topology import HANDLERS, RETENTION_DAYS
 
 SECONDS = 15.0

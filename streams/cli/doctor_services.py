@@ -17,8 +17,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streams.cli.doctor_checks import check_folder
 from streams.cli.output import in_money
-from streams.clock import SystemClock
-from streams.generate.json_schemas import schema_text
 from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDamagedError, IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
 from streams.index.settings import IndexSettings
@@ -29,9 +27,11 @@ from streams.llm.journal import JournalError
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_journal
 from streams.query.access import application_url
-from streams.settings import HttpSettings, Settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import HttpSettings, Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
+from streams.topology.event_schemas import schema_text
 
 _SECONDS = 4.0
 

@@ -26,7 +26,7 @@ from streams.kafka.clients import TlsFileError, connection
 from streams.kafka.schema_registry import SchemaRegistryError
 from streams.kafka.settings import KafkaSettings, SecurityProtocol
 from streams.kafka.topics import TopicsError
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.workers.template import ChildStartError
 
 _REFUSAL_SECONDS = 5.0

@@ -20,7 +20,7 @@ from streams.cli.event_lines import open_lines, read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, table_console, tell
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import PAGES_SCORED
 
 ASSUMED_ARTICLES = 10_000_000

@@ -16,9 +16,9 @@ from typing import IO, NamedTuple
 from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, DropReason
 from streams.cli.progress import ProgressLine
-from streams.codec import decode, unframed
 from streams.publish.sources import lines_of
 from streams.topology import TOPIC_BYTES, Topic
+from streams.topology.codec import decode, unframed
 
 STANDARD_INPUT = Path("-")
 _OF_TRY = b'{"outcome":'

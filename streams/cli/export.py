@@ -38,7 +38,7 @@ from streams.cli.output import tell
 from streams.cli.tail import partitions_of
 from streams.kafka.settings import KafkaSettings
 from streams.publish.tsv import row_of
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import PAGES_SCORED
 
 

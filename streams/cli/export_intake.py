@@ -17,11 +17,11 @@ from streams.cli.event_lines import LineEvent
 from streams.cli.output import tell
 from streams.cli.progress import ProgressLine
 from streams.cli.tail import is_start, seek_to
-from streams.codec import decode, timestamp
 from streams.kafka.clients import make_reader, opened
 from streams.kafka.log_reader import records_between
 from streams.kafka.settings import KafkaSettings
 from streams.topology import Topic
+from streams.topology.codec import decode, timestamp
 
 _SHOWN_REFUSALS = 20
 

@@ -24,9 +24,9 @@ from streams.cli.export_intake import (
 from streams.cli.output import tell
 from streams.cli.progress import ProgressLine
 from streams.cli.tail import partitions_of
-from streams.review.agreement import newest_marks
-from streams.review.join import joined
-from streams.settings import Settings
+from streams.console.review_agreement import newest_marks
+from streams.console.review_join import joined
+from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED
 
 

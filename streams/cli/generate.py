@@ -24,7 +24,7 @@ from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.kubernetes.installation import Installation
 from streams.generate.kubernetes.manifests import manifests
 from streams.generate.outputs import drift, write
-from streams.settings import Settings, explain
+from streams.settings.model import Settings, explain
 
 CHECKOUT = Path(__file__).parents[2]
 

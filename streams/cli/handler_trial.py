@@ -25,14 +25,14 @@ from schemas.pages import Body
 from schemas.relevance import SnippetFailure
 from schemas.replies import Reply, VectorsUnavailable
 from streams.cli.output import tell
-from streams.clock import SystemClock
-from streams.codec import MAX_DETAIL, decode, refusal
 from streams.index.settings import has_collection
 from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.handler_runner import HandlerRunner, exhausted, retry_of
-from streams.ranking_model import make_ready
-from streams.settings import Settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, no_such, only_searches
+from streams.topology.codec import MAX_DETAIL, decode, refusal
+from streams.training.model_files import make_ready
 from streams.workers.handler_jobs import forked_pool
 from streams.workers.pool import WorkerPool
 
@@ -124,7 +124,7 @@ class _LazyServices:
         if self._reads_index and isinstance(need, SearchVectors) and (missing := self._missing_index()):
             return VectorsUnavailable(missing)
         if self._live is None:
-            from streams.services import LiveServices
+            from streams.pipeline.services import LiveServices
             from streams.telemetry.setup import configure_logs
 
             # structlog writes to standard output by default, which is for answers only.

@@ -12,7 +12,7 @@ import typer
 from handlers.html.links import host_of, is_public_suffix
 from streams.cli.options import load_settings
 from streams.cli.output import tell
-from streams.settings_files import SettingsError
+from streams.runtime.settings_files import SettingsError
 
 _FILE = Path("assay.local.yaml")
 _TIERS = {

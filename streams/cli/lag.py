@@ -17,9 +17,9 @@ from rich.text import Text
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import in_time, plain_table, table_console, tell
-from streams.clock import SystemClock
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
-from streams.settings import Settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, no_such
 
 _FEW = 0.25

@@ -17,10 +17,10 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from streams.cli.errors import explain_trouble
 from streams.cli.output import tell
 from streams.cli.run import stop_on_signals
-from streams.clock import Clock, SystemClock
-from streams.http import HttpServer, PortTakenError
+from streams.http.server import HttpServer, PortTakenError
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
-from streams.settings import HttpSettings, Settings
+from streams.runtime.clock import Clock, SystemClock
+from streams.settings.model import HttpSettings, Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import Handler
 

@@ -29,14 +29,14 @@ from streams.cli.output import tell
 from streams.cli.progress import ProgressLine
 from streams.cli.score import Refused, scored_pages
 from streams.cli.tail import no_topic
-from streams.codec import OutputRecord, decode
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.publish.entries import Refused as RefusedEntry
 from streams.publish.entries import SourceError
 from streams.publish.sources import check_source, read_entries, size_of
-from streams.settings import Settings
-from streams.settings_files import BOILERPLATE, config_dir, user_file
+from streams.runtime.settings_files import BOILERPLATE, config_dir, user_file
+from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED, TOPICS, Topic, topic_named
+from streams.topology.codec import OutputRecord, decode
 from streams.training.boilerplate import BoilerplateLearner, Limits
 
 _DEFAULT = Limits()

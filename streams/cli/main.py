@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from streams.process import gc_paused
+from streams.runtime.process import gc_paused
 
 _INTERRUPTED = 130
 

@@ -30,7 +30,7 @@ def mcp(
     )
     import mcp.server  # noqa: F401 - names the extra; uvicorn, which is imported below, belongs to others, too
 
-    from streams.http import PortTakenError
+    from streams.http.server import PortTakenError
     from streams.mcp.server import serve_http, serve_stdio
 
     try:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
-from streams.process import gc_paused
+from streams.runtime.process import gc_paused
 
 if TYPE_CHECKING:
-    from streams.settings import Settings
+    from streams.settings.model import Settings
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
@@ -41,6 +41,6 @@ def load_settings(overlay: Path | None = None) -> Settings:
         SettingsError: The message has a line for each wrong key, and what to do.
     """
     with gc_paused():
-        from streams.settings import load_settings
+        from streams.settings.model import load_settings
 
         return load_settings(overlay)

@@ -30,9 +30,6 @@ from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import in_time, tell
 from streams.cli.publish_input import Input, Publication, refusals_problem
 from streams.cli.publish_run import Backfill, Sending, command_of
-from streams.clock import SystemClock
-from streams.codec import OutputRecord, framed
-from streams.generate.json_schemas import schema_text
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.schema_registry import read_frames
 from streams.kafka.topics import create_topics
@@ -40,8 +37,11 @@ from streams.llm.journal import JournalError
 from streams.publish.entries import SourceError
 from streams.publish.sources import Format, check_source
 from streams.replay.estimate import Estimate
-from streams.settings import Settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED, TOPICS, no_such, topic_named
+from streams.topology.codec import OutputRecord, framed
+from streams.topology.event_schemas import schema_text
 
 
 def publish(

@@ -14,11 +14,11 @@ from typing import BinaryIO, Literal
 
 from streams.cli.output import tell
 from streams.cli.progress import ProgressLine
-from streams.codec import OutputRecord
 from streams.publish.entries import Entry, Refused, SourceError
 from streams.publish.sources import STANDARD_INPUT_PATH, Format
 from streams.publish.walk import Position, Walk
 from streams.topology import Topic
+from streams.topology.codec import OutputRecord
 
 SHOWN_REFUSALS = 20
 _REFUSAL = b'{"place": "'

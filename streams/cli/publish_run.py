@@ -18,16 +18,16 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from streams.cli.output import tell
 from streams.cli.publish_input import Input, Publication
-from streams.clock import SystemClock
-from streams.codec import NO_FRAMES, Frames, OutputRecord, framed
-from streams.generate.json_schemas import schema_text
 from streams.kafka.schema_registry import read_frames
 from streams.kafka.topics import create_topics
 from streams.kafka.transactions import stop_producer
 from streams.publish.entries import SourceError
 from streams.publish.run_log import RunLog, RunSending, RunTakenError
 from streams.publish.walk import ChangedError, Position
-from streams.settings import Settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import Settings
+from streams.topology.codec import NO_FRAMES, Frames, OutputRecord, framed
+from streams.topology.event_schemas import schema_text
 
 
 class Backfill:

@@ -31,14 +31,14 @@ from streams.cli.event_lines import values_in
 from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
 from streams.cli.output import printable, tell
 from streams.cli.query_screen import print_results
-from streams.codec import refusal
 from streams.publish.entries import UNREADABLE, explain, opened
 from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
 from streams.query.remote import RemoteQueries, check_address
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 from streams.topology import TOPIC_BYTES
+from streams.topology.codec import refusal
 
 Role = Literal["analyst", "critic", "writer"]
 _LINES = "\n"

@@ -19,7 +19,6 @@ from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import in_money, print_rows, tell
 from streams.cli.replay_run import carry_out, preview, refused, run_replay
-from streams.clock import SystemClock
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest, own_topics
 from streams.replay.plan_store import NoPlanTopicError, PlanStore
@@ -28,7 +27,8 @@ from streams.replay.ranges import bounds_of, count
 from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession
 from streams.replay.transitions import existing, held_topics
-from streams.settings import Settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import Settings
 
 _RUN = "run"
 _HELP = ("-h", "--help")

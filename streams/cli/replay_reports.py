@@ -28,7 +28,7 @@ from streams.replay.dry_run import compare
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
 from streams.replay.plan import ReplayError, handler_of
 from streams.replay.ranges import count
-from streams.settings import Settings
+from streams.settings.model import Settings
 
 
 async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> int:

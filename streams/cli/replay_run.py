@@ -18,12 +18,10 @@ from streams.cli.errors import run_with_kafka
 from streams.cli.output import in_money, in_time, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.run import stop_on_signals
-from streams.clock import SystemClock
-from streams.http import HttpServer, PortTakenError
+from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics
 from streams.llm.journal import JournalError
-from streams.process import freeze_gc
 from streams.replay.admission import begin, resolved
 from streams.replay.plan import (
     ReplayError,
@@ -38,7 +36,9 @@ from streams.replay.ranges import Bound, count
 from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession, ReplayProgress
 from streams.replay.transitions import held_topics
-from streams.settings import Settings
+from streams.runtime.clock import SystemClock
+from streams.runtime.process import freeze_gc
+from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import configure_logs
 

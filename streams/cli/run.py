@@ -19,17 +19,17 @@ import structlog
 import typer
 from aiokafka.errors import KafkaError
 
-from streams.app import Application
+from streams.app.application import Application
 from streams.cli.drain_summary import summary_lines, summary_of
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import tell
-from streams.http import HttpServer, PortTakenError
+from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics
 from streams.llm.checks import checks_of_models
-from streams.process import freeze_gc, watchdog
-from streams.settings import Settings
+from streams.runtime.process import freeze_gc, watchdog
+from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 from streams.topology import HANDLERS, Handler, no_such
 

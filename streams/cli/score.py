@@ -27,7 +27,7 @@ from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from streams.cli.options import AsJson, Config
 from streams.cli.output import printable, tell
 from streams.fetch.settings import FetchSettings
-from streams.lazy_settings import LazySettings
+from streams.settings.lazy import LazySettings
 from streams.workers.pool import WorkerPool
 from streams.workers.settings import WorkersSettings, cores
 
@@ -135,7 +135,7 @@ async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledP
     from schemas.needs import FetchPages
     from schemas.replies import FetchedPage
     from streams.fetch.worker import FetchWorker
-    from streams.process import structlog_to_logging
+    from streams.runtime.process import structlog_to_logging
 
     structlog_to_logging()
     pages: dict[str, CrawledPage | Refused] = {}
@@ -173,11 +173,11 @@ def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
 
 def _publishable(path: Path) -> Iterator[CrawledPage | Refused]:
     """The pages of everything that `assay publish` takes: JSON lines, TSV, folders."""
-    from streams.codec import decode
     from streams.publish.entries import Refused as RefusedEntry
     from streams.publish.entries import SourceError
     from streams.publish.sources import read_source
     from streams.topology import PAGES_CRAWLED
+    from streams.topology.codec import decode
 
     try:
         for record in read_source(path, PAGES_CRAWLED, None):
@@ -200,7 +200,7 @@ def _html(place: str, body: bytes, url: str) -> CrawledPage | Refused:
 
 
 def _line(place: str, line: bytes) -> CrawledPage | Refused:
-    from streams.codec import refusal
+    from streams.topology.codec import refusal
 
     try:
         return CrawledPage.model_validate_json(line)

@@ -17,7 +17,7 @@ from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, Source, SourceRules, host_suffixes, suffix_forms
 from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import plain_table, table_console
-from streams.settings_files import OWN_SOURCES, user_file
+from streams.runtime.settings_files import OWN_SOURCES, user_file
 
 sources = command_group("Show which kind and tier an address has, or import your own sources.")
 

@@ -22,8 +22,8 @@ from handlers.indexing.config import SourcesSection, source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.sources import SELF_PUBLISHED
 from streams.cli.output import tell
-from streams.settings import Settings, SettingsError
-from streams.settings_files import OWN_SOURCES, config_dir, read_yaml
+from streams.runtime.settings_files import OWN_SOURCES, config_dir, read_yaml
+from streams.settings.model import Settings, SettingsError
 
 _KEYS = ("domain", "kind", "tier", "reason")
 _DOMAIN_COLUMNS = ("domain", "host", "url")

@@ -23,14 +23,14 @@ from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.tail import no_topic
-from streams.codec import decode, timestamp
 from streams.dlq.dead_letters import DeadLetterReader, Selection, SelectionError, moment
 from streams.kafka.log_reader import read_log
 from streams.replay.decisions import DECISION_FIELDS
 from streams.replay.plan import ReplayError
 from streams.replay.ranges import EARLIEST, Bound, resolve_ranges
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
+from streams.topology.codec import decode, timestamp
 
 _BAND = 10
 """Points of a bar of the histogram."""

@@ -18,11 +18,11 @@ from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.cli.errors import NoTopicError, run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell
-from streams.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp, unframed
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.settings import KafkaSettings
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import TOPICS, topic_named
+from streams.topology.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp, unframed
 
 _SHOWN_KEY = 80
 _SHOWN_CHARACTERS = 400

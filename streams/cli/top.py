@@ -27,9 +27,9 @@ from streams.cli.errors import explain_trouble, run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import in_money, in_rate, in_time, plain_table, table_console, tell
 from streams.cli.top_workers import Worker, WorkerAddressError, look_at, quantiles, rate, total, worker_url
-from streams.clock import SystemClock
 from streams.kafka.lag import GroupLag, read_lags
-from streams.settings import Settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
 

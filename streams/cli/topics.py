@@ -15,7 +15,7 @@ from streams.cli.output import print_rows
 from streams.kafka.acls import command_of, needed_acls
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.topics import create_topics, find_differences, plan_topics
-from streams.settings import Settings
+from streams.settings.model import Settings
 
 Action = Literal["create", "list", "diff", "acl"]
 

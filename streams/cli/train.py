@@ -29,10 +29,10 @@ from streams.query.training_data import (
     read_topics,
     write_model,
 )
-from streams.ranking_model import read_ranking_model
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
 from streams.training.join import ServedLog
+from streams.training.model_files import read_ranking_model
 from streams.training.report import MEASURE_NAMES, figures, rows_of, told_of, write_card
 from streams.training.train import Refusal, Trained, XgboostMissingError
 from streams.training.train import train as train_model

@@ -29,11 +29,11 @@ from streams.cli.event_lines import STANDARD_INPUT, open_lines, values_in
 from streams.cli.handler_trial import STEPS, HandlerTrial, StepTrial, dumped, unknown_handler
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell, text_console
-from streams.codec import decode
 from streams.publish.entries import Refused, SourceError
 from streams.publish.sources import check_source, holds_pages, read_entries
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import Topic, handler_named, topic_of
+from streams.topology.codec import decode
 
 _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
 _SHOWN_REFUSALS = 20

@@ -18,7 +18,7 @@ from streams.cli.handler_trial import STEPS, HandlerTrial, dumped, unknown_handl
 from streams.cli.output import tell
 from streams.replay.comparisons import comparable, comparison_of
 from streams.replay.diff import Comparison
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import Topic, handler_named
 
 

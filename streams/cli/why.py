@@ -27,16 +27,16 @@ from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell
 from streams.cli.progress import ProgressLine
-from streams.codec import decode, timestamp
-from streams.decisions.subjects import WEB, keys_of
-from streams.decisions.words import reasons_of, verdict_of
 from streams.dlq.dead_letters import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.kafka.key_history import read_newest_first
 from streams.llm.journal import JournalError
 from streams.llm.stored_replies import stored_reply
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import topic_named
+from streams.topology.codec import decode, timestamp
+from streams.views.subjects import WEB, keys_of
+from streams.views.words import reasons_of, verdict_of
 
 _SHOWN = 160
 """Characters of a line."""

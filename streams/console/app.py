@@ -30,7 +30,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from streams.clock import SystemClock
 from streams.console import (
     batch,
     claim,
@@ -52,10 +51,11 @@ from streams.console.guard import Guard
 from streams.console.page_text import PageTexts
 from streams.console.records import Records
 from streams.console.store import Store
-from streams.http import HttpServer
+from streams.http.server import HttpServer
 from streams.kafka.clients import TlsFileError, connection
 from streams.query.engine import Queries
-from streams.settings import HttpSettings, Settings, SettingsError
+from streams.runtime.clock import SystemClock
+from streams.settings.model import HttpSettings, Settings, SettingsError
 
 SCREENS = (
     live.SCREEN,

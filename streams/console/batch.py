@@ -22,8 +22,8 @@ from schemas.search import SearchEvaluated
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
 from streams.console.words import Span
-from streams.decisions.subjects import SubjectKind
 from streams.topology import RESULTS_CLASSIFIED
+from streams.views.subjects import SubjectKind
 
 _MOST_LISTED = 100
 _MOST_BATCHES = 40

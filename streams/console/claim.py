@@ -13,8 +13,8 @@ from streams.console.context import Context, Screen
 from streams.console.entries import Entry
 from streams.console.relevance import reply_of
 from streams.console.words import Span
-from streams.decisions.subjects import SubjectKind
 from streams.topology import CLAIMS_EVALUATED, handler_named
+from streams.views.subjects import SubjectKind
 
 _MOST_LISTED = 100
 _APART = 0.2

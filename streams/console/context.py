@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import BaseRoute
 
-from streams.clock import Clock
 from streams.console import words
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
@@ -23,9 +22,10 @@ from streams.console.records import Records
 from streams.console.store import Store
 from streams.llm.journal import StoredAnswer
 from streams.llm.stored_replies import stored_reply
-from streams.process import installed_version
 from streams.query.engine import Queries
-from streams.settings import Settings
+from streams.runtime.clock import Clock
+from streams.runtime.process import installed_version
+from streams.settings.model import Settings
 from streams.topology import Handler
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -12,14 +12,14 @@ from starlette.routing import Route
 from schemas.dead import DeadLetter, dead_letter_topic
 from schemas.event import Event
 from schemas.outcome import Dead
-from streams.codec import decode, timestamp
 from streams.console.context import Context
 from streams.console.entries import Position
 from streams.console.guard import COOKIE, form_too_large
 from streams.console.words import link_of, page_path
-from streams.decisions.subjects import WEB
-from streams.decisions.words import reasons_of, verdict_of
 from streams.topology import HANDLERS, TOPICS, handler_named, topic_named
+from streams.topology.codec import decode, timestamp
+from streams.views.subjects import WEB
+from streams.views.words import reasons_of, verdict_of
 
 _SHOWN_BYTES = 4096
 _SHORT = 200_000

@@ -20,9 +20,9 @@ from schemas.ranking import RankingCompleted
 from schemas.relevance import RelevanceJudged, RelevanceOutcome, SnippetExtracted, SnippetsCompleted, SourceOutcome
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
-from streams.codec import Headers, timestamp
-from streams.decisions.subjects import SubjectKind, page_number, subject_of
-from streams.decisions.words import verdict_of
+from streams.topology.codec import Headers, timestamp
+from streams.views.subjects import SubjectKind, page_number, subject_of
+from streams.views.words import verdict_of
 
 Tone = Literal["a", "b", "c", "good", "fair", "poor", "dead", "none"]
 """The colour of a decision: the tier of a page, else how good its subject is; ``none`` if an event decides nothing."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import structlog
 from aiokafka.errors import KafkaError
 
-from streams.clock import Clock
 from streams.console.store import Store
 from streams.kafka.lag import GroupLag, read_dead_letters, read_lags
 from streams.kafka.settings import KafkaSettings
+from streams.runtime.clock import Clock
 from streams.topology import HANDLERS
 
 log = structlog.get_logger(__name__)

@@ -17,15 +17,15 @@ from aiokafka.errors import KafkaError
 
 from schemas.dead import dead_letter_topic
 from schemas.outcome import Dead
-from streams.codec import decode, timestamp
 from streams.console.entries import Entry, Mention, Position, dead_entry, entry_of, mentions_of, time_of
 from streams.console.store import Store
-from streams.decisions.subjects import SubjectKind
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.groups import read_topics
 from streams.kafka.log_reader import assign_paused, records_between
 from streams.kafka.settings import KafkaSettings
 from streams.topology import HANDLERS, RANKING_REQUESTED, TOPICS
+from streams.topology.codec import decode, timestamp
+from streams.views.subjects import SubjectKind
 
 log = structlog.get_logger(__name__)
 

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from streams.query.gate import Refused, refuse, refuse_host
+from streams.http.gate import Refused, refuse, refuse_host
 
 COOKIE: Final = "assay_console"
 SECURITY_HEADERS: Final = {

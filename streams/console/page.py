@@ -20,9 +20,9 @@ from streams.console.entries import Entry
 from streams.console.page_text import PageText
 from streams.console.records import Read
 from streams.console.versions import changes_between
-from streams.decisions.subjects import SubjectKind
-from streams.decisions.words import verdict_of
 from streams.topology import DOCUMENTS_INDEXED, PAGES_CRAWLED, PAGES_SCORED, handler_named
+from streams.views.subjects import SubjectKind
+from streams.views.words import verdict_of
 from streams.workers.template import ChildStartError
 
 _MOST_VERSIONS = 6

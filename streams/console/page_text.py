@@ -21,7 +21,7 @@ from handlers.html.styles import hiding
 from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Dead, Emit
 from schemas.pages import CrawledPage, ScoredPage
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.workers.child import Work
 from streams.workers.pool import WorkerPool
 

@@ -12,11 +12,11 @@ from starlette.routing import Route
 
 from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, RankingFeedback
-from streams.codec import refusal
 from streams.console.context import Context, Screen
-from streams.decisions.subjects import SubjectKind
 from streams.query.engine import Refusal
 from streams.topology import RANKING_COMPLETED, handler_named
+from streams.topology.codec import refusal
+from streams.views.subjects import SubjectKind
 
 _MOST_LISTED = 100
 

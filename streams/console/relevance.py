@@ -18,8 +18,8 @@ from schemas.relevance import (
 )
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.decisions.subjects import SubjectKind
 from streams.llm.journal import JournalError
+from streams.views.subjects import SubjectKind
 
 _MOST_LISTED = 100
 _MOST_CHARACTERS = 6_000

@@ -34,7 +34,7 @@ from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession, ReplayProgress
 from streams.replay.shadow_diff import comparable_stage, shadow_diff
 from streams.replay.transitions import UNFINISHED, copies_of, existing, held_back, promotable
-from streams.settings_files import SettingsError
+from streams.runtime.settings_files import SettingsError
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)

@@ -19,11 +19,10 @@ from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
 from streams.console.records import Read
+from streams.console.review_agreement import agreement
+from streams.console.review_marks import Marks
 from streams.console.words import link_of
-from streams.decisions.words import reasons_of, verdict_of
 from streams.replay.decisions import DECISION_FIELDS, allowed_values, values_at
-from streams.review.agreement import agreement
-from streams.review.marks import Marks
 from streams.topology import (
     CLAIMS_EVALUATED,
     HANDLERS,
@@ -36,6 +35,7 @@ from streams.topology import (
     handler_named,
     topic_named,
 )
+from streams.views.words import reasons_of, verdict_of
 
 _QUEUE = 20
 """Decisions of the queue that the screen lists."""

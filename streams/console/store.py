@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from streams.console.entries import Entry, Mention, Position
-from streams.decisions.subjects import SubjectKind, page_number
+from streams.views.subjects import SubjectKind, page_number
 
 _SCHEMA = """
 CREATE TABLE decisions (

@@ -28,17 +28,17 @@ from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from schemas.replays import OffsetRange
 from schemas.replies import FetchedPage
 from schemas.rules import Section
-from streams.codec import refusal, timestamp
 from streams.console.context import Context, Screen
 from streams.console.guard import form_too_large
 from streams.fetch.worker import FetchWorker
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.diff import emitted
 from streams.replay.diff_pages import PageDifferences
-from streams.settings import Settings
-from streams.settings_changes import as_yaml, changed, differences
-from streams.settings_files import SettingsError
+from streams.runtime.settings_files import SettingsError
+from streams.settings.changes import as_yaml, changed, differences
+from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED, handler_named
+from streams.topology.codec import refusal, timestamp
 from streams.workers.handler_jobs import RawRecord
 from streams.workers.trials import Trials
 

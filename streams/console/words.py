@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from markupsafe import Markup, escape
 
 from streams.console.entries import Entry
-from streams.decisions.subjects import SubjectKind
+from streams.views.subjects import SubjectKind
 
 _KEPT = frozenset("\n\r\t")
 _BLANK = frozenset(map(chr, (0x034F, 0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0))))

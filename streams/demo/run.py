@@ -24,12 +24,11 @@ from aiokafka.errors import KafkaError
 from pydantic import SecretStr
 
 from schemas.event import Envelope, Event, derive_id
-from streams.app import Application
-from streams.codec import OutputRecord, encode
+from streams.app.application import Application
 from streams.demo import feed
 from streams.demo.tally import Balance, Tally
 from streams.demo.watch import Watch
-from streams.http import HttpServer
+from streams.http.server import HttpServer
 from streams.index.settings import EmbedderSettings
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.topics import create_topics, plan_topics
@@ -37,8 +36,9 @@ from streams.local_kafka.broker import LocalKafka
 from streams.local_kafka.install import BrokerUnavailable
 from streams.publish.entries import Refused
 from streams.publish.sources import read_source
-from streams.settings import HttpSettings, Settings
+from streams.settings.model import HttpSettings, Settings
 from streams.topology import MIB, PAGES_CRAWLED, topic_of
+from streams.topology.codec import OutputRecord, encode
 
 _ROOM_BYTES = 128 * MIB
 """The space for a local Kafka's files, with a reserve."""

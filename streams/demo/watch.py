@@ -9,12 +9,12 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from schemas.dead import DeadLetter, dead_letter_topic
 from schemas.event import Provenance
 from schemas.outcome import Dead
-from streams.codec import decode, timestamp
 from streams.demo.tally import Tally, Trace
 from streams.kafka.clients import make_reader, start, stop
 from streams.pipeline.drain import high_watermarks
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS
+from streams.topology.codec import decode, timestamp
 
 
 class Watch:

@@ -23,9 +23,9 @@ from schemas.dead import REDRIVEN_OF, DeadLetter, dead_letter_topic, is_marker
 from schemas.outcome import DeadReason, Stage
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.log_reader import assign_paused, records_between
-from streams.replay.plan import replay_dead_letters
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler
+from streams.topology.names import replay_dead_letters
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 

@@ -6,8 +6,8 @@ from base64 import b64encode
 from dataclasses import dataclass, field
 from typing import Any
 
-from streams.codec import unframed
 from streams.dlq.dead_letters import DeadLetterRecord
+from streams.topology.codec import unframed
 
 
 @dataclass(slots=True)

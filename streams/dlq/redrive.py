@@ -24,12 +24,12 @@ from aiokafka.admin import RecordsToDelete
 
 from schemas.dead import REDRIVEN_OF
 from schemas.event import RUN_HEADER
-from streams.codec import UNREADABLE_HEADER, OutputRecord
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.transactions import RecordWriter
 from streams.pipeline.failures import LETTER_NOTES
-from streams.settings import Settings
+from streams.settings.model import Settings
+from streams.topology.codec import UNREADABLE_HEADER, OutputRecord
 
 _BATCH_LETTERS = 100
 _BATCH_BYTES = 8 * 1024 * 1024

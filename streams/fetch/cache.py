@@ -24,9 +24,9 @@ import structlog
 
 from schemas.event import derive_id
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
-from streams.clock import Clock
 from streams.fetch.settings import FetchSettings
-from streams.files import SqliteThread, Steps, open_database, transaction
+from streams.runtime.clock import Clock
+from streams.runtime.files import SqliteThread, Steps, open_database, transaction
 
 log = structlog.get_logger(__name__)
 

@@ -19,11 +19,11 @@ import httpx
 
 from schemas.pages import MAX_CONTENT_TYPE
 from schemas.replies import FetchFailure, FetchRefused
-from streams.clock import Clock
 from streams.fetch.cache import Version
 from streams.fetch.guard import Admitted
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
+from streams.runtime.clock import Clock
 
 _PLACES_TRIED = 3
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from streams.clock import Clock
 from streams.fetch.settings import FetchSettings
-from streams.files import KeyedLocks
+from streams.runtime.clock import Clock
+from streams.runtime.files import KeyedLocks
 
 
 @dataclass(slots=True)

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from protego import Protego
 
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
-from streams.clock import Clock
 from streams.fetch.cache import ROBOTS, FetchCache
 from streams.fetch.client import Accepts, Response
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
-from streams.files import KeyedLocks
+from streams.runtime.clock import Clock
+from streams.runtime.files import KeyedLocks
 
 Get = Callable[[str, Accepts], Awaitable[Response | FetchRefused]]
 """Fetches an address through guard and client and follows redirects."""

@@ -22,9 +22,9 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from streams.clock import Clock
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
+from streams.runtime.clock import Clock
 
 _REPEATS = 4
 """How often a part of a path may follow itself, less one; addresses in pages of a wrong base grow so."""

@@ -19,7 +19,6 @@ from typing import Self, TypeVar
 from handlers.html.links import canonical_url, host_of, registrable_domain
 from schemas.needs import FetchPages
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
-from streams.clock import Clock, SystemClock
 from streams.fetch.cache import FetchCache, Versioned
 from streams.fetch.client import Accepts, FetchClient, Response
 from streams.fetch.guard import Admitted, Resolver, SystemResolver, admit
@@ -28,8 +27,9 @@ from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target, parse_target
 from streams.fetch.traps import Traps, lines_of
-from streams.files import KeyedLocks
-from streams.resilience.backoff import Chance, full_jitter, retry_after
+from streams.runtime.backoff import Chance, full_jitter, retry_after
+from streams.runtime.clock import Clock, SystemClock
+from streams.runtime.files import KeyedLocks
 from streams.telemetry.metrics import Metrics, unexposed_metrics
 from streams.telemetry.tracing import NoTracer, Tracer, Value
 

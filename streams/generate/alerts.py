@@ -23,11 +23,11 @@ from streams.generate.promql import (
     series,
     services,
 )
-from streams.generate.text import to_yaml
-from streams.settings import PipelineSettings
+from streams.settings.model import PipelineSettings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS, Handler
+from streams.topology.text import to_yaml
 
 FOLDER = Path("config/generated/prometheus")
 RECORDING, ALERTS = "recording.yml", "alerts.yml"

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import schemas
-from streams.generate.json_schemas import READERS, component_schemas
-from streams.generate.text import paragraphs, prose, to_yaml
 from streams.topology import HANDLERS, TOPICS, Handler, Topic
+from streams.topology.event_schemas import READERS, component_schemas
+from streams.topology.text import paragraphs, prose, to_yaml
 
 _DESCRIPTION = f"Checks web pages, search results and claims before a language model reads them.\n\n{READERS}"
 _EXAMPLES = Path(schemas.__file__).parent / "examples"

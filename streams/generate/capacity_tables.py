@@ -9,8 +9,8 @@ from typing import Any
 from handlers.indexing.config import TieredIndexingSection
 from streams.capacity.costs import Costs, read_costs
 from streams.capacity.forecast import Forecast, Load, Setup, forecast
-from streams.generate.text import to_table
 from streams.index.settings import IndexSettings
+from streams.topology.text import to_table
 
 PAGE = Path("docs/capacity.md")
 BEGIN, END = "<!-- Written by `assay generate` from config/costs.yaml. -->", "<!-- end of the written tables -->"

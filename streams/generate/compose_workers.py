@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from schemas.needs import FetchPages
-from streams.generate.text import to_yaml
 from streams.topology import HANDLERS, Handler
+from streams.topology.text import to_yaml
 
 HTTP_PORT = 8080
 STATE = "/var/lib/assay"

@@ -23,8 +23,6 @@ from schemas.outcome import Dead, Emit, Outcome
 from schemas.pages import CrawledPage
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, IndexReply, PagesReply, Reply, VectorsReply
 from schemas.rules import Rules
-from streams.codec import decode, encode
-from streams.generate.text import to_json
 from streams.llm.tasks import answer_offline
 from streams.topology import (
     CLAIMS_EXTRACTED,
@@ -40,6 +38,8 @@ from streams.topology import (
     Topic,
     topic_of,
 )
+from streams.topology.codec import decode, encode
+from streams.topology.text import to_json
 
 FOLDER = Path("schemas/examples")
 EARLIER = "before-1.0"

@@ -15,8 +15,8 @@ from streams.generate.dashboards.dependencies import fetching, models
 from streams.generate.dashboards.flow import handlers, overview
 from streams.generate.dashboards.queries_and_replays import queries, replays
 from streams.generate.panels import Dashboard, Panel
-from streams.generate.text import to_json, to_yaml
 from streams.topology import HANDLERS
+from streams.topology.text import to_json, to_yaml
 
 
 def dashboards() -> tuple[Dashboard, ...]:

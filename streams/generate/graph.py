@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from streams.generate.text import IN_MARKDOWN
 from streams.topology import HANDLERS, TOPICS, Topic
+from streams.topology.text import IN_MARKDOWN
 
 
 def topology_page() -> dict[Path, str]:

@@ -19,9 +19,9 @@ from streams.generate.graph import topology_page
 from streams.generate.json_schemas import goldens, json_schemas
 from streams.generate.kubernetes.manifests import kubernetes
 from streams.generate.pages import handler_page, metrics_page, ranking_features_page
-from streams.generate.text import without_references
-from streams.settings_files import read_document
+from streams.runtime.settings_files import read_document
 from streams.topology import HANDLERS, TOPICS
+from streams.topology.text import without_references
 
 OWNED = (
     *("schemas/json/**/*", "config/generated/**/*", "docs/handlers/**/*"),

@@ -22,10 +22,10 @@ from handlers.ranking.model import (
 from schemas.dead import dead_letter_topic
 from schemas.rules import Rules
 from streams.generate.asyncapi import example_files
-from streams.generate.text import IN_MARKDOWN, paragraphs, prose, to_table
 from streams.telemetry.labels import LABELS, TASKS, label_rows, most_series
 from streams.telemetry.metrics import METRICS, MetricDef
 from streams.topology import Handler, Topic
+from streams.topology.text import IN_MARKDOWN, paragraphs, prose, to_table
 
 REPLAY = {
     "safe": "safe: the same input under the same rules gives the same output",

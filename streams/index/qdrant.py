@@ -21,7 +21,6 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from schemas.needs import SearchFilters
-from streams.files import PRIVATE_FOLDER
 from streams.index.points import EmbeddedPoints, PointAccess, ServerPoints
 from streams.index.ports import (
     IndexDamagedError,
@@ -33,6 +32,7 @@ from streams.index.ports import (
     Vector,
 )
 from streams.index.settings import IndexSettings
+from streams.runtime.files import PRIVATE_FOLDER
 
 _FILTERED = {
     "document_id": models.PayloadSchemaType.KEYWORD,

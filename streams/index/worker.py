@@ -10,9 +10,9 @@ from handlers.indexing.points import MEMORY, WritePlan, places_to_read, plan_wri
 from handlers.ranking.filters import on_sites
 from schemas.needs import IndexDocument, SearchVectors
 from schemas.replies import IndexReply, IndexUnavailable, VectorHit, VectorsReply, VectorsUnavailable
-from streams.clock import Clock
-from streams.files import KeyedLocks
 from streams.index.ports import Embedder, IndexDownError, IndexSettingsError, StoreCounts, StoredPoint, Vector
+from streams.runtime.clock import Clock
+from streams.runtime.files import KeyedLocks
 
 if TYPE_CHECKING:
     from streams.index.qdrant import QdrantStore  # its client is an extra

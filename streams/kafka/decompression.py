@@ -29,7 +29,7 @@ from aiokafka.consumer import fetcher
 from aiokafka.record.default_records import DefaultRecord, DefaultRecordBatch
 from aiokafka.record.legacy_records import LegacyRecordBatch
 
-from streams.codec import MAX_DETAIL, UNREADABLE_HEADER
+from streams.topology.codec import MAX_DETAIL, UNREADABLE_HEADER
 
 log = logging.getLogger(__name__)
 """Not structlog's, which writes to standard output in a command that has not configured it."""

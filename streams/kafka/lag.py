@@ -13,10 +13,10 @@ from typing import Any
 from aiokafka import TopicPartition
 
 from schemas.dead import dead_letter_topic
-from streams.clock import Clock
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.groups import Extent, GroupState, TopicState, read_extents, read_groups, read_topics
 from streams.kafka.settings import KafkaSettings
+from streams.runtime.clock import Clock
 from streams.topology import Handler
 
 _REPLAY = ".replay."

@@ -17,12 +17,12 @@ from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
 from schemas.event import RUN_HEADER
-from streams.codec import unframed
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.groups import read_topics
 from streams.kafka.log_reader import assign_paused, records_between
 from streams.kafka.settings import KafkaSettings
 from streams.topology import Handler
+from streams.topology.codec import unframed
 
 _BACK = (2, 50, 500)
 """Offsets from a partition's end that are read; the next number applies if all records found are of replays."""

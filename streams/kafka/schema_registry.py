@@ -15,11 +15,11 @@ from urllib.parse import quote
 
 import structlog
 
-from streams.clock import Clock
-from streams.codec import NO_FRAMES, Frames
 from streams.kafka.settings import KafkaSettings
-from streams.resilience.backoff import Chance, full_jitter, retry_after
+from streams.runtime.backoff import Chance, full_jitter, retry_after
+from streams.runtime.clock import Clock
 from streams.topology import Topic
+from streams.topology.codec import NO_FRAMES, Frames
 
 if TYPE_CHECKING:
     import httpx

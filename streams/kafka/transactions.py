@@ -21,8 +21,8 @@ from aiokafka.client import CoordinationType
 from aiokafka.errors import IllegalOperation, InvalidProducerEpoch, KafkaError, ProducerClosed, ProducerFenced
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.codec import OutputRecord
 from streams.kafka.clients import start, stop
+from streams.topology.codec import OutputRecord
 
 RECORDS_OF_A_PRODUCER = 1_000_000_000
 """A producer is replaced after this number: aiokafka's sequence numbers turn negative after 2**31 on a partition."""

@@ -16,7 +16,6 @@ import structlog
 
 from schemas.llm import CallOutcome
 from schemas.replies import ModelFailed, ModelReply
-from streams.clock import Clock
 from streams.llm.journal import (
     AnswerJournal,
     DayCalls,
@@ -32,6 +31,7 @@ from streams.llm.replies import Completion
 from streams.llm.request import Question
 from streams.llm.settings import LlmSettings
 from streams.llm.tasks import keeps_to_protocol
+from streams.runtime.clock import Clock
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)

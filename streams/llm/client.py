@@ -18,7 +18,7 @@ from schemas.llm import CallOutcome
 from schemas.needs import AskModel, Message
 from streams.llm.replies import MAX_DETAIL, Answer, Completion, Failure, Trouble, read_completion
 from streams.llm.settings import LlmSettings, ModelLimits
-from streams.resilience.backoff import retry_after
+from streams.runtime.backoff import retry_after
 from streams.telemetry.tracing import Tracer, Value
 
 log = structlog.get_logger(__name__)

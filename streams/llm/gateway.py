@@ -22,7 +22,6 @@ import structlog
 from schemas.llm import CallOutcome
 from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.clock import Clock
 from streams.llm.accounting import Accounting
 from streams.llm.client import ClientSettingsError, ModelClient
 from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError, answer_key
@@ -32,7 +31,8 @@ from streams.llm.request import ModelAccess, Question, cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.llm.sqlite_journal import make_journal
 from streams.llm.tasks import REPEATS, corrected, keeps_to_protocol
-from streams.resilience.backoff import Chance, full_jitter
+from streams.runtime.backoff import Chance, full_jitter
+from streams.runtime.clock import Clock
 from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import NoTracer, Tracer

@@ -23,8 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from streams.clock import Clock
 from streams.llm.settings import ModelLimits
+from streams.runtime.clock import Clock
 
 MINUTE = 60.0
 _LOOK_AGAIN_SECONDS = 1.0

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import structlog
 
 from schemas.needs import AskModel
-from streams.clock import Clock
 from streams.llm.limits import Limiter, Shares
 from streams.llm.replies import Completion
 from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
-from streams.resilience.breaker import CircuitBreaker
+from streams.runtime.breaker import CircuitBreaker
+from streams.runtime.clock import Clock
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)

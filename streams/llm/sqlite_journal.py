@@ -15,9 +15,9 @@ from typing import TypeVar
 
 from typing_extensions import override
 
-from streams.files import SqliteThread, Steps, open_database, refuse_newer, transaction
 from streams.llm.journal import AnswerJournal, DayCalls, Experience, JournalError, Usage, Used
 from streams.llm.settings import LlmSettings
+from streams.runtime.files import SqliteThread, Steps, open_database, refuse_newer, transaction
 
 T = TypeVar("T")
 VARIABLE = "ASSAY_LLM__CACHE_PATH"

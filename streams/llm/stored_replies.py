@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from streams.clock import SystemClock
 from streams.llm.journal import JournalError, StoredAnswer, from_journal
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_journal
+from streams.runtime.clock import SystemClock
 
 
 async def stored_reply(llm: LlmSettings, call_id: str) -> StoredAnswer:

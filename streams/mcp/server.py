@@ -7,11 +7,11 @@ from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
 
-from streams.http import HttpServer, PortTakenError
+from streams.http.gate import refuse
+from streams.http.server import HttpServer, PortTakenError
 from streams.mcp.tools import Tools
-from streams.process import installed_version
-from streams.query.gate import refuse
-from streams.settings import Settings
+from streams.runtime.process import installed_version
+from streams.settings.model import Settings
 
 _INSTRUCTIONS = (
     "Assay checks web pages before you rely on them. Every page has a trust_label (HIGH, MEDIUM or LOW) with reasons."

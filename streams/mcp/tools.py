@@ -23,19 +23,19 @@ from schemas.outcome import Dead, Drop, Emit, Outcome, Retry
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.queries import RankingRequested
 from schemas.replies import FetchedPage
-from streams.clock import Clock, SystemClock
-from streams.codec import refusal
 from streams.fetch.guard import Resolver
 from streams.fetch.worker import FetchWorker
 from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.handler_runner import HandlerRunner, retry_of
+from streams.pipeline.services import LiveServices
 from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal as QueryRefusal
 from streams.query.engine import query_handler
-from streams.services import LiveServices
-from streams.settings import Settings
+from streams.runtime.clock import Clock, SystemClock
+from streams.settings.model import Settings
 from streams.telemetry.metrics import unexposed_metrics
 from streams.topology import HANDLERS, Handler
+from streams.topology.codec import refusal
 from streams.workers.handler_jobs import handler_pool
 from streams.workers.pool import WorkerPool
 

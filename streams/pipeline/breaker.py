@@ -13,9 +13,9 @@ from collections.abc import Hashable
 
 from typing_extensions import override
 
-from streams.clock import Clock
-from streams.resilience.breaker import CircuitBreaker
-from streams.settings import BreakerSettings
+from streams.runtime.breaker import CircuitBreaker
+from streams.runtime.clock import Clock
+from streams.settings.model import BreakerSettings
 
 
 class Breaker(CircuitBreaker):

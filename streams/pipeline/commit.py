@@ -30,13 +30,13 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import MessageSizeTooLargeError, ProducerFenced
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.clock import Clock
-from streams.codec import OutputRecord
 from streams.kafka.clients import Grouped, group_of, make_producer
 from streams.kafka.transactions import IN_DOUBT, RecordWriter, transactional_id
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.metrics import PipelineMetrics
-from streams.settings import Settings
+from streams.runtime.clock import Clock
+from streams.settings.model import Settings
+from streams.topology.codec import OutputRecord
 
 log = structlog.get_logger(__name__)
 

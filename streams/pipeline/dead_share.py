@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streams.clock import Clock
-from streams.settings import DlqSettings
+from streams.runtime.clock import Clock
+from streams.settings.model import DlqSettings
 
 _WINDOW_SECONDS = 60.0
 

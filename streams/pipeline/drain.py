@@ -16,10 +16,10 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from streams.clock import Clock
 from streams.kafka.clients import make_reader, opened
 from streams.kafka.settings import KafkaSettings
 from streams.pipeline.group import ConsumerGroup
+from streams.runtime.clock import Clock
 
 _CHECK_SECONDS = 0.3
 _CHECKS_BEFORE_REPORT = 4

@@ -24,8 +24,8 @@ from aiokafka import ConsumerRecord
 from schemas.dead import KEPT_BYTES, dead_letter_topic
 from schemas.event import Provenance
 from schemas.outcome import Dead, Retry, Stage
-from streams.codec import MAX_DETAIL, Headers, OutputRecord
 from streams.topology import DEAD_LETTER_BYTES, MIB, Handler, RetryTopic
+from streams.topology.codec import MAX_DETAIL, Headers, OutputRecord
 
 _DUE = "x-not-before"
 _ORIGIN = ("x-orig-topic", "x-orig-partition", "x-orig-offset", "x-orig-ts", "x-attempt")

@@ -23,7 +23,6 @@ from itertools import count
 from aiokafka import ConsumerRebalanceListener, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 
-from streams.clock import Clock
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitterFactory
 from streams.pipeline.consumer import CountingConsumer, PartitionCursor
@@ -31,7 +30,8 @@ from streams.pipeline.failures import due_at
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.partition import GapListener, Held, Partition
 from streams.pipeline.processor import Pending, RecordWork
-from streams.settings import PipelineSettings
+from streams.runtime.clock import Clock
+from streams.settings.model import PipelineSettings
 from streams.topology import Handler, RetryTopic
 
 

@@ -16,12 +16,12 @@ from schemas.needs import Ask, Need
 from schemas.outcome import Dead, DeadReason, Outcome, Retry, RetryReason, Stage
 from schemas.replies import Reply
 from schemas.rules import Rules
-from streams.clock import Clock
-from streams.codec import MAX_DETAIL
 from streams.pipeline.breaker import Breaker
-from streams.resilience.backoff import Chance, full_jitter
-from streams.settings import RetrySettings
+from streams.runtime.backoff import Chance, full_jitter
+from streams.runtime.clock import Clock
+from streams.settings.model import RetrySettings
 from streams.topology import Handler
+from streams.topology.codec import MAX_DETAIL
 from streams.workers.handler_jobs import Answer, RawRecord, answer_in, answer_of
 from streams.workers.pool import WorkerPool
 

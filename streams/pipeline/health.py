@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from streams.clock import Clock
 from streams.pipeline.group import ConsumerGroup
-from streams.settings import Settings
+from streams.runtime.clock import Clock
+from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 
 _TICK_SECONDS = 0.5

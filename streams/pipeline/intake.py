@@ -25,7 +25,7 @@ from streams.kafka.clients import connection, group_of, started
 from streams.kafka.decompression import limit_unpacking
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup, Subscription
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import DEAD_LETTER_BYTES, MIB
 
 _IDLE_POLL_MS = 50

@@ -22,13 +22,13 @@ import structlog
 from aiokafka import ConsumerRecord, TopicPartition
 
 from schemas.outcome import Dead, DeadReason
-from streams.clock import Clock
-from streams.codec import OutputRecord
 from streams.pipeline.commit import Committer
 from streams.pipeline.consumer import PartitionCursor
 from streams.pipeline.processor import Done, RecordWork
 from streams.pipeline.window import Entry, Window
-from streams.settings import PipelineSettings
+from streams.runtime.clock import Clock
+from streams.settings.model import PipelineSettings
+from streams.topology.codec import OutputRecord
 
 log = structlog.get_logger(__name__)
 

@@ -16,13 +16,13 @@ from aiokafka import ConsumerRecord
 from schemas.event import Envelope, Event, OutputIds
 from schemas.needs import Ask
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage
-from streams.clock import Clock
-from streams.codec import MAX_DETAIL, NO_FRAMES, Frames, OutputRecord, decode, encode, framed, timestamp
 from streams.pipeline.failures import Input, dead_letter, due_after, next_retry_topic, retry_record
 from streams.pipeline.handler_runner import HandlerRunner, exhausted
 from streams.pipeline.metrics import PipelineMetrics
+from streams.runtime.clock import Clock
 from streams.telemetry.tracing import RecordSpan, no_spans
 from streams.topology import TOPIC_BYTES, RetryTopic
+from streams.topology.codec import MAX_DETAIL, NO_FRAMES, Frames, OutputRecord, decode, encode, framed, timestamp
 from streams.workers.handler_jobs import RawRecord
 
 log = structlog.get_logger(__name__)

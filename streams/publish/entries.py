@@ -17,8 +17,8 @@ from typing import IO, NamedTuple
 
 from schemas.event import Envelope, Event, derive_id
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
-from streams.codec import OutputRecord, encode
 from streams.topology import TOPIC_BYTES, Topic
+from streams.topology.codec import OutputRecord, encode
 
 UNREADABLE = (OSError, EOFError, zlib.error)
 """The errors of reading a file, plain or gzipped."""

@@ -16,9 +16,9 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
-from streams.codec import OutputRecord, refusal
 from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, explain, opened, record_of
 from streams.topology import Topic
+from streams.topology.codec import OutputRecord, refusal
 
 PAGE_LISTS = ("cases.jsonl", "cases.jsonl.gz")
 """The names of a list of pages: each line is a JSON object with the page's ``file``."""

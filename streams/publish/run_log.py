@@ -20,12 +20,12 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.codec import OutputRecord
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.transactions import FENCED, IN_DOUBT, RecordWriter
 from streams.publish.walk import Position, position_of
-from streams.settings import PipelineSettings, Settings
+from streams.settings.model import PipelineSettings, Settings
 from streams.topology import Topic
+from streams.topology.codec import OutputRecord
 
 _FIRST_PAUSE_SECONDS = 0.5
 _MOST_READS = 40

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import IO, Literal
 
 from schemas.outcome import Dead
-from streams.codec import OutputRecord, decode
 from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, explain, opened, record_of
 from streams.publish.page_folders import PAGE_LISTS, is_page, page_files, page_list, read_case, read_folder
 from streams.publish.tsv import read_row
 from streams.publish.warc import archive_size, is_archive, read_archive
 from streams.topology import TOPIC_BYTES, Topic
+from streams.topology.codec import OutputRecord, decode
 
 Format = Literal["jsonl", "tsv"]
 """The format of a file of lines."""

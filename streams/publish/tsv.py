@@ -16,7 +16,7 @@ from pydantic_core import from_json
 
 from handlers.text.dates import iso_text, may_be_date
 from schemas.pages import CrawledPage, ScoredPage
-from streams.codec import refusal
+from streams.topology.codec import refusal
 
 COLUMNS = ("url", "title", "content", "date", "quality_metadata")
 LEGACY_COLUMNS = COLUMNS[:4]

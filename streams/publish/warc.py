@@ -15,9 +15,9 @@ from typing import IO, TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
-from streams.codec import OutputRecord, refusal
 from streams.publish.entries import Entry, Refused, SourceError, opened, record_of
 from streams.topology import Topic
+from streams.topology.codec import OutputRecord, refusal
 
 if TYPE_CHECKING:
     from fastwarc.warc import WarcRecord

@@ -13,13 +13,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from urllib.parse import urlsplit
 
+from streams.http.gate import is_loopback
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError
 from streams.index.settings import has_collection
+from streams.pipeline.services import LiveServices
 from streams.query.engine import Queries, QueryEngine, query_handler
-from streams.query.gate import is_loopback
 from streams.query.remote import RemoteQueries
-from streams.services import LiveServices
-from streams.settings import HttpSettings, Settings
+from streams.settings.model import HttpSettings, Settings
 from streams.workers.handler_jobs import forked_pool
 from streams.workers.pool import WorkerPool
 

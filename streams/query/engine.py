@@ -18,17 +18,17 @@ import structlog
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
-from streams.clock import Clock, SystemClock
 from streams.llm.limits import Shares
 from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
-from streams.ranking_model import make_ready
-from streams.resilience.backoff import Chance
-from streams.settings import Settings
+from streams.runtime.backoff import Chance
+from streams.runtime.clock import Clock, SystemClock
+from streams.settings.model import Settings
 from streams.telemetry.decisions import QueryMetrics
 from streams.telemetry.labels import RefusalReason, Via
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
+from streams.training.model_files import make_ready
 from streams.workers.pool import WorkerPool
 
 log = structlog.get_logger("assay.query")

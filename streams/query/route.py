@@ -1,7 +1,7 @@
 """The route ``/query``: a query over HTTP, its results as JSON.
 
 ``POST`` takes the JSON of a ``ranking.requested.v1`` event, ``GET`` a query string. Both return the JSON of
-``ranking.completed.v1``. ``streams.query.gate`` decides who may ask. Body size, time and concurrent queries are
+``ranking.completed.v1``. ``streams.http.gate`` decides who may ask. Body size, time and concurrent queries are
 bounded. A query is cancelled when its client disconnects.
 """
 
@@ -20,11 +20,11 @@ from pydantic.alias_generators import to_camel
 
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
-from streams.codec import refusal
+from streams.http.gate import refuse
 from streams.query.engine import Queries, Refusal
-from streams.query.gate import refuse
-from streams.settings import QuerySettings
+from streams.settings.model import QuerySettings
 from streams.telemetry.labels import RefusalReason
+from streams.topology.codec import refusal
 
 _ONCE = {"q": "query", "limit": "limit", "request_id": "request_id"}
 _FILTERS_ONCE = {"since": "date_from", "until": "date_to"}

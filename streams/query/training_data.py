@@ -14,12 +14,12 @@ from pathlib import Path
 
 from handlers.ranking.model import Manifest
 from schemas.event import Provenance
-from streams.codec import decode, timestamp
 from streams.kafka.log_reader import committed_ranges, read_log
-from streams.ranking_model import MODEL_FILE
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED, Topic
+from streams.topology.codec import decode, timestamp
 from streams.training.join import ServedLog
+from streams.training.model_files import MODEL_FILE
 
 Progress = Callable[[Topic, int], AbstractContextManager[Callable[[int], None]]]
 """Entered for a topic with its number of offsets, it gives out what is called with how many more were passed."""

@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.replays import ReplayPlan
-from streams.clock import Clock
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.groups import read_groups
 from streams.llm.journal import JournalError
 from streams.replay.admission import asks_models
 from streams.replay.budget import spent_by
 from streams.replay.group import PlanGroup, ends_of
-from streams.replay.plan import ReplayError, own_topics, promotion_group, run_group, shadow_topic
+from streams.replay.plan import ReplayError, own_topics
 from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import count, resolve_ranges
 from streams.replay.shadow import drop_shadow
 from streams.replay.transitions import UNFINISHED, cancelled, dropped, existing, held_topics
-from streams.settings import Settings
+from streams.runtime.clock import Clock
+from streams.settings.model import Settings
+from streams.topology.names import promotion_group, run_group, shadow_topic
 
 _LOOK_SECONDS = 0.5
 _LEAVE_LOOKS = 60

@@ -17,22 +17,13 @@ from streams.kafka.clients import make_admin, opened
 from streams.kafka.groups import read_groups
 from streams.replay.budget import cost_problems, open_account, spent_by
 from streams.replay.decisions import decision_ranges
-from streams.replay.plan import (
-    OFFLINE,
-    ReplayError,
-    ReplayRequest,
-    handler_of,
-    is_paid,
-    is_root,
-    judge_of,
-    make_plan,
-    run_group,
-)
+from streams.replay.plan import OFFLINE, ReplayError, ReplayRequest, handler_of, is_paid, is_root, judge_of, make_plan
 from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import Bound, resolve_ranges
 from streams.replay.selection import make_selector
 from streams.replay.transitions import created
-from streams.settings import Settings
+from streams.settings.model import Settings
+from streams.topology.names import run_group
 
 
 async def check_terms(settings: Settings, plan: ReplayPlan, now: float) -> None:

@@ -16,7 +16,7 @@ from typing_extensions import override
 from streams.llm.journal import AnswerJournal, BoundReachedError, DayCalls, Experience, Used
 from streams.llm.request import cost_of
 from streams.llm.sqlite_journal import make_journal
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import Handler
 

@@ -29,12 +29,12 @@ from schemas.relevance import RelevanceJudged, SnippetsCompleted
 from schemas.replays import ReplaySelection, TopicRanges
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
-from streams.codec import decode
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.pipeline.failures import Input
 from streams.replay.plan import ReplayError
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import Handler, Topic
+from streams.topology.codec import decode
 
 
 def wire_path(event: type[Event], name: str, handler: str) -> str:

@@ -20,8 +20,6 @@ from schemas.outcome import Dead, DeadReason, Emit, Outcome
 from schemas.replays import ReplaySelection, ReplayStage
 from schemas.replies import ModelFailed, ModelReply, Reply
 from schemas.rules import Rules
-from streams.clock import Clock, SystemClock
-from streams.codec import Headers, encode, timestamp
 from streams.kafka.log_reader import read_log
 from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
 from streams.llm.request import cost_of, prompt_tokens_of
@@ -31,8 +29,10 @@ from streams.llm.tasks import answer_offline
 from streams.replay.diff import Comparison
 from streams.replay.plan import ReplayError, handler_of, is_paid
 from streams.replay.selection import make_selector
-from streams.settings import Settings
+from streams.runtime.clock import Clock, SystemClock
+from streams.settings.model import Settings
 from streams.topology import Handler, topic_of
+from streams.topology.codec import Headers, encode, timestamp
 from streams.workers.handler_jobs import Answer, RawRecord, answer_in, forked_pool
 from streams.workers.pool import WorkerPool
 

@@ -13,15 +13,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayStage
-from streams.codec import OutputRecord, timestamp
 from streams.kafka.log_reader import read_log
 from streams.llm.limits import Shares
 from streams.replay.dry_run import Forecast, HandlerDryRun, open_dry_run
 from streams.replay.plan import closure, handler_of, is_paid, is_root
 from streams.replay.ranges import count
 from streams.replay.selection import make_selector
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import HANDLERS, Topic
+from streams.topology.codec import OutputRecord, timestamp
 
 AROUND_SECONDS = 0.0004
 """The pipeline's own work on a record: reading, writing, its part of a transaction. A process that scores 770 pages a

@@ -21,7 +21,6 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage
-from streams.clock import Clock
 from streams.kafka.clients import group_of, make_admin, make_producer, opened
 from streams.kafka.groups import GroupState, read_groups
 from streams.kafka.settings import KafkaSettings
@@ -35,10 +34,12 @@ from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordWork
 from streams.replay.pace import ReplayRate
-from streams.replay.plan import ReplayTroubleError, handler_of, promotion_group, run_group, shadow_topic
+from streams.replay.plan import ReplayTroubleError, handler_of
 from streams.replay.plan_store import StartOffsets
 from streams.replay.session import PlanSession
 from streams.replay.transitions import merged
+from streams.runtime.clock import Clock
+from streams.topology.names import promotion_group, run_group, shadow_topic
 
 Gap = tuple[TopicPartition, int, int]
 """A partition, and the offsets in it that the consumer skipped: from the first, up to the second."""

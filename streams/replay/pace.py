@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streams.clock import Clock
 from streams.kafka.lag import GroupLag, read_lags
-from streams.settings import Settings
+from streams.runtime.clock import Clock
+from streams.settings.model import Settings
 from streams.topology import Handler
 
 _LOOK_SECONDS = 0.25

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from schemas.dead import dead_letter_topic
 from schemas.event import derive_id
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayStage, ReplayState, ReplayTarget
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such
+from streams.topology.names import replay_dead_letters, shadow_topic
 
 EVERYTHING = ReplaySelection()
 """Selects every record."""
@@ -100,39 +100,6 @@ def make_plan(request: ReplayRequest, settings: Settings, now: datetime) -> Repl
         created_at=now,
         updated_at=now,
     )
-
-
-def shadow_topic(topic: str, plan: str) -> str:
-    """The plan's topic in place of a live topic; both before the prefix.
-
-    >>> shadow_topic("pages.scored.v1", "rescore")
-    'pages.scored.v1.replay.rescore'
-    """
-    return f"{topic}.replay.{plan}"
-
-
-def replay_group(handler: str, plan: str) -> str:
-    """The beginning of a handler's groups and dead letter topics in plans of that name, before the prefix.
-
-    >>> replay_group("score_page", "rescore")
-    'assay.score_page.replay.rescore'
-    """
-    return f"assay.{handler}.replay.{plan}"
-
-
-def run_group(handler: str, plan: ReplayPlan) -> str:
-    """The consumer group of a handler in a plan, before the prefix. A later plan of the same name has another one."""
-    return f"{replay_group(handler, plan.plan)}.{plan.run.rpartition('-')[2]}"
-
-
-def promotion_group(handler: str, plan: ReplayPlan, live: str) -> str:
-    """The consumer group that copies a handler's results to a live topic, before the prefix."""
-    return f"{run_group(handler, plan)}.promote.{live}"
-
-
-def replay_dead_letters(handler: Handler, plan: str) -> str:
-    """The topic of a plan's dead letters of a handler, before the prefix."""
-    return dead_letter_topic(handler.consumes.name, replay_group(handler.name, plan))
 
 
 def is_root(stage: ReplayStage) -> bool:

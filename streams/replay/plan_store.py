@@ -24,15 +24,15 @@ from aiokafka.structs import OffsetAndMetadata
 from schemas.event import Envelope, derive_id
 from schemas.outcome import Dead
 from schemas.replays import ReplayPlan
-from streams.clock import Clock
-from streams.codec import decode, encode
 from streams.kafka.clients import make_producer, make_reader, opened
 from streams.kafka.transactions import FENCED, RecordWriter
 from streams.replay.plan import ReplayTroubleError
 from streams.replay.ranges import has_topic
-from streams.resilience.backoff import Chance, full_jitter
-from streams.settings import Settings
+from streams.runtime.backoff import Chance, full_jitter
+from streams.runtime.clock import Clock
+from streams.settings.model import Settings
 from streams.topology import REPLAYS
+from streams.topology.codec import decode, encode
 
 log = structlog.get_logger(__name__)
 

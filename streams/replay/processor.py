@@ -15,17 +15,17 @@ from typing_extensions import override
 
 from schemas.event import RUN_HEADER
 from schemas.outcome import Dead, Stage
-from streams.clock import Clock
-from streams.codec import NO_FRAMES, Frames, OutputRecord
 from streams.pipeline.failures import Input, dead_letter
 from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import Done, Pending, RecordProcessor, RecordWork
 from streams.replay.pace import ReplayRate
 from streams.replay.selection import Selector
+from streams.runtime.clock import Clock
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import RecordSpan, no_spans
 from streams.topology import Handler
+from streams.topology.codec import NO_FRAMES, Frames, OutputRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from schemas.replays import ReplayPlan, ReplayState
 from streams.pipeline.breaker import Breaker
 from streams.replay.group import PlanGroup, StageReader
 from streams.replay.pace import ReplayRate
-from streams.replay.plan import check_readers, replay_dead_letters, shadow_topic
+from streams.replay.plan import check_readers
 from streams.replay.processor import PromotionProcessor
 from streams.replay.ranges import count, resolve_ranges
 from streams.replay.session import PlanSession
 from streams.replay.transitions import Copy, copies_of, promotable, promotion_finished, promotion_started
+from streams.topology.names import replay_dead_letters, shadow_topic
 
 
 async def promote(session: PlanSession, *, readers_dedupe: bool, fetch: bool) -> ReplayPlan:

@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from schemas.replays import OffsetRange
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.replay.plan import ReplayError
-from streams.settings import Settings
+from streams.settings.model import Settings
 
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 """The earliest time of Kafka."""

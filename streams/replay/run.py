@@ -14,7 +14,7 @@ from aiokafka.errors import KafkaError
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayState
 from streams.llm.journal import JournalError
-from streams.process import installed_version
+from streams.pipeline.services import LiveServices
 from streams.replay.admin import plan_status
 from streams.replay.admission import asks_models, check_conflicts, check_terms
 from streams.replay.budget import CostBound, bound_of, paid_for
@@ -35,7 +35,7 @@ from streams.replay.transitions import (
     with_deleted,
     with_stage,
 )
-from streams.services import LiveServices
+from streams.runtime.process import installed_version
 from streams.telemetry.setup import make_tracer
 
 _LIVE_SECONDS = 2.0

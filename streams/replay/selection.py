@@ -15,11 +15,11 @@ from handlers.html.links import host_of
 from schemas.event import Event
 from schemas.outcome import Dead
 from schemas.replays import ReplaySelection, TopicRanges
-from streams.codec import decode, timestamp
 from streams.replay.decisions import check_values, decision_filter, identity_of, read_decisions
 from streams.replay.plan import ReplayError
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import Handler
+from streams.topology.codec import decode, timestamp
 
 Selector = Callable[[ConsumerRecord], bool]
 _ADDRESSES = ("url", "final_url", "target_url")

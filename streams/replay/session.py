@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from aiokafka.errors import KafkaError
 
 from schemas.replays import ReplayPlan, ReplayState
-from streams.clock import Clock
 from streams.replay.plan import ReplayError, ReplayTroubleError
 from streams.replay.plan_store import PlanStore, StartOffsets
 from streams.replay.transitions import moved
-from streams.settings import Settings
+from streams.runtime.clock import Clock
+from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 
 LOOK_SECONDS = 0.5

@@ -17,9 +17,10 @@ from schemas.replays import ReplayPlan, ReplayTarget
 from streams.index.settings import IndexSettings
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.topics import PlannedTopic, describe_topic, make_topics, plan_topics
-from streams.replay.plan import handler_of, replay_dead_letters, shadow_topic
-from streams.settings import Settings
+from streams.replay.plan import handler_of
+from streams.settings.model import Settings
 from streams.topology import Handler, only_searches
+from streams.topology.names import replay_dead_letters, shadow_topic
 
 _LOOKS = 100
 _PAUSE_SECONDS = 0.1

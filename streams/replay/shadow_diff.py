@@ -14,14 +14,15 @@ from aiokafka import ConsumerRecord
 from schemas.event import RUN_HEADER, Event
 from schemas.outcome import Emit
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage
-from streams.codec import decode, timestamp
 from streams.kafka.key_history import read_newest_first
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.comparisons import comparison_of
 from streams.replay.diff import Comparison
-from streams.replay.plan import handler_of, is_root, shadow_topic
-from streams.settings import Settings
+from streams.replay.plan import handler_of, is_root
+from streams.settings.model import Settings
 from streams.topology import Topic, topic_named
+from streams.topology.codec import decode, timestamp
+from streams.topology.names import shadow_topic
 
 
 @dataclass(frozen=True, slots=True)

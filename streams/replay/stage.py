@@ -17,23 +17,24 @@ import structlog
 from schemas.needs import Need
 from schemas.replays import ReplayPlan
 from schemas.replies import ModelUnavailable, Reply
-from streams.generate.json_schemas import schema_text
 from streams.index.ports import IndexDownError
 from streams.kafka.schema_registry import read_frames
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
 from streams.pipeline.metrics import PipelineMetrics
+from streams.pipeline.services import LiveServices
 from streams.replay.budget import CostBound
 from streams.replay.group import PlanGroup, StageReader
 from streams.replay.pace import ReplayRate
-from streams.replay.plan import EVERYTHING, is_root, replay_dead_letters
+from streams.replay.plan import EVERYTHING, is_root
 from streams.replay.processor import ReplayProcessor, Route
 from streams.replay.ranges import count
 from streams.replay.selection import Selector, make_selector
 from streams.replay.session import PlanSession
 from streams.replay.shadow import routes
-from streams.services import LiveServices
 from streams.telemetry.tracing import Tracer
+from streams.topology.event_schemas import schema_text
+from streams.topology.names import replay_dead_letters
 from streams.workers.handler_jobs import handler_pool
 
 log = structlog.get_logger(__name__)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from schemas.outcome import Dead, DeadReason
-from streams.codec import MAX_DETAIL
+from streams.topology.codec import MAX_DETAIL
 
 Work = Callable[[Any], Any]
 """Takes a job and returns its result. Both can be pickled. A job that raises has the result ``Dead(handler_bug)``."""

@@ -20,8 +20,8 @@ from schemas.needs import Ask
 from schemas.outcome import CHILD_ENDS, Dead, DeadReason, Outcome, Stage
 from schemas.replies import Reply
 from schemas.rules import Rules
-from streams.codec import MAX_DETAIL, Headers, decode
 from streams.topology import Handler
+from streams.topology.codec import MAX_DETAIL, Headers, decode
 from streams.workers.child import Work
 from streams.workers.pool import WorkerPool
 from streams.workers.settings import WorkersSettings

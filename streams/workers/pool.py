@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from schemas.outcome import Dead, DeadReason
-from streams.process import structlog_to_logging
+from streams.runtime.process import structlog_to_logging
 from streams.workers.child import LENGTH, OUT_OF_MEMORY, SOCKET_BYTES, JobLimits, Work
 from streams.workers.template import Start, Template, ended_early
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from streams.generate.text import without_references
+from streams.topology.text import without_references
 from tests.cases.situations import MISSING, Judge, Situation, value_at
 
 PAGE = Path(__file__).parents[2] / "docs" / "judgement.md"

@@ -16,7 +16,7 @@ import yaml
 
 from schemas.outcome import Dead, Emit
 from streams.cli.handler_trial import STEPS, HandlerTrial, dumped
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import handler_named, topic_of
 
 CASES = Path(__file__).parent

@@ -19,7 +19,7 @@ from schemas.ranking import RankingCompleted
 from schemas.replies import ModelFailed, ModelReply
 from streams.cli.answer import document_of
 from streams.llm.tasks import answer_offline
-from streams.settings import Settings
+from streams.settings.model import Settings
 from tests.cases.situations import CASES, holds, value_at
 from tests.samples import instance
 

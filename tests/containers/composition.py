@@ -12,7 +12,7 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
-from streams.settings import Settings
+from streams.settings.model import Settings
 from tests.kafka.installation import Installation, install
 from tests.kafka_server import docker_answers, docker_host
 from tests.samples import ROOT

@@ -14,8 +14,8 @@ from tests.contract.pumping import MOST_TEXTS, Expression, grows_too_fast, pumpe
 from tests.samples import ROOT
 
 BOUNDED = {
-    "streams/generate/text.py:_joined": "reads lines of docstrings of this repository",
-    "streams/generate/text.py:_REFERENCES": "reads pages that are generated from this repository",
+    "streams/topology/text.py:_joined": "reads lines of docstrings of this repository",
+    "streams/topology/text.py:_REFERENCES": "reads pages that are generated from this repository",
     "handlers/html/styles.py:_COMMENT": "reads 2,000 characters of a style",
     "handlers/html/styles.py:_SELECTOR": "fullmatch() of at most 120 characters",
 }

@@ -15,7 +15,7 @@ from schemas.outcome import Emit
 from schemas.relevance import RelevanceJudged, SnippetExtracted, SnippetsCompleted, SnippetsRequested
 from schemas.replies import FetchFailure, FetchRefused, PagesReply, Reply
 from streams.llm.journal import StoredAnswer, reply_of
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.topology import HANDLERS, topic_of
 from tests.contract.worlds import decide, generous
 from tests.rules import shipped_rules

@@ -8,8 +8,8 @@ from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask
 from schemas.outcome import Emit
 from schemas.replies import ModelFailed
-from streams.codec import decode
 from streams.topology import handler_named
+from streams.topology.codec import decode
 from tests.rules import shipped_rules
 from tests.samples import EARLIER, EXAMPLES, instance
 

@@ -6,7 +6,7 @@ from operator import attrgetter
 
 import pytest
 
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from tests.samples import ROOT
 
 LIMITS = re.findall(

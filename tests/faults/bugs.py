@@ -21,13 +21,13 @@ from aiokafka.errors import IllegalOperation
 from aiokafka.producer.sender import Sender
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.codec import OutputRecord
 from streams.kafka.clients import SingleEndProducer
 from streams.kafka.transactions import IN_DOUBT, send_all
 from streams.pipeline import commit
 from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.consumer import CountingConsumer, PartitionCursor
 from streams.pipeline.partition import Partition, State
+from streams.topology.codec import OutputRecord
 
 Place = Literal["simulation", "rounds", "rounds on three brokers"]
 

@@ -26,7 +26,7 @@ from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Emit, Outcome
 from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from streams.topology import Handler, Topic
 
 SESSION_SECONDS = 4.0

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 
-from streams.codec import Headers, OutputRecord
+from streams.topology.codec import Headers, OutputRecord
 
 TRANSACTION = "faults-transaction"
 """The header of an output that says in which transaction it was written, and how many records that has."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from streams.codec import OutputRecord
+from streams.topology.codec import OutputRecord
 from tests.faults.ledger import TRANSACTION, Ledger, with_transaction
 
 

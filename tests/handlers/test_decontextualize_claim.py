@@ -36,7 +36,7 @@ from schemas.replies import (
     VectorsUnavailable,
 )
 from streams.llm.tasks import answer_offline
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(DecontextualizeClaimRules)

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from streams.settings import Settings
+from streams.settings.model import Settings
 from tests.kafka.installation import Installation, Installing, installed
 
 

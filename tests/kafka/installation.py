@@ -18,11 +18,11 @@ from schemas.event import Event
 from schemas.outcome import Emit, Outcome
 from schemas.pages import CrawledPage
 from schemas.rules import Rules
-from streams.app import Application
+from streams.app.application import Application
 from streams.cli.commands import run_command_line
 from streams.kafka.clients import connection, make_admin, make_producer, make_reader, opened
 from streams.kafka.topics import create_topics
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS, Handler, Topic
 from tests import samples
 from tests.warm_processes import WARM, warm_processes

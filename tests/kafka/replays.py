@@ -9,14 +9,14 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from schemas.replays import ReplayPlan
-from streams.clock import SystemClock
 from streams.replay.admission import begin
 from streams.replay.plan import ReplayRequest
 from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import bounds_of
 from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession, ReplayProgress
-from streams.settings import Settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import process
 

@@ -16,12 +16,12 @@ import pytest
 
 from streams.cli.publish import run_publish
 from streams.cli.publish_input import Publication
-from streams.codec import OutputRecord
 from streams.local_kafka.broker import LocalKafka
 from streams.publish.run_log import RunLog, RunTakenError
 from streams.publish.walk import Position
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED
+from streams.topology.codec import OutputRecord
 from tests.archives import packed, warc_record
 from tests.kafka.installation import Installation, Installing, assay_command, command, installed, until
 

@@ -18,9 +18,9 @@ from aiokafka import ConsumerRecord
 from schemas.dead import KEPT_BYTES, DeadLetter, dead_letter_topic
 from schemas.event import Provenance
 from schemas.outcome import Dead
-from streams.codec import decode
 from streams.kafka.clients import make_producer, opened
 from streams.topology import Handler, handler_named
+from streams.topology.codec import decode
 from tests.kafka.installation import Installation, Installing, handlers_named, process
 from tests.kafka.malformed import Input, enormous, good_batch, good_page, malformed
 from tests.samples import instance

@@ -15,7 +15,7 @@ from streams.cli.run import run_handlers
 from streams.cli.tail import run_tail
 from streams.cli.topics import run_topics
 from streams.kafka.topics import create_topics
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES
 from tests.kafka.installation import install
 

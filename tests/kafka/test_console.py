@@ -11,15 +11,15 @@ import pytest
 
 from schemas.claims import ClaimEvaluated
 from schemas.event import Envelope
-from streams.clock import SystemClock
-from streams.codec import encode
 from streams.console.entries import Position
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.records import Records
 from streams.console.store import Store
 from streams.kafka.clients import make_producer, opened
+from streams.runtime.clock import SystemClock
 from streams.topology import CLAIMS_EVALUATED, HANDLERS
+from streams.topology.codec import encode
 from tests.kafka.installation import Installation, Installing, until
 from tests.samples import EXAMPLES
 

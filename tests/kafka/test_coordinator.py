@@ -7,7 +7,6 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
-from streams.clock import SystemClock
 from streams.kafka.clients import connection, make_producer
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import RecordWriter, transactional_id
@@ -15,6 +14,7 @@ from streams.local_kafka.broker import LocalKafka
 from streams.pipeline.commit import Committer
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.metrics import PipelineMetrics
+from streams.runtime.clock import SystemClock
 from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import CRAWLED, installed
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from streams.cli.demo import run_demo
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.topology import HANDLERS
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from streams.kafka.clients import make_producer, opened
 from streams.kafka.last_records import read_latest_decisions
 from streams.kafka.topics import plan_topics
 from streams.llm.checks import Check
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, install, installed, page, scorer
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 
-from streams.app import Application
-from streams.codec import OutputRecord
+from streams.app.application import Application
 from streams.kafka.clients import make_producer, opened
 from streams.pipeline.commit import Committer, CommitterFactory, committer_factory
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import _CLIENT_TASKS
+from streams.topology.codec import OutputRecord
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, process, scorer, until
 
 

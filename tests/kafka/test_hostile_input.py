@@ -197,7 +197,7 @@ async def test_stored_text_does_not_stop_a_worker_that_answers_queries(installin
 
 HANGS = """
 import asyncio, re
-from streams.app import Application
+from streams.app.application import Application
 start = Application.start
 
 def hang():

@@ -9,9 +9,9 @@ from aiokafka.admin import RecordsToDelete
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage
 from schemas.rules import Rules
-from streams.clock import SystemClock
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.lag import GroupLag, read_dead_letters, read_lags
+from streams.runtime.clock import SystemClock
 from streams.topology import HANDLERS, RETRIEVAL_BATCHES
 from tests.kafka.installation import CRAWLED, GROUP, Installation, install, installed, page, scorer, until
 

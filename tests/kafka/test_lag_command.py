@@ -10,9 +10,9 @@ import pytest
 
 from streams.cli.lag import LagOptions, _report, run_lag
 from streams.cli.lag_server import LagExporter
-from streams.clock import SystemClock
-from streams.http import HttpServer
-from streams.settings import HttpSettings, load_settings
+from streams.http.server import HttpServer
+from streams.runtime.clock import SystemClock
+from streams.settings.model import HttpSettings, load_settings
 from streams.topology import HANDLERS
 from tests.kafka.installation import Installation, page, scorer, until
 

@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 from streams.cli.learn import LearnTask, run_learn
-from streams.settings import Settings, load_settings
-from streams.settings_files import read_yaml
+from streams.runtime.settings_files import read_yaml
+from streams.settings.model import Settings, load_settings
 from streams.topology import PAGES_CRAWLED
 from streams.training.boilerplate import Limits
 from tests.command_line import Ran

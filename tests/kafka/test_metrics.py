@@ -19,16 +19,16 @@ from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, Tier
 from schemas.rules import Rules
-from streams.app import Application
+from streams.app.application import Application
 from streams.cli.lag_server import LagExporter
-from streams.clock import SystemClock
 from streams.demo.run import Demo, run
-from streams.http import HttpServer
+from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
 from streams.replay.plan_store import PlanStore
 from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession
-from streams.settings import HttpSettings, load_settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import HttpSettings, load_settings
 from streams.telemetry.labels import TASKS
 from streams.telemetry.metrics import METRICS, Metrics
 from streams.topology import HANDLERS, REPLAYS

@@ -16,7 +16,7 @@ from schemas.ranking import RankingCompleted
 from schemas.relevance import RelevanceJudged
 from schemas.retrieval import RetrievalEvaluated
 from schemas.search import SearchEvaluated
-from streams.app import Application
+from streams.app.application import Application
 from streams.topology import Handler
 from tests.kafka.installation import Installation, Installing, until
 from tests.streams.llm.judges import GOOD, TASKS, WAITS, input_of, judge_of, word_of

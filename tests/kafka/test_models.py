@@ -9,7 +9,7 @@ from schemas.outcome import Emit, Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from schemas.rules import Rules
-from streams.app import Application
+from streams.app.application import Application
 from streams.topology import HANDLERS, Handler
 from tests.kafka.installation import Installation, Installing, NoRules, page, scored, until
 from tests.samples import instance

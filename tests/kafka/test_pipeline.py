@@ -17,10 +17,10 @@ from aiokafka.structs import OffsetAndMetadata
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
-from streams.codec import OutputRecord
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.transactions import send_all, stop_producer
 from streams.pipeline.commit import Committer
+from streams.topology.codec import OutputRecord
 from streams.workers.settings import WorkersSettings
 from tests.kafka.installation import (
     CRAWLED,

@@ -17,7 +17,7 @@ from streams.cli.publish_input import Publication
 from streams.cli.tail import run_tail
 from streams.cli.topics import run_topics
 from streams.kafka.clients import make_admin, make_producer, opened
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED, TOPIC_BYTES
 from tests.command_line import Done, Ran
 from tests.kafka.installation import DEAD, Installing, assay_command, install, line_of, until

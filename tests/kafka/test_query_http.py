@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName
-from streams.http import HttpServer
-from streams.settings import HttpSettings
+from streams.http.server import HttpServer
+from streams.settings.model import HttpSettings
 from streams.topology import HANDLERS, RANKING_COMPLETED, RANKING_REQUESTED
 from tests.kafka.installation import SCORED, Installation, Installing, until
 from tests.streams.query.indexes import GOV, pages

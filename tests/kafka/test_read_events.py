@@ -7,7 +7,7 @@ from asyncio.subprocess import PIPE
 import pytest
 
 from streams.demo.run import Demo, run
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from tests.samples import ROOT
 
 READER = ROOT / "tools" / "read_events.py"

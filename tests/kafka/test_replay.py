@@ -14,11 +14,11 @@ from schemas.documents import DocumentIndexed
 from schemas.event import TYPE_PREFIX
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.dlq import run_list, run_show
-from streams.clock import SystemClock
 from streams.dlq.dead_letters import Selection
 from streams.replay.admin import cancel, drop, plan_status
 from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
+from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned, replayed

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from schemas.replays import ReplayPlan
-from streams.clock import SystemClock
 from streams.replay.plan_store import NoPlanTopicError, PlanStore
+from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, install, page, until
 from tests.kafka.replays import assay_replay, planned

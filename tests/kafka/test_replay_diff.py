@@ -15,7 +15,7 @@ from streams.cli.replay_reports import tell_diff
 from streams.replay.admission import resolved
 from streams.replay.plan import ReplayRequest, make_plan
 from streams.replay.ranges import EARLIEST, LATEST
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import RETRIEVAL_BATCHES, SNIPPETS_REQUESTED
 from tests.kafka.installation import SCORED, Installation, Installing, install
 from tests.samples import instance

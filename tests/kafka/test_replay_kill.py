@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from streams.clock import SystemClock
-from streams.replay.plan import run_group
 from streams.replay.plan_store import PlanStore
+from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
+from streams.topology.names import run_group
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, until
 from tests.kafka.replays import assay_replay
 

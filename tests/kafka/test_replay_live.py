@@ -12,11 +12,11 @@ from schemas.outcome import Outcome
 from schemas.pages import CrawledPage
 from schemas.replays import ReplayPlan, ReplayState
 from schemas.rules import Rules
-from streams.clock import SystemClock
 from streams.kafka.clients import connection, make_producer, opened
 from streams.replay.plan_store import PlanStore
 from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession
+from streams.runtime.clock import SystemClock
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, REPLAYS
 from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, Installing, page, scored, scorer, until

@@ -13,14 +13,15 @@ from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.relevance import RelevanceJudged, RelevanceRequested
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.replay_reports import show_estimate
-from streams.clock import SystemClock
 from streams.replay.admin import plan_status
 from streams.replay.budget import spent_by
 from streams.replay.estimate import Estimate, PaidEstimate, estimate
-from streams.replay.plan import ReplayError, replay_dead_letters
+from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
-from streams.settings import load_settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import load_settings
 from streams.topology import REPLAYS
+from streams.topology.names import replay_dead_letters
 from tests.kafka.installation import Installation, Installing, handlers_named, until
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.samples import instance

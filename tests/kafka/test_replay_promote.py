@@ -11,7 +11,6 @@ from aiokafka import ConsumerRecord
 from prometheus_client import CollectorRegistry
 
 from schemas.replays import ReplayPlan, ReplayState
-from streams.clock import SystemClock
 from streams.replay import ranges
 from streams.replay.admin import drop, plan_status
 from streams.replay.pace import ReplayRate
@@ -20,6 +19,7 @@ from streams.replay.plan_store import PlanStore
 from streams.replay.promote import promote
 from streams.replay.session import PlanSession, ReplayProgress
 from streams.replay.transitions import held_back, moved
+from streams.runtime.clock import SystemClock
 from streams.telemetry.metrics import Metrics
 from streams.topology import REPLAYS
 from tests.kafka.installation import SCORED, Installation, Installing, handlers_named, page, until

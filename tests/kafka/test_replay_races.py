@@ -12,18 +12,19 @@ from aiokafka.admin import RecordsToDelete
 from aiokafka.errors import KafkaError, UnknownError
 
 from schemas.replays import ReplayPlan, ReplayState
-from streams.clock import SystemClock
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.transactions import transactional_id
 from streams.replay import session
 from streams.replay.admin import drop, plan_status
 from streams.replay.admission import check_terms
-from streams.replay.plan import ReplayError, run_group
+from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import resolve_ranges
 from streams.replay.shadow import make_shadow
 from streams.replay.transitions import moved
+from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
+from streams.topology.names import run_group
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned
 

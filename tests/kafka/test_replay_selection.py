@@ -22,7 +22,7 @@ from streams.replay.plan import ReplayError
 from streams.replay.ranges import resolve_ranges
 from streams.replay.selection import make_selector
 from streams.replay.session import ReplayProgress
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
 from streams.topology import REPLAYS, Handler
 from tests.kafka.installation import CRAWLED, PARTITIONS, Installation, Installing, handlers_named, page, scored, scorer

@@ -12,7 +12,7 @@ from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
-from streams.app import Application
+from streams.app.application import Application
 from streams.topology import Handler
 from tests.kafka.installation import (
     CRAWLED,

@@ -12,8 +12,8 @@ import pytest
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.cli.export_intake import ExportOptions
 from streams.cli.export_reviews import run_export_reviews
-from streams.review.marks import Marks
-from streams.settings import Settings, load_settings
+from streams.console.review_marks import Marks
+from streams.settings.model import Settings, load_settings
 from streams.topology import DECISIONS_REVIEWED, PAGES_SCORED, RESULTS_CLASSIFIED
 from tests.command_line import Ran
 from tests.kafka.installation import SCORE_PAGE, Installation, Installing, install

@@ -12,7 +12,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.replays import ReplaySelection
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import PAGES_SCORED, REPLAYS
 from tests.kafka.installation import (
     CRAWLED,

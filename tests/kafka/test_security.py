@@ -15,14 +15,14 @@ from aiokafka.protocol.admin import CreateAclsRequest
 
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.cli.doctor_kafka import check_kafka
-from streams.clock import SystemClock
 from streams.console.app import make_context
+from streams.console.review_marks import Marks
 from streams.kafka.acls import needed_acls
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.lag import read_lags
 from streams.kafka.topics import create_topics
-from streams.review.marks import Marks
-from streams.settings import Settings, load_settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer, until
 from tests.kafka.secured_kafka import KEY_PASSWORD, MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka

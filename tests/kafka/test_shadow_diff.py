@@ -5,8 +5,8 @@ import pytest
 from schemas.replays import ReplayPlan
 from streams.replay.diff_pages import PageDifferences
 from streams.replay.shadow_diff import ShadowDiff, comparable_stage, shadow_diff
-from streams.settings import Settings
-from streams.settings_changes import changed
+from streams.settings.changes import changed
+from streams.settings.model import Settings
 from streams.topology import REPLAYS
 from tests.kafka.installation import SCORE_PAGE, Installation, Installing, handlers_named, page
 from tests.kafka.replays import planned, replayed

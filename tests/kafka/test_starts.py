@@ -6,7 +6,7 @@ import itertools
 import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
-from streams.app import Application
+from streams.app.application import Application
 from streams.demo.tally import Tally
 from streams.demo.watch import Watch
 from streams.pipeline.consumer import CountingConsumer

@@ -12,8 +12,8 @@ from termios import TIOCSWINSZ, tcgetattr
 import pytest
 
 from streams.cli.top import TopOptions, run_top
-from streams.http import HttpServer
-from streams.settings import HttpSettings
+from streams.http.server import HttpServer
+from streams.settings.model import HttpSettings
 from tests.kafka.installation import Installation, page, process, scorer, until
 
 

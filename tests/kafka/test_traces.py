@@ -10,10 +10,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.trace import ReadableSpan
 
 from schemas.retrieval import ResultsClassified, RetrievalBatch
-from streams.app import Application
-from streams.http import HttpServer
+from streams.app.application import Application
+from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
-from streams.settings import HttpSettings
+from streams.settings.model import HttpSettings
 from tests.kafka.concerts import PLACE, offer
 from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, Installing, handlers_named, installed
 from tests.streams.fetch.web import serving

@@ -14,7 +14,7 @@ from streams.cli.export_intake import ExportOptions
 from streams.cli.publish import run_publish
 from streams.cli.publish_input import Publication
 from streams.kafka.clients import make_producer, opened
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
 from tests.kafka.installation import Installation, Installing, assay_command, install, installed, line_of, until
 from tests.samples import EXAMPLES

@@ -14,12 +14,12 @@ from schemas.event import Event
 from schemas.outcome import Dead
 from schemas.relevance import RelevanceJudged, SnippetsCompleted
 from schemas.retrieval import RetrievalEvaluated
-from streams.codec import decode
 from streams.dlq.dead_letters import Selection
 from streams.dlq.redrive import RedriveOptions, redrive
 from streams.kafka.clients import make_admin, opened
 from streams.replay.plan import ReplayError
 from streams.topology import HANDLERS, REPLAYS, TOPICS
+from streams.topology.codec import decode
 from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, installed, page, until
 from tests.kafka.replays import carried_out
 from tests.kafka.test_index import article

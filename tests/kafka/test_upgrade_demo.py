@@ -13,11 +13,11 @@ from qdrant_client import QdrantClient
 
 from schemas.dead import dead_letter_topic, is_marker
 from schemas.retrieval import RetrievalEvaluated
-from streams.codec import decode
 from streams.demo import feed
-from streams.http import HttpServer
-from streams.settings import HttpSettings, Settings
+from streams.http.server import HttpServer
+from streams.settings.model import HttpSettings, Settings
 from streams.topology import HANDLERS, TOPICS, Handler, Topic, topic_named
+from streams.topology.codec import decode
 from tests.kafka.installation import CRAWLED, Installation, command, handlers_named, installed, ran, until
 from tests.kafka.versions import LAST_BEFORE_1_0, assay_of, code_of
 from tests.samples import instance, the_handler
@@ -37,8 +37,8 @@ import itertools
 from dataclasses import replace
 
 from schemas.outcome import Retry, RetryReason
-from streams.app import Application
-from streams.settings import load_settings
+from streams.app.application import Application
+from streams.settings.model import load_settings
 from streams.topology import HANDLERS
 
 calls = itertools.count()

@@ -10,9 +10,8 @@ from schemas.extraction import ExtractionNeeded
 from schemas.retrieval import ResultsClassified
 from streams.cli.stats import run_topic_stats
 from streams.cli.why import WhyOptions, run_why
-from streams.decisions.subjects import keys_of
 from streams.kafka.key_history import read_newest_first
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from streams.topology import (
     DECISIONS_REVIEWED,
     DOCUMENTS_INDEXED,
@@ -21,6 +20,7 @@ from streams.topology import (
     RESULTS_CLASSIFIED,
     RETRIEVAL_EVALUATED,
 )
+from streams.views.subjects import keys_of
 from tests.command_line import Ran
 from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, Installing
 from tests.samples import EXAMPLES

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from schemas.pages import CrawledPage, ScoredPage
-from streams.app import Application
+from streams.app.application import Application
 from streams.workers.pool import WorkerPool
 from tests.kafka.installation import CRAWLED, DEAD, GROUP, SCORED, Installation, Installing, until, until_killed
 from tests.processes import below, end_of, running
@@ -35,7 +35,7 @@ FAULTY = {
 
 WORKER = f"""
 import asyncio, sys
-from streams.app import Application
+from streams.app.application import Application
 from streams.cli.run import stop_on_signals
 from tests.kafka.installation import install
 from tests.streams.workers.page_handlers import SCORER

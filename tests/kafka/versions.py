@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.settings import Settings
+from streams.settings.model import Settings
 from tests.kafka.installation import environment_of
 from tests.samples import ROOT
 

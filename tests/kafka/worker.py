@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import httpx
 
-from streams.settings import Settings
+from streams.settings.model import Settings
 from tests.kafka.installation import PROGRAM, environment_of
 from tests.warm_processes import WARM, warm_processes
 

@@ -17,17 +17,17 @@ from schemas.event import Event
 from schemas.needs import Ask
 from schemas.outcome import Outcome, Retry, RetryReason
 from schemas.replays import ReplayState
-from streams.app import Application
+from streams.app.application import Application
 from streams.cli.lag_server import LagExporter
-from streams.clock import SystemClock
 from streams.demo import feed
 from streams.demo.run import Demo, run
 from streams.generate.promql import LAG_READER, REPLAYS, WORKERS
-from streams.http import HttpServer
+from streams.http.server import HttpServer
 from streams.replay.plan_store import PlanStore
 from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession
-from streams.settings import HttpSettings, Settings, load_settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import HttpSettings, Settings, load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, TOPICS, Handler, topic_of
 from tests.kafka.installation import Installation, installed, page, until

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from schemas.event import MAX_URL, Envelope, OutputIds, Provenance, derive_id
 from schemas.pages import CrawledPage
 from schemas.retrieval import RetrievalBatch
-from streams.generate.json_schemas import schema_of
 from streams.topology import TOPICS
+from streams.topology.event_schemas import schema_of
 
 TIME = datetime(2025, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 ENVELOPE = Envelope(id="one", source="assay/score_page", time=TIME, correlation_id="first", causation_id="zero")

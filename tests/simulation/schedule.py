@@ -16,7 +16,7 @@ from faststream.kafka.message import KafkaAckableMessage
 
 from schemas.dead import dead_letter_topic
 from streams.pipeline import intake
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from tests.faults.bugs import BUGS, planted
 from tests.faults.chain import ARRIVED, AUDITED, ENTERED, Entered, Numbered
 from tests.faults.ledger import Ledger

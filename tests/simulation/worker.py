@@ -14,8 +14,6 @@ from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Emit, Outcome
 from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
-from streams.clock import Clock
-from streams.codec import OutputRecord
 from streams.pipeline import commit
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import Committer, CommitterFactory, committer_factory
@@ -25,9 +23,11 @@ from streams.pipeline.health import Health
 from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordProcessor
-from streams.settings import Settings
+from streams.runtime.clock import Clock
+from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import Handler
+from streams.topology.codec import OutputRecord
 from tests.faults.chain import ARRIVED, AUDITED, ENTERED, Arrived, Audited, Entered, NoRules
 from tests.faults.ledger import with_transaction
 

@@ -11,8 +11,8 @@ from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from schemas.ranking import RankingCompleted
 from schemas.retrieval import ResultsClassified
-from streams.codec import decode
 from streams.topology import PAGES_SCORED, RANKING_COMPLETED, RESULTS_CLASSIFIED, TOPICS
+from streams.topology.codec import decode
 from streams.upgrades import upgraded
 from tests.samples import EXAMPLES, instance
 

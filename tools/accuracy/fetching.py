@@ -20,7 +20,7 @@ from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.guard import Admitted, admit
 from streams.fetch.robots import RobotsRules, rules_for
 from streams.fetch.settings import FetchSettings
-from streams.resilience.backoff import retry_after
+from streams.runtime.backoff import retry_after
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy.goals import Goal

@@ -19,8 +19,8 @@ from schemas.needs import Ask, AskModel
 from schemas.outcome import Outcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, VectorsUnavailable
 from streams.llm.tasks import answer_offline
-from streams.services import LiveServices
-from streams.settings import Settings
+from streams.pipeline.services import LiveServices
+from streams.settings.model import Settings
 
 OFFLINE = "offline"
 MOST_ROUNDS = 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from tools import labelled
 from tools.accuracy import attacks, claims, ranking, relevance, retrieval, searches, table
 from tools.accuracy.goals import Goal

@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import fmean, median
 
 from streams.index.settings import EmbedderSettings
-from streams.settings import Settings
+from streams.settings.model import Settings
 from tools.accuracy import ranking_given, ranking_trust
 from tools.accuracy.goals import LEAST_LABELLED, Goal
 from tools.accuracy.judges import Judge

@@ -19,8 +19,8 @@ from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.replies import IndexReply, VectorsReply
 from streams.index.settings import EmbedderSettings
-from streams.services import LiveServices
-from streams.settings import Settings, load_settings
+from streams.pipeline.services import LiveServices
+from streams.settings.model import Settings, load_settings
 from tools.accuracy.ranking_sets import Document
 
 _OF_TRUST = ("cts_score", "trust_features", "trust_label")

@@ -23,7 +23,7 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName
 from schemas.replies import Reply
 from streams.index.embedders import hash_ngrams
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.training.grade import ndcg_at, reciprocal_rank
 from tests.ranking_checks import out_of_order
 from tools.accuracy.judges import Judge

@@ -12,7 +12,7 @@ from statistics import fmean
 
 from handlers.rank_results import RankResultsRules
 from handlers.ranking.model import RankingModel
-from streams.ranking_model import SHIPPED, read_ranking_model
+from streams.training.model_files import SHIPPED, read_ranking_model
 from tools.accuracy.goals import Goal
 from tools.accuracy.judges import Judge
 from tools.accuracy.ranking_index import build

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from tests.streams.llm.model_server import Behaviour, by_message, model_server, says
 from tools import labelled
 from tools.accuracy import attacks, judges, judging, relevance, retrieval

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from streams.local_kafka.broker import LocalKafka
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from tools import labelled
 from tools.bench import growth, hostile_run, pace, promises, runs, start_up, table
 from tools.bench.feeds import Feed, feed_notes, feed_pages, remove

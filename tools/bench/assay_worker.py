@@ -11,9 +11,9 @@ from typing import Any
 
 from prometheus_client import Counter
 
-from streams.app import Application
-from streams.process import freeze_gc
-from streams.settings import Settings, load_settings
+from streams.app.application import Application
+from streams.runtime.process import freeze_gc
+from streams.settings.model import Settings, load_settings
 from streams.telemetry.setup import configure_logs
 from streams.topology import HANDLERS, Handler, Topic
 from tools.bench import stages

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from streams.capacity.costs import Costs, read_costs
 from streams.local_kafka.broker import LocalKafka
-from streams.settings_files import config_dir
+from streams.runtime.settings_files import config_dir
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED
 from tools.bench import runs
 from tools.bench.feeds import feed_records, remove

@@ -14,7 +14,7 @@ from aiokafka.structs import OffsetAndMetadata
 from schemas.dead import dead_letter_topic
 from streams.kafka.clients import connection, make_admin, make_producer, opened
 from streams.kafka.topics import create_topics
-from streams.settings import Settings
+from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED
 from tests.kafka.installation import Installation
 from tools.bench.assay_worker import NOTES_TOPIC, SEEN_TOPIC, SEES, settings_for

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 from streams.llm.gateway import Gateway
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.telemetry.setup import configure_logs
 from tests.streams.llm.asking_process import Plan, replies_of, start
 from tests.streams.llm.model_server import FAULTS, heavy_tailed, model_server, says

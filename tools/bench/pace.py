@@ -19,7 +19,7 @@ from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Emit
 from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
-from streams.app import Application
+from streams.app.application import Application
 from streams.kafka.topics import create_topics
 from streams.topology import EXTRACTION_COMPLETED, EXTRACTION_NEEDED, HANDLERS, Handler
 from tests.kafka.installation import until

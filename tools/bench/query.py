@@ -30,9 +30,9 @@ from schemas.pages import QualityMetadata, ScoredPage, Tier, TrustFeatures
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
+from streams.pipeline.services import LiveServices
 from streams.query.engine import QueryEngine
-from streams.services import LiveServices
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from streams.telemetry.setup import configure_logs
 from tests.rules import shipped_rules
 

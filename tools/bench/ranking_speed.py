@@ -27,7 +27,7 @@ from handlers.ranking.model import RankingModel
 from handlers.ranking.stages import weigh
 from schemas.queries import CandidateTrust
 from schemas.rules import Rules
-from streams.ranking_model import SHIPPED, read_ranking_model
+from streams.training.model_files import SHIPPED, read_ranking_model
 from tests.rules import shipped_rules
 
 CANDIDATES, CHARACTERS, GOAL_MS = 50, 4_000, 10.0

@@ -20,13 +20,13 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
-from streams.app import Application
+from streams.app.application import Application
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics
 from streams.local_kafka.broker import LocalKafka
 from streams.pipeline.group import ConsumerGroup
 from streams.pipeline.partition import Partition
-from streams.settings import Settings
+from streams.settings.model import Settings
 from tools.bench.assay_worker import NOTES_TOPIC, SEEN_TOPIC, SEES, settings_for
 from tools.bench.events import note
 

@@ -22,17 +22,17 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
-from streams.clock import SystemClock
 from streams.kafka.clients import connection, make_producer, make_reader
 from streams.kafka.topics import create_topics
 from streams.local_kafka.broker import LocalKafka
 from streams.pipeline.group import Subscription
 from streams.replay.group import PlanGroup
-from streams.replay.plan import run_group
 from streams.replay.plan_store import PlanStore, StartOffsets
 from streams.replay.ranges import LATEST, resolve_ranges
-from streams.settings import Settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import Settings
 from streams.topology import HANDLERS
+from streams.topology.names import run_group
 from tests.kafka.installation import CRAWLED, SCORED, Installation, page, until
 from tests.kafka.replays import assay_replay
 from tools import labelled

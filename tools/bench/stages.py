@@ -14,7 +14,10 @@ Function = tuple[str, int, str]
 _STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("parse", ("handlers/html/encoding.py",)),
     ("features and score", ("handlers/",)),
-    ("decode and encode events", ("streams/codec.py", "schemas/", "/pydantic/", "/uuid.py", "/json/", "bench/events")),
+    (
+        "decode and encode events",
+        ("streams/topology/codec.py", "schemas/", "/pydantic/", "/uuid.py", "/json/", "bench/events"),
+    ),
     ("metrics", ("/prometheus_client/", "streams/pipeline/metrics.py", "faststream/prometheus", "kafka/prometheus")),
     ("send and commit", ("aiokafka/producer", "streams/pipeline/commit.py", "streams/pipeline/commit.py")),
     ("fetch", ("aiokafka/consumer", "aiokafka/record", "streams/pipeline/consumer.py")),

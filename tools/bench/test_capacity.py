@@ -1,7 +1,7 @@
 """Costs are calibrated in the units of ``config/costs.yaml``."""
 
 from streams.capacity.costs import read_costs
-from streams.settings_files import config_dir
+from streams.runtime.settings_files import config_dir
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED
 from tools.bench.capacity import Measured, calibrated
 

@@ -12,12 +12,12 @@ from collections import Counter
 from aiokafka import TopicPartition
 from aiokafka.admin import RecordsToDelete
 
-from streams.clock import SystemClock
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.topics import create_topics
-from streams.replay.plan import run_group
 from streams.replay.plan_store import PlanStore
+from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
+from streams.topology.names import run_group
 from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, install, page, process
 from tools.faults.cluster import PATIENCE_SECONDS, Cluster
 from tools.faults.rounds import Fault

@@ -14,10 +14,8 @@ from uuid import uuid4
 
 from aiokafka import TopicPartition
 
-from streams.app import Application
+from streams.app.application import Application
 from streams.cli.run import stop_on_signals
-from streams.clock import Clock
-from streams.codec import OutputRecord
 from streams.kafka.clients import group_of, producer_options
 from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.pipeline import commit
@@ -25,8 +23,10 @@ from streams.pipeline.commit import Committer, CommitterFactory
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import Subscription
 from streams.pipeline.metrics import PipelineMetrics
-from streams.settings import DlqSettings, Settings
+from streams.runtime.clock import Clock
+from streams.settings.model import DlqSettings, Settings
 from streams.telemetry.setup import configure_logs
+from streams.topology.codec import OutputRecord
 from tests.faults.bugs import BUGS, planted
 from tests.faults.chain import HANDLERS, OF_BAD_DEPLOY, Journal, settings_of
 from tests.faults.ledger import with_transaction

@@ -9,8 +9,8 @@ import pytest
 
 from handlers.ranking.config import features_config
 from handlers.ranking.model import NAMES, TOTAL_FEATURES_PHASE_A, VERSION_PHASE_C, Feature
-from streams.ranking_model import SHIPPED, SHIPPED_MANIFEST, read_ranking_model
-from streams.settings import load_settings
+from streams.settings.model import load_settings
+from streams.training.model_files import SHIPPED, SHIPPED_MANIFEST, read_ranking_model
 from streams.training.train import Grown
 from tools.accuracy.ranking_sets import Document, Query, RankingSet
 from tools.training.ranking import by, card, grow_on, judge

@@ -15,7 +15,7 @@ from streams.index.settings import IndexSettings
 from streams.kafka.settings import KafkaSettings
 from streams.llm.limits import Shares
 from streams.llm.settings import LlmSettings, ModelsSection
-from streams.settings import PipelineSettings
+from streams.settings.model import PipelineSettings
 from streams.telemetry.labels import TASKS
 from streams.telemetry.settings import TelemetrySettings
 from streams.topology import Handler

@@ -24,8 +24,8 @@ from streams.generate.kubernetes.workers import (
     topics_job,
     worker,
 )
-from streams.generate.text import IN_YAML, to_yaml, to_yaml_stream
 from streams.topology import HANDLERS
+from streams.topology.text import IN_YAML, to_yaml, to_yaml_stream
 
 FOLDER = Path("config/generated/kubernetes")
 BASE, AUTOSCALING, EXAMPLE = Path("base"), Path("autoscaling"), Path("overlays/example")

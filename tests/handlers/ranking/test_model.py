@@ -26,7 +26,7 @@ from handlers.ranking.model import (
     confidence_of,
 )
 from schemas.rules import Rules
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from tests.handlers.ranking.models import generated_model, generated_rows, grown_text, manifest_of
 
 ROWS = generated_rows(50, seed=7)

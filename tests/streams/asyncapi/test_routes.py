@@ -12,11 +12,11 @@ import httpx
 import pytest
 import yaml
 
-from streams.app import Application
+from streams.app.application import Application
 from streams.asyncapi.routes import asyncapi_page, content_security_policy
 from streams.generate.asyncapi import asyncapi_document
-from streams.http import HttpServer
-from streams.settings import HttpSettings, load_settings
+from streams.http.server import HttpServer
+from streams.settings.model import HttpSettings, load_settings
 from streams.topology import HANDLERS, TOPICS
 
 EMPTY = {"meta", "link", "input", "br"}

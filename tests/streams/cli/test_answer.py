@@ -23,10 +23,10 @@ from streams.cli import answer as command
 from streams.cli.answer import run_answer
 from streams.cli.query import QueryOptions
 from streams.llm.settings import LlmSettings
+from streams.pipeline.services import LiveServices
 from streams.query.access import open_queries
 from streams.query.engine import Queries
-from streams.services import LiveServices
-from streams.settings import Settings
+from streams.settings.model import Settings
 from tests.rendered import problems
 from tests.samples import instance
 from tests.streams.llm.model_server import Asked, Behaviour, ModelServer, Wire, hangs, model_server, says, status

@@ -11,8 +11,8 @@ from streams.capacity.costs import Costs, read_costs
 from streams.capacity.forecast import UTILISATION, Load, Setup, forecast
 from streams.cli.commands import run_command_line
 from streams.generate.capacity_tables import BEGIN, PAGE, capacity_page
-from streams.settings import load_settings
-from streams.settings_files import SettingsError, read_document
+from streams.runtime.settings_files import SettingsError, read_document
+from streams.settings.model import load_settings
 from streams.topology import HANDLERS, TOPICS, handler_named
 from tests.samples import ROOT
 

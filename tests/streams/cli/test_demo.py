@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streams.cli.demo import run_demo
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 
 
 def test_pages_that_are_not_there_are_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from streams.cli import doctor, doctor_checks
 from streams.fetch.settings import FetchSettings
 from streams.local_kafka.install import BrokerUnavailable
-from streams.settings import HttpSettings, Settings, load_settings
+from streams.settings.model import HttpSettings, Settings, load_settings
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def no_java() -> str:
 def test_a_machine_that_has_everything_is_well(
     settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streams.settings.LOCAL_KAFKA", "127.0.0.1:1")
+    monkeypatch.setattr("streams.settings.model.LOCAL_KAFKA", "127.0.0.1:1")
     assert doctor.run_doctor(settings, as_json=True) == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert answer["well"] is True

@@ -10,7 +10,7 @@ from streams.cli.doctor_kafka import check_kafka, judge_dead_letters, judge_grou
 from streams.kafka.lag import DeadLettersStanding, GroupLag, PartitionLag
 from streams.kafka.last_records import Decision, LatestDecisions
 from streams.kafka.settings import KafkaSettings
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.topology import HANDLERS
 
 DAY = 86400.0
@@ -31,14 +31,14 @@ def test_missing_kafka_is_reported_with_a_remedy() -> None:
 
 def test_the_default_address_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", raising=False)
-    monkeypatch.setattr("streams.settings.LOCAL_KAFKA", "127.0.0.1:1")
+    monkeypatch.setattr("streams.settings.model.LOCAL_KAFKA", "127.0.0.1:1")
     [finding] = check_kafka(load_settings())
     assert (finding.state, finding.detail) == ("warn", "none at 127.0.0.1:1, the default address")
     assert "assay broker --detach" in finding.todo
     monkeypatch.setattr(doctor_kafka, "SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"127.0.0.1:{silent.getsockname()[1]}"
-        monkeypatch.setattr("streams.settings.LOCAL_KAFKA", where)
+        monkeypatch.setattr("streams.settings.model.LOCAL_KAFKA", where)
         [finding] = check_kafka(load_settings())
     assert (finding.state, where in finding.detail) == ("fail", True)
 

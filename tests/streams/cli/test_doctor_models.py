@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from streams.cli.doctor_services import check_models
-from streams.clock import SystemClock
 from streams.llm.checks import Check
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_journal
-from streams.settings import load_settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import load_settings
 
 
 @pytest.fixture(autouse=True)

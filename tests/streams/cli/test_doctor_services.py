@@ -14,14 +14,14 @@ from qdrant_client import QdrantClient, models
 
 from streams.cli import doctor_checks
 from streams.cli.doctor_services import check_index, check_schema_registry
-from streams.generate.json_schemas import schema_of
-from streams.http import HttpServer
+from streams.http.server import HttpServer
 from streams.index.settings import IndexSettings
 from streams.kafka.settings import KafkaSettings
-from streams.services import LiveServices
-from streams.settings import HttpSettings
+from streams.pipeline.services import LiveServices
+from streams.settings.model import HttpSettings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
+from streams.topology.event_schemas import schema_of
 from tests.schema_registry import SchemaRegistry, schema_registry
 from tests.streams.query.indexes import fill, settings_at
 

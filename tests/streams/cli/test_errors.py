@@ -4,7 +4,7 @@ from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 from streams.cli.errors import run_with_kafka
 from streams.kafka.clients import connection
 from streams.kafka.topics import TopicsError
-from streams.settings import SettingsError, load_settings
+from streams.settings.model import SettingsError, load_settings
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from schemas.pages import Tier
 from streams.cli.estimate import run_estimate, size_in_words
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from tests.command_line import Ran
 from tests.samples import scored
 

@@ -14,7 +14,7 @@ import streams.cli.export
 import streams.cli.export_intake
 from streams.cli.export import run_export
 from streams.cli.export_intake import ExportOptions
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from tests.command_line import Done, Ran
 from tests.samples import scored
 

@@ -7,7 +7,7 @@ import pytest
 
 from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from tests.samples import run_assay
 
 

@@ -9,7 +9,7 @@ from streams.cli import lag as command
 from streams.cli.lag import LagOptions, run_lag
 from streams.cli.lag_server import ServerAddressError, address_of, as_metrics
 from streams.kafka.lag import DeadLettersStanding, GroupLag, PartitionLag
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.topology import HANDLERS
 
 

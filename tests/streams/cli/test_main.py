@@ -10,7 +10,7 @@ from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from streams.cli import commands
 from streams.cli.commands import COMMANDS, imported_command
-from streams.settings import SettingsError
+from streams.settings.model import SettingsError
 from tests.samples import ROOT, run_assay, variables_of_assay
 from tests.tables import tables
 from tests.warm_processes import WARM, warm_processes
@@ -144,7 +144,7 @@ def test_help_and_version_import_no_handler_or_setting(tmp_path: Path) -> None:
     program = (
         "import sys; from streams.cli.commands import run_command_line;"
         "assert [run_command_line(words.split()) for words in sys.argv[1:]] == [0, 0, 2];"
-        "print([name for name in ('handlers', 'schemas', 'streams.settings') if name in sys.modules])"
+        "print([name for name in ('handlers', 'schemas', 'streams.settings.model') if name in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, "--help", "version", "nothing"],

@@ -12,9 +12,9 @@ import streams.publish.walk
 from streams.cli.publish import run_publish
 from streams.cli.publish_input import Publication
 from streams.cli.publish_run import Sending
-from streams.codec import OutputRecord
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from streams.topology import topic_named
+from streams.topology.codec import OutputRecord
 from tests.command_line import Done, Ran
 from tests.samples import run_assay
 

@@ -14,13 +14,13 @@ from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from streams.cli.output import printable
 from streams.cli.query import QueryOptions, in_words, run_query
 from streams.cli.query_screen import print_results
-from streams.http import HttpServer
+from streams.http.server import HttpServer
 from streams.llm.settings import LlmSettings, ModelLimits
+from streams.pipeline.services import LiveServices
 from streams.query import access
 from streams.query.engine import QueryEngine, Refusal
 from streams.query.route import QueryRoute
-from streams.services import LiveServices
-from streams.settings import HttpSettings, Settings
+from streams.settings.model import HttpSettings, Settings
 from tests.streams.query.indexes import BLOG, GOV, NEWS, fill, settings_at
 from tests.streams.query.toys import completed, ranked
 

@@ -7,9 +7,9 @@ import yaml
 
 from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
-from streams import settings_files
 from streams.cli.commands import run_command_line
-from streams.settings import load_settings
+from streams.runtime import settings_files
+from streams.settings.model import load_settings
 from tests.command_line import Done, Ran
 from tests.rules import CONFIG
 
@@ -198,7 +198,7 @@ def test_configuration_of_an_installed_package_is_not_written(
     monkeypatch.delenv("ASSAY_CONFIG_DIR", raising=False)
     shutil.copytree(CONFIG, tmp_path / "config")
     (tmp_path / "__main__.py").touch()
-    monkeypatch.setattr(settings_files, "__file__", str(tmp_path / "streams" / "settings_files.py"))
+    monkeypatch.setattr(settings_files, "__file__", str(tmp_path / "streams" / "runtime" / "settings_files.py"))
     (tmp_path / "a.csv").write_text("one.example,1\n", "utf-8")
     done = ran(run_command_line, ["sources", "import", str(tmp_path / "a.csv")])
     assert (done.status, "'--out'" in done.complaint) == (2, True)

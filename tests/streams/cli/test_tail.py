@@ -5,7 +5,7 @@ import pytest
 from aiokafka import ConsumerRecord
 
 from streams.cli.tail import as_json_line, as_line, run_tail
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 
 HTML = (("content-type", b"text/html; charset=utf-8"),)
 

@@ -24,7 +24,7 @@ from streams.cli.top_workers import (
     worker_url,
 )
 from streams.kafka.lag import GroupLag
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 

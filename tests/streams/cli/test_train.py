@@ -9,8 +9,8 @@ import pytest
 
 from handlers.ranking.model import Manifest
 from streams.cli.train import TrainOptions, run_train
-from streams.ranking_model import read_ranking_model
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
+from streams.training.model_files import read_ranking_model
 from tests.command_line import Done, Ran
 from tests.streams.training.feedback import completed, row, world
 

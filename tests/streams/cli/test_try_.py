@@ -15,8 +15,8 @@ import pytest
 
 from handlers.index_page import IndexPageRules, index_page
 from schemas.needs import Ask
-from streams.services import LiveServices
-from streams.settings import load_settings
+from streams.pipeline.services import LiveServices
+from streams.settings.model import load_settings
 from streams.topology import HANDLERS, TOPIC_BYTES
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
@@ -335,7 +335,7 @@ def test_answers_stream(tmp_path: Path) -> None:
 def test_try_imports_no_client_and_builds_only_needed_events() -> None:
     heavy = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "rich", "structlog", "uvicorn")
     program = (
-        "import io, sys; from pathlib import Path; from streams.settings import load_settings;"
+        "import io, sys; from pathlib import Path; from streams.settings.model import load_settings;"
         "from streams.cli.try_ import run_try;"
         "sys.stdin = io.TextIOWrapper(io.BytesIO(sys.argv[1].encode()));"
         "run_try('classify_results', None, load_settings(), strict=False);"

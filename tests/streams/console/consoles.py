@@ -11,14 +11,14 @@ from starlette.testclient import TestClient
 
 from schemas.dead import dead_letter_topic
 from schemas.event import Envelope, Event
-from streams.codec import decode, encode
 from streams.console.app import SCREENS, make_app, make_context
 from streams.console.context import Context, Screen
 from streams.console.entries import Position, dead_entry, entry_of, mentions_of
 from streams.console.records import Read, Records
-from streams.decisions.subjects import SubjectKind
-from streams.settings import ConsoleSettings, HttpSettings, Settings, load_settings
+from streams.settings.model import ConsoleSettings, HttpSettings, Settings, load_settings
 from streams.topology import Topic, handler_named, topic_named, topic_of
+from streams.topology.codec import decode, encode
+from streams.views.subjects import SubjectKind
 
 TOKEN = "the-token"
 AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}

@@ -14,7 +14,7 @@ from streams.console.app import SCREENS, make_context
 from streams.console.context import Screen
 from streams.kafka.clients import TlsFileError
 from streams.kafka.settings import KafkaSettings
-from streams.settings import SettingsError
+from streams.settings.model import SettingsError
 from tests.streams.console.consoles import AUTHORIZED, OWN, TOKEN, OwnConsole, settings
 
 PATHS = [screen.path for screen in SCREENS]

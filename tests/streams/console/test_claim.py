@@ -4,8 +4,8 @@ import pytest
 
 from schemas.claims import ClaimEvaluated, ExtractedClaim, ToolOutcome, ToolUse
 from schemas.llm import CallOutcome, LlmCall
-from streams.decisions.words import verdict_of
 from streams.llm.journal import JournalError
+from streams.views.words import verdict_of
 from tests.samples import EXAMPLES
 from tests.streams.console.consoles import OwnConsole
 

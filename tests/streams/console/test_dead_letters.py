@@ -14,7 +14,7 @@ from schemas.dead import DeadLetter
 from streams.console.app import make_app
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection
 from streams.dlq.redrive import Purged, Redriven, RedriveOptions
-from streams.settings import Settings
+from streams.settings.model import Settings
 from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole, Stored
 
 ACTING = OWN | AUTHORIZED

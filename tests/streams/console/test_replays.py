@@ -14,7 +14,7 @@ from streams.replay.diff_pages import PageDifferences
 from streams.replay.plan import ReplayError
 from streams.replay.session import PlanSession
 from streams.replay.shadow_diff import ShadowDiff
-from streams.settings import Settings
+from streams.settings.model import Settings
 from tests.streams.console.consoles import AUTHORIZED, BEGAN, OWN, OwnConsole
 
 ACTING = OWN | AUTHORIZED

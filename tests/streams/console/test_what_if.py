@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from schemas.pages import CrawledPage
 from streams.console.app import make_app
 from streams.console.what_if import SLIDERS, changes_of, wish_of
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.workers.settings import WorkersSettings
 from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole, settings
 

@@ -8,9 +8,9 @@ import pytest
 from aiokafka import ConsumerRecord
 
 from schemas.dead import DeadLetter
-from streams.codec import OutputRecord
 from streams.dlq.dead_letters import DeadLetterRecord
 from streams.dlq.redrive import revive
+from streams.topology.codec import OutputRecord
 from tests.samples import instance
 
 NOTES = (

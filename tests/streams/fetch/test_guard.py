@@ -15,7 +15,7 @@ from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.guard import Admitted, SystemResolver, admit, why_not_global
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target, parse_target
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from tests.samples import instance
 from tests.tables import tables
 

@@ -6,7 +6,7 @@ import pytest
 
 from streams.fetch.host_pacing import HostPacing
 from streams.fetch.settings import FetchSettings
-from streams.files import KeyedLocks
+from streams.runtime.files import KeyedLocks
 from tests.streams.fetch.virtual import VirtualTime
 
 

@@ -6,7 +6,7 @@ from math import ceil
 
 from streams.generate.kubernetes.autoscaling import records_at_once, scaled_object
 from streams.generate.kubernetes.installation import Installation
-from streams.settings_files import read_document
+from streams.runtime.settings_files import read_document
 from streams.topology import handler_named
 from tests.samples import ROOT
 

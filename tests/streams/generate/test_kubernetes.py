@@ -19,8 +19,8 @@ from streams.generate.kubernetes.installation import Installation
 from streams.generate.kubernetes.manifests import AUTOSCALING, BASE, EXAMPLE, FOLDER, manifests
 from streams.generate.kubernetes.network import PRIVATE_V4
 from streams.generate.kubernetes.workers import environment
-from streams.settings import load_settings
-from streams.settings_files import read_document
+from streams.runtime.settings_files import read_document
+from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler, handler_named
 from tests.samples import ROOT

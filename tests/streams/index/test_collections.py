@@ -11,8 +11,8 @@ from handlers.index_utterance import IndexUtteranceRules, index_utterance
 from schemas.claims import UtteranceRecorded
 from schemas.needs import Ask, IndexDocument, SearchVectors
 from schemas.replies import IndexReply, VectorsReply, VectorsUnavailable
-from streams.services import LiveServices
-from streams.settings import load_settings
+from streams.pipeline.services import LiveServices
+from streams.settings.model import load_settings
 from tests.rules import shipped_rules
 from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer

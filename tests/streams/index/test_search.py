@@ -18,12 +18,12 @@ from schemas.needs import IndexDocument, SearchFilters, SearchVectors
 from schemas.pages import ScoredPage, TrustFeatures
 from schemas.queries import RankingFilters
 from schemas.replies import IndexReply, VectorHit, VectorsReply
-from streams.clock import SystemClock
 from streams.index.embedders import HashedNgrams, hash_ngrams
 from streams.index.ports import StoredPoint
 from streams.index.qdrant import QdrantStore
 from streams.index.settings import IndexSettings
 from streams.index.worker import IndexWorker
+from streams.runtime.clock import SystemClock
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
 from tests.samples import instance

@@ -15,8 +15,8 @@ from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
-from streams.codec import UNREADABLE_HEADER
 from streams.kafka.decompression import limit_unpacking
+from streams.topology.codec import UNREADABLE_HEADER
 from tests.kafka.batches import (
     CODECS,
     NoText,

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streams.codec import Frames
-from streams.generate.json_schemas import json_schemas, schema_of, schema_text
+from streams.generate.json_schemas import json_schemas
 from streams.kafka.schema_registry import SchemaRegistryError, read_frames
 from streams.kafka.settings import KafkaSettings
 from streams.topology import PAGES_SCORED, RESULTS_CLASSIFIED, TOPICS
+from streams.topology.codec import Frames
+from streams.topology.event_schemas import schema_of, schema_text
 from tests.schema_registry import SchemaRegistry, error, schema_registry
 from tests.streams.doubles import VirtualClock
 

@@ -1,6 +1,6 @@
 from schemas.dead import dead_letter_topic
 from streams.kafka.topics import plan_topics
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES, TOPICS
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from schemas.needs import AskModel, Message
-from streams.clock import Clock, SystemClock
 from streams.llm.gateway import Gateway
 from streams.llm.journal import AnswerJournal, JournalError
 from streams.llm.limits import Shares
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection, TaskPolicy
 from streams.llm.sqlite_journal import SqliteJournal
+from streams.runtime.clock import Clock, SystemClock
 from streams.telemetry.metrics import Metrics
 from tests.streams.llm.model_server import Behaviour, ModelServer, model_server
 

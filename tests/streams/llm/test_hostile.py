@@ -19,8 +19,8 @@ from streams.llm.client import ModelClient
 from streams.llm.request import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
 from streams.llm.sqlite_journal import SqliteJournal
-from streams.services import LiveServices
-from streams.settings import load_settings
+from streams.pipeline.services import LiveServices
+from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import configure_logs
 from tests.kafka.installation import until

@@ -3,7 +3,7 @@
 import pytest
 
 from streams.llm.settings import LlmSettings
-from streams.settings import SettingsError, load_settings
+from streams.settings.model import SettingsError, load_settings
 
 
 @pytest.mark.parametrize(

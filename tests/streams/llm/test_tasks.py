@@ -6,8 +6,8 @@ from typing import Any
 from schemas.llm import CallOutcome
 from schemas.replies import ModelFailed, ModelReply
 from streams.llm.tasks import OFFLINE_JUDGES, answer_offline
-from streams.services import LiveServices
-from streams.settings import load_settings
+from streams.pipeline.services import LiveServices
+from streams.settings.model import load_settings
 from tests.samples import instance
 from tests.streams.llm.questions import TASK, question
 

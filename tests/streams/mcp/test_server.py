@@ -18,9 +18,9 @@ import httpx2
 import pytest
 from pydantic import SecretStr
 
-from streams.http import PortTakenError
+from streams.http.server import PortTakenError
 from streams.mcp.tools import Tools
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from tests.samples import ROOT, environment
 from tests.streams.fetch.web import Web, response, serving
 from tests.streams.llm.model_server import model_server, says

@@ -5,10 +5,10 @@ import asyncio
 from aiokafka import ConsumerRecord
 
 from schemas.outcome import Dead, Retry, RetryReason
-from streams.codec import UNREADABLE_HEADER, OutputRecord
 from streams.pipeline.failures import Input
 from streams.pipeline.processor import Done, Pending, RecordWork, Started
 from streams.telemetry.tracing import no_spans
+from streams.topology.codec import UNREADABLE_HEADER, OutputRecord
 from tests.streams.doubles import PAGE
 
 OUT, DEAD = "out", "dead"

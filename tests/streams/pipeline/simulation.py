@@ -22,16 +22,16 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from schemas.outcome import Drop, DropReason
-from streams.codec import UNREADABLE_HEADER, OutputRecord
 from streams.kafka.transactions import RecordWriter
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import Committer
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.metrics import PipelineMetrics
-from streams.settings import BreakerSettings, PipelineSettings
+from streams.settings.model import BreakerSettings, PipelineSettings
 from streams.telemetry.metrics import Metrics
 from streams.topology import RetryTopic
+from streams.topology.codec import UNREADABLE_HEADER, OutputRecord
 from tests.streams.doubles import handler_of
 from tests.streams.pipeline.model_work import DEAD, OUT, ModelWork
 from tests.streams.pipeline.virtual_time import LoopClock

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from aiokafka import TopicPartition
 
-from streams.settings import PipelineSettings
+from streams.settings.model import PipelineSettings
 from tests.streams.pipeline.simulation import Cluster, Process, without_noise
 from tests.streams.pipeline.virtual_time import VirtualLoop, complaints, virtually
 

@@ -10,7 +10,7 @@ from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.replies import PagesReply, Reply
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.handler_runner import HandlerRunner
-from streams.settings import BreakerSettings, RetrySettings
+from streams.settings.model import BreakerSettings, RetrySettings
 from tests.samples import instance
 from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
 

@@ -17,12 +17,12 @@ from aiokafka.structs import OffsetAndMetadata
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from streams.codec import OutputRecord
 from streams.kafka import transactions
 from streams.kafka.transactions import RecordWriter, send_all, stop_producer, transactional_id
 from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.metrics import Metrics
+from streams.topology.codec import OutputRecord
 from tests.streams.doubles import VirtualClock
 
 PARTITION = TopicPartition("t.in", 3)

@@ -1,7 +1,7 @@
 """The pause of a handler whose records mostly become dead letters."""
 
 from streams.pipeline.dead_share import DeadShare
-from streams.settings import DlqSettings
+from streams.settings.model import DlqSettings
 from tests.streams.doubles import VirtualClock
 
 

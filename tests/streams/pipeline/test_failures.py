@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from schemas.dead import KEPT_BYTES, DeadLetter
 from schemas.event import Provenance
 from schemas.outcome import Dead, DeadReason, Stage
-from streams.codec import Headers, OutputRecord
 from streams.pipeline.failures import Input, Origin, dead_letter
 from streams.topology import DEAD_LETTER_BYTES, MIB, TOPIC_BYTES
+from streams.topology.codec import Headers, OutputRecord
 from tests.streams.doubles import START, handler_of, raw_record
 
 HANDLER = handler_of(lambda *_: Dead(DeadReason.HANDLER_BUG))

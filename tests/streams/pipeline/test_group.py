@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.health import Health, HealthReport
-from streams.settings import PipelineSettings, load_settings
+from streams.settings.model import PipelineSettings, load_settings
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import START
 from tests.streams.pipeline.simulation import Cluster, ModelWriter, Process

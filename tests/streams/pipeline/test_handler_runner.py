@@ -12,11 +12,11 @@ from schemas.event import Event
 from schemas.needs import Ask, FetchPages, IndexDocument, Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.replies import ModelUnavailable, PagesReply, Reply
-from streams.codec import MAX_DETAIL
 from streams.pipeline.breaker import Breaker, ClosedBreaker
 from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, exhausted, retry_of
-from streams.settings import BreakerSettings, RetrySettings
+from streams.settings.model import BreakerSettings, RetrySettings
 from streams.topology import Handler, InPlaceRetry
+from streams.topology.codec import MAX_DETAIL
 from tests.samples import instance, scored
 from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
 

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.health import Health
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
 from tests.streams.doubles import VirtualClock

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from streams.settings import PipelineSettings
+from streams.settings.model import PipelineSettings
 from tests.streams.pipeline.simulation import Cluster, Process, without_noise
 from tests.streams.pipeline.virtual_time import VirtualLoop, complaints, virtually
 

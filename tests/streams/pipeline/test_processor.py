@@ -15,14 +15,14 @@ from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage
 from schemas.replies import PagesReply, Reply
-from streams.codec import NO_FRAMES, Frames, OutputRecord
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import Done, Pending, RecordProcessor
-from streams.settings import BreakerSettings, RetrySettings
+from streams.settings.model import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPIC_BYTES, Handler, RetryTopic
+from streams.topology.codec import NO_FRAMES, Frames, OutputRecord
 from tests.samples import instance, scored
 from tests.streams.doubles import PAGE, START, NoRules, VirtualClock, handler_of, raw_record
 

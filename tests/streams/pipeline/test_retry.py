@@ -6,9 +6,9 @@ import pytest
 
 from schemas.event import Provenance
 from schemas.outcome import Drop, DropReason, Retry, RetryReason
-from streams.codec import MAX_DETAIL, OutputRecord
 from streams.pipeline.failures import Input, Origin, due_after, due_at, next_retry_topic, retry_record
 from streams.topology import RetryTopic
+from streams.topology.codec import MAX_DETAIL, OutputRecord
 from tests.streams.doubles import handler_of, raw_record
 
 AT_ONCE, SHORT, MIDDLE, LONG = (

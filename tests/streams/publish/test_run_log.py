@@ -10,7 +10,7 @@ from aiokafka.protocol.commit import OffsetFetchResponse_v3
 from streams.kafka.transactions import RecordWriter
 from streams.publish.run_log import RunLog
 from streams.publish.walk import Position
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.topology import PAGES_CRAWLED
 
 

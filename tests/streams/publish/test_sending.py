@@ -7,10 +7,10 @@ from typing import Any, cast
 import pytest
 from aiokafka.errors import KafkaError
 
-from streams.codec import OutputRecord
 from streams.publish.run_log import RunLog, RunSending
 from streams.publish.walk import Position
-from streams.settings import PipelineSettings
+from streams.settings.model import PipelineSettings
+from streams.topology.codec import OutputRecord
 
 LIMITS = PipelineSettings(commit_records=3, commit_bytes=1024)
 

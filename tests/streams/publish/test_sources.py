@@ -9,10 +9,10 @@ import pytest
 
 import streams.publish.sources
 from schemas.pages import MAX_PAGE_BYTES
-from streams.codec import OutputRecord
 from streams.publish.entries import Refused, SourceError
 from streams.publish.sources import check_source, format_of, read_event, read_lines, read_source
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES
+from streams.topology.codec import OutputRecord
 from tests.samples import instance
 
 

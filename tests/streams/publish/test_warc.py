@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from schemas.pages import CrawledPage
-from streams.codec import OutputRecord, decode
-from streams.extras import missing_extra
 from streams.publish.entries import Refused, SourceError
 from streams.publish.sources import read_entries, read_source, size_of
+from streams.runtime.extras import missing_extra
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES
+from streams.topology.codec import OutputRecord, decode
 from tests.archives import packed, warc_record
 
 HTML = b"<title>T</title><p>Some text."

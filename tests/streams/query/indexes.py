@@ -9,8 +9,8 @@ from handlers.indexing.points import document_id_of, points_of
 from schemas.needs import IndexDocument
 from schemas.pages import ScoredPage, TrustFeatures
 from schemas.replies import IndexReply
-from streams.services import LiveServices
-from streams.settings import Settings
+from streams.pipeline.services import LiveServices
+from streams.settings.model import Settings
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
 from tests.streams.query.toys import settings_with

@@ -7,11 +7,11 @@ import pytest
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.index.ports import IndexOwnedError
+from streams.pipeline.services import LiveServices
 from streams.query.access import NoQueriesError, application_url, open_queries
 from streams.query.engine import QueryEngine, Refusal
 from streams.query.remote import RemoteQueries
-from streams.services import LiveServices
-from streams.settings import HttpSettings
+from streams.settings.model import HttpSettings
 from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.query.indexes import GOV, fill, settings_at

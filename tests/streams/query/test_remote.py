@@ -6,11 +6,11 @@ import pytest
 from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
-from streams.http import HttpServer
+from streams.http.server import HttpServer
 from streams.query.engine import QueryEngine, Refusal
 from streams.query.remote import RemoteQueries, check_address
 from streams.query.route import QueryRoute
-from streams.settings import HttpSettings
+from streams.settings.model import HttpSettings
 from tests.samples import instance
 from tests.streams.query.toys import Answers, completed, ranked, ranker, settings_with
 

@@ -11,10 +11,10 @@ from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, R
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
-from streams.http import HttpServer
+from streams.http.server import HttpServer
 from streams.query.engine import QueryEngine
 from streams.query.route import QueryRoute
-from streams.settings import HttpSettings
+from streams.settings.model import HttpSettings
 from tests.streams.query.toys import Answers, ranker, settings_with
 
 URL = "/query"

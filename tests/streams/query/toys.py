@@ -19,7 +19,7 @@ from schemas.ranking import (
 )
 from schemas.replies import Reply, VectorsReply
 from schemas.rules import Rules
-from streams.settings import QuerySettings, Settings, load_settings
+from streams.settings.model import QuerySettings, Settings, load_settings
 from streams.topology import RANKING_COMPLETED, RANKING_REQUESTED, Handler
 from tests.streams.doubles import handler_of
 

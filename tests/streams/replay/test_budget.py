@@ -11,7 +11,7 @@ from streams.llm.journal import BoundReachedError
 from streams.llm.settings import ModelLimits
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.replay.budget import ACCOUNT_SECONDS, CostBound, account_of, cost_problems, open_account, spent_by
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from streams.topology import handler_named
 from tests.streams.llm.model_server import model_server, says
 from tests.streams.llm.questions import FREE, gateway_at, question, served

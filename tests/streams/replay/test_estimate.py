@@ -11,13 +11,13 @@ from schemas.llm import CallOutcome
 from schemas.needs import Ask, AskModel, Message
 from schemas.pages import CrawledPage
 from schemas.replays import OffsetRange
-from streams.codec import OutputRecord
 from streams.llm.journal import Experience, StoredAnswer, Usage, Used, answer_key
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.replay.dry_run import Forecast
 from streams.replay.estimate import Estimate, HandlerEstimate, PaidEstimate, estimate_source, windows
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from streams.topology import CLAIMS_EXTRACTED, PAGES_CRAWLED, RELEVANCE_REQUESTED, RETRIEVAL_BATCHES, Topic
+from streams.topology.codec import OutputRecord
 from tests.samples import instance
 from tests.streams.llm.judges import input_of, judge_of, rules_of
 from tests.streams.llm.questions import FREE, question

@@ -6,17 +6,10 @@ import pytest
 
 from schemas.replays import PLAN_NAME, ReplayPlan, ReplayState, ReplayTarget
 from streams.cli.replay import replay
-from streams.replay.plan import (
-    ReplayError,
-    ReplayRequest,
-    closure,
-    is_root,
-    make_plan,
-    replay_dead_letters,
-    replay_group,
-)
-from streams.settings import Settings, load_settings
+from streams.replay.plan import ReplayError, ReplayRequest, closure, is_root, make_plan
+from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
+from streams.topology.names import replay_dead_letters, replay_group
 from tests.samples import the_handler
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)

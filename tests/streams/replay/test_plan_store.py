@@ -8,7 +8,7 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError, ProducerFenced, Unkno
 
 from schemas.replays import ReplayPlan, ReplayState
 from streams.replay.plan_store import PlanStore
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from tests.streams.doubles import VirtualClock
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

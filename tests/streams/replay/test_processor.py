@@ -13,7 +13,7 @@ from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import Done, Pending, RecordProcessor
 from streams.replay.pace import ReplayRate
 from streams.replay.processor import ReplayProcessor, Route
-from streams.settings import BreakerSettings, RetrySettings
+from streams.settings.model import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
 from tests.samples import instance, scored
 from tests.streams.doubles import NoRules, VirtualClock, handler_of, raw_record

@@ -13,7 +13,7 @@ from streams.kafka.settings import KafkaSettings
 from streams.replay import ranges
 from streams.replay.plan import ReplayError
 from streams.replay.ranges import EARLIEST, LATEST, Bound, Log, bounds_of, count, range_between, resolve_ranges
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 
 FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)

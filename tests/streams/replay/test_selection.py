@@ -8,7 +8,7 @@ from schemas.relevance import SnippetsRequested
 from schemas.replays import ReplaySelection
 from streams.replay.plan import ReplayError
 from streams.replay.selection import addresses, in_domain, make_selector
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from tests.samples import the_handler
 from tests.streams.llm.judges import BATCH, SOURCE, input_of
 

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from schemas.replays import ReplayPlan, ReplayState
 from streams.replay.plan_store import PlanStore
 from streams.replay.session import PlanSession
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import VirtualClock
 

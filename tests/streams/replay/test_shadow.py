@@ -6,7 +6,7 @@ from schemas.replays import ReplayPlan
 from streams.index.settings import IndexSettings
 from streams.replay.plan import ReplayRequest, make_plan
 from streams.replay.shadow import routes, with_own_index
-from streams.settings import Settings, load_settings
+from streams.settings.model import Settings, load_settings
 from streams.topology import Handler
 from tests.samples import instance, the_handler
 

@@ -3,7 +3,7 @@ from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.telemetry.labels import LABELS, TASKS, label_rows, most_series
 from streams.telemetry.metrics import METRICS, MetricDef, Metrics
 from streams.topology import HANDLERS, TOPICS

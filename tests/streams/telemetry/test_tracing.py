@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from opentelemetry.trace import SpanKind
 
 from schemas.needs import AskModel, Message
-from streams.clock import SystemClock
 from streams.llm.client import ModelClient
 from streams.llm.settings import LlmSettings, ModelLimits
-from streams.settings import SettingsError, load_settings
+from streams.runtime.clock import SystemClock
+from streams.settings.model import SettingsError, load_settings
 from streams.telemetry import settings as telemetry_settings
 from streams.telemetry.otel import OtelTracer, evaluation_of, exporting_tracer
 from streams.telemetry.settings import TelemetrySettings
@@ -211,8 +211,8 @@ async def test_model_call_span_has_settings_and_usage_without_text() -> None:
 def test_tracing_is_off_by_default_and_loads_no_opentelemetry() -> None:
     program = (
         "import sys\n"
-        "from streams.app import Application\n"
-        "from streams.settings import load_settings\n"
+        "from streams.app.application import Application\n"
+        "from streams.settings.model import load_settings\n"
         "settings = load_settings(kafka={'bootstrap_servers': '127.0.0.1:9'})\n"
         "assert settings.telemetry.traces == 'off'\n"
         "import asyncio\n"

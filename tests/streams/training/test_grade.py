@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.training.config import GradeSection, PhaseSection
 from streams.training.grade import (
     average_precision,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from handlers.ranking.model import FEATURES_OF, VERSION_PHASE_A, VERSION_PHASE_C, Feature, Phase
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from streams.training.grade import compare, judged, measure, ordered_grades, split_groups
 from streams.training.join import Joined, LeftOut
 from streams.training.report import write_card

@@ -20,7 +20,7 @@ from handlers.ranking.stages import after_judge, after_trees, weigh
 from schemas.llm import LlmCall
 from schemas.ranking import StageName, StageOutcome
 from schemas.replies import ModelReply
-from streams.settings import load_settings
+from streams.settings.model import load_settings
 from tests.handlers.ranking.frozen.cases import HERE, frozen_model
 
 FILE = HERE / "weighed.json"

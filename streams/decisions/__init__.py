@@ -1,1 +1,0 @@
-"""Decisions for people: their verdict in words, what they are about, and the keys of their records."""

@@ -1,1 +1,0 @@
-"""When to try again: circuit breaker, back-off with jitter, Retry-After."""

@@ -1,1 +1,0 @@
-"""Editors' marks on decisions: agreement, and the rows of an export."""

@@ -1,0 +1,126 @@
+"""Reads the files of the configuration into one document, which ``streams.settings`` validates.
+
+The files are those of the configuration directory, and the prompts and trained models beside the handlers.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic_core import from_json
+
+
+class SettingsError(Exception):
+    """The configuration can't be used; the message names the key, the cause and the source."""
+
+
+OWN_SOURCES = "own_sources.yaml"
+"""The file of the configuration directory with the user's own sources; it is optional."""
+BOILERPLATE = "boilerplate.json"
+"""The file of the configuration directory with the lines that hosts repeat; it is optional."""
+_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def config_dir() -> Path:
+    """``ASSAY_CONFIG_DIR``, otherwise ``config/`` beside the packages: in a checkout, an image or a wheel.
+
+    Raises:
+        SettingsError: The directory has no ``assay.yaml``.
+    """
+    named = os.environ.get("ASSAY_CONFIG_DIR")
+    directory = Path(named) if named else Path(__file__).parents[2] / "config"
+    if (directory / "assay.yaml").is_file():
+        return directory
+    raise SettingsError(f"no assay.yaml in {directory}; set ASSAY_CONFIG_DIR to the directory that holds it")
+
+
+def read_document(directory: Path) -> dict[str, Any]:
+    """The merged YAML of a configuration directory."""
+    document: dict[str, Any] = {}
+    for _, layer in read_layers(directory):
+        document = merged(document, layer)
+    return document
+
+
+def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """Each file with its part of the document; a later file overrides an earlier one.
+
+    A file of patterns is a key below ``patterns``, a file of sources a key below ``sources.kinds`` and one below
+    ``sources.lists``, a prompt a key below ``prompts``; trained trees are a section or a part of one.
+    """
+    names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml", OWN_SOURCES)
+    named = [path for name in names if (path := directory / name).is_file()]
+    packs = sorted((directory / "patterns").rglob("*.yaml"))
+    lists = sorted((directory / "sources").glob("*.yaml"))
+    learned = [path] if (path := directory / BOILERPLATE).is_file() else []
+    handlers = Path(__file__).parents[2] / "handlers"
+    prompts = sorted((handlers / "prompts").glob("*.md"))
+    results, content = (sorted((handlers / package).glob("trained.json")) for package in ("results", "html"))
+    addressed = [path for path in (directory / "addressed.yaml",) if path.is_file()]
+    weights = sorted((handlers / "html").glob("addressed.json"))
+    return [
+        *((path, read_yaml(path)) for path in named),
+        *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
+        *((path, _sources(path.stem, read_yaml(path))) for path in lists),
+        *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
+        *((path, {"result_trees": from_json(path.read_bytes())}) for path in results),
+        *((path, {"page_reading": {"content_trees": from_json(path.read_bytes())}}) for path in content),
+        *((path, {"page_reading": {"addressed": read_yaml(path)}}) for path in addressed),
+        *((path, {"page_reading": {"addressed": from_json(path.read_bytes())}}) for path in weights),
+        *((path, _read_json(path)) for path in learned),
+    ]
+
+
+def _sources(stem: str, content: dict[str, Any]) -> dict[str, Any]:
+    """A file of sources: the kind, with its tier and reason, and its sources by country."""
+    kinds = {stem: content.pop("kind")} if "kind" in content else {}
+    return {"sources": {"kinds": kinds, "lists": {stem: content}}}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """A file that is large for a YAML loader. Raises SettingsError as ``read_yaml``."""
+    try:
+        content = from_json(path.read_bytes())
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise SettingsError(f"{path}: {error}; write it again with `assay learn boilerplate`, or delete it") from None
+    if not isinstance(content, dict):
+        raise SettingsError(f"{path}: expected keys and values, found {type(content).__name__}")
+    return content
+
+
+def user_file(name: str) -> Path | None:
+    """A file of the user in the configuration directory; None if that is part of the installed package."""
+    directory = config_dir()
+    is_installed = (directory.parent / "__main__.py").is_file()  # in a wheel, config is in the package assay
+    return None if is_installed else directory / name
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A YAML mapping. Raises SettingsError if the file is missing, invalid or not a mapping."""
+    try:
+        content = yaml.load(path.read_text("utf-8"), Loader=_LOADER)  # noqa: S506 - the C loader is a safe loader
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingsError(f"{path}: {error}") from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise SettingsError(f"{path}: expected keys and values, found {type(content).__name__}")
+    if (odd := next((key for key in content if not isinstance(key, str)), None)) is not None:
+        raise SettingsError(f"{path}: {odd!r} is not a known key")
+    return content
+
+
+def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Two documents as one: mappings are merged, any other value of ``above`` overrides that of ``below``."""
+    result = dict(below)
+    for key, value in above.items():
+        inner = result.get(key)
+        result[key] = merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return result

@@ -1,0 +1,1 @@
+"""The configuration: one document of sections, from YAML files, environment variables and flags."""

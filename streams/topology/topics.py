@@ -1,0 +1,312 @@
+"""Every topic, declared once. No other module declares a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from handlers.html.links import host_of, registrable_domain
+from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, UtteranceRecorded
+from schemas.documents import DocumentIndexed
+from schemas.event import Event
+from schemas.extraction import ExtractionCompleted, ExtractionNeeded
+from schemas.pages import CrawledPage, ScoredPage
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, RankingFeedback
+from schemas.relevance import (
+    RelevanceJudged,
+    RelevanceRequested,
+    SnippetExtracted,
+    SnippetsCompleted,
+    SnippetsRequested,
+)
+from schemas.replays import ReplayPlan
+from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
+from schemas.review import DecisionReviewed
+from schemas.search import SearchEvaluated
+
+MIB = 1024 * 1024
+TOPIC_BYTES = 12 * MIB
+"""The largest record of a topic: an 8 MB page, as base64 in JSON."""
+DEAD_LETTER_BYTES = 13 * MIB
+"""The largest record of a dead letter topic: any record of a topic, and its headers."""
+RETENTION_DAYS = 7
+"""Of events; a replay can go back this far."""
+DEAD_LETTER_RETENTION_DAYS = 30
+"""Longer than that of events: an operator has to look at dead letters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A topic and its events.
+
+    Attributes:
+        name: Before the prefix of the settings.
+        event: The event type; every event type has exactly one topic.
+        key: The record key of an event.
+        key_means: The key, for people.
+        meaning: One sentence for the documentation.
+        written_by: Producers outside Assay; handlers that write are derived.
+        read_by: Consumers outside Assay.
+        raw_pages: Whether a record may be a page's bytes instead of JSON.
+        partitions: At creation.
+        compacted: Whether Kafka keeps the newest event of each key for ever, instead of all events for some days.
+        readers_dedupe: Whether all consumers ignore a second copy of an event with the same id. If false, a replay
+            writes here only after the operator confirms that all consumers do.
+    """
+
+    name: str
+    event: type[Event]
+    key: Callable[[Any], str]
+    key_means: str
+    meaning: str
+    written_by: tuple[str, ...] = ()
+    read_by: tuple[str, ...] = ()
+    raw_pages: bool = False
+    partitions: int = 6
+    compacted: bool = False
+    readers_dedupe: bool = False
+
+
+def _target_domain(event: ExtractionNeeded) -> str:
+    return registrable_domain(host_of(event.target_url))
+
+
+def _requester(event: ExtractionCompleted) -> str:
+    return event.batch_id or event.request_id or event.extraction_id
+
+
+PAGES_CRAWLED = Topic(
+    name="pages.crawled.v1",
+    event=CrawledPage,
+    key=attrgetter("url"),
+    key_means="url",
+    meaning="Pages from a crawler or from `fetch_page`.",
+    written_by=("your crawler",),
+    raw_pages=True,
+)
+PAGES_SCORED = Topic(
+    name="pages.scored.v1",
+    event=ScoredPage,
+    key=attrgetter("url"),
+    key_means="url",
+    meaning="Pages with content trust score, tier and label.",
+    readers_dedupe=True,  # the ids of points derive from the page, and the newest version wins
+)
+DOCUMENTS_INDEXED = Topic(
+    name="documents.indexed.v1",
+    event=DocumentIndexed,
+    key=attrgetter("url"),
+    key_means="url",
+    meaning="The points of each page in the index, and what changed.",
+    read_by=("dashboards",),
+    readers_dedupe=True,  # the state of a document
+)
+RETRIEVAL_BATCHES = Topic(
+    name="retrieval.batches.v1",
+    event=RetrievalBatch,
+    key=attrgetter("batch_id"),
+    key_means="batchId",
+    meaning="Results of a search step for one query.",
+    written_by=("your orchestrator",),
+)
+RESULTS_CLASSIFIED = Topic(
+    name="results.classified.v1",
+    event=ResultsClassified,
+    key=attrgetter("batch_id"),
+    key_means="batchId",
+    meaning="Batches with the type of every result: detail page, listing or navigation.",
+)
+RETRIEVAL_EVALUATED = Topic(
+    name="retrieval.evaluated.v1",
+    event=RetrievalEvaluated,
+    key=attrgetter("batch_id"),
+    key_means="batchId",
+    meaning="The evaluation of a batch in four dimensions.",
+    read_by=("your orchestrator",),
+)
+SEARCH_EVALUATED = Topic(
+    name="search.evaluated.v1",
+    event=SearchEvaluated,
+    key=attrgetter("batch_id"),
+    key_means="batch_id",
+    meaning="Whether a search is complete or another query is needed.",
+    read_by=("your orchestrator",),
+)
+EXTRACTION_NEEDED = Topic(
+    name="extraction.needed.v1",
+    event=ExtractionNeeded,
+    key=_target_domain,
+    key_means="registrable domain of the target",
+    meaning="Listings whose detail pages should be fetched, and sources to be judged.",
+    partitions=12,
+)
+EXTRACTION_COMPLETED = Topic(
+    name="extraction.completed.v1",
+    event=ExtractionCompleted,
+    key=_requester,
+    key_means="batch_id or request_id",
+    meaning="The result of each extraction.",
+    read_by=("your orchestrator",),
+)
+SNIPPETS_REQUESTED = Topic(
+    name="snippets.requested.v1",
+    event=SnippetsRequested,
+    key=attrgetter("request_id"),
+    key_means="request_id",
+    meaning="Queries for snippets from approved sources.",
+    written_by=("your application",),
+)
+RELEVANCE_REQUESTED = Topic(
+    name="relevance.requested.v1",
+    event=RelevanceRequested,
+    key=attrgetter("request_id"),
+    key_means="request_id",
+    meaning="Fetched sources, to be judged for a query.",
+    written_by=("your application",),
+)
+RELEVANCE_JUDGED = Topic(
+    name="relevance.judged.v1",
+    event=RelevanceJudged,
+    key=attrgetter("request_id"),
+    key_means="request_id",
+    meaning="Whether each source is relevant to its query, and how that was judged.",
+    read_by=("dashboards",),
+)
+SNIPPETS_EXTRACTED = Topic(
+    name="snippets.extracted.v1",
+    event=SnippetExtracted,
+    key=attrgetter("request_id"),
+    key_means="request_id",
+    meaning="The snippet of each relevant source, or why it has none.",
+    read_by=("your application",),
+)
+SNIPPETS_COMPLETED = Topic(
+    name="snippets.completed.v1",
+    event=SnippetsCompleted,
+    key=attrgetter("request_id"),
+    key_means="request_id",
+    meaning="Completed requests, with the outcome of each source.",
+    read_by=("your application",),
+)
+CLAIMS_EXTRACTED = Topic(
+    name="claims.extracted.v1",
+    event=ExtractedClaim,
+    key=attrgetter("claim_id"),
+    key_means="claim_id",
+    meaning="Factual statements, each with its source text.",
+    written_by=("your claim extractor",),
+)
+CLAIMS_EVALUATED = Topic(
+    name="claims.evaluated.v1",
+    event=ClaimEvaluated,
+    key=attrgetter("claim_id"),
+    key_means="claim_id",
+    meaning="Whether each claim can be understood without its context, and may be promoted.",
+    read_by=("promotion", "concept linking"),
+)
+UTTERANCES_RECORDED = Topic(
+    name="utterances.recorded.v1",
+    event=UtteranceRecorded,
+    key=attrgetter("utterance_id"),
+    key_means="utterance_id",
+    meaning="Sentences that claims are compared with.",
+    written_by=("your application",),
+)
+UTTERANCES_INDEXED = Topic(
+    name="utterances.indexed.v1",
+    event=UtteranceIndexed,
+    key=attrgetter("utterance_id"),
+    key_means="utterance_id",
+    meaning="Utterances in the index.",
+    read_by=("dashboards",),
+    readers_dedupe=True,  # the state of an utterance
+)
+RANKING_REQUESTED = Topic(
+    name="ranking.requested.v1",
+    event=RankingRequested,
+    key=attrgetter("request_id"),
+    key_means="request_id",
+    meaning="Queries to be answered from the index, or from candidates in the request.",
+    written_by=("your application",),
+)
+RANKING_COMPLETED = Topic(
+    name="ranking.completed.v1",
+    event=RankingCompleted,
+    key=attrgetter("request_id"),
+    key_means="request_id",
+    meaning="Ranked results with trust labels, the reasons for each rank, and a context for a model.",
+    read_by=("your application", "assay train"),
+)
+RANKING_FEEDBACK = Topic(
+    name="ranking.feedback.v1",
+    event=RankingFeedback,
+    key=attrgetter("request_id"),
+    key_means="request_id",
+    meaning="Feedback on results: clicks, dwell times, grades.",
+    written_by=("your application",),
+    read_by=("assay train",),
+)
+DECISIONS_REVIEWED = Topic(
+    name="decisions.reviewed.v1",
+    event=DecisionReviewed,
+    key=attrgetter("decision.subject"),
+    key_means="the key of the decision",
+    meaning="Editors' marks on decisions: right, or wrong.",
+    written_by=("assay console",),
+    read_by=("assay console", "assay export"),
+    readers_dedupe=True,  # the newest mark of each decision counts
+)
+REPLAYS = Topic(
+    name="replays.v1",
+    event=ReplayPlan,
+    key=attrgetter("plan"),
+    key_means="plan",
+    meaning="The plans of replays and their progress.",
+    written_by=("assay replay",),
+    read_by=("assay replay",),
+    partitions=1,
+    compacted=True,
+    readers_dedupe=True,
+)
+
+TOPICS: tuple[Topic, ...] = (
+    PAGES_CRAWLED,
+    PAGES_SCORED,
+    DOCUMENTS_INDEXED,
+    RETRIEVAL_BATCHES,
+    RESULTS_CLASSIFIED,
+    RETRIEVAL_EVALUATED,
+    SEARCH_EVALUATED,
+    EXTRACTION_NEEDED,
+    EXTRACTION_COMPLETED,
+    SNIPPETS_REQUESTED,
+    RELEVANCE_REQUESTED,
+    RELEVANCE_JUDGED,
+    SNIPPETS_EXTRACTED,
+    SNIPPETS_COMPLETED,
+    CLAIMS_EXTRACTED,
+    CLAIMS_EVALUATED,
+    UTTERANCES_RECORDED,
+    UTTERANCES_INDEXED,
+    RANKING_REQUESTED,
+    RANKING_COMPLETED,
+    RANKING_FEEDBACK,
+    DECISIONS_REVIEWED,
+    REPLAYS,
+)
+
+
+def topic_of(event: Event) -> Topic:
+    """The topic of an event. Raises KeyError for a type without a topic, which is a bug."""
+    return _BY_EVENT[type(event)]
+
+
+def topic_named(name: str) -> Topic | None:
+    """The topic of that logical name, or None."""
+    return next((topic for topic in TOPICS if topic.name == name), None)
+
+
+_BY_EVENT: dict[type[Event], Topic] = {topic.event: topic for topic in TOPICS}

@@ -1,0 +1,60 @@
+"""Reads and checks the trees that re-rank: a folder with ``manifest.json`` and ``model.json``."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from handlers.ranking.model import Manifest, ModelMismatchError, RankingModel
+from streams.runtime.settings_files import SettingsError
+
+SHIPPED = "shipped"
+SHIPPED_MANIFEST = Path(__file__).parents[2] / "handlers" / "ranking" / "trained" / "manifest.json"
+MODEL_FILE = "model.json"
+
+
+def manifest_path(name: str) -> Path:
+    """The manifest of a model: ``shipped``, or a path to a manifest or to its folder."""
+    path = SHIPPED_MANIFEST if name == SHIPPED else Path(name)
+    return path / "manifest.json" if path.is_dir() else path
+
+
+def read_ranking_model(name: str) -> RankingModel:
+    """The model that ``ranking.trees.model`` names.
+
+    Raises:
+        ModelMismatchError: It can't be read or does not fit, or XGBoost is not installed; the message says what to do.
+    """
+    if importlib.util.find_spec("xgboost") is None:
+        raise ModelMismatchError(
+            "ranking.trees needs XGBoost: pip install 'assay[rank]', or set ranking.trees.mode to off"
+        )
+    path = manifest_path(name)
+    try:
+        manifest = Manifest.model_validate_json(path.read_bytes())
+        model = path.with_name(MODEL_FILE).read_bytes().decode()
+    except OSError as error:
+        raise ModelMismatchError(
+            f"{error.filename}: {error.strerror}; name a model's manifest in ranking.trees.model, or {SHIPPED!r}"
+        ) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        said = ": ".join(part for part in (".".join(map(str, first["loc"])), first["msg"]) if part)
+        raise ModelMismatchError(f"{path}: {said}; it is no manifest of a ranking model") from None
+    except UnicodeDecodeError:
+        raise ModelMismatchError(f"{path.with_name(MODEL_FILE)}: not the JSON that XGBoost writes") from None
+    return RankingModel(manifest=manifest, model=model)
+
+
+def make_ready(model: RankingModel) -> None:
+    """Loads and tries a model before the first query needs it.
+
+    Raises:
+        SettingsError: XGBoost can't use it; the message says what to do.
+    """
+    try:
+        model.ready()
+    except ModelMismatchError as error:
+        raise SettingsError(str(error)) from None

@@ -1,0 +1,347 @@
+"""The composition and the image, checked by reading their files."""
+
+import json
+import os
+import re
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from schemas.needs import FetchPages, IndexDocument
+from streams.generate.compose_workers import GRACE, HTTP_PORT, service_name
+from streams.settings.model import PipelineSettings, Settings
+from streams.topology import HANDLERS, Handler
+from tests.kafka_server import IMAGE
+from tests.samples import ROOT, instance
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+ENDS = {"topics": "on-failure:5", "replay": "no"}
+"""Services that end by themselves, and when the engine starts them again."""
+OVERRIDABLE = re.compile(r"\$\{([A-Z_]+):-([^\s@]+)(?:@sha256:[0-9a-f]{64})?\}")
+"""Variable and default; a digest beside the tag of an image is not looked at."""
+
+
+class Loader(yaml.SafeLoader):
+    """Knows Compose's tag for a list that replaces the one below it."""
+
+
+def replacing(loader: Loader, node: yaml.SequenceNode) -> list[Any]:
+    return loader.construct_sequence(node)
+
+
+Loader.add_constructor("!override", replacing)
+
+
+def document(path: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.load((ROOT / path).read_text("utf-8"), Loader)  # noqa: S506 - a safe loader
+    return content
+
+
+MAIN = document("docker-compose.yml")
+WORKERS: dict[str, Any] = {
+    name: service for included in MAIN["include"] for name, service in document(included["path"])["services"].items()
+}
+OPEN: dict[str, Any] = document("docker-compose.open.yml")["services"]
+OPENING = "docker-compose.yml:docker-compose.open.yml"
+OURS = ("topics", "lag", "console", "replay")
+SERVICES: dict[str, Any] = MAIN["services"] | WORKERS
+
+
+def named_volumes(service: dict[str, Any]) -> list[str]:
+    return [volume.split(":")[0] for volume in service.get("volumes", ()) if not volume.startswith(".")]
+
+
+def seconds(text: str) -> float:
+    assert text.endswith("s")
+    return float(text.removesuffix("s"))
+
+
+def test_the_installation_is_whole() -> None:
+    assert {"kafka", "topics", "lag", "console", "qdrant", "redis", "prometheus", "grafana"} <= set(MAIN["services"])
+    assert not set(MAIN["services"]) & set(WORKERS)
+
+
+def test_every_handler_has_exactly_one_worker() -> None:
+    runs = [service["command"] for service in WORKERS.values()]
+    assert sorted(runs) == sorted(["run", handler.name] for handler in HANDLERS)
+    assert set(WORKERS) == {service_name(handler) for handler in HANDLERS}
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in WORKERS)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_an_image_can_be_replaced_and_names_a_version(name: str) -> None:
+    match = OVERRIDABLE.fullmatch(SERVICES[name]["image"])
+    assert match
+    variable, default = match.groups()
+    assert variable.endswith("_IMAGE")
+    tag = default.rpartition(":")[2]
+    assert tag
+    assert tag != "latest"
+    assert "/" not in tag
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_what_keeps_running_is_watched_and_comes_back(name: str) -> None:
+    service = SERVICES[name]
+    if name in ENDS:
+        assert service["healthcheck"] == {"disable": True}
+        assert service["restart"] == ENDS[name]
+        return
+    assert service["healthcheck"]["test"][0] in {"CMD", "CMD-SHELL"}
+    assert {"interval", "timeout", "retries", "start_period"} <= set(service["healthcheck"])
+    assert service["restart"] == "unless-stopped"
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_what_a_service_waits_for_exists_and_can_be_waited_for(name: str) -> None:
+    for other, dependency in SERVICES[name].get("depends_on", {}).items():
+        assert other in SERVICES
+        if dependency["condition"] == "service_healthy":
+            assert "test" in SERVICES[other]["healthcheck"]
+        else:
+            assert dependency["condition"] == "service_completed_successfully"
+            assert SERVICES[other]["restart"] != "unless-stopped"
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_ports_are_bound_to_this_machine(name: str) -> None:
+    for port in SERVICES[name].get("ports", ()):
+        assert port.startswith("127.0.0.1:")
+
+
+def test_what_opens_the_ports_requires_passwords() -> None:
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    assert set(OPEN) == set(published)
+    for name, service in OPEN.items():
+        [here], [opened] = published[name], service["ports"]
+        assert opened == re.sub(r"^127\.0\.0\.1", "${BIND:?name the address to open}", here)
+    assert OPEN["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"].startswith("${GRAFANA_PASSWORD:?")
+    assert OPEN["grafana"]["environment"]["GF_AUTH_ANONYMOUS_ENABLED"] == "false"
+    assert OPEN["qdrant"]["environment"]["QDRANT__SERVICE__API_KEY"].startswith("${QDRANT_API_KEY:?")
+    assert OPEN["console"]["environment"]["ASSAY_HTTP__TOKEN"].startswith("${CONSOLE_TOKEN:?")
+    assert OPEN["console"]["environment"]["ASSAY_CONSOLE__READING_NEEDS_TOKEN"] == "true"
+    users = [name for name, service in SERVICES.items() if "ASSAY_INDEX__URL" in service.get("environment", {})]
+    assert set(WORKERS) <= set(users)
+    assert all(SERVICES[name]["environment"]["ASSAY_INDEX__API_KEY"] == "${QDRANT_API_KEY:-}" for name in users)
+
+
+def compose_config(**variables: str) -> subprocess.CompletedProcess[str]:
+    """What `make up` would start, as Docker Compose reads it; it asks no engine."""
+    command = ["docker", "compose", "--profile", "*", "config", "--format", "json"]
+    named = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "DOCKER_CONFIG"}}
+    return subprocess.run(command, cwd=ROOT, env=named | variables, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def compose() -> None:
+    try:
+        found = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        found = False
+    if not found:
+        pytest.skip("Docker Compose is not installed")
+
+
+@pytest.mark.usefixtures("compose")
+def test_compose_opens_no_port_by_itself() -> None:
+    done = compose_config(BIND="0.0.0.0")
+    assert done.returncode == 0, done.stderr
+    services = json.loads(done.stdout)["services"]
+    addresses = {port["host_ip"] for service in services.values() for port in service.get("ports", ())}
+    assert addresses == {"127.0.0.1"}
+
+
+@pytest.mark.usefixtures("compose")
+@pytest.mark.parametrize("missing", ["BIND", "CONSOLE_TOKEN", "GRAFANA_PASSWORD", "QDRANT_API_KEY"])
+def test_compose_refuses_to_open_the_ports_without_passwords(missing: str) -> None:
+    secrets = {"GRAFANA_PASSWORD": "one", "QDRANT_API_KEY": "two", "CONSOLE_TOKEN": "three"}
+    variables = {"COMPOSE_FILE": OPENING, "BIND": "0.0.0.0", **secrets}
+    done = compose_config(**variables)
+    assert done.returncode == 0, done.stderr
+    services = json.loads(done.stdout)["services"]
+    for name in OPEN:
+        assert [port["host_ip"] for port in services[name]["ports"]] == ["0.0.0.0"]
+    assert services["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"] == "one"
+    assert services["grafana"]["environment"]["GF_AUTH_ANONYMOUS_ENABLED"] == "false"
+    assert services["qdrant"]["environment"]["QDRANT__SERVICE__API_KEY"] == "two"
+    del variables[missing]
+    refused = compose_config(**variables)
+    assert refused.returncode != 0
+    assert f"{missing} is missing" in refused.stderr
+
+
+def test_make_opens_the_ports_only_with_a_named_address() -> None:
+    environment = {"PATH": os.environ["PATH"]}
+    for variables, expected in (([], ""), (["BIND=0.0.0.0"], OPENING)):
+        command = ["make", "--eval", "composition: ; @echo $$COMPOSE_FILE", "composition", *variables]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == expected
+
+
+def test_volumes_are_declared_and_used() -> None:
+    used = {volume for service in SERVICES.values() for volume in named_volumes(service)}
+    assert used == set(MAIN["volumes"])
+    assert {"kafka", "qdrant", "redis", "prometheus", "grafana"} <= used
+
+
+def test_mounted_folders_exist_and_are_read_only() -> None:
+    mounts = [volume for service in SERVICES.values() for volume in service.get("volumes", ()) if volume[0] == "."]
+    assert mounts
+    for mount in mounts:
+        source, _, mode = mount.split(":")
+        assert (ROOT / source).is_dir()
+        assert mode == "ro"
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_services_gain_no_privileges_and_ours_drop_all(name: str) -> None:
+    service = SERVICES[name]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    if name in {*WORKERS, *OURS, "prometheus"}:
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["tmpfs"] == ["/tmp"]
+
+
+@pytest.mark.parametrize("name", [*WORKERS, "lag", "console", "replay"])
+def test_a_leak_ends_its_own_process_only(name: str) -> None:
+    assert SERVICES[name]["mem_limit"] == "${WORKER_MEMORY:-1g}"
+    assert SERVICES[name]["pids_limit"] == 256
+
+
+def test_only_optional_services_are_profiles_enabled_by_make() -> None:
+    profiles = {name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service}
+    # A replay is started by name, never by `make up`.
+    assert profiles == {"qdrant": ["qdrant"], "grafana": ["grafana"], "replay": ["replay"]}
+    assert "PROFILES ?= qdrant,grafana" in (ROOT / "Makefile").read_text("utf-8").splitlines()
+    # A service that always runs can't wait for one that may be left out.
+    waited_for = {other for service in SERVICES.values() for other in service.get("depends_on", ())}
+    assert not waited_for & set(profiles)
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_a_worker_says_its_handler_and_lane(handler: Handler) -> None:
+    labels = WORKERS[service_name(handler)]["labels"]
+    assert labels == {"assay.handler": handler.name, "assay.lane": handler.lane}
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_what_a_worker_keeps_lies_on_a_volume(handler: Handler) -> None:
+    service = WORKERS[service_name(handler)]
+    kept = [service["environment"].get(name) for name in ("ASSAY_FETCH__CACHE_PATH", "ASSAY_INDEX__PATH")]
+    folders = [volume.split(":")[1] for volume in service.get("volumes", ())]
+    assert bool(folders) is bool(handler.asks & {FetchPages, IndexDocument})
+    assert all(path.startswith(f"{folders[0]}/") for path in kept if path)
+
+
+@pytest.mark.parametrize("name", [*WORKERS, *OURS])
+def test_services_know_the_address_of_kafka(name: str) -> None:
+    environment = SERVICES[name]["environment"]
+    match = OVERRIDABLE.fullmatch(environment["ASSAY_KAFKA__BOOTSTRAP_SERVERS"])
+    assert match
+    host, port = match.group(2).split(":")
+    assert MAIN["services"]["kafka"]["hostname"] == host
+    assert f"INSIDE://{host}:{port}," in MAIN["services"]["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]
+    assert f"INSIDE://:{port}," in MAIN["services"]["kafka"]["environment"]["KAFKA_LISTENERS"]
+
+
+@pytest.mark.parametrize("name", WORKERS)
+def test_a_worker_is_configured_by_settings_that_exist(name: str) -> None:
+    for variable in WORKERS[name]["environment"]:
+        section, key = variable.removeprefix("ASSAY_").lower().split("__")
+        model = instance(type, Settings.model_fields[section].annotation)
+        assert issubclass(model, BaseModel)
+        assert key in model.model_fields
+    assert WORKERS[name]["environment"]["ASSAY_HTTP__HOST"] == "0.0.0.0"
+    assert WORKERS[name]["expose"] == [str(HTTP_PORT)]
+    assert f":{HTTP_PORT}/healthz" in WORKERS[name]["healthcheck"]["test"][-1]
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_a_worker_shares_what_its_replicas_must_share(handler: Handler) -> None:
+    service = WORKERS[service_name(handler)]
+    environment = service["environment"]
+    # A handler of any lane may request a search, so all get the address of the one index.
+    assert environment["ASSAY_INDEX__URL"] == "${QDRANT_URL-http://qdrant:6333}"
+    assert ("ASSAY_LLM__REDIS_URL" in environment) is handler.asks_models
+    assert ("redis" in service["depends_on"]) is handler.asks_models
+
+
+def test_redis_forgets_no_answer_that_was_paid_for() -> None:
+    redis = MAIN["services"]["redis"]
+    options = dict(zip(redis["command"][1::2], redis["command"][2::2], strict=True))
+    assert options == {"--appendonly": "yes", "--appendfsync": "always", "--maxmemory-policy": "noeviction"}
+    assert redis["volumes"] == ["redis:/data"]
+    # It has no password, so its port is not published.
+    assert "ports" not in redis
+
+
+def test_the_image_has_what_a_setting_can_switch_on() -> None:
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+    for package in ("redis", "onnxruntime", "tokenizers", "xgboost-cpu", "opentelemetry-sdk", "jinja2"):
+        assert f"\n{package}==" in lock
+    assert (
+        "EXTRAS ?= kafka index llm rank redis otel embed warc mcp console"
+        in (ROOT / "Makefile").read_text("utf-8").splitlines()
+    )
+
+
+def test_documented_container_replays_use_the_alias() -> None:
+    """Under this alias it is scraped; by another name it would be seen on no dashboard."""
+    text = "".join(path.read_text("utf-8") for path in [*PAGES, ROOT / "docker-compose.yml"])
+    begun = re.findall(r"docker compose run ([^`\n]*\breplay\b[^`\n]*)", text)
+    assert len(begun) >= 3
+    assert all(command.startswith("--rm --use-aliases replay run ") for command in begun)
+
+
+def test_a_worker_has_time_to_drain() -> None:
+    assert seconds(GRACE) > PipelineSettings().drain_seconds
+    assert all(service["stop_grace_period"] == GRACE for service in WORKERS.values())
+
+
+def test_only_one_service_builds_the_image_that_all_share() -> None:
+    assert [name for name, service in SERVICES.items() if "build" in service] == ["topics"]
+    assert {SERVICES[name]["image"] for name in [*WORKERS, *OURS]} == {SERVICES["topics"]["image"]}
+
+
+def test_the_tests_take_the_same_kafka() -> None:
+    match = OVERRIDABLE.fullmatch(MAIN["services"]["kafka"]["image"])
+    assert match
+    assert match.groups() == ("KAFKA_IMAGE", IMAGE)
+
+
+def test_composed_kafka_supports_transactions_on_one_broker() -> None:
+    environment = MAIN["services"]["kafka"]["environment"]
+    for key in ("OFFSETS_TOPIC_REPLICATION_FACTOR", "TRANSACTION_STATE_LOG_REPLICATION_FACTOR"):
+        assert environment[f"KAFKA_{key}"] == "1"
+    assert environment["KAFKA_TRANSACTION_STATE_LOG_MIN_ISR"] == "1"
+    assert environment["KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS"] == "0"
+    assert environment["KAFKA_LOG_DIRS"] in MAIN["services"]["kafka"]["volumes"][0]
+
+
+def test_image_has_two_stages_and_runs_unprivileged() -> None:
+    lines = (ROOT / "Dockerfile").read_text("utf-8").splitlines()
+    stages = [line for line in lines if line.startswith("FROM")]
+    assert len(stages) == 2
+    assert all("${PYTHON_IMAGE}" in stage for stage in stages)
+    assert any(line.startswith("ARG PYTHON_IMAGE=python:3.11-slim-bookworm") for line in lines)
+    assert "USER assay" in lines
+    assert lines.index("USER assay") > lines.index(stages[1])
+    assert any(line.startswith("HEALTHCHECK") for line in lines)
+
+
+def test_the_builder_is_sent_what_the_image_copies() -> None:
+    ignore = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    allowed = {line.removeprefix("!") for line in ignore if line.startswith("!")}
+    copied = {
+        source
+        for line in (ROOT / "Dockerfile").read_text("utf-8").splitlines()
+        if line.startswith("COPY") and "--from" not in line
+        for source in line.split()[1:-1]
+    }
+    assert "*" in ignore
+    assert copied == allowed
+    assert all((ROOT / source).exists() for source in copied)

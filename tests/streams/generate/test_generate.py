@@ -1,0 +1,299 @@
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from streams.cli.commands import run_command_line
+from streams.cli.generate import run_generate
+from streams.generate.alerts import prometheus
+from streams.generate.asyncapi import asyncapi_document
+from streams.generate.capacity_tables import PAGE as CAPACITY_PAGE
+from streams.generate.graph import mermaid, plain_text, readers, writers
+from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release
+from streams.generate.outputs import drift, generate
+from streams.runtime.settings_files import read_document
+from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED, TOPICS
+from streams.topology.event_schemas import schema_of
+from streams.topology.text import attributes, paragraphs
+from tests.samples import ROOT
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The part of a checkout that the rest is generated from."""
+    folder = tmp_path_factory.mktemp("inputs")
+    (folder / "pyproject.toml").touch()
+    shutil.copytree(ROOT / "config", folder / "config", ignore=shutil.ignore_patterns("generated"))
+    shutil.copytree(ROOT / "schemas", folder / "schemas", ignore=shutil.ignore_patterns("*.py", "__pycache__", "json"))
+    (folder / CAPACITY_PAGE.parent).mkdir()
+    shutil.copy(ROOT / CAPACITY_PAGE, folder / CAPACITY_PAGE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def generated(inputs: Path) -> dict[Path, str]:
+    return generate(inputs)
+
+
+@pytest.fixture
+def checkout(inputs: Path, generated: dict[Path, str], tmp_path: Path) -> Path:
+    folder = Path(shutil.copytree(inputs, tmp_path / "checkout"))
+    for path, text in generated.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, "utf-8")
+    return folder
+
+
+def test_generated_files_end_with_a_newline_and_name_the_tool(generated: dict[Path, str]) -> None:
+    for path, text in generated.items():
+        assert text.endswith("\n")
+        assert not text.endswith("\n\n")
+        if path.suffix in {".yml", ".yaml"} or path.parts[0] == "docs":
+            # Only a part of the page about capacity is generated.
+            assert "assay generate" in (text if path == CAPACITY_PAGE else text.splitlines()[0])
+
+
+def test_generated_files_are_up_to_date(
+    checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A variable that names the folder of the checkout changes nothing.
+    monkeypatch.setenv("ASSAY_CONFIG_DIR", str(checkout / "config"))
+    assert run_generate(check=True, as_json=False, root=checkout) == 0
+    assert "up to date" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_change_on_either_side_is_found(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = checkout / "config/generated/prometheus/alerts.yml"
+    rules.write_text(rules.read_text("utf-8").replace("0.99", "0.5"), "utf-8")
+    for missing in ("docs/metrics.md", "schemas/examples/pages.scored.v1/minimal.json"):
+        (checkout / missing).unlink()
+    (checkout / "schemas/json/pages.forgotten.v1.schema.json").write_text("{}", "utf-8")
+    assert run_generate(check=True, as_json=True, root=checkout) == 1
+    assert json.loads(capsys.readouterr().out) == {
+        "drifted": ["config/generated/prometheus/alerts.yml"],
+        "missing": ["docs/metrics.md", "schemas/examples/pages.scored.v1/minimal.json"],
+        "stale": ["schemas/json/pages.forgotten.v1.schema.json"],
+        "lost": [],
+        "incompatible": [],
+    }
+    (checkout / "docs/metrics.md").write_text("mine", "utf-8")
+    assert run_generate(check=True, as_json=False, root=checkout) == 1
+    assert "drifted: config/generated/prometheus/alerts.yml" in capsys.readouterr().out
+    assert (checkout / "docs/metrics.md").read_text("utf-8") == "mine", "checking writes nothing"
+    assert run_generate(check=False, as_json=False, root=checkout) == 0
+    assert not drift(checkout)
+
+
+def test_without_a_checkout_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_generate(check=False, as_json=False, root=tmp_path) == 2
+    assert "checkout" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ASSAY_ALERTS__NOT_RUN", '["index_page"]'), ("ASSAY_ALERTS", "{}"), ("ASSAY_CONFIG_DIR", "/elsewhere")],
+)
+def test_what_would_not_be_in_the_files_is_not_passed_over(
+    name: str, value: str, checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    for check in (True, False):
+        assert run_generate(check=check, as_json=False, root=checkout) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err.startswith(f"assay generate: {name} would not be in the checkout's files")
+        assert "`assay generate --prometheus FOLDER`" in told.err
+
+
+def test_invalid_threshold_is_reported_in_one_line(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shipped = checkout / "config/assay.yaml"
+    shipped.write_text(shipped.read_text("utf-8") + "alerts:\n  tier_shift: 2\n", "utf-8")
+    assert run_generate(check=True, as_json=False, root=checkout) == 1
+    assert "tier_shift: Input should be less than 1" in capsys.readouterr().err
+
+
+def test_prometheus_files_are_written_for_the_settings_in_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = {path.name: (ROOT / path).read_text("utf-8") for path in prometheus(read_document(ROOT / "config"))}
+    plain, own = tmp_path / "plain", tmp_path / "of/one's own"
+    assert run_command_line(["generate", "--prometheus", str(plain), "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)["written"]
+    assert {Path(path).name: Path(path).read_text("utf-8") for path in written} == shipped
+    monkeypatch.setenv("ASSAY_ALERTS__NOT_RUN", '["index_page"]')
+    overlay = tmp_path / "own.yaml"
+    overlay.write_text("alerts:\n  stalled_seconds: 123\n", "utf-8")
+    assert run_command_line(["generate", "--prometheus", str(own), "--config", str(overlay)]) == 0
+    alerts = (own / "alerts.yml").read_text("utf-8")
+    assert "> 123" in alerts
+    assert alerts.count("index_page") != shipped["alerts.yml"].count("index_page")
+    (tmp_path / "file").touch()
+    assert run_command_line(["generate", "--prometheus", str(tmp_path / "file")]) == 1
+    assert run_command_line(["generate", "--prometheus", str(own), "--check"]) == 2
+    assert run_command_line(["generate", "--config", str(overlay)]) == 2
+
+
+def test_generated_pages_have_no_numbers_of_requirements(generated: dict[Path, str]) -> None:
+    """Except the example events, which are data."""
+    pages = {path: text for path, text in generated.items() if path.suffix == ".md" or "json" in path.parts}
+    assert len(pages) > len(HANDLERS) + len(TOPICS)
+    assert [path for path, text in pages.items() if re.search(r"\(?\b[RC]-\d{2,3}\b", text)] == []
+
+
+def test_each_handler_page_names_its_topics_and_rules(generated: dict[Path, str]) -> None:
+    for handler in HANDLERS:
+        page = generated[Path(f"docs/handlers/{handler.name}.md")]
+        assert page.splitlines()[2] == f"# {handler.name}"
+        for topic in (handler.consumes, *handler.emits):
+            assert f"`{topic.name}`" in page
+        for name, section in handler.rules.model_fields.items():
+            assert f"| `{section.alias or name}" in page
+        assert handler.group in page
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_schema_is_self_contained_and_lists_required_fields(topic: Any) -> None:
+    schema = schema_of(topic)
+    fields = topic.event.model_fields.items()
+    needed = {info.serialization_alias or name for name, info in fields if info.is_required()}
+    assert set(schema["required"]) == needed
+    assert schema["$id"] == f"urn:assay:{topic.name}"
+    assert schema.get("additionalProperties", True) is True
+    references = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(schema)))
+    assert references == {f"#/$defs/{name}" for name in schema.get("$defs", {})}
+    assert "Attributes:" not in json.dumps(schema)
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_schema_explains_every_field(topic: Any) -> None:
+    schema = schema_of(topic)
+    for part in (schema, *schema.get("$defs", {}).values()):
+        for name, field in part.get("properties", {}).items():
+            assert field.get("description") or "$ref" in field, f"{part['title']}.{name}"
+    assert "ignore fields and enum values" in schema["description"]
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_a_schema_knows_the_wire_names_of_every_example(topic: Any) -> None:
+    properties = set(schema_of(topic)["properties"])
+    for path in (ROOT / "schemas/examples" / topic.name).glob("*.json"):
+        assert set(TypeAdapter(dict[str, Any]).validate_json(path.read_bytes())) <= properties
+
+
+def test_the_graph_has_every_topic_handler_and_edge() -> None:
+    picture, text = mermaid(), plain_text()
+    for topic in TOPICS:
+        assert picture.count(f'(["{topic.name}"])') == 1
+        assert writers(topic), f"nobody writes {topic.name}"
+        assert readers(topic), f"nobody reads {topic.name}"
+        assert topic.name in text
+    edges = sum(len(writers(topic)) + len(readers(topic)) for topic in TOPICS)
+    assert picture.count(" --> ") == edges
+    for handler in HANDLERS:
+        assert f'{handler.name}["{handler.name}"]' in picture
+
+
+def test_the_graph_command_prints_text_mermaid_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["graph"]) == 0
+    assert capsys.readouterr().out == plain_text() + "\n"
+    assert run_command_line(["graph", "--mermaid"]) == 0
+    assert capsys.readouterr().out == mermaid() + "\n"
+    assert run_command_line(["graph", "--json"]) == 0
+    tables = json.loads(capsys.readouterr().out)
+    assert [handler["name"] for handler in tables["handlers"]] == [handler.name for handler in HANDLERS]
+    assert [topic["name"] for topic in tables["topics"]] == [topic.name for topic in TOPICS]
+
+
+def test_asyncapi_describes_every_topic_and_references_resolve() -> None:
+    document = asyncapi_document()
+    assert document["asyncapi"] == "3.0.0"
+    assert set(document["channels"]) == {topic.name for topic in TOPICS}
+    for reference in set(re.findall(r"'\$ref': '#/([^']+)'", str(document))):
+        found: Any = document
+        for part in reference.split("/"):
+            found = found[part]
+        assert found
+    raw = document["components"]["messages"]["RawCrawledPage"]
+    assert raw["headers"]["required"] == ["content-type", "assay_url"]
+    receives = [operation for operation in document["operations"].values() if operation["action"] == "receive"]
+    assert len(receives) == len(HANDLERS)
+
+
+def test_docstrings_are_taken_apart() -> None:
+    sections = "Attributes:\n    one: Is\n        long.\n    two: Short.\n\nRaises:\n    X: No."
+    text = f"First ``line``\ngoes on.\n\nSecond.\n\n{sections}"
+    assert paragraphs(text) == "First `line` goes on.\n\nSecond."
+    assert attributes(text) == {"one": "Is long.", "two": "Short."}
+    assert attributes("") == {}
+
+
+@pytest.mark.slow
+def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = checkout / "schemas/examples/pages.crawled.v1/minimal.json"
+    edited = checkout / "schemas/examples/pages.scored.v1/before-1.0/minimal.json"
+    gone.unlink()
+    edited.write_text(edited.read_text() + " ")
+    for check in (False, True):
+        capsys.readouterr()
+        assert run_generate(check=check, as_json=False, root=checkout) == 1
+        err = capsys.readouterr().err
+        assert "schemas/examples/pages.crawled.v1/minimal.json is gone" in err
+        assert "schemas/examples/pages.scored.v1/before-1.0/minimal.json has been edited" in err
+
+
+@pytest.mark.slow
+def test_a_new_example_is_listed_and_from_then_on_kept(checkout: Path) -> None:
+    new = checkout / "schemas/examples/pages.crawled.v1/odd.json"
+    new.write_text('{"url": "u", "html": ""}')
+    assert run_generate(check=True, as_json=True, root=checkout) == 1
+    assert run_generate(check=False, as_json=True, root=checkout) == 0
+    new.unlink()
+    [gone] = lost(checkout)
+    assert gone.startswith("schemas/examples/pages.crawled.v1/odd.json is gone; released schemas")
+    assert goldens(checkout)[LIST] == (checkout / LIST).read_text()
+
+
+def test_every_earlier_version_counts_not_only_the_last(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Version 2 dropped a bound that version 1 had not; today's has it: only version 1's records would be refused."""
+    folder = checkout / RELEASED / PAGES_CRAWLED.name
+    [path] = folder.glob("*.json")
+    schema = json.loads(path.read_text())
+    schema["properties"]["retired"] = {"type": "string"}
+    (folder / "0.0.9.schema.json").write_text(json.dumps(schema))
+    assert run_generate(check=False, as_json=True, root=checkout) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out.splitlines()[-1])["incompatible"] == [
+        "pages.crawled.v1 since 0.0.9: retired: the field is gone; what stood in it would be passed over"
+    ]
+    assert incompatible(checkout, [topic for topic in TOPICS if topic is not PAGES_SCORED])[-1].startswith(
+        "pages.scored.v1: the topic is gone"
+    )
+    assert "breaks readers" in err
+    assert goldens(checkout)[LIST] == (checkout / LIST).read_text("utf-8"), "the rest is written"
+
+
+def test_release_keeps_changed_schemas_and_refuses_breaking_ones(checkout: Path) -> None:
+    shutil.rmtree(checkout / RELEASED)
+    release(checkout, "0.2.0")
+    assert release(checkout, "0.3.0") == []
+    [first] = (checkout / RELEASED / PAGES_CRAWLED.name).glob("*.json")
+    schema = json.loads(first.read_text())
+    del schema["properties"]["context"]
+    first.write_text(json.dumps(schema))
+    assert release(checkout, "0.10.0") == [RELEASED / PAGES_CRAWLED.name / "0.10.0.schema.json"]
+    assert release(checkout, "0.11.0") == []
+    (checkout / RELEASED / PAGES_CRAWLED.name / "0.9.0.schema.json").write_text(json.dumps(schema))
+    assert release(checkout, "0.11.0") == []
+    (checkout / RELEASED / PAGES_CRAWLED.name / "0.12.0.schema.json").write_text(json.dumps(schema))
+    with pytest.raises(ValueError, match="with another schema; raise the version first"):
+        release(checkout, "0.12.0")
+    schema["properties"]["retired"] = {}
+    first.write_text(json.dumps(schema))
+    with pytest.raises(ValueError, match="the field is gone"):
+        release(checkout, "0.13.0")

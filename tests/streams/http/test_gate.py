@@ -1,0 +1,147 @@
+import pytest
+
+from streams.http.gate import is_loopback, refuse, refuse_host
+
+HOST = (b"host", b"127.0.0.1:8080")
+TOKEN = "s3cret-token"
+SHOWN = f"Bearer {TOKEN}".encode()
+
+
+def status(peer: str | None, *headers: tuple[bytes, bytes], token: str = "") -> int:
+    refused = refuse(peer, headers, token)
+    return refused.status if refused else 200
+
+
+@pytest.mark.parametrize("peer", ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])
+@pytest.mark.parametrize("host", [b"127.0.0.1:8080", b"localhost", b"LOCALHOST:8080", b"[::1]:8080"])
+def test_this_machine_may_ask_itself(peer: str, host: bytes) -> None:
+    assert status(peer, (b"host", host)) == 200
+
+
+@pytest.mark.parametrize("peer", [None, "10.0.0.1", "192.168.1.2", "2001:db8::1", "testclient", "::ffff:10.0.0.1", ""])
+def test_others_may_not_without_a_token(peer: str | None) -> None:
+    assert status(peer, HOST) == 403
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"evil.example",
+        b"127.0.0.1.evil.example:8080",
+        b"",
+        b"localhost.evil.example",
+        b"[::1",
+        b"\xff",
+        b"evil@localhost",
+    ],
+)
+def test_foreign_name_for_this_machine_is_refused(host: bytes) -> None:
+    assert status("127.0.0.1", (b"host", host)) == 403
+
+
+def test_a_request_names_one_host() -> None:
+    assert status("127.0.0.1") == 403
+    assert status("127.0.0.1", HOST, (b"host", b"evil.example")) == 403
+
+
+PASSED_ON = (
+    b"forwarded via x-forwarded-for x-forwarded-host x-forwarded-proto x-real-ip x-original-forwarded-for x-client-ip "
+    b"x-cluster-client-ip fly-client-ip true-client-ip cf-connecting-ip x-envoy-external-address"
+)
+
+
+@pytest.mark.parametrize("name", PASSED_ON.split())
+def test_request_through_a_local_proxy_is_refused(name: bytes) -> None:
+    assert status("127.0.0.1", HOST, (name, b"127.0.0.1")) == 403
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ((b"origin", b"https://evil.example"), 403),
+        ((b"origin", b"null"), 403),
+        ((b"origin", b"http://[::1"), 403),
+        ((b"origin", b"http://localhost:3000"), 200),
+        ((b"sec-fetch-site", b"cross-site"), 403),
+        ((b"sec-fetch-site", b"same-site"), 403),
+        ((b"sec-fetch-site", b"same-origin"), 200),
+        ((b"sec-fetch-site", b"none"), 200),
+    ],
+)
+def test_web_pages_of_other_sites_may_not_ask(header: tuple[bytes, bytes], expected: int) -> None:
+    assert status("127.0.0.1", HOST, header) == expected
+
+
+@pytest.mark.parametrize("peer", [None, "10.0.0.1", "127.0.0.1"])
+def test_with_a_token_everybody_shows_it(peer: str | None) -> None:
+    assert status(peer, (b"authorization", SHOWN), token=TOKEN) == 200
+    assert status(peer, (b"host", b"api.example"), (b"authorization", SHOWN), token=TOKEN) == 200
+    assert status(peer, HOST, token=TOKEN) == 401
+
+
+WRONG = [b"", b"Bearer", b"Bearer ", b"Bearer s3cret", b"Basic " + SHOWN[7:], SHOWN + b"x", SHOWN[7:], SHOWN[:-1]]
+
+
+@pytest.mark.parametrize("shown", [*WRONG, SHOWN + b"\xc3\xbc"])
+def test_wrong_token_is_refused(shown: bytes) -> None:
+    assert status("127.0.0.1", HOST, (b"authorization", shown), token=TOKEN) == 401
+
+
+def test_two_tokens_are_refused() -> None:
+    both = ((b"authorization", SHOWN), (b"authorization", b"Bearer other"))
+    assert status("127.0.0.1", *both, token=TOKEN) == 401
+
+
+def test_a_refusal_says_what_to_do() -> None:
+    for refused in (refuse("10.0.0.1", [HOST], ""), refuse("127.0.0.1", [HOST, (b"via", b"1.1 x")], "")):
+        assert refused is not None
+        assert "ASSAY_HTTP__TOKEN" in refused.detail
+
+
+@pytest.mark.parametrize("host", ["localhost.", "local host", "127.0.0.1 ", "1", "127.1", "٠.0.0.1"])
+def test_odd_spellings_are_not_believed(host: str) -> None:
+    assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"127.0.0.1:8080",
+        b"10.1.2.3:8080",
+        b"[::1]:8080",
+        b"[2001:db8::1]",
+        b"localhost",
+        b"score-page:8080",
+        b"assay.example.org",
+        b"A.WORKERS.example.org:8080",
+    ],
+)
+def test_addresses_and_configured_hosts_are_accepted(host: bytes) -> None:
+    assert refuse_host([(b"host", host)], ("assay.example.org", "*.Workers.example.org")) is None
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"evil.example",
+        b"localhost.evil.example",
+        b"127.0.0.1.evil.example:8080",
+        b"workers.example.org",
+        b"score-page.",
+        b"evil@localhost",
+        b"[::1",
+        b"\xff",
+        b"",
+    ],
+)
+def test_any_other_host_is_refused_with_what_to_do(host: bytes) -> None:
+    refused = refuse_host([(b"host", host)], ("*.workers.example.org",))
+    assert refused is not None
+    assert refused.status == 421
+    assert "ASSAY_HTTP__ALLOWED_HOSTS" in refused.detail
+    assert len(refused.detail) < 300
+    assert refuse_host([(b"host", b"localhost"), (b"host", host)], ()) is not None
+
+
+def test_a_request_without_a_host_is_of_no_browser() -> None:
+    assert refuse_host([(b"accept", b"*/*")], ()) is None

@@ -1,0 +1,143 @@
+"""The state machine of a circuit breaker."""
+
+from streams.runtime.breaker import CircuitBreaker
+from tests.streams.doubles import VirtualClock
+
+
+def breaker_of(clock: VirtualClock) -> CircuitBreaker:
+    return CircuitBreaker(3, 10, 30, clock.monotonic)
+
+
+def opened() -> tuple[CircuitBreaker, VirtualClock, list[bool]]:
+    clock = VirtualClock()
+    told: list[bool] = []
+    breaker = breaker_of(clock)
+    breaker.listen(lambda: told.append(not breaker.closed))
+    for question in ("a", "b", "c"):
+        assert breaker.enter(question) is None
+        breaker.failed(question)
+    return breaker, clock, told
+
+
+def test_different_questions_open_it() -> None:
+    breaker, _, told = opened()
+    assert not breaker.closed
+    assert breaker.enter("d") == 10
+    assert told == [True]
+
+
+def test_repeated_question_or_a_success_keeps_it_closed() -> None:
+    breaker = breaker_of(VirtualClock())
+    for question in ("a", "a", "a", "b"):
+        breaker.failed(question)
+    breaker.succeeded("z")
+    breaker.failed("c")
+    assert breaker.closed
+
+
+def test_one_probe_at_a_time() -> None:
+    breaker, clock, _ = opened()
+    clock.seconds = 10
+    assert breaker.enter("d") is None
+    assert breaker.enter("e") is not None
+    breaker.leave("d")
+    assert breaker.enter("e") is None
+
+
+def test_a_probe_that_works_closes_it() -> None:
+    breaker, clock, told = opened()
+    clock.seconds = 10
+    breaker.enter("d")
+    breaker.succeeded("d")
+    breaker.leave("d")
+    assert breaker.closed
+    assert breaker.enter("e") is None
+    assert told == [True, False]
+
+
+def test_a_probe_that_fails_doubles_the_pause_up_to_a_bound() -> None:
+    breaker, clock, _ = opened()
+    pauses = []
+    for _ in range(3):
+        clock.seconds += breaker.pause() or 0
+        assert breaker.enter("d") is None
+        breaker.failed("late")  # a call from before does not count
+        breaker.failed("d")
+        breaker.leave("d")
+        pauses.append(breaker.pause())
+    assert pauses == [20, 30, 30]
+
+
+def test_breaker_can_be_opened_at_once() -> None:
+    breaker = breaker_of(VirtualClock())
+    breaker.open(25)
+    assert breaker.pause() == 25
+    breaker.open(3600)
+    assert breaker.pause() == 30
+
+
+def flaky(clock: VirtualClock) -> CircuitBreaker:
+    return CircuitBreaker(100, 10, 300, clock.monotonic, window=10, share=0.5)
+
+
+def ask(breaker: CircuitBreaker, question: str, *, fails: bool) -> None:
+    assert breaker.enter(question) is None
+    if fails:
+        breaker.failed(question)
+    else:
+        breaker.succeeded(question)
+    breaker.leave(question)
+
+
+def test_breaker_opens_at_a_high_failure_rate() -> None:
+    breaker = flaky(VirtualClock())
+    for number in range(9):
+        ask(breaker, str(number), fails=number % 2 == 0)
+        assert breaker.closed
+    ask(breaker, "last", fails=True)
+    assert not breaker.closed
+
+
+def test_a_share_below_the_bound_opens_nothing() -> None:
+    breaker = flaky(VirtualClock())
+    for number in range(200):
+        ask(breaker, str(number), fails=number % 5 < 2)
+    assert breaker.closed
+
+
+def test_few_questions_that_always_fail_do_not_open_it() -> None:
+    breaker = flaky(VirtualClock())
+    for number in range(200):
+        ask(breaker, str(number), fails=False)
+        ask(breaker, f"bad {number % 3}", fails=True)
+    assert breaker.closed
+
+
+def test_breaker_reopens_for_longer_while_most_calls_fail() -> None:
+    clock = VirtualClock()
+    breaker = flaky(clock)
+    for number in range(10):
+        ask(breaker, str(number), fails=number not in (0, 1))
+    pauses = []
+    for number in range(3):
+        pause = breaker.pause()
+        assert pause is not None
+        pauses.append(pause)
+        clock.seconds += pause
+        ask(breaker, f"probe {number}", fails=False)
+        assert breaker.closed
+        ask(breaker, f"next {number}", fails=True)
+    assert pauses == [10, 20, 40]
+    clock.seconds += breaker.pause() or 0
+    for number in range(8):
+        ask(breaker, f"well {number}", fails=False)
+    ask(breaker, "one of many", fails=True)
+    assert breaker.closed, "what is well again is not held up by what was"
+
+
+def test_an_error_of_a_listener_changes_nothing() -> None:
+    breaker, _, told = opened()
+    breaker.listen(lambda: [][0])
+    breaker.succeeded()
+    assert breaker.closed
+    assert told == [True, False]

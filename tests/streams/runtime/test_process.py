@@ -1,0 +1,53 @@
+"""The watchdog in separate processes, which it ends."""
+
+import asyncio
+import sys
+
+PROGRAM = """
+import asyncio, re, time
+from streams.runtime.process import watchdog
+
+async def main():
+    async with watchdog({seconds}):
+        {body}
+    time.sleep(4)  # the timer is off
+    print("done")
+
+def stuck():
+    re.match("(a+)+$", "a" * 64 + "!")  # about 2**64 steps in C code that never releases the interpreter lock
+
+asyncio.run(main())
+"""
+
+
+async def run(body: str, seconds: int) -> tuple[int | None, str, str]:
+    """Runs the program with ``body`` under a watchdog of so many seconds; returns its status, output and errors."""
+    program = PROGRAM.format(body=body, seconds=seconds)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        async with asyncio.timeout(60):
+            output, errors = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode, output.decode(), errors.decode()
+
+
+async def test_running_loop_is_not_ended() -> None:
+    assert await run("await asyncio.sleep(5)", 3) == (0, "done\n", "")
+
+
+async def test_process_stuck_in_a_regular_expression_prints_its_stack() -> None:
+    status, output, errors = await run("stuck()", 2)
+    assert (status, output) == (1, "")
+    assert "Timeout (0:00:02)!" in errors
+    assert errors.index("/re/__init__.py") < errors.index("in stuck") < errors.index("in main")
+
+
+async def test_process_stuck_in_python_code_prints_its_stack() -> None:
+    status, _, errors = await run("while True: time.sleep(0.01)", 2)
+    assert status == 1
+    assert "in main" in errors

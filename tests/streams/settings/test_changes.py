@@ -1,0 +1,56 @@
+"""Settings with changed keys, and the YAML of what differs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from streams.runtime.settings_files import SettingsError
+from streams.settings.changes import as_yaml, changed, differences
+from streams.settings.model import Settings, load_settings
+
+CHANGES: dict[str, Any] = {
+    "tiered_indexing": {"tier_a": {"min_cts": 60}},
+    "source_rules": {"base_scores": {"tier_3": 15}},
+    "trust_points": {"structure": {"schema": 9}},
+    "source_tiers": {"tier_2": ["udn.com", "例.example"]},
+}
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    return load_settings()
+
+
+def test_changed_keys_are_those_of_a_configuration_file(settings: Settings, tmp_path: Path) -> None:
+    other = changed(settings, CHANGES)
+    assert differences(settings, other) == CHANGES
+    file = tmp_path / "other.yaml"
+    file.write_text(as_yaml(differences(settings, other)), "utf-8")
+    assert yaml.safe_load(file.read_text("utf-8")) == CHANGES
+    loaded = load_settings(file)
+    for name in CHANGES:
+        assert getattr(loaded, name) == getattr(other, name)
+
+
+def test_without_a_difference_there_is_no_yaml(settings: Settings) -> None:
+    same = changed(settings, {"tiered_indexing": {"tier_a": {"min_cts": settings.tiered_indexing.tier_a.min_cts}}})
+    assert differences(settings, same) == {}
+    assert as_yaml({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"tiered_indexing": {"tier_a": {"min_cts": 5}}}, "tiered_indexing: "),
+        ({"tiered_indexing": {"tier_d": {}}}, "tier_d: is not a known key"),
+        ({"trust_labels": {"high": "much"}}, "high"),
+        ({"colour": {"a": 1}}, "colour: is no section"),
+        ({"tiered_indexing": 7}, "tiered_indexing: is no section"),
+        ({"model_fields": {}}, "model_fields: is no section"),
+    ],
+)
+def test_impossible_changes_are_refused(settings: Settings, changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(SettingsError, match=says):
+        changed(settings, changes)

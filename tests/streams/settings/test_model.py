@@ -1,0 +1,353 @@
+import os
+import shutil
+from collections.abc import Iterator
+from functools import cache
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from handlers.score_page import ScorePageRules
+from schemas.rules import Section
+from streams.runtime import settings_files as module
+from streams.runtime.settings_files import config_dir, merged, read_document, read_yaml
+from streams.settings.model import Settings, SettingsError, load_settings
+from streams.topology import HANDLERS, Handler
+from tests.rules import CONFIG, shipped_rules
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Removes the variables of Assay from the environment."""
+    for name in [name for name in os.environ if name.upper().startswith("ASSAY_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the shipped configuration that a test may change."""
+    copy = tmp_path / "config"
+    shutil.copytree(CONFIG, copy)
+    monkeypatch.setenv("ASSAY_CONFIG_DIR", str(copy))
+    return copy
+
+
+def overlay(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "overlay.yaml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+# --- what wins -------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_nearer_wins(directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().pipeline.poll_records == 100
+    with (directory / "assay.yaml").open("a") as file:
+        file.write("\npipeline: {poll_records: 11, commit_records: 12}\n")
+    assert load_settings().pipeline.poll_records == 11
+    monkeypatch.setenv("ASSAY_PIPELINE__POLL_RECORDS", "22")
+    assert load_settings().pipeline.poll_records == 22
+    above = overlay(tmp_path, "pipeline: {poll_records: 33}")
+    assert load_settings(above).pipeline.poll_records == 33
+    flagged = load_settings(above, pipeline={"poll_records": 44})
+    assert flagged.pipeline.poll_records == 44
+    assert flagged.pipeline.commit_records == 12, "keys that nobody names above stay as they are"
+
+
+def test_every_kind_of_value_can_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_DELIVERY", "at_least_once")
+    monkeypatch.setenv("assay_http__enabled", "false")
+    monkeypatch.setenv("ASSAY_KAFKA__SASL_PASSWORD", "hunter2")
+    monkeypatch.setenv("ASSAY_FETCH__RESOLVE", '{"a.example": "127.0.0.1:8443"}')
+    monkeypatch.setenv("ASSAY_FETCH__CONTENT_TYPES", '["text/html"]')
+    monkeypatch.setenv("ASSAY_LOGS", '{"level": "error"}')
+    monkeypatch.setenv("ASSAY_RETRIEVALEVALUATION__DIMENSIONTHRESHOLDS__ACTIONABLEINFORMATION", "0.7")
+    settings = load_settings()
+    assert settings.delivery == "at_least_once"
+    assert not settings.http.enabled
+    assert settings.kafka.sasl_password.get_secret_value() == "hunter2"
+    assert settings.fetch.resolve == {"a.example": "127.0.0.1:8443"}
+    assert settings.fetch.content_types == ("text/html",)
+    assert settings.logs.level == "error"
+    assert settings.retrievalEvaluation.dimensionThresholds.actionableInformation == 0.7
+
+
+def test_a_password_is_not_shown() -> None:
+    settings = load_settings(kafka={"sasl_password": "hunter2"})
+    assert "hunter2" not in repr(settings) + str(settings.model_dump(mode="json"))
+
+
+def test_settings_do_not_change() -> None:
+    settings = load_settings()
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(settings, "delivery", "at_least_once")  # noqa: B010 - the type checker refuses the plain way
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(settings.kafka, "topic_prefix", "x")  # noqa: B010
+
+
+def test_mappings_are_merged_and_anything_else_is_replaced() -> None:
+    below = {"a": {"b": 1, "c": [1]}, "d": {"e": 1}}
+    assert merged(below, {"a": {"c": [2]}, "d": 3}) == {"a": {"b": 1, "c": [2]}, "d": 3}
+    assert below == {"a": {"b": 1, "c": [1]}, "d": {"e": 1}}
+
+
+# --- what is wrong ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("kafkaa: {topic_prefix: x}", "kafkaa: is not a known key"),
+        ("kafka: {topic_prefixx: x}", "kafka.topic_prefixx: is not a known key"),
+        ("processing: {retries: {max_tries: 2}}", "processing.retries.max_tries: is not a known key"),
+        ("retrievalEvaluation: {dimensionThresholds: {typo: 1}}", "dimensionThresholds.typo: is not a known key"),
+        ("patterns: {en: {typo: []}}", "typo: is not a known key"),
+        ("kafka: {topic_prefix: 'not a name'}", "kafka.topic_prefix: "),
+        ("http: {port: 70000}", "http.port: "),
+        ("kafka:", "kafka: "),
+        ("kafka: [1]", "kafka: "),
+        ("kafka: {1: 2}", "kafka.1: "),
+        ("1: 2", "1 is not a known key"),
+    ],
+)
+def test_wrong_key_is_named_with_its_path(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_settings(overlay(tmp_path, text))
+    assert key in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_wrong_key_in_the_shipped_files_is_an_error_too(directory: Path) -> None:
+    with (directory / "config_indexing.yaml").open("a") as file:
+        file.write("\nchunk_sizes: 512\n")
+    with pytest.raises(SettingsError, match="chunk_sizes: is not a known key"):
+        load_settings()
+
+
+@pytest.mark.parametrize("section", ["fetch", "llm", "telemetry", "alerts"])
+def test_the_shipped_files_repeat_no_default_of_the_shell(section: str) -> None:
+    defaults = type(getattr(once(), section))().model_dump(mode="json")
+    given = read_document(CONFIG).get(section, {})
+    assert [key for key, value in given.items() if value == defaults[key]] == []
+
+
+def test_a_wrong_flag_is_an_error() -> None:
+    with pytest.raises(SettingsError, match="kafkaa"):
+        load_settings(kafkaa={"x": 1})
+
+
+def test_every_wrong_key_is_reported_at_once(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_settings(overlay(tmp_path, "kafka: {a: 1}\nhttp: {b: 2}"))
+    assert "kafka.a" in str(raised.value)
+    assert "http.b" in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["ASSAY_KAFKAA__X", "assay_kafkaa__x", "ASSAY___X", "ASSAY_NO__SUCH__SECTION"])
+def test_a_variable_of_no_section_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(SettingsError, match=name):
+        load_settings()
+
+
+@pytest.mark.parametrize("name", ["ASSAY_KAFKA__X", "ASSAY_PROCESSING__RETRIES__X", "ASSAY_EXTRACTION__HOP_LIMITT"])
+def test_a_variable_of_no_key_is_an_error_that_names_the_key(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "1")
+    key = name.removeprefix("ASSAY_").replace("__", ".").lower()
+    with pytest.raises(SettingsError, match=f"{key}: is not a known key"):
+        load_settings()
+
+
+def test_foreign_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAYER__X", "1")
+    monkeypatch.setenv("ASSAY_CONFIG_DIR", str(CONFIG))
+    monkeypatch.setenv("KAFKA__X", "1")
+    load_settings()
+
+
+@pytest.mark.parametrize(("name", "value"), [("ASSAY_KAFKA", "broker:9092"), ("ASSAY_FETCH__RESOLVE", "{bad")])
+def test_a_value_that_can_not_be_read_is_an_error(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=name.split("_")[1].lower()):
+        load_settings()
+
+
+@pytest.mark.parametrize("content", [b"a: [", b"a: b: c", b"\xff\xfe\x00", b"- 1\n- 2\n", b"just text"])
+def test_file_that_is_not_a_mapping_is_an_error_with_its_name(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "overlay.yaml"
+    path.write_bytes(content)
+    with pytest.raises(SettingsError, match=r"overlay\.yaml"):
+        load_settings(path)
+
+
+def test_missing_overlay_is_an_error_and_an_empty_one_is_not(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"nowhere\.yaml"):
+        load_settings(tmp_path / "nowhere.yaml")
+    assert load_settings(overlay(tmp_path, "# nothing\n")) == load_settings()
+
+
+def test_inconsistent_sections_fail_when_a_handler_needs_them() -> None:
+    settings = load_settings(trust_points={"citation": {"doi_or_citation": 100}})
+    with pytest.raises(SettingsError, match="sum to more than 100"):
+        settings.rules(ScorePageRules)
+
+
+def test_yaml_makes_no_objects(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError):
+        read_yaml(overlay(tmp_path, "a: !!python/object/apply:os.getcwd []"))
+
+
+# --- paths that may be left out --------------------------------------------------------------------------------------
+
+
+def optional_paths(model: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, field in model.model_fields.items():
+        if {Path, type(None)} <= set(get_args(field.annotation)):
+            yield *place, name
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from optional_paths(field.annotation, (*place, name))
+
+
+OPTIONAL_PATHS = list(optional_paths(Settings))
+
+
+def test_the_walk_finds_the_paths_that_may_be_left_out() -> None:
+    assert {("llm", "cache_path"), ("index", "path"), ("index", "embedder", "folder")} <= set(OPTIONAL_PATHS)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("", None), (" ", None), ("somewhere", Path("somewhere"))], ids=["empty", "blank", "a path"]
+)
+def test_an_empty_path_is_one_that_is_not_set(
+    given: str, expected: Path | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for keys in OPTIONAL_PATHS:
+        monkeypatch.setenv(f"ASSAY_{'__'.join(keys).upper()}", given)
+    settings = load_settings()
+    assert {keys: attrgetter(".".join(keys))(settings) for keys in OPTIONAL_PATHS} == dict.fromkeys(
+        OPTIONAL_PATHS, expected
+    )
+
+
+# --- where the files are ---------------------------------------------------------------------------------------------
+
+
+def test_a_named_directory_wins_and_has_to_be_there(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert config_dir() == directory
+    (directory / "assay.yaml").unlink()
+    with pytest.raises(SettingsError, match="ASSAY_CONFIG_DIR"):
+        load_settings()
+
+
+def test_configuration_is_found_in_a_checkout_and_in_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert config_dir() == CONFIG
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "streams" / "runtime" / "settings_files.py"))
+    with pytest.raises(SettingsError, match=r"no assay\.yaml"):
+        config_dir()
+    shutil.copytree(CONFIG, tmp_path / "config")
+    assert config_dir() == tmp_path / "config"
+    load_settings()
+
+
+@pytest.mark.parametrize("token", ["two words", "schlüssel", "line\n"])
+def test_token_that_no_header_can_carry_is_refused_unseen(token: str) -> None:
+    with pytest.raises(SettingsError, match=r"http\.token") as refused:
+        load_settings(http={"token": token})
+    assert token.strip() not in str(refused.value)
+
+
+# --- the document and the views on it --------------------------------------------------------------------------------
+
+
+def test_every_key_is_described_and_unknown_keys_are_refused() -> None:
+    assert Settings.model_config.get("extra") == "forbid"
+    undescribed = [path for path, described in _keys(Settings, "") if not described]
+    assert undescribed == []
+
+
+def test_every_section_of_every_handler_is_part_of_the_document() -> None:
+    for handler in HANDLERS:
+        assert set(handler.rules.model_fields) <= set(Settings.model_fields), handler.name
+
+
+def test_handler_rules_are_shipped_with_a_stable_version() -> None:
+    once, again = load_settings(), load_settings()
+    for handler in HANDLERS:
+        rules = once.rules(handler.rules)
+        assert rules == again.rules(handler.rules)
+        assert rules.config_version == again.rules(handler.rules).config_version, handler.name
+        assert rules.config_version == shipped_rules(handler.rules).config_version, handler.name
+
+
+def test_how_the_shell_runs_does_not_change_the_version() -> None:
+    elsewhere = load_settings(
+        kafka={"bootstrap_servers": "elsewhere:1", "topic_prefix": "x."},
+        http={"port": 1},
+        logs={"level": "error"},
+        pipeline={"poll_records": 7},
+        processing={"retries": {"max_attempts": 7}},
+        fetch={"user_agent": "Other/1"},
+        delivery="at_least_once",
+    )
+    shipped = load_settings()
+    for handler in HANDLERS:
+        version = elsewhere.rules(handler.rules).config_version
+        # How often a model is asked about a claim is part of the verdict on it (C-25, C-29).
+        decides = "processing" in handler.rules.model_fields
+        assert (version != shipped.rules(handler.rules).config_version) is decides, handler.name
+
+
+# The trees that re-rank are a file, named by another section: test_ranking_model.py changes those.
+SECTIONS = [(handler, name) for handler in HANDLERS for name in handler.rules.model_fields if name != "ranking_model"]
+
+
+@pytest.mark.parametrize(("handler", "section"), SECTIONS, ids=[f"{h.name}-{name}" for h, name in SECTIONS])
+def test_what_a_decision_depends_on_changes_its_version(handler: Handler, section: str) -> None:
+    shipped = once().model_dump(mode="json", by_alias=True, include={section})
+    version = once().rules(handler.rules).config_version
+    for changed in _changes(shipped):
+        try:
+            other = shipped_rules(handler.rules, **merged(shipped, changed))
+        except ValidationError:
+            continue
+        assert other.config_version != version
+        return
+    pytest.fail(f"found no other value that {section} takes")
+
+
+@cache
+def once() -> Settings:
+    """The shipped settings, read once."""
+    return load_settings()
+
+
+def _changes(value: Any) -> Iterator[Any]:
+    """Parts of the value with one thing in it changed."""
+    match value:
+        case bool():
+            yield not value
+        case int():
+            yield value + 1
+            yield value - 1
+        case float():
+            yield value * 0.99
+        case str():
+            yield f"{value}-other"
+        case [_, *others]:
+            yield others
+        case {"system": str(system), "user": str(user)}:
+            yield f"# system\n{system} Be brief.\n# user\n{user}"
+        case dict():
+            for name, inner in value.items():
+                yield from ({name: changed} for changed in _changes(inner))
+
+
+def _keys(model: type[BaseModel], place: str) -> Iterator[tuple[str, bool]]:
+    for name, field in model.model_fields.items():
+        yield f"{place}{name}", bool(field.description)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            assert field.annotation.model_config.get("extra") == "forbid"
+            yield from _keys(field.annotation, f"{place}{name}.")

@@ -1,0 +1,399 @@
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.event import Envelope, Event
+from schemas.outcome import Dead, DeadReason
+from schemas.pages import MAX_CONTENT_TYPE, CrawledPage
+from schemas.queries import RankingRequested
+from schemas.retrieval import RetrievalBatch
+from streams.topology import PAGES_CRAWLED, RANKING_REQUESTED, RETRIEVAL_BATCHES, TOPIC_BYTES, TOPICS, Topic
+from streams.topology.codec import MAX_DETAIL, Headers, OutputRecord, decode, encode, framed, timestamp, unframed
+from tests.samples import EXAMPLES, instance, small_example
+
+GOLDEN = [(topic, path) for topic in TOPICS for path in sorted((EXAMPLES / topic.name).glob("*.json"))]
+NOON = datetime(2025, 1, 2, 12, tzinfo=UTC)
+ENVELOPE = Envelope(id="one", source="assay/test", time=NOON, correlation_id="first", run="backfill-7")
+RAW: list[tuple[str, bytes | None]] = [("content-type", b"text/html"), ("assay_url", b"https://a.example/")]
+BATCH = b'{"batchId":"b","query":"q","retrievedContent":[]}'
+
+
+def page(value: bytes, headers: Headers = (), produced_at: datetime | None = None) -> CrawledPage:
+    return instance(CrawledPage, decode(PAGES_CRAWLED, value, headers, produced_at))
+
+
+def refused(topic: Topic, value: bytes | None, headers: Headers = ()) -> Dead:
+    event = instance(Dead, decode(topic, value, headers, None))
+    assert len(event.detail) <= MAX_DETAIL
+    return event
+
+
+def test_what_is_encoded_is_decoded_to_the_same() -> None:
+    for topic, path in GOLDEN:
+        event = instance(topic.event, decode(topic, path.read_bytes(), (), None))
+        record = encode(topic, event, ENVELOPE)
+        assert (record.topic, record.key) == (topic.name, topic.key(event).encode()), path
+        assert dict(record.headers)["ce_id"] == b"one", path
+        assert dict(record.headers)["assay_run"] == b"backfill-7", path
+        again = instance(topic.event, decode(topic, record.value, record.headers, None))
+        assert again == event.model_copy(update={"event_id": again.event_id}), path
+        assert again.event_id == (None if record.value == getattr(event, "html_base64", None) else "one"), path
+
+
+def test_the_value_with_its_id_is_that_of_a_copy_with_it() -> None:
+    for topic, path in GOLDEN:
+        event = topic.event.model_validate_json(path.read_bytes())
+        for before, new in product((None, "another"), ("one", 'null "\\é')):
+            named = event.model_copy(update={"event_id": before})
+            assert named.to_json_as(new) == event.model_copy(update={"event_id": new}).to_json(), path
+
+
+def test_raw_page_bytes_stay_raw_and_text_becomes_json() -> None:
+    body = "<p>å</p>".encode("latin-1")
+    raw = encode(PAGES_CRAWLED, CrawledPage(url="https://a.example/", html_base64=body), ENVELOPE)
+    assert raw.value == body
+    assert dict(raw.headers)["content-type"] == b"text/html"
+    assert dict(raw.headers)["assay_url"] == b"https://a.example/"
+    text = encode(PAGES_CRAWLED, CrawledPage(url="https://a.example/", html="<p>å</p>"), ENVELOPE)
+    assert json.loads(text.value or b"")["html"] == "<p>å</p>"
+    assert dict(text.headers)["content-type"] == b"application/json"
+    assert "assay_url" not in dict(text.headers)
+
+
+def test_the_size_of_a_record_is_that_of_all_its_parts() -> None:
+    assert OutputRecord("t", b"key", b"value", (("a", b"bc"), ("d", None))).size == 3 + 5 + 3 + 1
+    assert OutputRecord("t", None, None, ()).size == 0
+
+
+# --- pages that travel raw -------------------------------------------------------------------------------------------
+
+
+def test_raw_page_headers_ignore_case_and_bytes_are_kept() -> None:
+    body = b"\xff\xfe<p>\x00\x80 no encoding has this"
+    headers = [
+        ("Content-Type", b"Text/HTML; charset=Big5"),
+        ("ASSAY_URL", b"https://a.example/\xc3\xa5"),
+        ("Assay_Fetched_At", b"2025-01-02T03:04:05.250+01:00"),
+        ("assay_final_url", b"https://a.example/final"),
+        ("assay_status", b"203"),
+        ("assay_site_name", b"The Example"),
+        ("assay_context", b"run 7"),
+        ("assay_unknown", None),
+    ]
+    event = page(body, headers, NOON)
+    assert event.body == body
+    assert event.url == "https://a.example/å"
+    assert event.content_type == "Text/HTML; charset=Big5"
+    assert event.fetched_at == datetime(2025, 1, 2, 2, 4, 5, 250_000, tzinfo=UTC)
+    assert (event.final_url, event.status) == ("https://a.example/final", 203)
+    assert (event.site_name, event.context) == ("The Example", "run 7")
+
+
+@pytest.mark.parametrize("content_type", ["text/html", "application/xhtml+xml; charset=utf-8", "TEXT/HTML"])
+def test_a_raw_page_needs_its_address(content_type: str) -> None:
+    for address in ([], [("assay_url", b"")], [("assay_url", None)]):
+        dead = refused(PAGES_CRAWLED, b"<p>", [("content-type", content_type.encode()), *address])
+        assert dead.reason is DeadReason.INVALID
+        assert "assay_url" in dead.detail
+
+
+def test_a_content_type_without_end_is_cut_and_the_page_is_read() -> None:
+    event = page(b"<p>", [("content-type", b"text/html; charset=" + b" " * 100_000), RAW[1]])
+    assert event.content_type == "text/html; charset=".ljust(MAX_CONTENT_TYPE)
+
+
+def test_address_header_makes_a_page_raw() -> None:
+    assert page(b"hello", [("assay_url", b"https://a.example/")]).body == b"hello"
+    assert page(b"hello", [("assay_url", b"https://a.example/")]).content_type is None
+
+
+@pytest.mark.parametrize("address", [b"https://a.example/\x00", b"https://a.example/" + b"a" * 9000])
+def test_invalid_url_is_refused(address: bytes) -> None:
+    assert refused(PAGES_CRAWLED, b"<p>", [("assay_url", address)]).reason is DeadReason.INVALID
+
+
+def test_headers_that_are_not_text_are_read_as_far_as_they_go() -> None:
+    assert page(b"<p>", [*RAW, ("assay_context", b"\xff!")]).context == "\ufffd!"
+    assert page(b"<p>", [*RAW, ("assay_context", None)]).context is None
+
+
+def test_json_on_a_topic_of_pages_stays_json() -> None:
+    value = b'{"url":"https://a.example/","html":"<p>"}'
+    assert page(value).html == "<p>"
+    assert page(value, [("content-type", b"application/json")]).html == "<p>"
+
+
+def test_only_topics_of_pages_take_raw_pages() -> None:
+    assert refused(RETRIEVAL_BATCHES, b"<p>", RAW).reason is DeadReason.UNDECODABLE
+    assert isinstance(decode(RETRIEVAL_BATCHES, BATCH, RAW, None), RetrievalBatch)
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (b"2025-01-02T03:04:05Z", datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)),
+        (b"2025-01-02T03:04:05", datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)),
+        (b"2025-01-02", datetime(2025, 1, 2, tzinfo=UTC)),
+        (b"yesterday", NOON),
+        (b"99999-01-01", NOON),
+        (b"\xff", NOON),
+        (b"", NOON),
+        (None, NOON),
+    ],
+)
+def test_fetch_time_of_a_raw_page_is_its_header_or_timestamp(header: bytes | None, expected: datetime) -> None:
+    assert page(b"<p>", [*RAW, ("assay_fetched_at", header)], NOON).fetched_at == expected
+
+
+@pytest.mark.parametrize("header", [b"", b"ok", b"-200", "²".encode(), b"9" * 5000, None])
+def test_invalid_status_is_ignored(header: bytes | None) -> None:
+    assert page(b"<p>", [*RAW, ("assay_status", header)]).status is None
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def test_fetch_time_of_a_json_page_is_its_field_or_timestamp() -> None:
+    def fetched(text: str, produced_at: datetime | None) -> datetime | None:
+        return page(f'{{"url":"u","html":"","fetched_at":{text}}}'.encode(), (), produced_at).fetched_at
+
+    assert fetched("null", NOON) == NOON
+    assert fetched("null", None) is None
+    assert fetched('"2024-05-06T07:08:09Z"', NOON) == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+    assert fetched('"2024-05-06T07:08:09+02:00"', NOON) == datetime(2024, 5, 6, 5, 8, 9, tzinfo=UTC)
+
+
+def test_instant_without_a_zone_is_utc() -> None:
+    event = page(b'{"url":"u","html":"","fetched_at":"2024-05-06T07:08:09"}', (), NOON)
+    assert event.fetched_at is not None
+    assert event.fetched_at.utcoffset() == timedelta(0)
+    assert event.fetched_at < NOON
+
+
+def test_query_time_is_its_field_or_the_record_timestamp() -> None:
+    def asked(text: str, produced_at: datetime | None) -> datetime | None:
+        value = f'{{"request_id":"r","query":"q","requested_at":{text}}}'.encode()
+        event = instance(RankingRequested, decode(RANKING_REQUESTED, value, (), produced_at))
+        return event.requested_at
+
+    assert asked("null", NOON) == NOON
+    assert asked("null", None) is None
+    assert asked('"2024-05-06T07:08:09"', NOON) == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+
+
+def test_a_tombstone_is_refused_and_says_so() -> None:
+    dead = refused(PAGES_CRAWLED, None, RAW)
+    assert dead.reason is DeadReason.UNDECODABLE
+    assert "tombstone" in dead.detail
+
+
+def test_what_no_topic_takes_is_refused_before_it_is_read() -> None:
+    assert refused(PAGES_CRAWLED, b"x" * (TOPIC_BYTES + 1), RAW).reason is DeadReason.TOO_LARGE
+    assert refused(RETRIEVAL_BATCHES, b"x" * TOPIC_BYTES).reason is DeadReason.UNDECODABLE
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b" ",
+        b"{",
+        b"hello",
+        b"\xff\xfe",
+        b'{"batchId":"\xff"}',
+        b'{"batchId":"\\ud800"}',
+        BATCH[:-1],
+        BATCH + b"}",
+        b"\xef\xbb\xbf{}}",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        BATCH[:-1] + b',"x":' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b'{"batchId":' + b"1" * 100_000,
+    ],
+    ids=lambda value: repr(value[:12]),
+)
+def test_invalid_json_is_undecodable(value: bytes) -> None:
+    assert refused(RETRIEVAL_BATCHES, value).reason is DeadReason.UNDECODABLE
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"null",
+        b"[]",
+        b"17",
+        b'"text"',
+        b"{}",
+        BATCH[:-1] + b',"attempt":' + b"9" * 4000 + b"}",
+        BATCH[:-1] + b',"attempt":1e400}',
+        BATCH[:-1] + b',"attempt":-1}',
+        BATCH[:-1] + b',"attempt":"many"}',
+        BATCH[:-1] + b',"previousActionableInformation":NaN}',
+        BATCH[:-1] + b',"previousActionableInformation":1e999}',
+        BATCH.replace(b'"b"', b'"\\u0000"'),
+        BATCH.replace(b"[]", b"[17]"),
+    ],
+    ids=lambda value: repr(value[-30:]),
+)
+def test_invalid_json_value_names_the_field(value: bytes) -> None:
+    dead = refused(RETRIEVAL_BATCHES, value)
+    assert dead.reason is DeadReason.INVALID
+    assert ":" in dead.detail
+
+
+def test_a_reason_never_repeats_the_value() -> None:
+    value = b'{"batchId":{"secret":"hunter2"},"query":"hunter2\\u0000","retrievedContent":"hunter2"}'
+    dead = refused(RETRIEVAL_BATCHES, value)
+    assert "batchId" in dead.detail
+    assert "hunter2" not in dead.detail
+
+
+@pytest.mark.parametrize("field", ["retrievedContent", "requiredFields"])
+@pytest.mark.parametrize("item", [b"17", b"{}", b'""'])
+def test_oversized_list_is_refused_with_one_error(field: str, item: bytes) -> None:
+    value = BATCH.replace(b"[]", b"[]," + b'"%s":[' % field.encode() + (item + b",") * 50_000 + item + b"]")
+    dead = refused(RETRIEVAL_BATCHES, value)
+    assert dead.reason is DeadReason.INVALID
+    assert dead.detail.count(field) == 1
+
+
+@pytest.mark.parametrize("milliseconds", [None, -1, 2**63 - 1, 10**17])
+def test_invalid_timestamp_is_ignored(milliseconds: int | None) -> None:
+    assert timestamp(milliseconds) is None
+
+
+def test_a_timestamp_is_utc() -> None:
+    assert timestamp(0) == datetime(1970, 1, 1, tzinfo=UTC)
+    assert timestamp(1_735_819_200_250) == NOON + timedelta(milliseconds=250)
+
+
+# --- anything --------------------------------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["content-type", "assay_url", "ASSAY_URL", "assay_fetched_at", "assay_status"]) | st.text()
+VALUES = st.none() | st.binary(max_size=40) | st.sampled_from([b"text/html", b"https://a.example/", b"2025-01-02"])
+HEADERS = st.lists(st.tuples(NAMES, VALUES), max_size=6)
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@st.composite
+def nearly_right(draw: st.DrawFn) -> tuple[Topic, bytes]:
+    """A golden example with some of its fields replaced by anything."""
+    topic = draw(st.sampled_from(TOPICS))
+    example = json.loads(small_example(topic.name).read_bytes())
+    names = st.sampled_from([field.serialization_alias or name for name, field in topic.event.model_fields.items()])
+    return topic, json.dumps(example | draw(st.dictionaries(names, JSON_VALUES, max_size=3))).encode()
+
+
+def total(topic: Topic, value: bytes, headers: Headers, produced_at: datetime | None) -> None:
+    event = decode(topic, value, headers, produced_at)
+    assert isinstance(event, Dead | topic.event)
+    if isinstance(event, Event):
+        record = encode(topic, event, ENVELOPE)
+        assert decode(topic, record.value, record.headers, produced_at) is not None
+
+
+@given(st.sampled_from(TOPICS), st.binary(), HEADERS, st.none() | st.just(NOON))
+def test_any_bytes_and_headers_are_an_event_or_a_reason(
+    topic: Topic, value: bytes, headers: Headers, produced_at: datetime | None
+) -> None:
+    total(topic, value, headers, produced_at)
+
+
+@given(nearly_right(), HEADERS)
+def test_any_json_is_an_event_or_a_reason(case: tuple[Topic, bytes], headers: Headers) -> None:
+    total(*case, headers, None)
+
+
+TEXTS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+INSTANTS = st.datetimes(
+    NOON.replace(year=1970, tzinfo=None),
+    NOON.replace(year=2100, tzinfo=None),
+    timezones=st.sampled_from([UTC, timezone(timedelta(hours=9))]),
+)
+
+
+@given(
+    st.builds(
+        CrawledPage,
+        url=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=50),
+        html_base64=st.binary(),
+        content_type=st.sampled_from(["text/html", "text/html; charset=big5", "application/xhtml+xml"]),
+        fetched_at=st.none() | INSTANTS,
+        final_url=TEXTS,
+        status=st.none() | st.integers(100, 599),
+        site_name=TEXTS,
+        context=TEXTS,
+    )
+)
+def test_a_page_travels_raw_without_a_loss(event: CrawledPage) -> None:
+    record = encode(PAGES_CRAWLED, event, ENVELOPE)
+    assert decode(PAGES_CRAWLED, record.value, record.headers, None) == event
+
+
+def test_refusal_describes_the_event_and_not_the_validator() -> None:
+    dead = instance(Dead, decode(PAGES_CRAWLED, b'{"url": "https://a.example/"}', (), None))
+    assert dead.detail == "value: exactly one of html, html_base64 and content is needed"
+
+
+# --- the frame of a schema registry ----------------------------------------------------------------------------------
+
+FRAME = b"\0\0\0\x01\x02"
+
+
+def test_a_framed_value_is_decoded_like_the_plain_one() -> None:
+    for topic, path in GOLDEN:
+        plain = encode(topic, instance(topic.event, decode(topic, path.read_bytes(), (), None)), ENVELOPE)
+        record = framed(plain, {topic.name: FRAME})
+        decoded = decode(topic, record.value, record.headers, None)
+        assert decoded == decode(topic, plain.value, plain.headers, None), path
+        is_raw = "assay_url" in dict(plain.headers)
+        assert record == (plain if is_raw else plain._replace(value=FRAME + (plain.value or b""))), path
+        assert framed(plain, {"another.v1": FRAME}) == plain, path
+
+
+@pytest.mark.parametrize("body", [b"", b"\0", b"\0\0\0\0\0<p>", b"{}"])
+def test_a_raw_page_is_never_framed_or_unframed(body: bytes) -> None:
+    record = framed(
+        encode(PAGES_CRAWLED, CrawledPage(url="https://a.example/", html_base64=body), ENVELOPE),
+        {PAGES_CRAWLED.name: FRAME},
+    )
+    assert record.value == body
+    assert instance(CrawledPage, decode(PAGES_CRAWLED, body, record.headers, None)).html_base64 == body
+
+
+@given(st.integers(0, 2**31 - 1), nearly_right())
+def test_every_schema_id_is_skipped(number: int, case: tuple[Topic, bytes]) -> None:
+    topic, value = case
+    frame = b"\0" + number.to_bytes(4)
+    assert unframed(frame + value) == unframed(value) == value
+    assert decode(topic, frame + value, (), None) == decode(topic, value, (), None)
+
+
+@given(st.integers(0, 2**31 - 1), st.binary(min_size=1))
+def test_what_is_framed_and_not_json_is_refused_as_such(number: int, body: bytes) -> None:
+    dead = refused(RETRIEVAL_BATCHES, b"\0" + number.to_bytes(4) + b"\x02" + body)
+    assert dead.reason is DeadReason.UNDECODABLE
+    assert dead.detail.startswith(
+        f"the value has the frame of a schema registry (schema id {number}) and is not JSON: "
+    )
+
+
+@pytest.mark.parametrize("size", [1, 4, 5])
+def test_a_frame_without_content_is_refused(size: int) -> None:
+    dead = refused(RETRIEVAL_BATCHES, FRAME[:size])
+    assert dead.reason is DeadReason.UNDECODABLE
+    assert dead.detail == f"the value begins with the frame of a schema registry and has no content: {size} bytes"
+
+
+def test_a_framed_event_of_another_form_is_invalid() -> None:
+    plain = refused(RETRIEVAL_BATCHES, b'{"batchId": 7}')
+    assert plain.reason is DeadReason.INVALID
+    assert refused(RETRIEVAL_BATCHES, FRAME + b'{"batchId": 7}') == plain

@@ -1,0 +1,237 @@
+"""A model's folder: found by its name, refused with a remedy, and loaded only if it is used."""
+
+import asyncio
+import hashlib
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from handlers.ranking.model import NAMES, ModelMismatchError, RankingModel
+from schemas.rules import Rules
+from streams.cli.doctor_checks import check_trees
+from streams.cli.handler_trial import HandlerTrial
+from streams.query.engine import QueryEngine
+from streams.settings.model import SettingsError, load_settings
+from streams.training.model_files import SHIPPED_MANIFEST, manifest_path, read_ranking_model
+from tests.handlers.ranking.models import generated_model
+from tests.samples import run_assay, the_handler
+from tests.streams.query.toys import Answers
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a model of 41 features."""
+    model = generated_model()
+    folder = tmp_path / "grown"
+    folder.mkdir()
+    (folder / "manifest.json").write_text(model.manifest.model_dump_json(), "utf-8")
+    (folder / "model.json").write_text(model.model, "utf-8")
+    return folder
+
+
+def changed(folder: Path, **fields: Any) -> str:
+    """The folder with other fields in its manifest."""
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | fields), "utf-8")
+    return str(folder)
+
+
+def unreadable(folder: Path) -> str:
+    """The folder with a model that is whole and that XGBoost can't read after all."""
+    document = json.loads((folder / "model.json").read_text("utf-8"))
+    document["learner"]["learner_model_param"]["base_score"] = "[much]"
+    text = json.dumps(document)
+    (folder / "model.json").write_text(text, "utf-8")
+    return changed(folder, sha256=hashlib.sha256(text.encode()).hexdigest())
+
+
+# --- where it lies ---------------------------------------------------------------------------------------------------
+
+
+def test_a_model_is_named_by_its_folder_or_its_manifest(folder: Path) -> None:
+    by_folder = read_ranking_model(str(folder))
+    by_manifest = read_ranking_model(str(folder / "manifest.json"))
+    assert by_folder == by_manifest == generated_model()
+    assert manifest_path("shipped") == SHIPPED_MANIFEST
+
+
+def test_a_manifest_may_have_another_name(folder: Path) -> None:
+    (folder / "manifest.json").rename(folder / "of-may.json")
+    assert read_ranking_model(str(folder / "of-may.json")).manifest.name == "generated"
+
+
+# --- what is wrong ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_there_is_said_with_its_path(folder: Path) -> None:
+    with pytest.raises(ModelMismatchError, match=r"nowhere.*No such file.*ranking\.trees\.model"):
+        read_ranking_model(str(folder / "nowhere"))
+    (folder / "model.json").unlink()
+    with pytest.raises(ModelMismatchError, match=r"model\.json: No such file"):
+        read_ranking_model(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"phase": "Phase D"}, "phase: Input should be 'binary', 'pairwise' or 'listwise'"),
+        ({"weights": 3}, "weights: Extra inputs are not permitted"),
+        ({"features": None}, "features: Input should be a valid array"),
+        ({"sha256": "abc"}, "sha256: String should match"),
+    ],
+)
+def test_a_manifest_with_a_wrong_key_is_refused_by_its_name(folder: Path, fields: dict[str, Any], told: str) -> None:
+    with pytest.raises(ModelMismatchError) as refusal:
+        read_ranking_model(changed(folder, **fields))
+    assert f"{folder}/manifest.json: {told}" in str(refusal.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe"])
+def test_invalid_manifest_is_refused(folder: Path, content: bytes) -> None:
+    (folder / "manifest.json").write_bytes(content)
+    with pytest.raises(ModelMismatchError, match="no manifest of a ranking model"):
+        read_ranking_model(str(folder))
+
+
+@pytest.mark.parametrize("cut", [slice(0, 500), slice(0, -1)])
+def test_a_model_that_was_written_in_part_is_refused(folder: Path, cut: slice) -> None:
+    path = folder / "model.json"
+    path.write_bytes(path.read_bytes()[cut])
+    with pytest.raises(ModelMismatchError, match="SHA-256"):
+        read_ranking_model(str(folder))
+
+
+def test_a_model_in_another_format_is_refused(folder: Path) -> None:
+    (folder / "model.json").write_bytes(b"{L\x00\x00\x00\xff binary")
+    with pytest.raises(ModelMismatchError, match="not the JSON that XGBoost writes"):
+        read_ranking_model(str(folder))
+
+
+def test_missing_xgboost_is_reported_on_load(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_spec(name: str) -> None:
+        assert name == "xgboost"
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    with pytest.raises(ModelMismatchError, match=r"pip install 'assay\[rank\]'"):
+        read_ranking_model(str(folder))
+
+
+# --- in the settings -------------------------------------------------------------------------------------------------
+
+
+class _Rules(Rules):
+    ranking_model: RankingModel | None
+
+
+def trees(folder: Path | str, mode: str) -> dict[str, Any]:
+    return {"ranking": {"trees": {"mode": mode, "model": str(folder)}}}
+
+
+@pytest.mark.parametrize("mode", ["shadow", "on"])
+def test_settings_hold_the_model_that_is_named(folder: Path, mode: str) -> None:
+    settings = load_settings(**trees(folder, mode))
+    assert settings.ranking_model == generated_model()
+    with_model, without = settings.rules(_Rules), load_settings().rules(_Rules)
+    assert with_model.ranking_model is settings.ranking_model, "one model for all who ask it"
+    assert with_model.config_version != without.config_version
+
+
+def test_switched_off_nothing_is_read(tmp_path: Path) -> None:
+    assert load_settings(**trees(tmp_path / "nowhere", "off")).ranking_model is None
+
+
+def test_model_that_does_not_fit_fails_on_load(folder: Path) -> None:
+    names = [NAMES[1], NAMES[0], *NAMES[2:]]
+    with pytest.raises(SettingsError, match=r"^configuration: .*feature 0 is 'query_words' in the manifest and "):
+        load_settings(**trees(changed(folder, features=names), "shadow"))
+
+
+def test_a_command_says_what_differs_in_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ASSAY_RANKING__TREES__MODE", "on")
+    monkeypatch.setenv("ASSAY_RANKING__TREES__MODEL", changed(folder, features=list(NAMES[:29])))
+    status = run_assay("config", "show")
+    said = capsys.readouterr()
+    assert status != 0
+    assert "the manifest has 29 features and ranking-features-41.v2 has 41" in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_the_configuration_shows_the_manifest_and_not_the_trees(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ASSAY_RANKING__TREES__MODE", "shadow")
+    monkeypatch.setenv("ASSAY_RANKING__TREES__MODEL", str(folder))
+    assert run_assay("config", "show", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    model = generated_model()
+    assert shown["ranking_model.manifest.sha256"] == {
+        "value": model.manifest.sha256,
+        "from": str(folder / "manifest.json"),
+    }
+    assert "ranking_model.model" not in shown
+    assert len(json.dumps({key: value for key, value in shown.items() if key.startswith("ranking_model")})) < 4000
+
+
+def test_query_engine_prepares_the_model_before_its_first_query(folder: Path) -> None:
+    settings = load_settings(**trees(folder, "on"))
+    assert settings.ranking_model is not None
+    assert "booster" not in vars(settings.ranking_model)
+    QueryEngine(settings, Answers())
+    assert "booster" in vars(settings.ranking_model)
+    settings = load_settings(**trees(unreadable(folder), "on"))
+    with pytest.raises(SettingsError, match="does not fit"):
+        QueryEngine(settings, Answers())
+
+
+def test_a_trial_says_at_once_what_xgboost_cannot_read(folder: Path) -> None:
+    settings = load_settings(**trees(unreadable(folder), "on"))
+    handler = the_handler("rank_results")
+    with asyncio.Runner() as runner, pytest.raises(SettingsError, match="does not fit"):
+        HandlerTrial(handler, settings, runner)
+
+
+def test_features_of_another_configuration_are_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = load_settings(**trees(folder, "on"))
+    [finding] = check_trees(settings)
+    assert (finding.what, finding.state) == ("ranking trees", "ok")
+    with capture_logs() as logged:
+        QueryEngine(settings, Answers())
+    assert logged == []
+    changed(folder, features_config="0" * 12)
+    settings = load_settings(**trees(folder, "on"))
+    [finding] = check_trees(settings)
+    assert finding.state == "warn"
+    assert "ranking.bm25, ranking.intent or ranking.mmr" in finding.detail
+    with capture_logs() as logged:
+        QueryEngine(settings, Answers())
+    assert [(entry["log_level"], entry["event"]) for entry in logged] == [("warning", finding.detail)]
+    assert list(check_trees(load_settings())) == []
+    [finding] = check_trees(load_settings(**trees(unreadable(folder), "on")))
+    assert finding.state == "fail"
+
+
+def test_reading_settings_costs_no_xgboost(folder: Path) -> None:
+    """A model is checked by its JSON; only who asks it waits for the library."""
+    program = (
+        "import sys; from streams.settings.model import load_settings; "
+        f"load_settings(ranking={{'trees': {{'mode': 'on', 'model': {str(folder)!r}}}}}); "
+        "sys.exit('xgboost' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_the_shipped_model_fits(tmp_path: Path) -> None:
+    model = read_ranking_model("shipped")
+    assert len(model.manifest.features) == 41
+    copy = tmp_path / "copy"
+    shutil.copytree(SHIPPED_MANIFEST.parent, copy)
+    assert read_ranking_model(str(copy)) == model
