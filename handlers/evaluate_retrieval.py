@@ -284,7 +284,7 @@ def _same(url: str) -> str:
 
 
 def _fallback(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> JudgeScores:
-    """The scores that the event has. Those of earlier versions have none; they have the whole texts instead."""
+    """The scores that the event has, which has none if a caller gave the judge's scores."""
     if batch.fallback_scores is not None:
         return batch.fallback_scores
     return fallback_scores(batch.query, batch.retrieved_content, batch.results, rules.retrievalEvaluation, rules.reader)

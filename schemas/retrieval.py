@@ -154,7 +154,7 @@ class ResultsClassified(CamelEvent):
             no HTML, and of each text the beginning. A result that a judge is not shown has an empty text. The text of
             the HTML is in ``content`` if ``content`` was empty or the page says more.
         fallback_scores: The three dimensions by the words of the query and the whole texts, for a batch whose judge
-            fails. Null if ``judge_scores`` is given, and in events of earlier versions, which have the whole texts.
+            fails. Null if ``judge_scores`` is given.
     """
 
     batch_id: str

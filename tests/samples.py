@@ -11,13 +11,11 @@ from handlers.html.links import page_id_of
 from schemas.outcome import Emit
 from schemas.pages import QualityMetadata, ScoredPage, Tier, TrustFeatures
 from streams.cli.main import main
-from streams.topology import TOPICS, Handler, Topic, handler_named
-from streams.topology.codec import decode
+from streams.topology import TOPICS, Handler, handler_named
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "schemas" / "examples"
-EARLIER = "before-1.0"
 EVENTS = {topic.name: topic.event for topic in TOPICS}
 """The type of each topic's events."""
 
@@ -26,12 +24,6 @@ def small_example(topic: str) -> Path:
     """The minimal example of a topic, or the shortest one of a topic whose examples are generated."""
     found = sorted((EXAMPLES / topic).glob("*.json"), key=lambda path: (path.stem != "minimal", path.stat().st_size))
     return found[0]
-
-
-def earlier_event(topic: Topic, stem: str) -> Any:
-    """A record of a version before 1.0, as a consumer reads it."""
-    event = decode(topic, (EXAMPLES / topic.name / EARLIER / f"{stem}.json").read_bytes(), (), None)
-    return instance(topic.event, event)
 
 
 def variables_of_assay() -> list[str]:

@@ -51,17 +51,15 @@ _UNREADABLE = (zlib.error, ValueError, TypeError, OverflowError)
 
 STEPS: Steps = (
     (
-        # The table of early versions, which did not store the version of a page.
-        "DROP TABLE IF EXISTS fetched",
         """
-        CREATE TABLE IF NOT EXISTS fetches (
+        CREATE TABLE fetches (
           key TEXT PRIMARY KEY, expires REAL NOT NULL, kept_until REAL NOT NULL, size INTEGER NOT NULL,
           final_url TEXT, status INTEGER, content_type TEXT, fetched_at TEXT, etag TEXT, last_modified TEXT, body BLOB,
           reason TEXT, detail TEXT
         ) WITHOUT ROWID
         """,
-        "CREATE INDEX IF NOT EXISTS fetches_by_age ON fetches (kept_until, size)",
-        "CREATE INDEX IF NOT EXISTS fetches_by_place ON fetches (final_url, fetched_at)",
+        "CREATE INDEX fetches_by_age ON fetches (kept_until, size)",
+        "CREATE INDEX fetches_by_place ON fetches (final_url, fetched_at)",
     ),
 )
 """The schema. A step may drop pages, which are then fetched again."""

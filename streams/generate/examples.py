@@ -1,12 +1,11 @@
 """The golden examples of the topics that only Assay writes: the outputs of handlers that run on hand-written examples.
 
-``schemas/examples/<topic>`` has three kinds of examples:
+``schemas/examples/<topic>`` has two kinds of examples:
 
 1. Hand-written ones, of a topic with a producer outside Assay. Some of them are the inputs of handlers here.
 2. Generated ones, of every other topic. An output of one handler is the input of the next one. The runs use no network,
    model or index: pages are those of the hand-written examples, the offline judge answers for models, and the index
    takes every point. ``assay generate --check`` finds examples that the code no longer produces.
-3. Records of versions before 1.0, in the folder ``before-1.0``. They must always be accepted and are never edited.
 """
 
 from __future__ import annotations
@@ -42,8 +41,6 @@ from streams.topology.codec import decode, encode
 from streams.topology.text import to_json
 
 FOLDER = Path("schemas/examples")
-EARLIER = "before-1.0"
-"""The folder of a topic with its records of versions before 1.0."""
 WRITTEN_AT = datetime(2026, 11, 23, 12, tzinfo=UTC)
 """When the examples are written and their pages fetched."""
 _INPUTS: Mapping[str, tuple[str, ...]] = {

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from streams.generate.compatibility import breaks
-from streams.generate.examples import EARLIER, FOLDER, is_generated
+from streams.generate.examples import FOLDER, is_generated
 from streams.topology import TOPICS, Topic
 from streams.topology.event_schemas import schema_of, schema_text
 from streams.topology.text import to_json
@@ -105,10 +105,10 @@ def _age(path: Path) -> tuple[str, list[int]]:
 
 
 def _files(root: Path) -> list[Path]:
-    """The hand-written examples, those of versions before 1.0, and the released schemas."""
+    """The hand-written examples and the released schemas."""
     written = [topic.name for topic in TOPICS if not is_generated(topic)]
     patterns = [f"{FOLDER}/{name}/*.json" for name in written]
-    patterns += [f"{FOLDER}/*/{EARLIER}/*.json", f"{RELEASED}/*/*.json"]
+    patterns += [f"{RELEASED}/*/*.json"]
     return sorted(path.relative_to(root) for pattern in patterns for path in root.glob(pattern))
 
 

@@ -30,19 +30,16 @@ _MOST_IN_MEMORY = 10_000
 
 STEPS: Steps = (
     (
-        "CREATE TABLE IF NOT EXISTS answers "
-        "(key TEXT PRIMARY KEY, expires REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID",
-        "CREATE INDEX IF NOT EXISTS answers_by_age ON answers (expires)",
-        "CREATE TABLE IF NOT EXISTS costs (day TEXT PRIMARY KEY, usd REAL NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE answers (key TEXT PRIMARY KEY, expires REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE INDEX answers_by_age ON answers (expires)",
+        "CREATE TABLE costs (day TEXT PRIMARY KEY, usd REAL NOT NULL) WITHOUT ROWID",
         """
-        CREATE TABLE IF NOT EXISTS usage (
+        CREATE TABLE usage (
             task TEXT, model TEXT, opening INTEGER, calls INTEGER NOT NULL, estimated INTEGER NOT NULL,
             prompt INTEGER NOT NULL, completion INTEGER NOT NULL, milliseconds INTEGER NOT NULL,
             PRIMARY KEY (task, model, opening)
         ) WITHOUT ROWID
         """,
-    ),
-    (
         """
         CREATE TABLE calls (
             day TEXT, model TEXT, requested INTEGER NOT NULL, cached INTEGER NOT NULL, refused INTEGER NOT NULL,
@@ -52,8 +49,6 @@ STEPS: Steps = (
     ),
 )
 """The schema. Answers and costs were paid for, so every step keeps them."""
-_COUNTS_SINCE = 2
-"""The version of the schema that has the counts of days and models."""
 _BOOK = """
 INSERT INTO costs VALUES (?1, max(0, ?2))
 ON CONFLICT (day) DO UPDATE SET usd = max(0, usd + ?2) RETURNING usd
@@ -150,9 +145,6 @@ class SqliteJournal(AnswerJournal):
     async def counted(self, days: Sequence[str]) -> list[DayCalls]:
 
         def read(database: sqlite3.Connection) -> list[DayCalls]:
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            if version < _COUNTS_SINCE:
-                return []  # a file that is opened to be read is not upgraded
             query = f"SELECT * FROM calls WHERE day IN ({', '.join('?' * len(days))})"  # noqa: S608 - only placeholders
             return [DayCalls(*row) for row in database.execute(query, days)]
 

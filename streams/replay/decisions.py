@@ -293,7 +293,6 @@ def _note_decision(previous: PreviousDecisions, record: ConsumerRecord, source: 
         return
     decision: Mapping[str, Any] = {}
     if previous.filter.values:
-        # A decision of an earlier version is tested under today's names.
         event = decode(previous.filter.topic, record.value, record.headers, None)
         decision = {} if isinstance(event, Dead) else event.to_wire()
     previous.decided(causation.decode("utf-8", "replace"), decision)

@@ -17,7 +17,6 @@ from schemas.event import Envelope, Event, in_utc
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
-from streams.upgrades import upgraded
 
 Headers = Sequence[tuple[str, bytes | None]]
 Frames = Mapping[str, bytes]
@@ -78,23 +77,11 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
     body = unframed(value)
     try:
         event = topic.event.model_validate_json(body)
-        if event.event_id is None:
-            # An earlier event may be valid today, although some of its fields have other names now.
-            return _earlier_event(topic, body, produced_at) or event.arrived(produced_at)
         return event.arrived(produced_at)
     except ValidationError as error:
-        return _earlier_event(topic, body, produced_at) or _noting_frame(value, refusal(error))
+        return _noting_frame(value, refusal(error))
     except (ValueError, RecursionError) as error:
         return _noting_frame(value, Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL]))
-
-
-def _earlier_event(topic: Topic, value: bytes, produced_at: datetime | None) -> Event | None:
-    """The event of a record from before version 1.0; None if it is not one."""
-    earlier = upgraded(topic.name, value)
-    try:
-        return None if earlier is None else topic.event.model_validate(earlier).arrived(produced_at)
-    except ValidationError:
-        return None
 
 
 def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from streams.generate.compatibility import breaks
-from streams.generate.examples import EARLIER, is_generated
+from streams.generate.examples import is_generated
 from streams.generate.json_schemas import LIST, RELEASED, incompatible, lost
 from streams.topology import TOPICS, Topic, topic_named
 from streams.topology.event_schemas import schema_of
@@ -60,8 +60,7 @@ def test_this_checkout_is_compatible_and_complete() -> None:
 def test_every_kept_file_is_listed_and_every_event_was_released() -> None:
     listed = {line.split("  ")[1] for line in (ROOT / LIST).read_text("utf-8").splitlines()}
     written = [path for path in EXAMPLES if not is_generated(instance(Topic, topic_named(path.parent.name)))]
-    earlier = (ROOT / "schemas/examples").glob(f"*/{EARLIER}/*.json")
-    kept = [*written, *earlier, *(ROOT / RELEASED).glob("*/*.json")]
+    kept = [*written, *(ROOT / RELEASED).glob("*/*.json")]
     assert listed == {path.relative_to(ROOT).as_posix() for path in kept}
 
 

@@ -11,7 +11,7 @@ from schemas.replies import ModelFailed
 from streams.topology import handler_named
 from streams.topology.codec import decode
 from tests.rules import shipped_rules
-from tests.samples import EARLIER, EXAMPLES, instance
+from tests.samples import EXAMPLES, instance
 
 FAILED = ModelFailed(
     LlmCall(judged_by="model", model="m", prompt_version="v", temperature=0.0, outcome=CallOutcome.TIMEOUT), "late"
@@ -23,7 +23,6 @@ FAILED = ModelFailed(
     [
         ("rank_results", "own_candidates_zh", "handlers.ranking.stages.weigh"),
         ("evaluate_search", "laptop_offers", "handlers.evaluate_search.assess"),
-        ("evaluate_retrieval", f"{EARLIER}/second_attempt_zh", "handlers.evaluate_retrieval.fallback_scores"),
     ],
 )
 def test_a_reply_does_not_repeat_the_work_before_the_question(

@@ -1,9 +1,7 @@
-"""The two worked examples (R-063, R-064): the batch gives the printed verdict.
-
-The printed values are in records of a version before 1.0, in which some other fields had another form.
-"""
+"""The two worked examples (R-063, R-064): the batch gives the printed verdict, which is in ``worked``."""
 
 import json
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -15,9 +13,10 @@ from schemas.extraction import ExtractionNeeded
 from schemas.outcome import Emit
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from tests.rules import shipped_rules
-from tests.samples import EARLIER, EXAMPLES, emitted, instance
+from tests.samples import EXAMPLES, emitted, instance
 
 E = TypeVar("E", bound=Event)
+PRINTED = Path(__file__).parent / "worked"
 CLASSIFIED = (
     *("counts", "duplicates", "actionableInformation", "judgeScores", "retrievedContent"),
     *("needsExtraction", "extractionReason", "extractionTargets"),
@@ -33,7 +32,7 @@ def example(kind: type[E], topic: str, stem: str) -> E:
 
 
 def printed(topic: str, stem: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((EXAMPLES / topic / EARLIER / f"{stem}.json").read_bytes())
+    found: dict[str, Any] = json.loads((PRINTED / topic / f"{stem}.json").read_bytes())
     return found
 
 

@@ -160,14 +160,6 @@ def test_without_a_judge_the_words_decide_and_the_event_says_so() -> None:
     assert evaluated.scores.source_quality == pytest.approx(0.7)
 
 
-def test_an_earlier_event_has_whole_texts_for_the_fallback() -> None:
-    batch = classified(CONCERT, OTHER)
-    earlier = batch.model_copy(update={"fallback_scores": None})
-    found, again = (instance(Ask, evaluate_retrieval(one, EVALUATE)) for one in (batch, earlier))
-    assert found == again
-    assert found.state == again.state
-
-
 def test_the_fallback_joins_results_and_rounds_to_four_digits() -> None:
     """Half of what is asked for is enough for a result to be relevant."""
     contents = [RetrievedContent(content=text) for text in ("jazz", "blues", "pancakes")]

@@ -18,10 +18,6 @@ from tests.kafka.installation import environment_of
 from tests.samples import ROOT
 
 PACKAGES = ("schemas", "handlers", "streams", "config")
-LAST_BEFORE_1_0 = "ce2be6180e"
-"""The last commit before the event contracts of 1.0."""
-_SINCE_1_0 = "schemas/evidence.py"
-"""Commits without this file have earlier contracts: their workers do not run beside those of today (UPGRADING.md)."""
 _STARTED = "import streams; print(streams.__file__, flush=True)\n"
 _COMMAND_LINE = "from streams.cli.main import main; main()"
 
@@ -34,14 +30,10 @@ def code_of(revision: str, folder: Path) -> Path:
 
 
 def previous_revision() -> str:
-    """The newest release before this commit; without a release, the code before its last change.
-
-    It is this commit itself if the earlier one has contracts of before 1.0.
-    """
+    """The newest release before this commit; without a release, the code before its last change."""
     tags = _git("tag", "--merged", "HEAD~1", "--sort=-version:refname").decode().split()
     changed = _git("rev-list", "--first-parent", "--max-count=1", "HEAD", "--", *PACKAGES).decode().strip()
-    earlier = tags[0] if tags else f"{changed}~1"
-    return earlier if _git("ls-tree", earlier, _SINCE_1_0) else "HEAD"
+    return tags[0] if tags else f"{changed}~1"
 
 
 def _git(*arguments: str) -> bytes:

@@ -15,7 +15,7 @@ from schemas.pages import CrawledPage, ScoredPage
 from schemas.retrieval import ResultsClassified
 from streams.generate.examples import is_generated
 from streams.topology import TOPICS
-from tests.samples import EARLIER, EVENTS, EXAMPLES, small_example
+from tests.samples import EVENTS, EXAMPLES, small_example
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -42,11 +42,9 @@ def minimal(topic: str) -> dict[str, Any]:
     return wire(small_example(topic))
 
 
-def test_every_event_has_examples_and_earlier_records() -> None:
+def test_every_event_has_examples() -> None:
     assert {path.parent.name for path in FILES} == set(EVENTS)
     for topic in TOPICS:
-        if (EXAMPLES.parent / "released" / topic.name / "1.0.0rc1.schema.json").exists():  # later topics have none
-            assert len(list((EXAMPLES / topic.name / EARLIER).glob("*.json"))) >= 3
         if not is_generated(topic):
             assert len(list((EXAMPLES / topic.name).glob("*.json"))) >= 3
             assert (EXAMPLES / topic.name / "minimal.json").exists()

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,6 @@ from tests.samples import instance
 from tests.streams.llm.model_server import says
 from tests.streams.llm.questions import question, served
 
-LAYOUT_0_1 = (
-    "CREATE TABLE answers (key TEXT PRIMARY KEY, expires REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE costs (day TEXT PRIMARY KEY, usd REAL NOT NULL) WITHOUT ROWID",
-    "PRAGMA user_version = 1",
-)
-"""A journal as Assay 0.1.0 wrote it."""
 LATER = 4_102_444_800.0
 """The year 2100."""
 
@@ -62,18 +55,6 @@ def test_the_reply_to_a_call_is_found_by_the_id_in_its_event(path: Path, capsys:
     assert _run(["reply", first, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["call_id"], shown["text"], shown["outcome"]) == (first, "0.7, I think", "ok")
-
-
-def test_replies_of_a_journal_of_an_earlier_version_are_shown(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = '{"text":"Relevant","tool_calls":[],"outcome":"ok","prompt_tokens":90,"completion_tokens":1}'
-    database = sqlite3.connect(path)
-    for statement in LAYOUT_0_1:
-        database.execute(statement)
-    database.execute("INSERT INTO answers VALUES (?, ?, ?)", ("ab12", LATER, answer))
-    database.commit()
-    database.close()
-    assert _run(["reply", "ab12"]) == 0
-    assert capsys.readouterr().out == "Relevant\n"
 
 
 def test_a_file_that_is_no_journal_is_not_changed(path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,7 @@
 """The screen ``relevance``: each source with its text, its judgments and its snippet."""
 
+from pathlib import Path
+
 import pytest
 
 from schemas.relevance import (
@@ -51,7 +53,7 @@ def test_the_snippet_and_sources_without_a_judgment_are_shown(console: OwnConsol
     path = EXAMPLES / "snippets.extracted.v1" / "returning_zh.json"
     snippet = SnippetExtracted.model_validate_json(path.read_bytes())
     console.write(snippet.model_copy(update=OF_REQUEST), "judge_relevance", after=3)
-    path = EXAMPLES / "snippets.completed.v1" / "before-1.0" / "three_sources.json"
+    path = Path(__file__).parent / "three_sources.json"
     done = SnippetsCompleted.model_validate_json(path.read_bytes())
     console.write(done.model_copy(update={"request_id": REQUEST.request_id}), "judge_relevance", after=4)
     text = shown(console)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.generate.examples import EARLIER, FOLDER, examples, is_generated
+from streams.generate.examples import FOLDER, examples, is_generated
 from streams.runtime.settings_files import read_document
 from streams.topology import HANDLERS, TOPICS
 from streams.topology.codec import decode
@@ -38,7 +38,6 @@ def test_every_topic_of_handlers_alone_has_a_few(made: dict[Path, str]) -> None:
     assert 1 <= min(counts) <= max(counts) <= 4
     written = {topic for handler in HANDLERS for topic in handler.emits}
     assert all(topic in written for topic in TOPICS if is_generated(topic))
-    assert not any(EARLIER in path.parts for path in made)
 
 
 def test_generated_examples_are_read_as_they_are(made: dict[Path, str]) -> None:

@@ -236,7 +236,7 @@ def test_docstrings_are_taken_apart() -> None:
 @pytest.mark.slow
 def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gone = checkout / "schemas/examples/pages.crawled.v1/minimal.json"
-    edited = checkout / "schemas/examples/pages.scored.v1/before-1.0/minimal.json"
+    edited = checkout / "schemas/examples/pages.crawled.v1/calendar_item.json"
     gone.unlink()
     edited.write_text(edited.read_text() + " ")
     for check in (False, True):
@@ -244,7 +244,7 @@ def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, caps
         assert run_generate(check=check, as_json=False, root=checkout) == 1
         err = capsys.readouterr().err
         assert "schemas/examples/pages.crawled.v1/minimal.json is gone" in err
-        assert "schemas/examples/pages.scored.v1/before-1.0/minimal.json has been edited" in err
+        assert "schemas/examples/pages.crawled.v1/calendar_item.json has been edited" in err
 
 
 @pytest.mark.slow

@@ -1,8 +1,6 @@
 """The calls and costs of models by day, and what is left of the budget."""
 
 import asyncio
-import sqlite3
-from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,7 +12,7 @@ from streams.llm.accounting import CallTally
 from streams.llm.costs import read_costs
 from streams.llm.journal import DayCalls, JournalError
 from streams.llm.settings import LlmSettings, ModelLimits
-from streams.llm.sqlite_journal import STEPS, SqliteJournal
+from streams.llm.sqlite_journal import SqliteJournal
 from tests.kafka.installation import until
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.model_server import says
@@ -61,21 +59,6 @@ def test_there_is_no_report_without_a_journal(path: Path) -> None:
     assert asyncio.run(read_costs(LlmSettings(), NOW, 1)) is None
     assert asyncio.run(read_costs(LlmSettings(cache_path=path), NOW, 1)) is None
     assert not list(path.parent.iterdir())
-
-
-async def test_a_file_of_an_earlier_version_is_read_and_not_upgraded(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("streams.llm.sqlite_journal.STEPS", STEPS[:1])
-    journal = SqliteJournal(path)
-    await journal.book(TODAY, 0.5, None)
-    await journal.aclose()
-    monkeypatch.undo()
-    report = await read_costs(LlmSettings(cache_path=path), NOW, 1)
-    assert report is not None
-    assert (report.calls, report.spent_usd) == ((), 0.5)
-    with closing(sqlite3.connect(path)) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (1,)
 
 
 def test_a_damaged_file_is_trouble(path: Path) -> None:

@@ -1,3 +1,5 @@
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,17 +19,18 @@ from schemas.search import SearchEvaluated, SearchScoreSource
 from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.labels import Lane
 from streams.telemetry.metrics import Metrics
-from streams.topology import Topic, topic_named
-from tests.samples import EXAMPLES, earlier_event, instance
+from tests.samples import EXAMPLES
 from tests.streams.query.toys import completed, ranked
+
+COUNTED = json.loads(Path(__file__).with_name("counted_events.json").read_bytes())
+"""Events with outcomes that no generated example has."""
 
 
 def example(kind: type[Event], name: str) -> Any:
-    """An example of today, or a record of an earlier version with an outcome that no generated example has."""
+    """An example, or one of ``COUNTED``."""
     if (path := EXAMPLES / f"{name}.json").exists():
         return kind.model_validate_json(path.read_bytes())
-    topic, _, stem = name.partition("/")
-    return earlier_event(instance(Topic, topic_named(topic)), stem)
+    return kind.model_validate(COUNTED[name])
 
 
 def told(*events: Event, replayed: bool = False) -> dict[str, float]:

@@ -5,13 +5,12 @@ import sys
 from typing import Any
 
 import pytest
-from aiokafka import ConsumerRecord
 
 from schemas.replays import ReplaySelection
-from streams.replay.decisions import DECISION_FIELDS, DecisionFilter, PreviousDecisions, _note_decision, decision_filter
+from streams.replay.decisions import DECISION_FIELDS, DecisionFilter, PreviousDecisions, decision_filter
 from streams.replay.plan import ReplayError
 from streams.topology import HANDLERS, RELEVANCE_JUDGED
-from tests.samples import EXAMPLES, the_handler
+from tests.samples import the_handler
 
 
 def looked_for(handler: str, **selection: Any) -> DecisionFilter:
@@ -139,13 +138,3 @@ def test_memory_holds_only_hashes_of_selected_decisions() -> None:
         earlier.decided(f"relevance.requested.v1/0/{number}", {"outcome": "error"})
     size = sys.getsizeof(earlier._selected) + sum(map(sys.getsizeof, earlier._selected))
     assert size / 20_000 < 160
-
-
-@pytest.mark.parametrize("frame", [b"", b"\0\0\0\0\7"])
-def test_decisions_of_an_earlier_version_are_selected(frame: bytes) -> None:
-    value = (EXAMPLES / "retrieval.evaluated.v1" / "before-1.0" / "model_judged.json").read_bytes()
-    previous = PreviousDecisions(looked_for("evaluate_retrieval", judged_by="model"))
-    headers = [("ce_causationid", b"batch"), ("ce_source", b"assay/evaluate_retrieval")]
-    record = ConsumerRecord("t", 0, 0, 0, 0, None, frame + value, None, 0, 0, headers)
-    _note_decision(previous, record, "assay/evaluate_retrieval")
-    assert previous.selects("batch")
