@@ -19,7 +19,7 @@ import structlog
 from faststream.asgi import AsgiFastStream, AsgiResponse, get
 from prometheus_client import CollectorRegistry, make_asgi_app
 
-from streams.asyncapi.routes import asyncapi_routes
+from streams.generate.asyncapi import asyncapi_document
 from streams.index.ports import IndexDownError
 from streams.kafka.clients import group_of
 from streams.kafka.schema_registry import read_frames
@@ -46,9 +46,11 @@ from streams.telemetry.setup import make_tracer
 from streams.telemetry.tracing import Tracer
 from streams.topology import HANDLERS, Handler, only_searches
 from streams.topology.event_schemas import schema_text
+from streams.topology.text import to_yaml
 from streams.workers.handler_jobs import handler_pool
 
 log = structlog.get_logger("assay")
+_ASYNCAPI_HEADERS = {"content-type": "application/yaml; charset=utf-8", "x-content-type-options": "nosniff"}
 
 
 class _Routes(AsgiFastStream):
@@ -116,7 +118,7 @@ class Application:
                 ("/healthz", probe(self.health.alive)),
                 ("/readyz", probe(self.health.ready)),
                 ("/query", self._queries),
-                *((path, page(headers, body)) for path, headers, body in asyncapi_routes(settings.kafka.topic_prefix)),
+                ("/asyncapi.yaml", page(_ASYNCAPI_HEADERS, self._asyncapi)),
             ],
             logger=None,
             on_startup=[self._read_frames, self._open_models, self._preload, self._start_children],
@@ -124,7 +126,15 @@ class Application:
             on_shutdown=[self.drain],
             after_shutdown=[self._stop_children, self._own_services.aclose, self._tracer.aclose],
         )
+        self._asyncapi_document: bytes | None = None
         self.drained = False
+
+    async def _asyncapi(self) -> bytes:
+        """The AsyncAPI document of this cluster: made at the first request, off the event loop, and kept."""
+        if self._asyncapi_document is None:
+            document = await asyncio.to_thread(asyncapi_document, self.settings.kafka.topic_prefix)
+            self._asyncapi_document = to_yaml(document).encode()
+        return self._asyncapi_document
 
     async def open_index(self) -> None:
         """Opens the index if a handler of this process needs it. An unreachable index is logged, and waited for later.

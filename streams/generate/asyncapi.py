@@ -1,7 +1,7 @@
 """The AsyncAPI 3.0 document: every topic with its messages, headers, producers and consumers.
 
 Its source is the topology and not FastStream's subscribers, which see raw bytes: the topology has the raw pages and the
-envelope in the headers. The examples are the golden ones. ``streams.asyncapi.routes`` serves the document with the
+envelope in the headers. The examples are the golden ones. ``/asyncapi.yaml`` of a worker serves the document with the
 prefix of topics and groups.
 """
 

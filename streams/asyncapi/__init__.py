@@ -1,1 +1,0 @@
-"""The page of the AsyncAPI document and its routes."""
