@@ -195,7 +195,6 @@ def _scored(
         final_url=_clean(page.final_url) if page.final_url != page.url else None,
         title=facts.title,
         content=facts.text,
-        left_out=facts.left_out,
         summary=facts.summary,
         date=facts.date,
         authors=facts.authors,

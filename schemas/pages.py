@@ -262,22 +262,6 @@ class HiddenText(Part):
         return f"hidden by {self.kind} in {self.place}, {self.outcome}{reason}: {self.excerpt}"
 
 
-class LeftOut(Part):
-    """Lines that are not in the content, and why.
-
-    Attributes:
-        reason: ``boilerplate``: the host repeats them on its pages.
-        lines: How many there are.
-        characters: Of all of them.
-        excerpt: The beginning of them.
-    """
-
-    reason: Literal["boilerplate"]
-    lines: int
-    characters: int
-    excerpt: str
-
-
 def _day_or_instant(value: Any) -> Any:
     """A day stays a day; a text that is not an ISO 8601 date becomes null."""
     if not isinstance(value, str):
@@ -313,7 +297,6 @@ class ScoredPage(Event):
         authors: Persons, else the organisation that the page names as its author.
         agencies: News agencies that the page credits; they are not authors.
         content: Main text without boilerplate.
-        left_out: Lines that the content lacks because of what is known of the host.
         summary: The page's own description, else leading sentences.
         site_name: The publisher as the crawler named it, else the page's own claim.
         publisher: The publisher as the crawler named it, else null; it may raise the source tier (C-42).
@@ -334,7 +317,6 @@ class ScoredPage(Event):
     final_url: str | None = None
     title: str
     content: str = Field(max_length=MAX_PAGE_BYTES)
-    left_out: Many[LeftOut] = ()
     summary: str
     date: Published = None
     authors: Many[str] = ()

@@ -40,7 +40,7 @@ from handlers.html.walk import has_data_table, walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
-from schemas.pages import CrawledPage, CrawlerMetadata, LeftOut
+from schemas.pages import CrawledPage, CrawlerMetadata
 
 _HOST = re.compile(r"\x00(?:https?:)?//(?:[^/?#@\\\x00]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
 """The host of an address in a list of addresses, each after a NUL character."""
@@ -90,7 +90,6 @@ class PageFacts:
     title: str
     titles: tuple[str, ...]
     text: str
-    left_out: tuple[LeftOut, ...] = ()
     summary: str
     date: Moment | None
     authors: tuple[str, ...]
@@ -149,7 +148,7 @@ class PageReader:
         body = main_text(page, reading.max_content_characters)
         text = content(page, body, reading.content_forest, reading.max_content_characters)
         host = host_of(url)
-        text, left_out = reading.boilerplate.without(with_description(text, data), host)
+        text = with_description(text, data)
         suspected = suspected_in(text, addressed)
         page.hidden = without_quotes(page.hidden, text, addressed)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
@@ -180,8 +179,7 @@ class PageReader:
             title=title,
             titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(story.heading)),
             text=text,
-            left_out=left_out,
-            summary=clean(_summary(page, data, reading.boilerplate.without(body.text, host)[0], reading)),
+            summary=clean(_summary(page, data, body.text, reading)),
             date=dating.value if dating else None,
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),

@@ -7,7 +7,6 @@ from functools import cached_property
 from pydantic import Field
 
 from handlers.html.addressed import AddressedSection
-from handlers.html.boilerplate import Boilerplate
 from handlers.text.patterns import WordList as Words
 from handlers.trees.forest import Forest, Trees
 from schemas.rules import Section
@@ -102,9 +101,6 @@ class PageReadingSection(Section):
 
     addressed: AddressedSection = Field(
         default=AddressedSection(), description="What tells whether a text addresses a language model."
-    )
-    boilerplate: Boilerplate = Field(
-        default=Boilerplate(), description="Lines that hosts repeat, as `assay learn boilerplate` writes them."
     )
 
     @cached_property

@@ -22,7 +22,6 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 from streams.generate.asyncapi import asyncapi_document
 from streams.index.ports import IndexDownError
 from streams.kafka.clients import group_of
-from streams.kafka.schema_registry import read_frames
 from streams.kafka.topics import create_topics
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitterFactory, committer_factory
@@ -45,7 +44,6 @@ from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import make_tracer
 from streams.telemetry.tracing import Tracer
 from streams.topology import HANDLERS, Handler, only_searches
-from streams.topology.event_schemas import schema_text
 from streams.topology.text import to_yaml
 from streams.workers.handler_jobs import handler_pool
 
@@ -99,8 +97,6 @@ class Application:
         self._own_services = LiveServices(settings, self.metrics, tracer=self._tracer)
         self.shares = self._own_services.shares
         self._chance = chance
-        self._frames: dict[str, bytes] = {}
-        """Of the topics that are written; known at the start, if a schema registry is configured."""
         services = services or self._own_services
         in_pool = (*handlers, *([query_handler()] if self._answers_queries(handlers) else []))
         self.pool = handler_pool(
@@ -121,7 +117,7 @@ class Application:
                 ("/asyncapi.yaml", page(_ASYNCAPI_HEADERS, self._asyncapi)),
             ],
             logger=None,
-            on_startup=[self._read_frames, self._open_models, self._preload, self._start_children],
+            on_startup=[self._open_models, self._preload, self._start_children],
             after_startup=[self.health.start],
             on_shutdown=[self.drain],
             after_shutdown=[self._stop_children, self._own_services.aclose, self._tracer.aclose],
@@ -179,10 +175,6 @@ class Application:
     async def caught_up(self) -> bool:
         """Whether every group has committed all records of its topics (``DrainDetector.reached``)."""
         return await self.drain_detector.reached()
-
-    async def _read_frames(self) -> None:
-        topics = {topic.name: topic for group in self.groups for topic in group.handler.emits}
-        self._frames |= await read_frames(self.settings.kafka, topics.values(), schema_text, self._clock, self._chance)
 
     def _open_models(self) -> None:
         if not self.settings.llm.offline and any(group.handler.asks_models for group in self.groups):
@@ -246,7 +238,6 @@ class Application:
                     observer,
                     subscription.retry_topic,
                     self._tracer.records(handler.name, group_of(settings.kafka, subscription)),
-                    self._frames,
                     dead_share.note,
                 ),
                 self._commits(settings, subscription, self._clock, observer),

@@ -72,9 +72,8 @@ def examine(settings: Settings, *, ask_models: bool) -> Iterator[Check]:
     yield check_jars(cache_folder(), needed=not named)
     yield from check_kafka(settings)
     # After the check of packages: a broken package must be reported before an import here fails.
-    from streams.cli.doctor_services import check_index, check_models, check_schema_registry
+    from streams.cli.doctor_services import check_index, check_models
 
-    yield from check_schema_registry(settings.kafka)
     yield check_index(settings.index, settings.http)
     yield from check_trees(settings)
     yield check_port(settings.http)

@@ -1,4 +1,4 @@
-"""The checks of ``assay doctor`` of the index, the schema registry and the language models.
+"""The checks of ``assay doctor`` of the index and the language models.
 
 The files of an embedded index belong to one process. If an application has them open, the check reads its metrics. A
 model server is asked on request only, and only for its list of models, which costs nothing.
@@ -20,8 +20,6 @@ from streams.cli.output import in_money
 from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDamagedError, IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
 from streams.index.settings import IndexSettings
-from streams.kafka.schema_registry import MissingSchemaError, SchemaRegistryError, read_frames
-from streams.kafka.settings import KafkaSettings
 from streams.llm.checks import Check, CheckState, checks_of_models
 from streams.llm.journal import JournalError
 from streams.llm.settings import LlmSettings
@@ -31,7 +29,6 @@ from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
-from streams.topology.event_schemas import schema_text
 
 _SECONDS = 4.0
 
@@ -116,26 +113,6 @@ def _content(counts: StoreCounts | None) -> str:
 def _documents(by_tier: Mapping[str, int]) -> str:
     tiers = ", ".join(f"{tier} {count}" for tier, count in sorted(by_tier.items()))
     return f"{sum(by_tier.values())} documents" + f" ({tiers})" * bool(tiers)
-
-
-def check_schema_registry(kafka: KafkaSettings) -> Iterator[Check]:
-    """Whether the registry has the schemas, or may get them; none is registered. Nothing without a registry."""
-    if not kafka.schema_registry_url:
-        return
-    lookup = kafka.model_copy(update={"schema_registry_auto_register": False, "schema_registry_seconds": 0})
-    try:
-        written = {topic.name: topic for handler in HANDLERS for topic in handler.emits}
-        asyncio.run(read_frames(lookup, written.values(), schema_text, SystemClock()))
-    except MissingSchemaError as error:
-        if kafka.schema_registry_auto_register:
-            said = f"{kafka.schema_registry_url}; does not have all schemas, and workers register them at their start"
-            yield Check("registry", "ok", said)
-        else:
-            yield Check("registry", "fail", str(error))
-    except SchemaRegistryError as error:
-        yield Check("registry", "fail", str(error))
-    else:
-        yield Check("registry", "ok", f"{kafka.schema_registry_url}; has the schemas of all topics that handlers write")
 
 
 _MODEL_SECONDS = 10.0

@@ -23,7 +23,6 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from streams.cli.output import tell
 from streams.kafka.clients import TlsFileError, connection
-from streams.kafka.schema_registry import SchemaRegistryError
 from streams.kafka.settings import KafkaSettings, SecurityProtocol
 from streams.kafka.topics import TopicsError
 from streams.settings.model import Settings
@@ -61,14 +60,14 @@ async def _work(command: str, settings: Settings, work: Coroutine[Any, Any, int]
         raise
     except NoTopicError as error:
         return tell(command, str(error), 2)
-    except (KafkaError, TopicsError, SchemaRegistryError, OSError, ValueError) as error:
+    except (KafkaError, TopicsError, OSError, ValueError) as error:
         return tell(command, await explain_trouble(error, settings), 1)
 
 
 async def explain_trouble(error: Exception, settings: Settings) -> str:
     """What went wrong with Kafka, and what to do if that is known; takes a few seconds at most."""
     where = settings.kafka.bootstrap_servers
-    if isinstance(error, TopicsError | TlsFileError | SchemaRegistryError | ChildStartError):
+    if isinstance(error, TopicsError | TlsFileError | ChildStartError):
         return str(error)
     if isinstance(error, KafkaConnectionError):
         # aiokafka does not say why it can't connect.

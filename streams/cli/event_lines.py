@@ -18,7 +18,7 @@ from schemas.outcome import Dead, DeadReason, Drop, DropReason
 from streams.cli.progress import ProgressLine
 from streams.publish.sources import lines_of
 from streams.topology import TOPIC_BYTES, Topic
-from streams.topology.codec import decode, unframed
+from streams.topology.codec import decode
 
 STANDARD_INPUT = Path("-")
 _OF_TRY = b'{"outcome":'
@@ -47,7 +47,7 @@ class LineEvent(NamedTuple):
         """The identity, or a digest of the value, which does not depend on the order of its keys."""
         if self.identity:
             return self.identity
-        document = json.loads(unframed(self.value))
+        document = json.loads(self.value)
         return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
     @property

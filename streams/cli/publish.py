@@ -31,17 +31,14 @@ from streams.cli.output import in_time, tell
 from streams.cli.publish_input import Input, Publication, refusals_problem
 from streams.cli.publish_run import Backfill, Sending, command_of
 from streams.kafka.clients import make_producer, opened
-from streams.kafka.schema_registry import read_frames
 from streams.kafka.topics import create_topics
 from streams.llm.journal import JournalError
 from streams.publish.entries import SourceError
 from streams.publish.sources import Format, check_source
 from streams.replay.estimate import Estimate
-from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED, TOPICS, no_such, topic_named
-from streams.topology.codec import OutputRecord, framed
-from streams.topology.event_schemas import schema_text
+from streams.topology.codec import OutputRecord
 
 
 def publish(
@@ -191,7 +188,6 @@ async def _publish(source: Input, settings: Settings) -> int:
     topic, rate = source.asked.topic.name, source.asked.rate
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)
-    frames = await read_frames(settings.kafka, [source.asked.topic], schema_text, SystemClock())
     async with opened(make_producer(settings.kafka, None, "assay.publish")) as producer:
         sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
         status = 0
@@ -202,7 +198,7 @@ async def _publish(source: Input, settings: Settings) -> int:
                 async for record in source.records():
                     if record is None:
                         continue
-                    await sending.send(framed(record, frames))
+                    await sending.send(record)
                     advance()
                     if rate:
                         await asyncio.sleep(max(0.0, sending.sent / rate - (time.monotonic() - began)))

@@ -18,16 +18,13 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from streams.cli.output import tell
 from streams.cli.publish_input import Input, Publication
-from streams.kafka.schema_registry import read_frames
 from streams.kafka.topics import create_topics
 from streams.kafka.transactions import stop_producer
 from streams.publish.entries import SourceError
 from streams.publish.run_log import RunLog, RunSending, RunTakenError
 from streams.publish.walk import ChangedError, Position
-from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
-from streams.topology.codec import NO_FRAMES, Frames, OutputRecord, framed
-from streams.topology.event_schemas import schema_text
+from streams.topology.codec import OutputRecord
 
 
 class Backfill:
@@ -40,7 +37,6 @@ class Backfill:
         self._run = run
         self._settings = settings
         self._log = RunLog(settings, asked.topic, run)
-        self._frames: Frames = NO_FRAMES
 
     async def go(self) -> int:
         """Publishes what the run has not published yet; returns as ``streams.cli.publish.run_publish``.
@@ -51,7 +47,6 @@ class Backfill:
         topic = self._asked.topic.name
         if self._settings.kafka.create_topics:
             await create_topics(self._settings.kafka)
-        self._frames = await read_frames(self._settings.kafka, [self._asked.topic], schema_text, SystemClock())
         if self._asked.resume and await self._log.read() is None:
             tell(
                 "publish",
@@ -119,7 +114,6 @@ class Backfill:
                 "refused": before.refused + source.refused,
                 "kept": source.kept,
             }
-            record = None if record is None else framed(record, self._frames)
             await sending.passed(record, source.walk.tracker.at(before.model_copy(update=counts)))
             if record is not None:
                 advance()

@@ -230,7 +230,6 @@ def _write_json(result: ScoredPage | Refused) -> None:
             "tier": result.tier,
             "trust_label": result.trust_label,
             "reasons": [f"{part.points:+d} {part.reason}" for part in result.cts_breakdown],
-            "left_out": [part.model_dump(mode="json") for part in result.left_out],
             "hidden_text": [part.model_dump(mode="json") for part in result.hidden_text],
             "injection_suspected": result.injection_suspected,
             "date": result.to_wire()["date"],
@@ -292,8 +291,6 @@ class _Screen:
         self._print(f"{score}, tier {result.tier}, label {result.trust_label}" + "".join(f", {part}" for part in known))
         for line in result.cts_breakdown:
             self._print(f"{f'{line.points:+d}' if line.points else '':>5}  {line.reason}")
-        for part in result.left_out:
-            self._print(f"       left out as {part.reason}: {part.excerpt}")
         for hidden in result.hidden_text:
             self._print(f"       {hidden.in_words()}")
         if result.injection_suspected:

@@ -22,7 +22,7 @@ from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.settings import KafkaSettings
 from streams.settings.model import Settings
 from streams.topology import TOPICS, topic_named
-from streams.topology.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp, unframed
+from streams.topology.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
 
 _SHOWN_KEY = 80
 _SHOWN_CHARACTERS = 400
@@ -180,7 +180,7 @@ def _value(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> 
     type_ = next((text.decode("utf-8", "replace") for name, text in headers if name == "content-type" and text), None)
     if type_ is None or not type_.lower().startswith(RAW_PAGE_TYPES):
         with contextlib.suppress(ValueError, RecursionError):
-            return _dumped(json.loads(unframed(value), parse_constant=_refuse))
+            return _dumped(json.loads(value, parse_constant=_refuse))
     return _dumped({"bytes": len(value), "content_type": type_})
 
 

@@ -240,8 +240,7 @@ def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
         update={"url": "", "path": folder / "index", "count_seconds": _LOOK_SECONDS, "embedder": EmbedderSettings()}
     )
     llm = settings.llm.model_copy(update={"base_url": "", "api_key": SecretStr("")})
-    kafka = settings.kafka.model_copy(update={"schema_registry_url": ""})
-    return settings.model_copy(update={"fetch": fetch, "index": index, "kafka": kafka, "llm": llm})
+    return settings.model_copy(update={"fetch": fetch, "index": index, "llm": llm})
 
 
 async def _feed(settings: Settings, events: Sequence[Event], pages: Path | None, demo: Demo) -> None:

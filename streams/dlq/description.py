@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streams.dlq.dead_letters import DeadLetterRecord
-from streams.topology.codec import unframed
 
 
 @dataclass(slots=True)
@@ -82,9 +81,9 @@ def header_texts(letter: DeadLetterRecord) -> dict[str, str | None]:
 
 
 def shown_value(value: bytes, most: int) -> Any:
-    """The beginning of a value: text where it is text, without the frame of a schema registry; else base64."""
+    """The beginning of a value: text where it is text, else base64."""
     try:
-        text = unframed(value).decode("utf-8")
+        text = value.decode("utf-8")
     except UnicodeDecodeError:
         return {"base64": b64encode(value[:most]).decode()}
     return text[:most] + ("…" if len(text) > most else "")

@@ -108,21 +108,6 @@ class FetchSettings(Section):
     max_delay_seconds: float = Field(default=30.0, ge=0, description="Longest pause for a host, also as Crawl-delay.")
     hosts: int = Field(default=4096, ge=1, description="Number of hosts whose pace and robots.txt are in memory.")
 
-    trap_pages: int = Field(
-        default=20,
-        ge=0,
-        le=1000,
-        description="Pages of one place of a host after which its further addresses are a trap, if nearly all of them"
-        " had no new text; 0 recognizes no traps.",
-    )
-    trap_rest_seconds: float = Field(
-        default=3600.0, ge=0, description="How long the addresses of a trap are refused; then one page is tried."
-    )
-    trap_path_segments: int = Field(default=24, ge=1, description="Segments of a path; one with more is a trap.")
-    trap_hosts: int = Field(
-        default=1024, ge=1, description="Number of hosts whose pages are compared; up to 64 KB of memory for each."
-    )
-
     robots: bool = Field(default=True, description="Obey robots.txt (RFC 9309).")
     robots_ttl_seconds: float = Field(default=86_400.0, ge=0, description="How long a robots.txt is valid.")
     robots_failure_ttl_seconds: float = Field(

@@ -25,6 +25,10 @@ _SCHEME = re.compile(r"(https?):", re.IGNORECASE)
 _PORT = re.compile(r"https?://[^/?#]*:([^/?#\]:]*)(?:[/?#]|$)", re.IGNORECASE)
 _AFTER_BRACKETS = re.compile(r"https?://\[[^/?#\]]*\][^:/?#]", re.IGNORECASE)
 _DOTTED = re.compile(r"https?://([0-9.]{1,260})(?:[:/?#]|$)", re.IGNORECASE)
+_REPEATS = 3
+"""How often a part of a path may follow itself before the address is refused."""
+_LONGEST_PART = 3
+"""Segments of such a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +139,22 @@ def _is_odd_address(labels: list[str]) -> bool:
         except ValueError:
             return False
     return all(number < 256 for number in numbers[:-1]) and numbers[-1] < 256 ** (5 - len(numbers))
+
+
+def repeated_part(target: Target) -> str:
+    """The part of the path that follows itself three times or more; "" without one. Numbers alone do not count.
+
+    >>> repeated_part(Target("https", "example.com", 443, "/a/b/a/b/a/b/a/b/c")), repeated_part(
+    ...     Target("https", "example.com", 443, "/jobs/0/0/0/0/")
+    ... )
+    ('a/b', '')
+    """
+    segments = [segment for segment in target.path.partition("?")[0].lower().split("/") if segment]
+    for length in range(1, _LONGEST_PART + 1):
+        repeated = 0
+        for index in range(length, len(segments)):
+            repeated = repeated + 1 if segments[index] == segments[index - length] else 0
+            part = segments[index - length + 1 : index + 1]
+            if repeated >= _REPEATS * length and not all(map(str.isdigit, part)):
+                return "/".join(part)
+    return ""

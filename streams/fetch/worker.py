@@ -3,7 +3,7 @@
 - The guard checks every address and every redirect.
 - robots.txt is obeyed.
 - Each host gets one request at a time, at its pace.
-- Addresses of a trap, which has endless generated pages, are refused.
+- An address whose path repeats itself is refused: relative links of endless pages grow so.
 - A page for the same query comes from the cache; for another query it is fetched only if it has changed.
 """
 
@@ -25,8 +25,7 @@ from streams.fetch.guard import Admitted, Resolver, SystemResolver, admit
 from streams.fetch.host_pacing import HostPacing
 from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
-from streams.fetch.targets import Target, parse_target
-from streams.fetch.traps import Traps, lines_of
+from streams.fetch.targets import Target, parse_target, repeated_part
 from streams.runtime.backoff import Chance, full_jitter, retry_after
 from streams.runtime.clock import Clock, SystemClock
 from streams.runtime.files import KeyedLocks
@@ -66,7 +65,6 @@ class FetchWorker:
         self._cache = FetchCache(settings, self._clock)
         self._pacing = HostPacing(settings, self._clock)
         self._robots = Robots(settings, self._clock, self._rules, self._cache, self._count_rules)
-        self._traps = Traps(settings, self._clock)
         self._in_flight = KeyedLocks()
         self._domains = KeyedLocks(settings.parallel_per_domain)
 
@@ -122,8 +120,6 @@ class FetchWorker:
                 known = fetched if isinstance(fetched, FetchRefused) else fetched.page
                 self._count(known)
                 version = None if isinstance(fetched, FetchRefused) else fetched.version
-                if isinstance(known, FetchedPage):
-                    self._traps.learn(target, canonical, await asyncio.to_thread(lines_of, known.body, target))
                 await self._cache.put(query, canonical, known, version)
             else:
                 self._metrics.fetches_cached_total.inc()
@@ -142,13 +138,15 @@ class FetchWorker:
                 admitted = await admit(at, settings, self._resolver)
             if isinstance(admitted, FetchRefused):
                 return admitted
+            if part := repeated_part(admitted.target):
+                return FetchRefused(url, FetchFailure.TRAP, f"the path repeats {part!r}")
             permission = await self._robots.permission(admitted.target)
             if permission.refusal is not None:
                 return FetchRefused(url, permission.refusal, f"robots.txt of {admitted.target.origin}")
             known = await self._cache.version_of(admitted.target.url)
             unless = known.version if known is not None else None
             wanted = Accepts(settings.content_types, settings.max_bytes, unless=unless)
-            response = await self._visit(admitted.target, wanted, permission.crawl_delay, self._traps.why_refused)
+            response = await self._visit(admitted.target, wanted, permission.crawl_delay)
             if isinstance(response, FetchRefused):
                 return response
             if (onward := response.location(admitted.target.url)) is not None:
@@ -159,28 +157,23 @@ class FetchWorker:
             return self._page(url, admitted.target, response)
         return FetchRefused(url, FetchFailure.TOO_MANY_REDIRECTS, f"more than {settings.max_redirects}")
 
-    async def _visit(
-        self, target: Target, wanted: Accepts, crawl_delay: float, why_refused: Callable[[Target], str | None]
-    ) -> Response | FetchRefused:
+    async def _visit(self, target: Target, wanted: Accepts, crawl_delay: float) -> Response | FetchRefused:
         """Sends one request in the host's turn, and a second one if the host asks for a short wait."""
-        response, wait = await self._turn(target, wanted, crawl_delay, why_refused)
+        response, wait = await self._turn(target, wanted, crawl_delay)
         if wait is not None and wait <= self._settings.retry_after_seconds:
-            response, wait = await self._turn(target, wanted, crawl_delay, why_refused)
+            response, wait = await self._turn(target, wanted, crawl_delay)
         if isinstance(response, FetchRefused) or wait is None:
             return response
         return FetchRefused(target.url, FetchFailure.RATE_LIMITED, f"status {response.status}")
 
     async def _turn(
-        self, target: Target, wanted: Accepts, crawl_delay: float, why_refused: Callable[[Target], str | None]
+        self, target: Target, wanted: Accepts, crawl_delay: float
     ) -> tuple[Response | FetchRefused, float | None]:
         """Sends one request in the host's turn; also returns the seconds that the host asks to wait, or None."""
         asked = self._clock.monotonic()
         async with self._pacing.turn(target.host, crawl_delay) as turn:
             if turn is None:
                 return FetchRefused(target.url, FetchFailure.RATE_LIMITED, "the host asked for a longer pause"), None
-            # Asked in the turn, since the pages before it may have shown that the address is in a trap.
-            if (why := why_refused(target)) is not None:
-                return FetchRefused(target.url, FetchFailure.TRAP, why), None
             started = self._clock.monotonic()
             self._metrics.fetch_wait_seconds.observe(started - asked)
             async with self._domains.hold(registrable_domain(target.host)):
@@ -235,7 +228,7 @@ class FetchWorker:
             target = parse_target(at)
             if isinstance(target, FetchRefused):
                 return target
-            response = await self._visit(target, wanted, 0.0, lambda _: None)
+            response = await self._visit(target, wanted, 0.0)
             if isinstance(response, FetchRefused):
                 return response
             if response.status >= 500:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from streams.generate.alerts import prometheus
 from streams.generate.asyncapi import asyncapi
-from streams.generate.capacity_tables import capacity_page
 from streams.generate.compose_workers import compose_workers
 from streams.generate.examples import FOLDER, examples, is_generated
 from streams.generate.grafana import grafana
@@ -72,7 +71,6 @@ def generate(root: Path) -> dict[Path, str]:
         **prometheus(document),
         **compose_workers(),
         **kubernetes(document),
-        **capacity_page(root, document),
     }
     for handler in HANDLERS:
         files |= handler_page(handler, document)

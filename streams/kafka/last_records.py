@@ -22,7 +22,6 @@ from streams.kafka.groups import read_topics
 from streams.kafka.log_reader import assign_paused, records_between
 from streams.kafka.settings import KafkaSettings
 from streams.topology import Handler
-from streams.topology.codec import unframed
 
 _BACK = (2, 50, 500)
 """Offsets from a partition's end that are read; the next number applies if all records found are of replays."""
@@ -143,7 +142,7 @@ async def _last_records(reader: Any, partitions: Sequence[TopicPartition]) -> As
 
 def _config_version(value: bytes | None) -> str | None:
     try:
-        event = json.loads(unframed(value or b""))
+        event = json.loads(value or b"")
     except (ValueError, RecursionError):
         return None
     version = event.get("config_version") if isinstance(event, Mapping) else None

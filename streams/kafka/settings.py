@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Literal
-from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator
 
@@ -72,29 +71,3 @@ class KafkaSettings(Section):
     transaction_timeout_seconds: float = Field(
         default=20.0, gt=0, description="Age at which the broker aborts a transaction; also our own deadline for one."
     )
-    schema_registry_url: str = Field(
-        default="",
-        description="A Confluent-compatible schema registry; values are then written in its wire format. Empty: plain "
-        "JSON.",
-    )
-    schema_registry_username: str = Field(default="", description="For HTTP basic authentication; empty: none.")
-    schema_registry_password: SecretStr = Field(default=SecretStr(""), description="Of that user.")
-    schema_registry_auto_register: bool = Field(
-        default=True, description="Register the schemas at the start; false: only look up their ids."
-    )
-    schema_registry_seconds: float = Field(
-        default=60.0, ge=0, description="How long a start waits for a registry that can't be reached."
-    )
-
-    @field_validator("schema_registry_url")
-    @classmethod
-    def _is_an_http_address(cls, text: str) -> str:
-        address = text.strip().rstrip("/")
-        parts = urlsplit(address)
-        if address and (parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0):
-            raise ValueError("it is no address: an address is like https://registry.example.org:8081")
-        if parts.username is not None:
-            raise ValueError("it has a user or a password; use kafka.schema_registry_username and …_password")
-        if parts.query or parts.fragment or any(character.isspace() for character in address):
-            raise ValueError("it has more than scheme, host, port and path")
-        return address

@@ -22,7 +22,7 @@ from streams.pipeline.metrics import PipelineMetrics
 from streams.runtime.clock import Clock
 from streams.telemetry.tracing import RecordSpan, no_spans
 from streams.topology import TOPIC_BYTES, RetryTopic
-from streams.topology.codec import MAX_DETAIL, NO_FRAMES, Frames, OutputRecord, decode, encode, framed, timestamp
+from streams.topology.codec import MAX_DETAIL, OutputRecord, decode, encode, timestamp
 from streams.workers.handler_jobs import RawRecord
 
 log = structlog.get_logger(__name__)
@@ -92,13 +92,11 @@ class RecordProcessor:
         observer: PipelineMetrics,
         retry_topic: RetryTopic | None = None,
         spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
-        frames: Frames = NO_FRAMES,
         on_done: Callable[[bool], None] = lambda _: None,
     ) -> None:
         """``retry_topic`` is the retry topic that the records come from; None for the handler's own topic.
 
-        ``frames`` are read at each output, so they may be filled up to the first record. ``on_done`` is called for each
-        record, and says whether it became a dead letter.
+        ``on_done`` is called for each record, and says whether it became a dead letter.
         """
         self._runner = runner
         self._handler = runner.handler
@@ -106,7 +104,6 @@ class RecordProcessor:
         self._observer = observer
         self._retry_topic = retry_topic
         self._spans = spans
-        self._frames = frames
         self._on_done = on_done
         self._topics = {topic.event: topic for topic in runner.handler.emits}
         self._source = f"assay/{runner.handler.name}"
@@ -222,7 +219,7 @@ class RecordProcessor:
                 run=provenance.run,
             )
             try:
-                output = framed(encode(topic, event, envelope), self._frames)
+                output = encode(topic, event, envelope)
             except Exception as error:
                 return Dead(DeadReason.OUTPUT_INVALID, f"{topic.name}: {error}"[:MAX_DETAIL])
             size = output.size

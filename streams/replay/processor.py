@@ -25,7 +25,7 @@ from streams.runtime.clock import Clock
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import RecordSpan, no_spans
 from streams.topology import Handler
-from streams.topology.codec import NO_FRAMES, Frames, OutputRecord
+from streams.topology.codec import OutputRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,9 @@ class ReplayProcessor(RecordProcessor):
         pace: ReplayRate,
         metrics: Metrics,
         spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
-        frames: Frames = NO_FRAMES,
     ) -> None:
         """Takes what ``RecordProcessor`` takes, and the plan's part; ``pace`` counts every record that is started."""
-        super().__init__(runner, clock, observer, spans=spans, frames=frames)
+        super().__init__(runner, clock, observer, spans=spans)
         self._run = run.encode()
         self._selects = selects
         self._route = route

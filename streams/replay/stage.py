@@ -18,7 +18,6 @@ from schemas.needs import Need
 from schemas.replays import ReplayPlan
 from schemas.replies import ModelUnavailable, Reply
 from streams.index.ports import IndexDownError
-from streams.kafka.schema_registry import read_frames
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
 from streams.pipeline.metrics import PipelineMetrics
@@ -33,7 +32,6 @@ from streams.replay.selection import Selector, make_selector
 from streams.replay.session import PlanSession
 from streams.replay.shadow import routes
 from streams.telemetry.tracing import Tracer
-from streams.topology.event_schemas import schema_text
 from streams.topology.names import replay_dead_letters
 from streams.workers.handler_jobs import handler_pool
 
@@ -148,7 +146,6 @@ class StageContext:
             pace=self.pace,
             metrics=session.metrics,
             spans=self._tracer.records(handler.name, self.group.name),
-            frames=await read_frames(session.settings.kafka, handler.emits, schema_text, session.clock),
         )
 
     @property

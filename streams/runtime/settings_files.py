@@ -19,8 +19,6 @@ class SettingsError(Exception):
 
 OWN_SOURCES = "own_sources.yaml"
 """The file of the configuration directory with the user's own sources; it is optional."""
-BOILERPLATE = "boilerplate.json"
-"""The file of the configuration directory with the lines that hosts repeat; it is optional."""
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -55,7 +53,6 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     named = [path for name in names if (path := directory / name).is_file()]
     packs = sorted((directory / "patterns").rglob("*.yaml"))
     lists = sorted((directory / "sources").glob("*.yaml"))
-    learned = [path] if (path := directory / BOILERPLATE).is_file() else []
     handlers = Path(__file__).parents[2] / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
     results, content = (sorted((handlers / package).glob("trained.json")) for package in ("results", "html"))
@@ -70,7 +67,6 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         *((path, {"page_reading": {"content_trees": from_json(path.read_bytes())}}) for path in content),
         *((path, {"page_reading": {"addressed": read_yaml(path)}}) for path in addressed),
         *((path, {"page_reading": {"addressed": from_json(path.read_bytes())}}) for path in weights),
-        *((path, _read_json(path)) for path in learned),
     ]
 
 
@@ -78,19 +74,6 @@ def _sources(stem: str, content: dict[str, Any]) -> dict[str, Any]:
     """A file of sources: the kind, with its tier and reason, and its sources by country."""
     kinds = {stem: content.pop("kind")} if "kind" in content else {}
     return {"sources": {"kinds": kinds, "lists": {stem: content}}}
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    """A file that is large for a YAML loader. Raises SettingsError as ``read_yaml``."""
-    try:
-        content = from_json(path.read_bytes())
-    except OSError as error:
-        raise SettingsError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise SettingsError(f"{path}: {error}; write it again with `assay learn boilerplate`, or delete it") from None
-    if not isinstance(content, dict):
-        raise SettingsError(f"{path}: expected keys and values, found {type(content).__name__}")
-    return content
 
 
 def user_file(name: str) -> Path | None:

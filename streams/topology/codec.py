@@ -6,9 +6,8 @@ writes the same ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -19,9 +18,6 @@ from schemas.pages import CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
 
 Headers = Sequence[tuple[str, bytes | None]]
-Frames = Mapping[str, bytes]
-"""The bytes before the JSON values of each topic: the wire format of a schema registry. Other topics have none."""
-NO_FRAMES: Frames = MappingProxyType({})
 
 RAW_PAGE_TYPES = ("text/html", "application/xhtml+xml")
 UNREADABLE_HEADER = "assay_unreadable"
@@ -30,10 +26,6 @@ _PAGE_URL = "assay_url"
 """The header that each raw page has."""
 _VALUE_HEADERS = ("content-type", "assay_")
 """How the names of headers begin that belong to a record's value; their case does not matter."""
-_MAGIC_BYTE = b"\0"
-"""Begins a frame; JSON never begins with it."""
-_FRAME_BYTES = 5
-"""The magic byte, and the schema id in four bytes, the largest first."""
 MAX_DETAIL = 500
 """Characters of an error in a dead letter."""
 
@@ -74,14 +66,13 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
         return Dead(DeadReason.TOO_LARGE, f"{len(value)} bytes, {TOPIC_BYTES} at most")
     if topic.raw_pages and (page := _raw_page(value, headers, produced_at)) is not None:
         return page
-    body = unframed(value)
     try:
-        event = topic.event.model_validate_json(body)
+        event = topic.event.model_validate_json(value)
         return event.arrived(produced_at)
     except ValidationError as error:
-        return _noting_frame(value, refusal(error))
+        return refusal(error)
     except (ValueError, RecursionError) as error:
-        return _noting_frame(value, Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL]))
+        return Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL])
 
 
 def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:
@@ -92,35 +83,6 @@ def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:
         return OutputRecord(topic.name, key.encode(), event.html_base64, tuple(headers))
     value = event.to_json_as(envelope.id)
     return OutputRecord(topic.name, key.encode(), value, tuple(envelope.headers(topic.name, key)))
-
-
-def framed(record: OutputRecord, frames: Frames) -> OutputRecord:
-    """The record with the frame of its topic before its JSON value. A raw page stays as it is."""
-    frame = frames.get(record.topic)
-    if frame is None or record.value is None or any(name == _PAGE_URL for name, _ in record.headers):
-        return record
-    return record._replace(value=frame + record.value)
-
-
-def unframed(value: bytes) -> bytes:
-    r"""The value without a frame; the schema id is not needed, because readers take every version of a schema.
-
-    >>> unframed(b'\0\0\0\0\7{"a": 1}'), unframed(b'{"a": 1}')
-    (b'{"a": 1}', b'{"a": 1}')
-    """
-    return value[_FRAME_BYTES:] if value.startswith(_MAGIC_BYTE) and len(value) > _FRAME_BYTES else value
-
-
-def _noting_frame(value: bytes, refused: Dead) -> Dead:
-    """The refusal of a value; if it is framed and not JSON, the detail says so."""
-    if refused.reason is not DeadReason.UNDECODABLE or not value.startswith(_MAGIC_BYTE):
-        return refused
-    if len(value) <= _FRAME_BYTES:
-        detail = f"the value begins with the frame of a schema registry and has no content: {len(value)} bytes"
-    else:
-        schema = int.from_bytes(value[1:_FRAME_BYTES])
-        detail = f"the value has the frame of a schema registry (schema id {schema}) and is not JSON: {refused.detail}"
-    return Dead(DeadReason.UNDECODABLE, detail[:MAX_DETAIL])
 
 
 def timestamp(milliseconds: int | None) -> datetime | None:

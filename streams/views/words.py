@@ -98,7 +98,6 @@ def reasons_of(decision: Event | DeadLetter | Dead) -> list[str]:
             ]
             return [
                 *points,
-                *(f"left out as {one.reason}: {one.excerpt}" for one in decision.left_out),
                 *(one.in_words() for one in decision.hidden_text),
                 *(
                     [f"addresses a language model: {decision.injection_suspected}"]

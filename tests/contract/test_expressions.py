@@ -29,7 +29,6 @@ ONLY_AT_START = {
 """Places whose expressions are only matched at the beginning of a text: they are pumped there alone."""
 NOT_COMPILED = {
     "handlers/reasoning/answer.py:_Run._is_cautious": "an escaped word of the configuration, without a repetition",
-    "streams/fetch/traps.py:_forgetting": "escaped words of an address, without a repetition",
     "streams/cli/replay.py:_plan_name": "reads an option of the command line",
 }
 """Places whose expressions are computed and not compiled by the handlers' decisions on the golden examples."""

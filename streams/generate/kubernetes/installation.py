@@ -77,10 +77,9 @@ class Installation(Section):
 
     @property
     def service_ports(self) -> tuple[int, ...]:
-        """The ports of what every process uses beside Kafka: the schema registry and the collector of traces."""
+        """The ports of what every process uses beside Kafka: the collector of traces."""
         traces = self.telemetry.otlp_endpoint or "http://localhost:4318"
-        used = [self.kafka.schema_registry_url, traces if self.telemetry.traces == "otlp" else ""]
-        return tuple(port_of(url) for url in used if url)
+        return (port_of(traces),) if self.telemetry.traces == "otlp" else ()
 
     @property
     def redis_port(self) -> int:

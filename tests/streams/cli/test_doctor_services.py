@@ -4,7 +4,7 @@ import asyncio
 import math
 import pickle
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -13,16 +13,12 @@ from prometheus_client import CollectorRegistry, Gauge, make_asgi_app
 from qdrant_client import QdrantClient, models
 
 from streams.cli import doctor_checks
-from streams.cli.doctor_services import check_index, check_schema_registry
+from streams.cli.doctor_services import check_index
 from streams.http.server import HttpServer
 from streams.index.settings import IndexSettings
-from streams.kafka.settings import KafkaSettings
 from streams.pipeline.services import LiveServices
 from streams.settings.model import HttpSettings
 from streams.telemetry.metrics import Metrics
-from streams.topology import HANDLERS
-from streams.topology.event_schemas import schema_of
-from tests.schema_registry import SchemaRegistry, schema_registry
 from tests.streams.query.indexes import fill, settings_at
 
 NOBODY = HttpSettings(port=9)
@@ -151,34 +147,3 @@ def test_index_of_another_embedder_is_reported(tmp_path: Path) -> None:
     finding = check_index(IndexSettings(path=tmp_path), NOBODY)
     assert finding.state == "warn"
     assert "with 8 dimensions" in finding.detail
-
-
-@pytest.fixture
-def registry() -> Iterator[SchemaRegistry]:
-    with schema_registry() as running:
-        yield running
-
-
-def test_without_a_schema_registry_none_is_reported() -> None:
-    assert list(check_schema_registry(KafkaSettings())) == []
-
-
-def test_schema_registry_is_asked_and_gets_no_schema(registry: SchemaRegistry) -> None:
-    kafka = KafkaSettings(schema_registry_url=registry.url)
-    [missing] = check_schema_registry(kafka)
-    assert (missing.state, "register them" in missing.detail, registry.schemas) == ("ok", True, {})
-    [refused] = check_schema_registry(kafka.model_copy(update={"schema_registry_auto_register": False}))
-    assert refused.state == "fail"
-    assert "register schemas/json/" in refused.detail
-    for topic in {topic.name: topic for handler in HANDLERS for topic in handler.emits}.values():
-        registry.add(f"{topic.name}-value", schema_of(topic))
-    [found] = check_schema_registry(kafka)
-    assert (found.state, found.detail) == ("ok", f"{registry.url}; has the schemas of all topics that handlers write")
-
-
-def test_schema_registry_that_can_not_be_asked_is_reported(registry: SchemaRegistry) -> None:
-    registry.user = ("assay", "secret")
-    [refused] = check_schema_registry(KafkaSettings(schema_registry_url=registry.url))
-    assert (refused.state, "SCHEMA_REGISTRY_USERNAME" in refused.detail) == ("fail", True)
-    [away] = check_schema_registry(KafkaSettings(schema_registry_url="http://127.0.0.1:9"))
-    assert (away.state, "can't be reached" in away.detail) == ("fail", True)

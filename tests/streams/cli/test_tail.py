@@ -51,12 +51,6 @@ def test_non_json_value_is_shown_by_its_size(value: bytes, headers: Any, type_: 
     assert told(value, *headers)["value"] == {"bytes": len(value), "content_type": type_}
 
 
-def test_a_framed_value_is_shown_as_json() -> None:
-    assert told(b'\0\0\0\0\7{"a": 1}')["value"] == {"a": 1}
-    assert told(b"\0\0\0\0\7\x02avro")["value"] == {"bytes": 10, "content_type": None}
-    assert as_line(record(b'\0\0\0\0\7{"a": 1}')).plain == '3/7 k {"a": 1}'
-
-
 def test_no_depth_is_too_much() -> None:
     """A value that is too deep for parsers is shown as its size; other values are shown whole."""
     for depth in range(800, 1000, 7):

@@ -167,11 +167,11 @@ def test_policies_open_what_a_handler_asks_for(its: Handler) -> None:
 
 
 def test_servers_of_every_process_are_open() -> None:
-    kafka = {"bootstrap_servers": "a:9093", "schema_registry_url": "http://registry:8081"}
+    kafka = {"bootstrap_servers": "a:9093"}
     telemetry = {"traces": "otlp", "otlp_endpoint": "https://collector/v1/traces"}
     files = manifests(installation(kafka=kafka, telemetry=telemetry, llm={"redis_url": "rediss://redis:6380/0"}))
     policies = found("NetworkPolicy", documents(files))
-    expected = [{"protocol": "TCP", "port": port} for port in (443, 8081, 9093)]
+    expected = [{"protocol": "TCP", "port": port} for port in (443, 9093)]
     assert policies["assay"]["spec"]["egress"][1]["ports"] == expected
     assert {"protocol": "TCP", "port": 6380} in policies["assay-models"]["spec"]["egress"][0]["ports"]
     [_, patch] = yaml.safe_load(files[EXAMPLE / "kustomization.yaml"])["patches"]

@@ -22,7 +22,7 @@ from streams.pipeline.processor import Done, Pending, RecordProcessor
 from streams.settings.model import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPIC_BYTES, Handler, RetryTopic
-from streams.topology.codec import NO_FRAMES, Frames, OutputRecord
+from streams.topology.codec import OutputRecord
 from tests.samples import instance, scored
 from tests.streams.doubles import PAGE, START, NoRules, VirtualClock, handler_of, raw_record
 
@@ -45,7 +45,6 @@ class Bench:
         self,
         handler: Handler | Callable[..., Outcome | Ask],
         tier: RetryTopic | None = None,
-        frames: Frames = NO_FRAMES,
     ) -> None:
         self.clock = VirtualClock()
         self.registry = CollectorRegistry()
@@ -60,7 +59,7 @@ class Bench:
             Breaker(BreakerSettings(), self.clock),
             lambda again, replayed: observer.retried(again.reason, replayed),
         )
-        self.work = RecordProcessor(self.runner, self.clock, observer, tier, frames=frames)
+        self.work = RecordProcessor(self.runner, self.clock, observer, tier)
 
     def outputs(self, record: ConsumerRecord | None = None) -> Sequence[OutputRecord]:
         done = instance(Done, self.work.begin(record or raw_record()))
@@ -90,23 +89,6 @@ def test_output_goes_to_the_topic_of_its_type_under_its_key() -> None:
     output = Bench(emits(scored("https://a.example/2"))).only()
     assert (output.topic, output.key) == (PAGES_SCORED.name, b"https://a.example/2")
     assert json.loads(output.value or b"")["url"] == "https://a.example/2"
-
-
-def test_an_output_has_the_frame_of_its_topic() -> None:
-    frames: dict[str, bytes] = {}
-    bench, plain = Bench(emits(scored()), frames=frames), Bench(emits(scored())).only()
-    assert bench.only() == plain
-    frames[PAGES_SCORED.name] = b"\0\0\0\0\7"  # they are known when the application starts
-    assert bench.only() == plain._replace(value=b"\0\0\0\0\7" + (plain.value or b""))
-
-
-def test_a_dead_letter_keeps_the_bytes_of_a_framed_input() -> None:
-    value = b"\0\0\0\0\7\x02\x06avro"
-    letter = Bench(emits(scored()), frames=dict.fromkeys([PAGES_CRAWLED.name, DEAD_LETTERS], b"\0\0\0\0\1")).only(
-        raw_record(value)
-    )
-    assert (letter.topic, letter.value) == (DEAD_LETTERS, value)
-    assert "schema id 7) and is not JSON" in texts(letter)["x-error-message"]
 
 
 def test_envelope_states_source_time_and_cause() -> None:

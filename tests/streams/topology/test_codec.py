@@ -12,7 +12,7 @@ from schemas.pages import MAX_CONTENT_TYPE, CrawledPage
 from schemas.queries import RankingRequested
 from schemas.retrieval import RetrievalBatch
 from streams.topology import PAGES_CRAWLED, RANKING_REQUESTED, RETRIEVAL_BATCHES, TOPIC_BYTES, TOPICS, Topic
-from streams.topology.codec import MAX_DETAIL, Headers, OutputRecord, decode, encode, framed, timestamp, unframed
+from streams.topology.codec import MAX_DETAIL, Headers, OutputRecord, decode, encode, timestamp
 from tests.samples import EXAMPLES, instance, small_example
 
 GOLDEN = [(topic, path) for topic in TOPICS for path in sorted((EXAMPLES / topic.name).glob("*.json"))]
@@ -341,59 +341,3 @@ def test_a_page_travels_raw_without_a_loss(event: CrawledPage) -> None:
 def test_refusal_describes_the_event_and_not_the_validator() -> None:
     dead = instance(Dead, decode(PAGES_CRAWLED, b'{"url": "https://a.example/"}', (), None))
     assert dead.detail == "value: exactly one of html, html_base64 and content is needed"
-
-
-# --- the frame of a schema registry ----------------------------------------------------------------------------------
-
-FRAME = b"\0\0\0\x01\x02"
-
-
-def test_a_framed_value_is_decoded_like_the_plain_one() -> None:
-    for topic, path in GOLDEN:
-        plain = encode(topic, instance(topic.event, decode(topic, path.read_bytes(), (), None)), ENVELOPE)
-        record = framed(plain, {topic.name: FRAME})
-        decoded = decode(topic, record.value, record.headers, None)
-        assert decoded == decode(topic, plain.value, plain.headers, None), path
-        is_raw = "assay_url" in dict(plain.headers)
-        assert record == (plain if is_raw else plain._replace(value=FRAME + (plain.value or b""))), path
-        assert framed(plain, {"another.v1": FRAME}) == plain, path
-
-
-@pytest.mark.parametrize("body", [b"", b"\0", b"\0\0\0\0\0<p>", b"{}"])
-def test_a_raw_page_is_never_framed_or_unframed(body: bytes) -> None:
-    record = framed(
-        encode(PAGES_CRAWLED, CrawledPage(url="https://a.example/", html_base64=body), ENVELOPE),
-        {PAGES_CRAWLED.name: FRAME},
-    )
-    assert record.value == body
-    assert instance(CrawledPage, decode(PAGES_CRAWLED, body, record.headers, None)).html_base64 == body
-
-
-@given(st.integers(0, 2**31 - 1), nearly_right())
-def test_every_schema_id_is_skipped(number: int, case: tuple[Topic, bytes]) -> None:
-    topic, value = case
-    frame = b"\0" + number.to_bytes(4)
-    assert unframed(frame + value) == unframed(value) == value
-    assert decode(topic, frame + value, (), None) == decode(topic, value, (), None)
-
-
-@given(st.integers(0, 2**31 - 1), st.binary(min_size=1))
-def test_what_is_framed_and_not_json_is_refused_as_such(number: int, body: bytes) -> None:
-    dead = refused(RETRIEVAL_BATCHES, b"\0" + number.to_bytes(4) + b"\x02" + body)
-    assert dead.reason is DeadReason.UNDECODABLE
-    assert dead.detail.startswith(
-        f"the value has the frame of a schema registry (schema id {number}) and is not JSON: "
-    )
-
-
-@pytest.mark.parametrize("size", [1, 4, 5])
-def test_a_frame_without_content_is_refused(size: int) -> None:
-    dead = refused(RETRIEVAL_BATCHES, FRAME[:size])
-    assert dead.reason is DeadReason.UNDECODABLE
-    assert dead.detail == f"the value begins with the frame of a schema registry and has no content: {size} bytes"
-
-
-def test_a_framed_event_of_another_form_is_invalid() -> None:
-    plain = refused(RETRIEVAL_BATCHES, b'{"batchId": 7}')
-    assert plain.reason is DeadReason.INVALID
-    assert refused(RETRIEVAL_BATCHES, FRAME + b'{"batchId": 7}') == plain

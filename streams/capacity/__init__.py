@@ -1,1 +1,0 @@
-"""Forecasts what a load needs, from measured costs."""
