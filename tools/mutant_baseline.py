@@ -153,9 +153,10 @@ def _edits(function: ast.AST, lines: list[str]) -> Iterator[_Edit]:
             yield from _between(node.values[0], node.values[1], _SWAPS[type(node.op)], lines)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and node.lineno == node.end_lineno:
             yield (node.lineno, node.col_offset), (node.lineno, node.operand.col_offset), ""
-        elif isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.end_col_offset:
+        elif isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.end_col_offset:
             start, end = (node.lineno, node.col_offset), (node.lineno, node.end_col_offset)
-            yield start, end, repr(node.value + 1)
+            if not isinstance(node.value, bool):
+                yield start, end, repr(node.value + 1)
         elif isinstance(node, ast.Return) and node.value and node.lineno == node.end_lineno and node.end_col_offset:
             yield (node.lineno, node.col_offset), (node.lineno, node.end_col_offset), "return None"
 
@@ -197,9 +198,7 @@ def run(mutant: Mutant, path: Path, tests: Iterable[str], without: str = "") -> 
 def _changed(source: str, mutant: Mutant) -> str:
     lines = source.splitlines(keepends=True)
     [node] = [node for name, node in _functions(ast.parse(source)) if name == mutant.function][:1]
-    numbers = [
-        number for number in range(node.lineno - 1, node.end_lineno or 0) if lines[number].strip() == mutant.was
-    ]
+    numbers = [number for number in range(node.lineno - 1, node.end_lineno or 0) if lines[number].strip() == mutant.was]
     number = numbers[min(mutant.nth, len(numbers) - 1)]
     indent = lines[number][: len(lines[number]) - len(lines[number].lstrip())]
     lines[number] = f"{indent}{mutant.becomes}\n"
@@ -238,9 +237,9 @@ def _tests_of(mutant: Mutant, path: Path) -> list[str]:
         for test in sorted(Path("tests").rglob(Path(file).name), key=lambda test: test.as_posix() != file)
         if not function or f"def {function.split(' ')[0].split('::')[-1]}(" in test.read_text("utf-8")
     ][:1]
-    named = (path.stem, path.parent.name, Path(mutant.module).stem)
-    files = [test.as_posix() for name in dict.fromkeys(named) for test in sorted(Path("tests").rglob(f"test_{name}.py"))]
-    return [*found, *(test for test in dict.fromkeys(files))]
+    named = dict.fromkeys((path.stem, path.parent.name, Path(mutant.module).stem))
+    files = [test.as_posix() for name in named for test in sorted(Path("tests").rglob(f"test_{name}.py"))]
+    return [*found, *dict.fromkeys(files)]
 
 
 def _covering() -> dict[str, dict[int, list[str]]]:
@@ -261,7 +260,9 @@ def _covering() -> dict[str, dict[int, list[str]]]:
                     sizes[test] += 1
     return {
         path: {
-            line: sorted(tests, key=lambda test, path=path: (Path(path).stem not in test, sizes[test]))[:_MOST_TESTS]
+            line: [test for _, _, test in sorted((Path(path).stem not in test, sizes[test], test) for test in tests)][
+                :_MOST_TESTS
+            ]
             for line, tests in numbered.items()
             if tests
         }

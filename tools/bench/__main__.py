@@ -11,10 +11,9 @@ import asyncio
 import json
 import os
 import platform
-import statistics
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -22,24 +21,20 @@ from pathlib import Path
 from typing import Any
 
 from streams.local_kafka.broker import LocalKafka
-from streams.settings.model import Settings, load_settings
+from streams.settings.model import load_settings
 from tools import labelled
-from tools.bench import growth, hostile_run, pace, promises, runs, start_up, table
+from tools.bench import runs, table
 from tools.bench.feeds import Feed, feed_notes, feed_pages, remove
 from tools.bench.pages import SET
 from tools.bench.runs import Run
 
 Contestant = Callable[[], Awaitable[Run]]
-PARTS = ("pages", "small", "growth", "hostile", "start", "pace")
+PARTS = ("pages", "small")
 _VERSIONS = ("aiokafka", "faststream", "pydantic", "selectolax", "prometheus_client")
 _DEFAULTS: dict[str, tuple[Any, Any]] = {
     "rounds": (3, 1),
     "times": (3, 1),
     "notes": (60_000, 20_000),
-    "scales": ([2, 10, 50], [1, 2]),
-    "hostile": (3000, 400),
-    "one_in": (1000, 400),
-    "asks": (3000, 600),
 }
 """Options whose value ``--quick`` changes: in full, and quick."""
 
@@ -56,7 +51,7 @@ def main() -> int:
         return 0
     try:
         results = asyncio.run(measure(options))
-    except (runs.RunFailedError, start_up.StartFailedError) as error:
+    except runs.RunFailedError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
     print(table.tables(results))
@@ -76,12 +71,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="repetitions of each contestant (3, quick 1)")
     parser.add_argument("--times", type=int, help="how often each page goes through Kafka in a round (3, quick 1)")
     parser.add_argument("--notes", type=int, help="small messages (60000, quick 20000)")
-    parser.add_argument(
-        "--scales", type=int, nargs="+", help="inputs as multiples of the pages: two for the slope, the last for memory"
-    )
-    parser.add_argument("--hostile", type=int, help="pages of the hostile mix (3000, quick 400)")
-    parser.add_argument("--one-in", type=int, help="pages among which each fault is once (1000, quick 400)")
-    parser.add_argument("--asks", type=int, help="asks under the rate limit (3000, quick 600)")
     parser.add_argument("--json", type=Path, help="write the figures to a file")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
     options = parser.parse_args()
@@ -105,18 +94,6 @@ async def measure(options: argparse.Namespace) -> table.Results:
             feed = await feed_notes(kafka, options.notes)
             results["small messages"] = await in_turn(_note_contestants(feed), options.rounds)
             await remove(feed)
-        if "growth" in options.only:
-            results["growth"] = await _grown(kafka, options.scales, options.rounds, default)
-        if "hostile" in options.only and default:
-            results["hostile"] = await _hostile(kafka, options, settings)
-        if "start" in options.only:
-            results["start"] = {
-                promises.assay_name(children): await _started(kafka, options.rounds, children)
-                for children in sorted({0, default})
-            }
-        if "pace" in options.only:
-            _say("asks under a rate limit")
-            results["pace"] = asdict(await pace.measure(kafka.bootstrap_servers, options.asks)) | {"rate": pace.RATE}
         if options.profile:
             _say("profiles")
             pages, notes = await feed_pages(kafka, 2, "profile."), await feed_notes(kafka, 10_000)
@@ -134,8 +111,8 @@ def workers_of(children: int) -> dict[str, Any]:
 
 def _page_contestants(feed: Feed, base: str | None) -> dict[str, Contestant]:
     contestants: dict[str, Contestant] = {
-        promises.PARSE: lambda: runs.alone("parse"),
-        promises.SCORE_PAGE: lambda: runs.alone("score_page"),
+        table.PARSE: lambda: runs.alone("parse"),
+        table.SCORE_PAGE: lambda: runs.alone("score_page"),
         "bare aiokafka loop, at least once": lambda: runs.bare(feed, "pages"),
         "bare aiokafka loop, two processes": lambda: runs.bare(feed, "pages", processes=2),
     }
@@ -143,16 +120,16 @@ def _page_contestants(feed: Feed, base: str | None) -> dict[str, Contestant]:
         before = runs.version_at(base)
         # An earlier version knows no task with a broker.
         unmeasured = replace(feed, broker=0)
-        contestants[promises.BASE] = lambda: runs.assay(unmeasured, "exactly_once", root=before)
+        contestants[table.BASE] = lambda: runs.assay(unmeasured, "exactly_once", root=before)
     for children in sorted({0, 1, 2, os.cpu_count() or 1}):
-        contestants[promises.assay_name(children)] = _assay(feed, "exactly_once", workers_of(children))
+        contestants[table.assay_name(children)] = _assay(feed, "exactly_once", workers_of(children))
     if runs.QUIX_PYTHON.exists():
-        contestants[promises.QUIX] = lambda: runs.quix(feed)
-        contestants[promises.QUIX_TWO] = lambda: runs.quix(feed, processes=2)
+        contestants[table.QUIX] = lambda: runs.quix(feed)
+        contestants[table.QUIX_TWO] = lambda: runs.quix(feed, processes=2)
     if runs.RESILIPARSE_PYTHON.exists():
-        contestants[promises.RESILIPARSE] = lambda: runs.alone("resiliparse", python=runs.RESILIPARSE_PYTHON)
+        contestants[table.RESILIPARSE] = lambda: runs.alone("resiliparse", python=runs.RESILIPARSE_PYTHON)
     if find_spec("trafilatura"):
-        contestants[promises.TRAFILATURA] = lambda: runs.alone("trafilatura", every=8)
+        contestants[table.TRAFILATURA] = lambda: runs.alone("trafilatura", every=8)
     return contestants
 
 
@@ -163,9 +140,9 @@ def _assay(feed: Feed, delivery: str, workers: Mapping[str, Any]) -> Contestant:
 def _note_contestants(feed: Feed) -> dict[str, Contestant]:
     inline = workers_of(0)
     return {
-        promises.BARE_NOTES: lambda: runs.bare(feed, "notes"),
+        table.BARE_NOTES: lambda: runs.bare(feed, "notes"),
         "Assay, at least once": _assay(feed, "at_least_once", inline),
-        promises.NOTES: _assay(feed, "exactly_once", inline),
+        table.NOTES: _assay(feed, "exactly_once", inline),
         "bare loop that forwards bytes": lambda: runs.bare(feed, "forward"),
     }
 
@@ -183,59 +160,6 @@ async def repeated(contestants: Mapping[str, Contestant], rounds: int) -> dict[s
 async def in_turn(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, dict[str, float]]:
     """The medians of every contestant after the given number of rounds."""
     return {name: runs.median_of(some) for name, some in (await repeated(contestants, rounds)).items()}
-
-
-async def _grown(kafka: LocalKafka, scales: list[int], rounds: int, default: int) -> dict[str, Any]:
-    """The slope between the first two inputs, and memory over the last one, exactly once."""
-    small, large = [await feed_pages(kafka, scale, f"scale{scale}.") for scale in scales[:2]]
-    contestants: dict[str, Contestant] = {}
-    names = ["bare aiokafka loop", *(promises.assay_name(children) for children in sorted({0, default}))]
-    for feed in (small, large):
-        contestants[f"{names[0]} {feed.records}"] = _bare(feed)
-        for name, children in zip(names[1:], sorted({0, default}), strict=True):
-            contestants[f"{name} {feed.records}"] = _assay(feed, "exactly_once", workers_of(children))
-    done = await repeated(contestants, rounds)
-    slopes = {
-        name: asdict(growth.slope_of(done[f"{name} {small.records}"], done[f"{name} {large.records}"]))
-        for name in names
-    }
-    await remove(small)
-    await remove(large)
-    _say(f"pages x {scales[-1]}")
-    feed = await feed_pages(kafka, scales[-1], "longest.")
-    grown = growth.growth_of(await runs.assay(feed, "exactly_once", workers_of(default)))
-    await remove(feed)
-    return {
-        "scales": [small.records, large.records],
-        "slopes": slopes,
-        "memory": asdict(grown),
-        "worst": round(grown.worst, 3),
-    }
-
-
-def _bare(feed: Feed) -> Contestant:
-    return lambda: runs.bare(feed, "pages")
-
-
-async def _hostile(kafka: LocalKafka, options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
-    """The hostile mix with the shipped number of children and limits."""
-    workers = {"processes": settings.workers.processes, "cpu_seconds": settings.workers.cpu_seconds}
-    rounds = []
-    for number in range(options.rounds):
-        _say(f"the hostile mix, {number + 1} of {options.rounds}")
-        prefix = f"mix{number}."
-        rounds.append(await hostile_run.one_round(kafka, options.hostile, options.one_in, workers, prefix))
-    return hostile_run.figures(rounds, workers)
-
-
-async def _started(kafka: LocalKafka, rounds: int, children: int) -> dict[str, float]:
-    """Medians of starts."""
-    starts = []
-    for number in range(rounds):
-        _say(f"start with {children} children, {number + 1} of {rounds}")
-        prefix = f"start{children}.{number}."
-        starts.append(asdict(await start_up.measure(kafka, workers_of(children), prefix)))
-    return {name: statistics.median(start[name] for start in starts) for name in starts[0]}
 
 
 def _machine() -> dict[str, Any]:

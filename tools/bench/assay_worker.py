@@ -19,7 +19,6 @@ from streams.topology import HANDLERS, Handler, Topic
 from tools.bench import stages
 from tools.bench.child import Meter, Task
 from tools.bench.events import NOTES, SEEN, NoRules, Note, Seen, see
-from tools.bench.hostile import HOSTILE
 from tools.bench.probes import Probes
 
 NOTES_TOPIC = Topic(
@@ -51,7 +50,7 @@ def handler_of(source: str) -> Handler:
 
 async def drain(task: Task, meter: Meter) -> None:
     """Runs the handler until all records are committed."""
-    handler = HOSTILE if task.hostile else handler_of(task.source)
+    handler = handler_of(task.source)
     settings = settings_for(task.bootstrap, task.prefix, task.mode, task.workers)
     application = Application(settings, [handler])
     probes = Probes(on_first_record=meter.begin)

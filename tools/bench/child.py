@@ -38,7 +38,6 @@ class Task:
         every: Take each n-th page only, where pages are read from the disk.
         broker: The broker's process, whose CPU time is reported too; 0 for none.
         workers: Settings of the section ``workers``.
-        hostile: Whether some pages hang, crash or take memory (``hostile``).
         place: Which of several processes of one contestant this is.
         processes: How many those are.
         shared: The file in which they count.
@@ -53,7 +52,6 @@ class Task:
     every: int = 1
     broker: int = 0
     workers: dict[str, Any] = field(default_factory=dict)
-    hostile: bool = False
     place: int = 0
     processes: int = 1
     shared: str = ""

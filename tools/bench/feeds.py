@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Protocol
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -15,13 +13,13 @@ from schemas.dead import dead_letter_topic
 from streams.kafka.clients import connection, make_admin, make_producer, opened
 from streams.kafka.topics import create_topics
 from streams.settings.model import Settings
-from streams.topology import PAGES_CRAWLED, PAGES_SCORED
-from tests.kafka.installation import Installation
+from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
 from tools.bench.assay_worker import NOTES_TOPIC, SEEN_TOPIC, SEES, settings_for
 from tools.bench.child import Task
 from tools.bench.events import NOTES, SEEN, note
-from tools.bench.hostile import HOSTILE, marked
 from tools.bench.pages import Record, load_pages, page_records
+
+SCORE_PAGE = HANDLERS[0]
 
 
 class Broker(Protocol):
@@ -63,16 +61,6 @@ async def feed_pages(kafka: Broker, times: int, prefix: str = "") -> Feed:
     return await feed_records(kafka, prefix, page_records(load_pages(), times))
 
 
-async def feed_hostile(kafka: Broker, count: int, one_in: int, prefix: str) -> tuple[Feed, Feed, dict[bytes, str]]:
-    """The same pages without and with faulty ones, and the kind of each page by its key."""
-    pages = load_pages()
-    records = list(islice(page_records(pages, -(-count // len(pages))), count))
-    kinds = {record[0]: kind for kind, record in marked(records, one_in)}
-    clean = await feed_records(kafka, f"{prefix}clean.", (record for _, record in marked(records, 0)))
-    hostile = await feed_records(kafka, f"{prefix}hostile.", (record for _, record in marked(records, one_in)))
-    return clean, hostile, kinds
-
-
 async def feed_notes(kafka: Broker, count: int) -> Feed:
     """Small messages in a separate topic."""
     prefix = f"notes{count}."
@@ -85,27 +73,17 @@ async def feed_notes(kafka: Broker, count: int) -> Feed:
 async def feed_records(kafka: Broker, prefix: str, records: Iterable[Record]) -> Feed:
     """Raw pages in a separate topic."""
     settings = settings_for(kafka.bootstrap_servers, prefix)
-    await create_topics(settings.kafka, topics=(PAGES_CRAWLED, PAGES_SCORED), handlers=(HOSTILE,))
+    await create_topics(settings.kafka, topics=(PAGES_CRAWLED, PAGES_SCORED), handlers=(SCORE_PAGE,))
     count = await fill(settings, PAGES_CRAWLED.name, records)
     return Feed(kafka.bootstrap_servers, prefix, PAGES_CRAWLED.name, PAGES_SCORED.name, count, kafka.pid or 0)
 
 
 async def remove(feed: Feed) -> None:
     """Makes room on the disk, and for another feed with this prefix."""
-    topics = (feed.source, feed.target, dead_letter_topic(HOSTILE.consumes.name, HOSTILE.group))
+    topics = (feed.source, feed.target, dead_letter_topic(SCORE_PAGE.consumes.name, SCORE_PAGE.group))
     async with opened(make_admin(feed.settings.kafka)) as admin:
         present = set(await admin.list_topics())
         await admin.delete_topics([name for topic in topics if (name := feed.prefix + topic) in present])
-
-
-async def results_of(feed: Feed) -> dict[bytes, Counter[str]]:
-    """What came of each page by its key: ``scored``, or the reason of its dead letter."""
-    results: dict[bytes, Counter[str]] = {}
-    dead_letters = dead_letter_topic(HOSTILE.consumes.name, HOSTILE.group)
-    for record in await Installation(feed.settings).read(feed.target, dead_letters):
-        reason = dict(record.headers).get("x-reason", b"scored").decode()
-        results.setdefault(record.key, Counter())[reason] += 1
-    return results
 
 
 async def fill(settings: Settings, topic: str, records: Iterable[Record]) -> int:

@@ -22,7 +22,6 @@ from typing import Any
 from tools.bench.assay_worker import handler_of
 from tools.bench.child import TOTAL_BYTES, Report, Task
 from tools.bench.feeds import Feed, rewind
-from tools.bench.hostile import JOURNAL
 from tools.bench.processes import Memory, descendants, memory_of
 
 ROOT = Path(__file__).parent.parent.parent
@@ -61,13 +60,6 @@ async def assay(feed: Feed, delivery: str, workers: Mapping[str, Any] | None = N
     if run.report.records != feed.records or run.report.more.get("retry", 0):
         raise RunFailedError(f"{feed.records} records went in, and this came of them: {run.report}")
     return run
-
-
-async def hostile(feed: Feed, workers: Mapping[str, Any], journal: Path) -> Run:
-    """The pipeline over a feed with pages that hang, crash or take memory; or over the same without, to compare."""
-    await _rewind_assay(feed)
-    task = feed.task("exactly_once", workers=dict(workers), hostile=True)
-    return await run_one("assay_worker", task, environment={JOURNAL: str(journal)})
 
 
 async def bare(feed: Feed, mode: str, processes: int = 1) -> Run:

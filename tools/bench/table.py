@@ -6,12 +6,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.bench import promises
-
 DOCS = Path(__file__).parent.parent.parent / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- figures: written by the harness -->", "<!-- end of figures -->"
 Results = dict[str, Any]
 Rows = Mapping[str, Mapping[str, float]]
+PARSE, SCORE_PAGE, TRAFILATURA = "parse alone", "`score_page` alone", "trafilatura, every 8th page"
+RESILIPARSE = "resiliparse, main content"
+QUIX, QUIX_TWO = "Quix Streams, exactly once", "Quix Streams, exactly once, two processes"
+BASE = "Assay, exactly once, before"
+BARE_NOTES, NOTES = "bare loop", "Assay, exactly once"
+
+
+def assay_name(children: int) -> str:
+    """The name of the pipeline with a number of children; 0 is inline.
+
+    >>> assay_name(0), assay_name(1), assay_name(2)
+    ('Assay, exactly once, inline', 'Assay, exactly once, 1 child', 'Assay, exactly once, 2 children')
+    """
+    how = {0: "inline", 1: "1 child"}.get(children, f"{children} children")
+    return f"Assay, exactly once, {how}"
 
 
 def tables(results: Results) -> str:
@@ -20,12 +33,8 @@ def tables(results: Results) -> str:
     for name, make in _TABLES.items():
         if name in results:
             parts.append(make(results[name]))
-    parts.append(
-        _table(
-            ["promise", "measured", "verdict"],
-            ([row.promise, row.measured, row.verdict] for row in promises.promises(results)),
-        )
-    )
+    if "pages" in results:
+        parts.append(_ratios(results["pages"]))
     return "\n".join(parts)
 
 
@@ -40,7 +49,7 @@ def _machine(machine: Mapping[str, Any]) -> str:
 
 
 def _pages(pages: Rows) -> str:
-    limit = pages[promises.PARSE]["per_cpu_second"]
+    limit = pages[PARSE]["per_cpu_second"]
     heads = ["pages", "pages/s of wall", "ms of CPU", "parent", "children", "broker", "share of the parse", "peak MB"]
     rows = (
         [
@@ -57,11 +66,29 @@ def _pages(pages: Rows) -> str:
     )
     absent = (
         ""
-        if promises.RESILIPARSE in pages
+        if RESILIPARSE in pages
         else "resiliparse is not measured: no wheel of it is installed (resiliparse-requirements.txt).\n"
     )
     under_load = {name: row for name, row in pages.items() if "rebalances" in row}
     return "\n".join([_table(heads, rows), absent, _event_loop(under_load)])
+
+
+def _ratios(pages: Rows) -> str:
+    """What is compared: both must have been measured in this run."""
+    compared = [
+        ("`score_page` against the parse, CPU", SCORE_PAGE, PARSE, "per_cpu_second"),
+        ("`score_page` against trafilatura, CPU", SCORE_PAGE, TRAFILATURA, "per_cpu_second"),
+        ("one worker with two children against one Quix Streams, wall", assay_name(2), QUIX, "per_wall_second"),
+        ("one worker with two children against two Quix Streams, wall", assay_name(2), QUIX_TWO, "per_wall_second"),
+        ("two children against one, wall", assay_name(2), assay_name(1), "per_wall_second"),
+        ("before against now, one child, CPU", BASE, assay_name(1), "per_cpu_second"),
+    ]
+    rows = (
+        [what, f"{pages[one][unit] / pages[other][unit]:.2f}"]
+        for what, one, other, unit in compared
+        if one in pages and other in pages
+    )
+    return _table(["ratio", "measured"], rows)
 
 
 def _event_loop(rows: Rows) -> str:
@@ -78,7 +105,7 @@ def _event_loop(rows: Rows) -> str:
 
 
 def _notes(notes: Rows) -> str:
-    bare = notes[promises.BARE_NOTES]["per_cpu_second"]
+    bare = notes[BARE_NOTES]["per_cpu_second"]
     heads = [
         "messages of 1 KB",
         "messages/s of CPU",
@@ -99,54 +126,6 @@ def _notes(notes: Rows) -> str:
     return _table(heads, rows)
 
 
-def _growth(growth: Results) -> str:
-    few, many = growth["scales"]
-    heads = [
-        f"from {few:,} to {many:,} pages",
-        "ms of CPU for one more page",
-        "fixed, s of CPU",
-        "delivered for each record",
-        "fetched for 1,000 pages, MB",
-        "garbage collector, ms a page",
-    ]
-    rows = ([name, *slope.values()] for name, slope in growth["slopes"].items())
-    memory = growth["memory"]
-    kinds = ("parent_rss", "parent_pss", "children_rss", "children_pss")
-    return "\n".join(
-        [
-            _table(heads, rows),
-            _table(
-                [f"MB, {memory['records']:,} pages in one run", "second third", "last third"],
-                ([kind.replace("_", ", "), *memory[kind]] for kind in kinds),
-            ),
-        ]
-    )
-
-
-def _hostile(hostile: Results) -> str:
-    workers = ", ".join(f"{name} {value:g}" for name, value in hostile["workers"].items())
-    dead = ", ".join(f"{count} {reason}" for reason, count in hostile["dead"].items())
-    told = (
-        f"The hostile mix ({workers}): {hostile['pages']} pages, {hostile['faulty']} of each fault."
-        f" {hostile['processed']} other pages processed once, {hostile['lost']} lost, {hostile['twice']} twice."
-        f" Dead letters: {dead}. Rebalances: {hostile['rebalances']:g}. The longest a hang cost beyond its deadline:"
-        f" {hostile['hang_cost']:g} s. Rate without the hangs: {hostile['rate_ratio']:.2f} of the clean stream's.\n"
-    )
-    return "\n".join([told, _event_loop({"clean stream": hostile["clean"], "hostile mix": hostile["mixed"]})])
-
-
-def _starts(starts: Rows) -> str:
-    heads = ["start of `assay run`", "ready, s", "first result, s", "CPU until ready, s", "of it children, s"]
-    return _table(heads, ([name, *(f"{figure:.2f}" for figure in row.values())] for name, row in starts.items()))
-
-
-def _pace(pace: Results) -> str:
-    return (
-        f"A handler that waits as for a language model, {pace['asks']} asks under a limit of {pace['rate']} a"
-        f" second: {pace['share']:.1%} of the permitted rate used, at most {pace['most_in_a_second']} in any second.\n"
-    )
-
-
 def _profiles(profiles: Results) -> str:
     return "\n".join(
         _table([f"CPU time by stage, {name}", "share"], ([stage, f"{share:.1%}"] for stage, share in shares.items()))
@@ -157,10 +136,6 @@ def _profiles(profiles: Results) -> str:
 _TABLES: dict[str, Callable[[Any], str]] = {
     "pages": _pages,
     "small messages": _notes,
-    "growth": _growth,
-    "hostile": _hostile,
-    "start": _starts,
-    "pace": _pace,
     "profile": _profiles,
 }
 
