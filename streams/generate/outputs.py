@@ -17,7 +17,7 @@ from streams.generate.grafana import grafana
 from streams.generate.graph import topology_page
 from streams.generate.json_schemas import goldens, json_schemas
 from streams.generate.kubernetes.manifests import kubernetes
-from streams.generate.pages import handler_page, metrics_page, ranking_features_page
+from streams.generate.pages import handler_page, metrics_page, ranking_features_page, settings_page
 from streams.runtime.settings_files import read_document
 from streams.topology import HANDLERS, TOPICS
 from streams.topology.text import without_references
@@ -67,6 +67,7 @@ def generate(root: Path) -> dict[Path, str]:
         **topology_page(),
         **metrics_page(),
         **ranking_features_page(),
+        **settings_page(document),
         **grafana(),
         **prometheus(document),
         **compose_workers(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from schemas.rules import Rules
 from streams.generate.asyncapi import example_files
 from streams.telemetry.labels import LABELS, TASKS, label_rows, most_series
 from streams.telemetry.metrics import METRICS, MetricDef
-from streams.topology import Handler, Topic
+from streams.topology import HANDLERS, Handler, Topic
 from streams.topology.text import IN_MARKDOWN, paragraphs, prose, to_table
 
 REPLAY = {
@@ -45,6 +45,8 @@ def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
     """
     sections = handler.rules.model_fields.keys() & document.keys()
     rules = handler.rules.model_validate({name: document[name] for name in sections})
+    shared = [name for name in handler.rules.model_fields if name in _shared_sections()]
+    own = [name for name in handler.rules.model_fields if name not in shared]
     module = sys.modules[handler.fn.__module__]
     example = next((path.name for path in example_files(handler.consumes)), "minimal.json")
     parts = [
@@ -66,7 +68,7 @@ def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
         "Its decisions carry `config_version`, a hash over the keys below. A key is set in `config/`, or from the"
         " environment as `ASSAY_` and the key in capitals with `__` for each dot. The value in force is printed by"
         " `assay config show`.",
-        to_table(("key", "shipped value", "meaning"), _keys(rules)),
+        to_table(("key", "shipped value", "meaning"), [*_keys(rules, own), *_references(shared)]),
         "## Try it",
         f"```sh\npython -m json.tool --compact schemas/examples/{handler.consumes.name}/{example}"
         f" | assay try {handler.name}\n```",
@@ -101,15 +103,46 @@ def _topic(topic: Topic) -> str:
     return f"`{topic.name}` ({topic.event.__name__})"
 
 
-def _keys(rules: Rules) -> Iterator[tuple[str, str, str]]:
-    """Every key of every section that is shown, depth first; a list or a mapping of sections stays one key."""
+def settings_page(document: dict[str, Any]) -> dict[Path, str]:
+    """The page of the sections that several handlers read; a section of one handler is on the handler's page."""
+    parts = [IN_MARKDOWN, "# Settings of several handlers"]
+    for name, handlers in sorted(_shared_sections().items()):
+        read = sorted(handlers[0].rules.model_fields.keys() & document.keys())
+        rules = handlers[0].rules.model_validate({section: document[section] for section in read})
+        readers = ", ".join(f"[{handler.name}](handlers/{handler.name}.md)" for handler in handlers)
+        table = to_table(("key", "shipped value", "meaning"), _keys(rules, [name]))
+        parts += [f"## {_alias(handlers[0], name)}", f"Read by {readers}.", table]
+    return {Path("docs/settings.md"): "\n\n".join(parts) + "\n"}
+
+
+def _shared_sections() -> dict[str, list[Handler]]:
+    """The handlers that read each section, of the sections that more than one reads."""
+    readers: dict[str, list[Handler]] = {}
+    for handler in HANDLERS:
+        for name in handler.rules.model_fields:
+            readers.setdefault(name, []).append(handler)
+    return {name: handlers for name, handlers in readers.items() if len(handlers) > 1}
+
+
+def _alias(handler: Handler, section: str) -> str:
+    return handler.rules.model_fields[section].alias or section
+
+
+def _references(sections: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    for name in sections:
+        alias = _alias(_shared_sections()[name][0], name)
+        yield f"`{alias}`", f"[settings](../settings.md#{alias.lower()})", "Read by several handlers."
+
+
+def _keys(rules: Rules, sections: Container[str]) -> Iterator[tuple[str, str, str]]:
+    """Every key of the sections that is shown, depth first; a list or a mapping of sections stays one key."""
     pending: list[tuple[str, BaseModel]] = [("", rules)]
     while pending:
         prefix, section = pending.pop()
         nested: list[tuple[str, BaseModel]] = []
         values = section.model_dump(mode="json")
         for name, field in type(section).model_fields.items():
-            if field.exclude:
+            if field.exclude or (section is rules and name not in sections):
                 continue
             key, value = f"{prefix}{field.alias or name}", getattr(section, name)
             if isinstance(value, BaseModel):

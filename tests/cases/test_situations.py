@@ -29,8 +29,8 @@ def test_situations_of_a_file(file: str, judge: Judge) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_page_shows_today_s_results(judge: Judge) -> None:
-    assert PAGE.read_text() == page(SITUATIONS, judge), "write it again: .venv/bin/python -m tests.cases"
+def test_the_page_shows_today_s_results() -> None:
+    assert PAGE.read_text() == page(SITUATIONS), "write it again: .venv/bin/python -m tests.cases"
 
 
 def test_every_line_has_an_expectation() -> None:

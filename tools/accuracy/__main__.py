@@ -10,7 +10,6 @@ import asyncio
 import json
 import os
 import sys
-from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -27,19 +26,15 @@ from tools.accuracy import (
     injections,
     judging,
     listings,
-    loops,
     main_text,
     page_content,
     result_types,
-    schema_types,
     sources,
-    speed,
     table,
 )
 from tools.accuracy.counting import Tally
 from tools.accuracy.goals import Goal
 from tools.accuracy.labels import SCHEMA_SET, SETS, pages
-from tools.accuracy.speed import Speed
 
 PARTS = (
     "dates",
@@ -48,11 +43,8 @@ PARTS = (
     "content",
     "injections",
     "features",
-    "schema",
-    "speed",
     "results",
     "listings",
-    "loops",
     "evidence",
     "errors",
     "fetching",
@@ -65,7 +57,7 @@ PARTS = (
     "sources",
 )
 JUDGED = {"claims", "relevance", "searches", "retrieval", "attacks"}
-RESULTS = {"results", "listings", "loops"}
+RESULTS = {"results", "listings"}
 RANKING = {"ranking"}
 SOURCES = {"sources"}
 INJECTIONS = {"injections"}
@@ -82,7 +74,6 @@ class Run:
         self.tables: list[str] = []
         self.goals: list[Goal] = []
         self.tallies: list[Tally] = []
-        self.speed: Speed | None = None
 
     def add(self, tally: Tally, *, counts: bool = False) -> None:
         """Takes a tally with its table."""
@@ -96,7 +87,6 @@ class Run:
     def data(self) -> dict[str, Any]:
         """All counts, times and goals."""
         return {
-            "speed": asdict(self.speed) if self.speed else None,
             "goals": [{"what": goal.what, "figure": goal.figure, "is_met": goal.is_met} for goal in self.goals],
             "tallies": {
                 tally.question: {
@@ -164,10 +154,10 @@ def measure_injections(parts: set[str], cases: Path | None) -> str:
 
 
 def measure_results(parts: set[str]) -> str:
-    """Goals and tables of result types, listings and extraction loops, which are reported separately."""
+    """Goals and tables of result types and listings, which are reported separately."""
     lines: list[str] = []
     reached: list[Goal] = []
-    for part, measured in (("results", result_types.run), ("listings", listings.run), ("loops", loops.run)):
+    for part, measured in (("results", result_types.run), ("listings", listings.run)):
         if part in parts:
             more, goals_of_it = measured()
             lines, reached = [*lines, *more], [*reached, *goals_of_it]
@@ -184,16 +174,6 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
         lines, reached = page_content.run()
         run.tables.append("\n".join(lines))
         run.goals += reached
-    if "schema" in parts and SCHEMA_SET in present:
-        by_label, by_either, plain, wrong = schema_types.types()
-        run.add(by_label)
-        run.add(by_either)
-        run.tables.append(f"Of {plain} plain documents, which name no type, {wrong} were given one.\n")
-        run.goals += [*goals.schema_goals(by_label), *goals.schema_goals(by_either)]
-    if "speed" in parts and labelled_pages:
-        run.speed = speed.measure(labelled_pages)
-        run.tables.append(table.speed_table(run.speed))
-        run.goals += goals.speed_goals(run.speed)
     if "evidence" in parts:
         run.tables.append("\n".join(evidence.run()))
     if "fetching" in parts and (fetched := fetching.measure()).rows:

@@ -24,11 +24,9 @@ from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Dead, Emit
 from schemas.pages import CrawledPage, ScoredPage
 from tests.rules import shipped_rules
-from tools.accuracy import plan_rules
 from tools.accuracy.labels import LabelledPage
 
 ASSAY, TRAFILATURA, RESILIPARSE = "assay", "trafilatura", "resiliparse"
-PLAN, PLAN_AND_SCHEMA = "plan's rules", "plan's and schema.org author"
 HTMLDATE: dict[str, dict[str, Any]] = {
     "htmldate": {},
     "htmldate original": {"original_date": True},
@@ -201,11 +199,7 @@ def _others(pages: list[LabelledPage]) -> list[Answers]:
         draft.write_text(json.dumps({"of": cache_name(), "answers": kept}), "utf-8")
         draft.replace(CACHE)
     return [
-        {name: _of_kept(found) for name, found in kept[key].items()}
-        | {
-            PLAN: Answer(**plan_rules.read(decoded(page.body()))),
-            PLAN_AND_SCHEMA: Answer(**plan_rules.read(decoded(page.body()), schema_author=True)),
-        }
+        {name: _of_kept(found) for name, found in kept[key].items()} | {}
         for key, page in zip(places, pages, strict=True)
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from tools.accuracy.contestants import ASSAY, HTMLDATE, PLAN, PLAN_AND_SCHEMA, TRAFILATURA, Answer, Answers
+from tools.accuracy.contestants import ASSAY, HTMLDATE, TRAFILATURA, Answer, Answers
 from tools.accuracy.counting import Miss, Tally
 from tools.accuracy.labels import LabelledPage
 from tools.accuracy.matching import day_of, named, same_text, same_title
@@ -17,7 +17,7 @@ Judge = Callable[[str], bool]
 
 def dates(asked: Asked) -> Tally:
     """Publication dates, right to the day."""
-    tally = Tally("publication date, right to the day", (ASSAY, *HTMLDATE, TRAFILATURA, PLAN))
+    tally = Tally("publication date, right to the day", (ASSAY, *HTMLDATE, TRAFILATURA))
     for page, answers in asked:
         if page.days:
             _count(tally, page, answers, lambda a: a.date, page.days[0], _is_day(page))
@@ -26,7 +26,7 @@ def dates(asked: Asked) -> Tally:
 
 def authors(asked: Asked) -> Tally:
     """Authors: right where at least one labelled person is named."""
-    tally = Tally("author, at least one labelled person", (ASSAY, TRAFILATURA, PLAN, PLAN_AND_SCHEMA))
+    tally = Tally("author, at least one labelled person", (ASSAY, TRAFILATURA))
     for page, answers in asked:
         if page.authors:
             label = "; ".join(page.authors)
@@ -58,9 +58,9 @@ def texts(asked: Asked) -> list[Tally]:
 
 def flags(asked: Asked) -> list[Tally]:
     """What is only seen or not seen, on pages where the label says that it is there; absence is labelled nowhere."""
-    credit = Tally("an author or a byline seen, where an author is labelled", (ASSAY, TRAFILATURA, PLAN))
-    byline = Tally("a byline seen (has_byline), where an author is labelled", (ASSAY, PLAN))
-    headings = Tally("headings seen (has_headings), where sub-headings are labelled", (ASSAY, PLAN))
+    credit = Tally("an author or a byline seen, where an author is labelled", (ASSAY, TRAFILATURA))
+    byline = Tally("a byline seen (has_byline), where an author is labelled", (ASSAY,))
+    headings = Tally("headings seen (has_headings), where sub-headings are labelled", (ASSAY,))
     for page, answers in asked:
         if page.authors:
             _count(

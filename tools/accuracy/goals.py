@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from tools.accuracy.contestants import ASSAY, HTMLDATE, TRAFILATURA
 from tools.accuracy.counting import Tally
-from tools.accuracy.speed import BAND, Speed
 
 LEAST_LABELLED = 10
 """A set with fewer labels has no goal; it counts in the goals of all sets together."""
@@ -58,30 +57,6 @@ def text_goals(wanted: Tally, unwanted: Tally) -> list[Goal]:
     for group in _telling(unwanted):
         ours, theirs = unwanted.of(ASSAY, group).share or 0.0, unwanted.of(TRAFILATURA, group).share or 0.0
         goals.append(_at_most(f"main text, {group}: must_not_contain at most Trafilatura's", ours, theirs))
-    return goals
-
-
-def schema_goals(tally: Tally) -> list[Goal]:
-    """0.95 of the types that JSON-LD and microdata name."""
-    shares = {form: tally.of(ASSAY, form).share or 0.0 for form in ("JSON-LD", "microdata")}
-    return [_at_least(f"{tally.question}, {form}", share, 0.95) for form, share in shares.items()]
-
-
-def speed_goals(speed: Speed) -> list[Goal]:
-    """Thirty times Trafilatura's pages a second; ten milliseconds a page of 200 KB, one without reading it."""
-    ours = speed.pages_per_second["Assay, score_page"]
-    theirs = speed.pages_per_second.get("Trafilatura, text and metadata")
-    goals = []
-    if theirs:
-        ratio = ours / theirs
-        goals.append(Goal("pages a second: 30 times Trafilatura's", f"{ratio:.1f} times", ratio >= 30))
-    if speed.band:
-        size = f"pages of {BAND[0] // 1000} to {BAND[1] // 1000} KB"
-        whole, alone = speed.band["whole page"].p95, speed.band["scoring alone"].p95
-        goals.append(Goal(f"{size}, with the parse: at most 10 ms p95", f"{whole:.1f} ms", whole <= 10))
-        goals.append(Goal(f"{size}, scoring alone: at most 1 ms p95", f"{alone:.2f} ms", alone <= 1))
-    most = speed.stages["without the parse"].most
-    goals.append(Goal("without the parse: never above 100 ms", f"{most:.1f} ms at most", most <= 100))
     return goals
 
 

@@ -12,7 +12,6 @@ from statistics import fmean, median
 
 from streams.index.settings import EmbedderSettings
 from streams.settings.model import Settings
-from tools.accuracy import ranking_given, ranking_trust
 from tools.accuracy.goals import LEAST_LABELLED, Goal
 from tools.accuracy.judges import Judge
 from tools.accuracy.ranking_index import build
@@ -49,7 +48,7 @@ _COLUMNS = (
 async def run(
     some: Sequence[Judge], settings: Settings, most_queries: int | None = None
 ) -> tuple[list[str], list[Goal]]:
-    """Tables and goals: every set under every embedder and judge, and what the trust block does.
+    """Tables and goals: every set under every embedder and judge.
 
     Args:
         some: The judges that rank.
@@ -75,9 +74,7 @@ async def run(
                 lines += ["", *_table(measured, judge.name)]
                 goals += _goals(head, measured, judge.name, known=labelled_set.name == PAGES)
             await index.aclose()
-    more, of_trust = await ranking_trust.run(some[0], sets, list(ranking_sets()))
-    given, of_given = await ranking_given.run(some[0], rows[SHIPPED], most_queries)
-    return [*lines, *more, *given, ""], [*goals, *of_trust, *of_given]
+    return [*lines, ""], goals
 
 
 def _table(measured: Measured, judge: str) -> list[str]:

@@ -15,12 +15,11 @@ from handlers.classify_results import ClassifyResultsRules
 from handlers.results.classifier import TYPES
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
-from tools.accuracy import result_speed, seed_rules
 from tools.accuracy.goals import Goal
 from tools.training.by_site import held_out, section
 from tools.training.cases import SHORT_CHARACTERS, Case, content, description, read_cases
 
-BY_SITE, IN_SAMPLE, RULES = "by site", "in sample", "first design's rules"
+BY_SITE, IN_SAMPLE = "by site", "in sample"
 TOGETHER = "together"
 PAGE, TEXT = "page", "text only"
 _MADE_WORSE: Mapping[str, tuple[str, Mapping[str, object]]] = {
@@ -54,9 +53,7 @@ def run() -> tuple[list[str], list[Goal]]:
     for who in (BY_SITE, IN_SAMPLE):
         for given in (PAGE, TEXT):
             lines += _confusion(f"{given}, together, {who}", matrices[given, who, TOGETHER])
-    times, in_time = result_speed.run(cases)
-    goals = _goals(matrices[PAGE, BY_SITE, TOGETHER], matrices[TEXT, BY_SITE, TOGETHER])
-    return [*lines, *times], [*goals, *in_time]
+    return lines, _goals(matrices[PAGE, BY_SITE, TOGETHER], matrices[TEXT, BY_SITE, TOGETHER])
 
 
 def measure(cases: list[Case]) -> Matrices:
@@ -69,7 +66,6 @@ def measure(cases: list[Case]) -> Matrices:
         everybody: dict[str, Callable[[RetrievedContent], ResultType]] = {
             BY_SITE: lambda result, asked=by_site: asked.classify(result).result_type,  # type: ignore[misc]
             IN_SAMPLE: lambda result: in_sample.classify(result).result_type,
-            RULES: seed_rules.classify,
         }
         for case in (cases[number] for number in asked):
             results = {given: content(case.set, case.source, with_html=given == PAGE) for given in (PAGE, TEXT)}
@@ -86,7 +82,7 @@ def measure(cases: list[Case]) -> Matrices:
     return matrices
 
 
-_WHO = (BY_SITE, IN_SAMPLE, RULES)
+_WHO = (BY_SITE, IN_SAMPLE)
 
 
 def macro_f1(matrix: Matrix) -> float:

@@ -8,7 +8,6 @@ from tools.accuracy.contestants import ASSAY
 from tools.accuracy.counting import Count, Tally
 from tools.accuracy.errors import Errors
 from tools.accuracy.goals import Goal
-from tools.accuracy.speed import Speed, Spread
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "accuracy.md"
 FIGURES = ("<!-- figures: written by the harness -->", "<!-- end of figures -->")
@@ -73,19 +72,6 @@ def rates_table(rates: dict[str, dict[str, float]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def speed_table(speed: Speed) -> str:
-    """Pages a second side by side, and milliseconds by stage."""
-    ours = speed.pages_per_second[next(iter(speed.pages_per_second))]
-    lines = ["### Speed", "", "| one process | pages/s of CPU | Assay is faster by |", "|---|---:|---:|"]
-    lines += [f"| {name} | {rate:.1f} | {ours / rate:.1f} |" for name, rate in speed.pages_per_second.items()]
-    for title, spreads in (("all sizes", speed.stages), ("about 200 KB", speed.band)):
-        if spreads:
-            count = next(iter(spreads.values())).pages
-            lines += ["", f"| ms of CPU a page, {title} ({count} pages) | p50 | p95 | max |", "|---|---:|---:|---:|"]
-            lines += [f"| {stage} | {_spread(spread)} |" for stage, spread in spreads.items()]
-    return "\n".join(lines) + "\n"
-
-
 def errors_table(errors: Errors) -> str:
     """How many pages were read, and which were not scored."""
     total = sum(errors.pages.values())
@@ -99,11 +85,11 @@ def errors_table(errors: Errors) -> str:
 
 
 def goals_table(goals: list[Goal], title: str = "Goals") -> str:
-    """The question, and the result."""
-    lines = [f"### {title}", "", "| goal | measured | |", "|---|---|---|"]
-    lines += [f"| {goal.what} | {goal.figure} | {'met' if goal.is_met else '**short**'} |" for goal in goals]
+    """How many goals are met, and each that is not."""
     met = sum(goal.is_met for goal in goals)
-    return "\n".join(lines) + f"\n\n{met} of {len(goals)} goals are met.\n"
+    lines = [f"### {title}", "", f"{met} of {len(goals)} goals are met." + (" Short:" if met < len(goals) else "")]
+    lines += [f"- {goal.what}: {goal.figure}" for goal in goals if not goal.is_met]
+    return "\n".join(lines) + "\n"
 
 
 def misses(tally: Tally, most: int) -> str:
@@ -132,10 +118,6 @@ def _share_and_precision(count: Count) -> str:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
-
-
-def _spread(spread: Spread) -> str:
-    return f"{spread.p50:.2f} | {spread.p95:.2f} | {spread.most:.2f}"
 
 
 def _short(text: str) -> str:

@@ -1,3 +1,5 @@
+"""The reading of addresses, and of links to other hosts (R-195)."""
+
 import re
 
 import pytest
