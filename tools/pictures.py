@@ -25,8 +25,7 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 from streams.cli.commands import run_command_line
-from streams.generate.grafana import dashboards
-from streams.generate.panels import Dashboard, Panel, Query
+from streams.generate.grafana import Dashboard, Panel, Query, dashboards
 from streams.telemetry.setup import configure_logs
 from tests.kafka_server import kafka_server
 from tests.prometheus.scene import Scene, places, play

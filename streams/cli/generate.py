@@ -19,11 +19,10 @@ from pydantic import ValidationError
 
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import tell
-from streams.generate.alerts import prometheus as prometheus_of
 from streams.generate.json_schemas import incompatible, lost, release
-from streams.generate.kubernetes.installation import Installation
-from streams.generate.kubernetes.manifests import manifests
+from streams.generate.kubernetes import Installation, manifests
 from streams.generate.outputs import drift, write
+from streams.generate.prometheus import prometheus as prometheus_of
 from streams.settings.model import Settings, explain
 
 CHECKOUT = Path(__file__).parents[2]

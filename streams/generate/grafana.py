@@ -1,27 +1,112 @@
 """The Grafana dashboards as JSON, in the order of their links, with the provisioning of their data source.
 
-``streams.generate.dashboards`` defines the content; the JSON is never edited. The data source is a variable, and uids
-are fixed, so links to a dashboard stay valid.
+``templates/dashboards.yaml`` has the content; the JSON is never edited. The data source is a variable, and uids are
+fixed, so links to a dashboard stay valid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streams.generate.dashboards.decisions import results, trust
-from streams.generate.dashboards.dependencies import fetching, models
-from streams.generate.dashboards.flow import handlers, overview
-from streams.generate.dashboards.queries_and_replays import queries, replays
-from streams.generate.panels import Dashboard, Panel
+from streams.generate.prometheus import refuse_undeclared
+from streams.generate.templates import filled, read_data
 from streams.topology import HANDLERS
 from streams.topology.text import to_json, to_yaml
 
 
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An expression and the legend of its series."""
+
+    expression: str
+    legend: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """A panel.
+
+    Attributes:
+        title: Its heading.
+        note: The normal picture, and what a change of it means.
+        unit: As Grafana names it.
+        queries: The expressions.
+        form: ``lines``; ``stack``, stacked lines; ``bars``, one for each series, or ``figure``, one number, over the
+            whole time range.
+        signed: Whether values may be negative.
+        objective: A line that values should stay under, in the panel's unit.
+    """
+
+    title: str
+    note: str
+    unit: str
+    queries: tuple[Query, ...]
+    form: str = "lines"
+    signed: bool = False
+    objective: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a dashboard: panels under a heading."""
+
+    title: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dashboard:
+    """A dashboard; its uid never changes, so links stay good. ``by_handler``: its reader can pick handlers."""
+
+    name: str
+    title: str
+    note: str
+    rows: tuple[Row, ...]
+    by_handler: bool = False
+
+    @property
+    def uid(self) -> str:
+        """Grafana's fixed name of it."""
+        return f"assay-{self.name}"
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """All panels, row after row."""
+        return tuple(panel for row in self.rows for panel in row.panels)
+
+
 def dashboards() -> tuple[Dashboard, ...]:
     """The dashboards; the first is where Grafana opens."""
-    return overview(), handlers(), trust(), results(), queries(), models(), fetching(), replays()
+    return tuple(
+        Dashboard(**{**entry, "rows": tuple(row for declared in entry["rows"] for row in _rows(declared))})
+        for entry in read_data("dashboards.yaml")
+    )
+
+
+def _rows(declared: Mapping[str, Any]) -> Iterator[Row]:
+    """A row, or with ``for_each`` one for each handler."""
+    if "for_each" not in declared:
+        yield Row(declared["title"], tuple(_declared_panel(panel) for panel in declared["panels"]))
+        return
+    for handler in HANDLERS:
+        values = {
+            "handler": handler.name,
+            "lane": handler.lane,
+            "topic": handler.consumes.name,
+            "slo": handler.slo_seconds,
+            "concurrency": handler.concurrency,
+        }
+        panels = (_declared_panel(filled(panel, values)) for panel in declared["panels"])
+        yield Row(filled(declared["title"], values), tuple(panels))
+
+
+def _declared_panel(entry: Mapping[str, Any]) -> Panel:
+    kept = {key: value for key, value in entry.items() if key not in ("expr", "legend", "queries")}
+    queries = tuple(Query(query["expr"], query["legend"]) for query in entry.get("queries", [entry]) if "expr" in query)
+    return Panel(**kept, queries=queries)
 
 
 FOLDER = Path("config/generated/grafana")
@@ -54,6 +139,10 @@ def grafana() -> dict[Path, str]:
         "editable": False,
         "jsonData": {"timeInterval": "15s"},
     }
+    for shown in dashboards():
+        for panel in shown.panels:
+            for query in panel.queries:
+                refuse_undeclared(query.expression, f"dashboard {shown.name}: {panel.title}")
     return {
         **{FOLDER / f"dashboards/{shown.name}.json": to_json(as_json(shown)) for shown in dashboards()},
         FOLDER / "provisioning/dashboards/assay.yml": _provisioning("providers", provider),

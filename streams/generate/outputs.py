@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from streams.generate.alerts import prometheus
 from streams.generate.asyncapi import asyncapi
 from streams.generate.compose_workers import compose_workers
 from streams.generate.examples import FOLDER, examples, is_generated
 from streams.generate.grafana import grafana
 from streams.generate.graph import topology_page
 from streams.generate.json_schemas import goldens, json_schemas
-from streams.generate.kubernetes.manifests import kubernetes
+from streams.generate.kubernetes import kubernetes
 from streams.generate.pages import handler_page, metrics_page, ranking_features_page, settings_page
+from streams.generate.prometheus import prometheus
 from streams.runtime.settings_files import read_document
 from streams.topology import HANDLERS, TOPICS
 from streams.topology.text import without_references

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from streams.generate.promql import services
+from streams.generate.prometheus import services
 from tests.prometheus.worlds import World, then, up
 
 

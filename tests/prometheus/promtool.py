@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streams.generate.alerts import Alert, alert_rule, recording_rules
+from streams.generate.prometheus import Alert, recording_rules
 from tests.prometheus.cases import Case
 from tests.prometheus.worlds import MINUTES, healthy
 
@@ -23,7 +23,7 @@ def promtool(folder: Path, alerts: Sequence[Alert], cases: Sequence[Case]) -> st
     """What promtool finds wrong; empty if every case fires exactly its alerts."""
     groups = [
         {"name": "recording", "rules": recording_rules()},
-        {"name": "alerts", "rules": [alert_rule(alert) for alert in alerts]},
+        {"name": "alerts", "rules": [alert.rule for alert in alerts]},
     ]
     (folder / "rules.yml").write_text(yaml.safe_dump({"groups": groups}), "utf-8")
     tests = [_test(case, alerts) for case in cases]

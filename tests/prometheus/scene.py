@@ -21,7 +21,6 @@ from streams.app.application import Application
 from streams.cli.lag_server import LagExporter
 from streams.demo import feed
 from streams.demo.run import Demo, run
-from streams.generate.promql import LAG_READER, REPLAYS, WORKERS
 from streams.http.server import HttpServer
 from streams.replay.plan_store import PlanStore
 from streams.replay.run import ReplayRun
@@ -33,6 +32,7 @@ from streams.topology import HANDLERS, TOPICS, Handler, topic_of
 from tests.kafka.installation import Installation, installed, page, until
 from tests.kafka.replays import planned
 from tests.prometheus.server import Prometheus, free_port
+from tests.prometheus.worlds import LAG_READER, REPLAYS, WORKERS
 from tests.streams.llm.judges import GOOD
 from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, model_server, says, slow, status
 

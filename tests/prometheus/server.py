@@ -20,7 +20,7 @@ from typing import Any, Self
 import httpx
 import yaml
 
-from streams.generate.alerts import FOLDER
+from streams.generate.prometheus import FOLDER
 from tests.samples import ROOT
 
 EVERY = "1s"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from streams.generate.alerts import IN_TIME, TIER_SHARE, Alert, alerts
 from streams.generate.grafana import dashboards
+from streams.generate.prometheus import Alert, alerts
 from streams.telemetry.metrics import METRICS
 from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS
@@ -19,6 +19,7 @@ from tests.prometheus.server import Prometheus
 
 pytestmark = [needs_prometheus, pytest.mark.kafka, pytest.mark.timeout(600), pytest.mark.slow]
 
+IN_TIME, TIER_SHARE = "handler:assay_event_age_seconds:in_time10m", "tier:assay_pages_scored_total:share1h"
 NOTHING_SEEN = {"AssayTierMixDrift": "compares with the day before, and Prometheus has watched for minutes"}
 """Alerts whose expressions have nothing to look at after the scene, and why; promtool shows that they work."""
 SILENT = {"AssayCommitsInDoubt", "AssayRetentionNear", "AssayLagUnknown", "AssayBudgetNear", "AssayTierMixDrift"}
@@ -65,9 +66,7 @@ def test_every_panel_shows_what_was_played(watched: Watched) -> None:
 @pytest.mark.parametrize("alert", TOLD, ids=lambda alert: alert.name)
 def test_alert_has_data_and_is_silent_without_a_reason(watched: Watched, alert: Alert) -> None:
     seen = [
-        bool(watched.now(condition.watched))
-        for condition in alert.conditions
-        if not condition.watched.startswith("absent(")
+        bool(watched.now(condition.when)) for condition in alert.conditions if not condition.when.startswith("absent(")
     ]
     assert (alert.name in NOTHING_SEEN) != any(seen)
     if alert.name in SILENT:

@@ -5,10 +5,12 @@ They cover three hours, with one value per minute.
 
 from collections.abc import Mapping
 
-from streams.generate.promql import LAG_READER, LIVE, WORKERS, services
+from streams.generate.prometheus import services
 from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import HANDLERS
 
+WORKERS, LAG_READER, REPLAYS = "assay", "assay-lag", "assay-replay"
+"""The jobs of Prometheus."""
 MINUTES = 180
 """How long was looked at."""
 World = Mapping[str, str]
@@ -81,7 +83,7 @@ def tiers(*values: str) -> dict[str, str]:
 def seen(metric: MetricDef, part: str = "", job: str = WORKERS, at: str = "", **labels: str) -> str:
     """A series as Prometheus has it, of one process where ``at`` says so; live traffic where nothing else is said."""
     if "lane" in metric.labels:
-        labels = {"lane": LIVE, **labels}
+        labels = {"lane": "live", **labels}
     assert labels.keys() - {"le"} == set(metric.labels)
     inside = ", ".join(
         f'{label}="{value}"' for label, value in ({"job": job, "instance": at} | labels).items() if value

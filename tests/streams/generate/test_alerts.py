@@ -6,8 +6,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from streams.generate.alerts import Alert, alerts, prometheus
 from streams.generate.grafana import dashboards
+from streams.generate.prometheus import Alert, alerts, prometheus
 from streams.telemetry.metrics import METRICS
 from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS
@@ -49,7 +49,7 @@ def test_required_alerts_exist() -> None:
 @EACH
 def test_alert_describes_the_fault_with_its_value_and_runbook(alert: Alert) -> None:
     assert alert.severity in {"page", "ticket"}
-    assert alert.runbook == f"docs/operations.md#{alert.name.lower()}"
+    assert alert.rule["annotations"]["runbook"] == f"docs/operations.md#{alert.name.lower()}"
     assert not alert.summary.endswith(".")
     assert alert.description.endswith(".")
     by_value = {"AssayWorkerDown", "AssayLagUnknown"}  # these are or are not

@@ -4,8 +4,7 @@ from collections import deque
 from itertools import pairwise
 from math import ceil
 
-from streams.generate.kubernetes.autoscaling import records_at_once, scaled_object
-from streams.generate.kubernetes.installation import Installation
+from streams.generate.kubernetes import Installation, records_at_once, scaled_object
 from streams.runtime.settings_files import read_document
 from streams.topology import handler_named
 from tests.samples import ROOT

@@ -9,11 +9,11 @@ from pydantic import TypeAdapter
 
 from streams.cli.commands import run_command_line
 from streams.cli.generate import run_generate
-from streams.generate.alerts import prometheus
 from streams.generate.asyncapi import asyncapi_document
 from streams.generate.graph import mermaid, plain_text, readers, writers
 from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release
 from streams.generate.outputs import drift, generate
+from streams.generate.prometheus import prometheus
 from streams.runtime.settings_files import read_document
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED, TOPICS
 from streams.topology.event_schemas import schema_of

@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streams.generate.grafana import FOLDER, SOURCE_UID, as_json, dashboards, grafana
-from streams.generate.panels import Dashboard
-from streams.generate.promql import series
-from streams.telemetry.metrics import METRICS, Metrics
+from streams.generate.grafana import FOLDER, SOURCE_UID, Dashboard, as_json, dashboards, grafana
+from streams.telemetry.metrics import METRICS
 from streams.topology import HANDLERS
 from tests.samples import ROOT
 
@@ -108,17 +106,3 @@ def test_provisioning_points_at_what_the_composition_mounts() -> None:
     assert source["url"] == "http://prometheus:9090"
     assert source["uid"] == SOURCE_UID
     assert "prometheus" in composition
-
-
-def test_a_selector_of_what_is_not_declared_is_refused() -> None:
-    assert series(Metrics.group_lag_records, handler="~a|b", topic="!~.*retry.*") == (
-        'assay_group_lag_records{handler=~"a|b", topic!~".*retry.*"}'
-    )
-    assert series(Metrics.transactions_total) == 'assay_transactions_total{lane="live"}'
-    assert series(Metrics.loop_lag_seconds) == 'assay_loop_lag_seconds{job!="assay-replay"}'
-    with pytest.raises(ValueError, match="no label verdict"):
-        series(Metrics.group_lag_records, verdict="passed")
-    with pytest.raises(ValueError, match="histogram"):
-        series(Metrics.event_age_seconds)
-    with pytest.raises(ValueError, match="gauge"):
-        series(Metrics.group_lag_records, "_sum")

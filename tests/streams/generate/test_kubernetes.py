@@ -14,11 +14,7 @@ import yaml
 from schemas.needs import AskModel, FetchPages, IndexDocument, SearchVectors
 from streams.cli.commands import run_command_line
 from streams.generate.compose_workers import HTTP_PORT, service_name
-from streams.generate.kubernetes.autoscaling import scaled_object
-from streams.generate.kubernetes.installation import Installation
-from streams.generate.kubernetes.manifests import AUTOSCALING, BASE, EXAMPLE, FOLDER, manifests
-from streams.generate.kubernetes.network import PRIVATE_V4
-from streams.generate.kubernetes.workers import environment
+from streams.generate.kubernetes import AUTOSCALING, BASE, EXAMPLE, FOLDER, Installation, manifests, scaled_object
 from streams.runtime.settings_files import read_document
 from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics
@@ -138,7 +134,8 @@ def test_secrets_are_references() -> None:
 
 
 def test_the_environment_is_one_that_settings_accept(monkeypatch: pytest.MonkeyPatch) -> None:
-    for literal in environment(SHIPPED):
+    base = yaml.safe_load(manifests(SHIPPED)[BASE / "kustomization.yaml"])
+    for literal in base["configMapGenerator"][0]["literals"]:
         monkeypatch.setenv(*literal.split("=", 1))
     settings = load_settings(ROOT / FOLDER / BASE / "overrides.yaml")
     assert settings.index.url == "http://qdrant:6333"
@@ -180,8 +177,10 @@ def test_servers_of_every_process_are_open() -> None:
 
 def test_fetching_reaches_no_private_address() -> None:
     [rule] = found("NetworkPolicy")["assay-fetch"]["spec"]["egress"]
-    assert rule["to"][0]["ipBlock"] == {"cidr": "0.0.0.0/0", "except": list(PRIVATE_V4)}
-    assert {"10.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"} <= set(PRIVATE_V4)
+    blocks = [target["ipBlock"] for target in rule["to"]]
+    assert [block["cidr"] for block in blocks] == ["0.0.0.0/0", "::/0"]
+    assert {"10.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"} <= set(blocks[0]["except"])
+    assert {"::1/128", "fc00::/7", "fe80::/10"} <= set(blocks[1]["except"])
 
 
 @pytest.mark.parametrize("its", HANDLERS, ids=HANDLER_IDS)

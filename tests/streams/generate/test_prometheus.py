@@ -2,11 +2,11 @@
 
 import re
 
+import pytest
 import yaml
 
-from streams.generate.alerts import AGE_P99, IN_TIME, LATE, TIER_SHARE, recording_rules
 from streams.generate.compose_workers import HTTP_PORT
-from streams.generate.promql import LAG_READER, WORKERS, scraping, services
+from streams.generate.prometheus import recording_rules, refuse_undeclared, scraping, services
 from streams.telemetry.metrics import AGE_BUCKETS
 from streams.topology import HANDLERS
 from tests.samples import ROOT
@@ -14,12 +14,12 @@ from tests.samples import ROOT
 
 def test_every_service_of_workers_is_scraped() -> None:
     workers = yaml.safe_load((ROOT / "config/generated/compose.workers.yml").read_text("utf-8"))["services"]
-    jobs = {job["job_name"]: job for job in scraping([])["scrape_configs"]}
-    look_up = jobs[WORKERS]["dns_sd_configs"][0]
+    jobs = {job["job_name"]: job for job in scraping()["scrape_configs"]}
+    look_up = jobs["assay"]["dns_sd_configs"][0]
     assert tuple(look_up["names"]) == services()
     assert set(services()) == set(workers)
     assert look_up["port"] == HTTP_PORT
-    assert LAG_READER in jobs
+    assert "assay-lag" in jobs
 
 
 def test_the_rules_that_are_named_are_there() -> None:
@@ -35,10 +35,28 @@ def test_every_objective_is_a_bound_of_the_age_histogram() -> None:
 
 def test_each_handler_has_its_own_objective() -> None:
     rules = recording_rules()
-    assert {rule["record"] for rule in rules} == {AGE_P99, IN_TIME, LATE, TIER_SHARE}
-    for name in (IN_TIME, LATE):
+    of_age = "handler:assay_event_age_seconds:"
+    assert {rule["record"] for rule in rules} == {
+        *(of_age + name for name in ("p99_10m", "in_time10m", "late10m")),
+        "tier:assay_pages_scored_total:share1h",
+    }
+    for name in (f"{of_age}in_time10m", f"{of_age}late10m"):
         held = {rule["labels"]["handler"]: rule["expr"] for rule in rules if rule["record"] == name}
         assert list(held) == [handler.name for handler in HANDLERS]
         for handler in HANDLERS:
             assert re.findall(r'handler="(\w+)"', held[handler.name]) == [handler.name] * 2
             assert f'le="{float(handler.slo_seconds)}"' in held[handler.name]
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("sum(assay_retries_totally)", "place: no metric assay_retries_totally is declared"),
+        ('assay_group_lag_records{verdict="passed"}', "place: assay_group_lag_records has no label verdict"),
+        ("rate(assay_event_age_seconds_total[5m])", "no metric assay_event_age_seconds_total"),
+        ("assay_group_lag_records_sum", "no metric assay_group_lag_records_sum"),
+    ],
+)
+def test_an_expression_over_what_is_not_declared_is_refused(expression: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        refuse_undeclared(expression, "place")

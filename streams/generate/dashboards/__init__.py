@@ -1,1 +1,0 @@
-"""What each dashboard shows, over the handlers of the topology and the declared metrics."""

@@ -1,1 +1,0 @@
-"""Kubernetes manifests of the topology, as Kustomize bases."""

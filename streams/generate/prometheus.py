@@ -1,0 +1,182 @@
+"""The configuration of Prometheus: scraping, alerts and recording rules, from ``templates/rules.yaml``.
+
+Thresholds come from the section ``alerts`` of the configuration and from the objectives of the topology. Alerts cover
+live traffic only, not replays and backfills.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streams.generate.compose_workers import HTTP_PORT, service_name
+from streams.generate.templates import filled, read_data
+from streams.settings.model import PipelineSettings
+from streams.telemetry.metrics import METRICS
+from streams.telemetry.settings import AlertSettings
+from streams.topology import HANDLERS
+from streams.topology.text import to_yaml
+
+FOLDER = Path("config/generated/prometheus")
+_RULES = "rules.yaml"
+_STALL_LASTS_SECONDS = 120
+"""How long a stall lasts before its alert fires (``for`` of AssayHandlerStalled)."""
+_SELECTED = re.compile(r"\b(assay_[a-z_0-9]+)(?:\{([^}]*)\})?")
+_LABEL = re.compile(r"(\w+) *(?:!=|=~|!~|=)")
+_PARTS = ("_bucket", "_sum", "_count")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition of an alert: ``when`` compared by ``holds``, but not for handlers with a series of ``unless``."""
+
+    when: str
+    holds: str
+    unless: str = ""
+
+    @property
+    def expression(self) -> str:
+        """True while the condition holds."""
+        condition = f"{self.when} {self.holds}"
+        return f"({condition}\n  unless on (handler) {self.unless})" if self.unless else condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """An alert; ``page`` needs an operator now, ``ticket`` can wait. One of the conditions is enough."""
+
+    name: str
+    severity: str
+    lasting: str
+    conditions: tuple[Condition, ...]
+    summary: str
+    description: str
+
+    @property
+    def expression(self) -> str:
+        """One series for each thing that is wrong."""
+        return "\nor ".join(condition.expression for condition in self.conditions)
+
+    @property
+    def rule(self) -> dict[str, Any]:
+        """The alert as Prometheus reads it."""
+        runbook = f"docs/operations.md#{self.name.lower()}"
+        return {
+            "alert": self.name,
+            "expr": self.expression,
+            "for": self.lasting,
+            "labels": {"severity": self.severity},
+            "annotations": {"summary": self.summary, "description": self.description, "runbook": runbook},
+        }
+
+
+def services(not_run: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The worker services, each once, without those of handlers that are not run."""
+    return tuple(dict.fromkeys(service_name(handler) for handler in HANDLERS if handler.name not in not_run))
+
+
+def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
+    """All alerts, in the order of the runbook."""
+    not_run = f'handler!~"{"|".join(settings.not_run)}"' if settings.not_run else ""
+    values: dict[str, Any] = {
+        name: value if isinstance(value, str) else f"{value:g}"
+        for name, value in settings.model_dump(exclude={"not_run"}).items()
+    }
+    values |= {"deployed": f"{not_run}, " if not_run else "", "only_deployed": f"{{{not_run}}}" if not_run else ""}
+    return tuple(
+        Alert(
+            name=entry["alert"],
+            severity=entry["severity"],
+            lasting=entry["for"],
+            conditions=tuple(
+                Condition(found["when"], found["is"], found.get("unless", ""))
+                for condition in entry["any"]
+                for found in _each(condition, values, settings.not_run)
+            ),
+            summary=entry["summary"],
+            description=entry["description"],
+        )
+        for entry in read_data(_RULES)["alerts"]
+    )
+
+
+def recording_rules() -> list[dict[str, Any]]:
+    """The recording rules as Prometheus reads them."""
+    return [rule for entry in read_data(_RULES)["recording"] for rule in _each(entry, {})]
+
+
+def scraping() -> dict[str, Any]:
+    """``prometheus.yml``; a service with several replicas answers the name look-up with each of them."""
+    found: dict[str, Any] = filled(read_data(_RULES)["scraping"], {"services": list(services()), "port": HTTP_PORT})
+    return found
+
+
+def prometheus(document: dict[str, Any]) -> dict[Path, str]:
+    """The scrape configuration and the rules, by path in the checkout.
+
+    Args:
+        document: The configuration; its section ``alerts`` has the thresholds.
+
+    Raises:
+        pydantic.ValidationError: A threshold is invalid.
+        ValueError: A rule asks for what is not declared, or a stalled worker would end itself before the alert fires.
+    """
+    settings = AlertSettings.model_validate(document.get("alerts", {}))
+    pipeline = PipelineSettings.model_validate(document.get("pipeline", {}))
+    if settings.stalled_seconds + _STALL_LASTS_SECONDS >= pipeline.stalled_seconds:
+        raise ValueError(
+            f"alerts.stalled_seconds has to be at least {_STALL_LASTS_SECONDS} s below pipeline.stalled_seconds"
+            f" ({pipeline.stalled_seconds:g} s), when a worker ends itself; it is {settings.stalled_seconds} s"
+        )
+    groups = {
+        "recording.yml": ("assay-recording", recording_rules()),
+        "alerts.yml": ("assay", [alert.rule for alert in alerts(settings)]),
+    }
+    for name, rules in groups.values():
+        for rule in rules:
+            refuse_undeclared(rule["expr"], f"{name}: {rule.get('alert') or rule.get('record')}")
+    return {
+        FOLDER / "prometheus.yml": to_yaml(scraping()),
+        **{
+            FOLDER / file: to_yaml({"groups": [{"name": name, "rules": rules}]})
+            for file, (name, rules) in groups.items()
+        },
+    }
+
+
+def refuse_undeclared(expression: str, place: str) -> None:
+    """Checks the metrics and labels of an expression against those that Assay declares.
+
+    Raises:
+        ValueError: A metric, a part of a histogram or a label does not exist; ``place`` says where.
+    """
+    declared = {metric.name: metric for metric in METRICS}
+    for name, selector in _SELECTED.findall(expression):
+        metric = declared.get(name)
+        if metric is None and name.endswith(_PARTS):
+            metric = declared.get(name.rpartition("_")[0])
+            if metric is not None and metric.kind != "histogram":
+                metric = None
+        if metric is None and f":{name}:" not in expression:
+            raise ValueError(f"{place}: no metric {name} is declared")
+        labels = {*metric.labels, "job", "le", "handler"} if metric is not None else None
+        if labels is not None and (unknown := set(_LABEL.findall(selector)) - labels):
+            raise ValueError(f"{place}: {name} has no label {', '.join(sorted(unknown))}")
+
+
+def _each(
+    entry: Mapping[str, Any], values: Mapping[str, Any], not_run: tuple[str, ...] = ()
+) -> Iterator[dict[str, Any]]:
+    """An entry with its names filled in: once, or for each handler or worker service."""
+    match entry.get("for_each"):
+        case "handler":
+            for handler in HANDLERS:
+                yield filled(entry, {**values, "handler": handler.name, "slo": float(handler.slo_seconds)})
+        case "service":
+            for service in services(not_run):
+                yield filled(entry, {**values, "service": service})
+        case _:
+            yield filled(entry, values)

@@ -1,0 +1,55 @@
+"""Reads the data and the templates of generated files, which are in the folder ``templates``.
+
+Data is YAML in which ``<<name>>`` is filled in. The composition and the Kubernetes manifests are templates of Jinja2
+with the delimiters ``<< >>`` and ``<% %>``, because ``{{ }}`` and ``${ }`` belong to what is generated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FOLDER = Path(__file__).parent / "templates"
+_NAME = re.compile(r"<<(\w+)>>")
+_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@cache
+def read_data(name: str) -> Any:
+    """The content of a YAML file, not to be changed."""
+    return yaml.load((FOLDER / name).read_text("utf-8"), Loader=_LOADER)  # noqa: S506 - a safe loader
+
+
+def filled(part: Any, values: Mapping[str, Any]) -> Any:
+    """A part of the data with its names filled in; a text that is one name becomes the value itself.
+
+    Raises:
+        KeyError: A name has no value.
+    """
+    if isinstance(part, dict):
+        return {key: filled(value, values) for key, value in part.items() if key != "for_each"}
+    if isinstance(part, list):
+        return [filled(value, values) for value in part]
+    if not isinstance(part, str):
+        return part
+    if whole := _NAME.fullmatch(part):
+        return values[whole[1]]
+    return _NAME.sub(lambda name: str(values[name[1]]), part)
+
+
+def rendered(template: str, /, **values: Any) -> list[Any]:
+    """The YAML documents of a Jinja2 template."""
+    import jinja2  # only what writes the composition and Kubernetes needs it
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        variable_start_string="<<", variable_end_string=">>", block_start_string="<%", block_end_string="%>",
+        comment_start_string="<#", comment_end_string="#>",
+        trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined, autoescape=False,  # noqa: S701 - YAML
+    )  # fmt: skip
+    return list(yaml.load_all(environment.get_template(template).render(values), Loader=_LOADER))
