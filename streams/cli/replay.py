@@ -22,11 +22,10 @@ from streams.cli.replay_run import carry_out, preview, refused, run_replay
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest, own_topics
 from streams.replay.plan_store import NoPlanTopicError, PlanStore
-from streams.replay.promote import promote
 from streams.replay.ranges import bounds_of, count
 from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession
-from streams.replay.transitions import existing, held_topics
+from streams.replay.transitions import existing
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 
@@ -71,7 +70,7 @@ ReadersDedupe = Annotated[
 
 @replay.command(_RUN)
 def replay_run(
-    handlers: Annotated[list[str], typer.Argument(help="Which handlers.")],
+    handler: Annotated[str, typer.Argument(help="Which handler.")],
     plan: Annotated[str, typer.Option("--plan", help="The plan's name; made from handler and time by default.")] = "",
     start: Annotated[
         str, typer.Option("--from", help="earliest, a time (UTC), how long ago (7d), an offset, or PARTITION:OFFSET,…")
@@ -91,7 +90,6 @@ def replay_run(
         Literal["model", "offline"] | None,
         typer.Option("--judged-by", help="Only inputs that it decided before."),
     ] = None,
-    downstream: Annotated[bool, typer.Option("--downstream", help="Also the downstream handlers, in order.")] = False,
     to_live: Annotated[bool, typer.Option("--to-live", help="Write to the live topics, not to shadows.")] = False,
     readers_dedupe: ReadersDedupe = False,
     fetch: Annotated[bool, typer.Option("--fetch", help="Allow requests to the web.")] = False,
@@ -105,13 +103,12 @@ def replay_run(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Make a plan and carry it out: read a part of the handlers' topics, write to topics of its own."""
+    """Make a plan and carry it out: read a part of the handler's topic, write to topics of its own."""
     if diff and config is None:
         raise typer.BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
     request = ReplayRequest(
-        plan=_plan_name(plan, handlers),
-        handlers=tuple(handlers),
-        downstream=downstream,
+        plan=_plan_name(plan, handler),
+        handler=handler,
         selection=ReplaySelection(
             keys=tuple(keys or ()),
             domains=_each(domains),
@@ -218,34 +215,14 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
     return _with_store("replay cancel", settings, cancelled)
 
 
-@replay.command("promote")
-def replay_promote(
-    plan: Plan,
-    readers_dedupe: ReadersDedupe = False,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Also records that cause requests to the web.")] = False,
-    as_json: AsJson = False,
-    config: Config = None,
-) -> int:
-    """Copy a finished plan's results to the live topics, each once."""
-
-    async def work(session: PlanSession) -> ReplayPlan:
-        return await promote(session, readers_dedupe=readers_dedupe, fetch=fetch)
-
-    try:
-        return carry_out("replay promote", _settings(config), plan, work, http=False, as_json=as_json)
-    except ReplayError as error:
-        return refused("replay promote", error)
-
-
 @replay.command("drop")
 def replay_drop(
     plan: Plan,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Also a plan that is only partly promoted.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Delete a plan, its topics and its collections."""
+    """Delete a plan and its topics."""
     if not yes:
         if not sys.stdin.isatty():
             raise typer.BadParameter("confirm with --yes if there is no terminal; see `assay replay show`")
@@ -253,7 +230,7 @@ def replay_drop(
     settings = _settings(config)
 
     async def dropped(store: PlanStore) -> int:
-        gone = await drop(settings, store, plan, force=force)
+        gone = await drop(settings, store, plan)
         if as_json:
             print(json.dumps({"plan": plan, "deleted": gone}))
         else:
@@ -267,10 +244,10 @@ def _settings(config: Path | None) -> Settings:
     return load_settings(config).with_kafka()
 
 
-def _plan_name(given: str, handlers: list[str]) -> str:
+def _plan_name(given: str, handler: str) -> str:
     if given and re.fullmatch(PLAN_NAME, given) is None:
         raise typer.BadParameter("a name has up to 48 of a-z, 0-9, - and _, such as rescore-2", param_hint="'--plan'")
-    return given or f"{handlers[0][:24]}-{datetime.now(UTC):%Y%m%d-%H%M%S}".lower()
+    return given or f"{handler[:24]}-{datetime.now(UTC):%Y%m%d-%H%M%S}".lower()
 
 
 def _each(given: list[str] | None) -> tuple[str, ...]:
@@ -331,8 +308,6 @@ def _print_plan(account: PlanStatus) -> None:
     if plan.max_cost_usd is not None:
         spent = "not known here" if account.spent_usd is None else in_money(account.spent_usd)
         lines["cost"] = f"{spent} of {in_money(plan.max_cost_usd)}"
-    if back := held_topics(plan):
-        lines["held back"] = f"{', '.join(back)}; promote with --fetch makes that live too"
     chosen = {key: value for key, value in plan.selection.to_wire().items() if value}
     if chosen:
         lines["records"] = "; ".join(f"{key} {value}" for key, value in chosen.items())

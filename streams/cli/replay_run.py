@@ -1,4 +1,4 @@
-"""Runs ``assay replay``: makes a plan and carries it out, or resumes or promotes one, with its progress."""
+"""Runs ``assay replay``: makes a plan and carries it out, or resumes one, with its progress."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from streams.replay.plan import (
     ReplayError,
     ReplayRequest,
     ReplayTroubleError,
-    is_root,
     make_plan,
     own_topics,
 )
@@ -35,7 +34,6 @@ from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import Bound, count
 from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession, ReplayProgress
-from streams.replay.transitions import held_topics
 from streams.runtime.clock import SystemClock
 from streams.runtime.process import freeze_gc
 from streams.settings.model import Settings
@@ -71,7 +69,7 @@ _POLITE = 10
 
 Bounds = tuple[Bound, Bound]
 Work = Callable[[PlanSession], Awaitable[ReplayPlan]]
-"""Carries a plan out, or promotes it."""
+"""Carries a plan out."""
 
 
 def run_replay(
@@ -108,8 +106,6 @@ async def preview(
     _warn_of_empty_ranges(plan)
     if other is None:
         return await tell_estimate(settings, plan, as_json)
-    if not all(is_root(stage) for stage in plan.stages):
-        raise ReplayError("--diff compares handlers that read live topics: leave --downstream out, one at a time")
     return await tell_diff(settings, other, plan, limit, as_json)
 
 
@@ -144,7 +140,7 @@ async def _carry_out(command: str, settings: Settings, name: str, work: Work, *,
                 # Whatever failed, the plan exists by now: print its name and its progress.
                 _summarize(last, screen.last, time.monotonic() - began, as_json)
     _summarize(plan, screen.last, time.monotonic() - began, as_json)
-    if plan.state in (ReplayState.FINISHED, ReplayState.PROMOTED):
+    if plan.state is ReplayState.FINISHED:
         return 0
     return 130 if stop.is_set() else 1
 
@@ -163,14 +159,9 @@ def _summarize(plan: ReplayPlan, last: ReplayProgress | None, seconds: float, as
         remaining = 0 if plan.stage >= len(plan.stages) else None if last is None else last.remaining
         left = {"remaining": remaining, "cost_usd": done.spent_usd}
         where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
-        print(
-            json.dumps(
-                where | counts | left | {"seconds": round(seconds, 2), "topics": topics, "held_back": held_topics(plan)}
-            )
-        )
+        print(json.dumps(where | counts | left | {"seconds": round(seconds, 2), "topics": topics}))
         return
-    what = "copied" if plan.state in (ReplayState.PROMOTING, ReplayState.PROMOTED) else "replayed"
-    counted = f"{done.replayed:,} {what}" + (f", {done.passed_over:,} passed over" if done.passed_over else "")
+    counted = f"{done.replayed:,} replayed" + (f", {done.passed_over:,} passed over" if done.passed_over else "")
     counted += f", {done.dead:,} dead" if done.dead else ""
     counted += f", {in_money(done.spent_usd)}" if done.spent_usd else ""
     print(f"{plan.plan} is {plan.state}: {counted}, in {in_time(seconds)} here")
@@ -180,20 +171,16 @@ def _summarize(plan: ReplayPlan, last: ReplayProgress | None, seconds: float, as
         print(f"  why they are dead: `assay dlq list --each --plan {plan.plan}`")
     if deleted := _deleted(plan, done):
         print(f"  {deleted:,} offsets were deleted (retention) before they could be read")
-    if back := held_topics(plan):
-        print(f"  held back: {', '.join(back)}; `assay replay promote {plan.plan} --fetch` makes that live too")
     if plan.state in (ReplayState.PAUSED, ReplayState.RUNNING):
         print(f"  continue with `assay replay resume {plan.plan}`")
-    if plan.state is ReplayState.PROMOTING:
-        print(f"  continue with `assay replay promote {plan.plan}`")
     if plan.state is ReplayState.FINISHED and plan.target is ReplayTarget.SHADOW:
-        print(f"  results: {', '.join(topics)}; `assay replay promote {plan.plan}` makes them live")
+        print(f"  results: {', '.join(topics)}")
 
 
 def _warn_of_empty_ranges(plan: ReplayPlan) -> None:
     """Warns of stages without records between the bounds, which are usually a mistake."""
     for stage in plan.stages:
-        if is_root(stage) and not count(stage.ranges):
+        if not count(stage.ranges):
             tell("replay", f"warning: {stage.topic} has no records between --from and --to for {stage.handler}")
 
 

@@ -1,6 +1,6 @@
-"""The screen ``replays``: the plans, their progress, cost and differences; resume, cancel and promote.
+"""The screen ``replays``: the plans, their progress and cost; resume and cancel.
 
-The actions call what ``assay replay`` calls. A plan that is resumed or promoted here runs in this process, one task for
+The actions call what ``assay replay`` calls. A plan that is resumed here runs in this process, one task for
 each plan, until it is done, or the console stops; any other process can continue it then.
 """
 
@@ -10,7 +10,6 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import quote
 
 import structlog
@@ -26,21 +25,16 @@ from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import TopicsError
 from streams.llm.journal import JournalError
 from streams.replay.admin import PlanStatus, cancel, plan_status
-from streams.replay.diff_pages import PageDifferences
-from streams.replay.plan import ReplayError, doubtful_readers
+from streams.replay.plan import ReplayError
 from streams.replay.plan_store import NoPlanTopicError, PlanStore
-from streams.replay.promote import promote
 from streams.replay.run import ReplayRun
 from streams.replay.session import PlanSession, ReplayProgress
-from streams.replay.shadow_diff import comparable_stage, shadow_diff
-from streams.replay.transitions import UNFINISHED, copies_of, existing, held_back, promotable
+from streams.replay.transitions import UNFINISHED, existing
 from streams.runtime.settings_files import SettingsError
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
-_MOST_COMPARED = 2000
-_LIMIT = 50
 _FAILURES = (ReplayError, KafkaError, JournalError, IndexSettingsError, TopicsError, SettingsError, OSError)
 """What the work on a plan can fail with; the screen shows it."""
 _END_SECONDS = 20.0
@@ -50,7 +44,7 @@ Work = Callable[[PlanSession], Awaitable[ReplayPlan]]
 
 
 def routes(context: Context) -> list[Route]:
-    """The list, a plan, its differences and its actions."""
+    """The list, a plan and its actions."""
     its = _Replays(context)
     acting = context.guard.acting
     return [
@@ -58,14 +52,12 @@ def routes(context: Context) -> list[Route]:
         Route("/replays/rows", its.rows),
         Route("/replays/{plan}", its.plan),
         Route("/replays/{plan}/progress", its.progress),
-        Route("/replays/{plan}/diff", its.diff),
         Route("/replays/{plan}/resume", acting(its.resume), methods=["POST"]),
         Route("/replays/{plan}/cancel", acting(its.cancel), methods=["POST"]),
-        Route("/replays/{plan}/promote", acting(its.promote), methods=["POST"]),
     ]
 
 
-SCREEN = Screen("Replays", "/replays", "y", "plans, progress, cost and differences", routes)
+SCREEN = Screen("Replays", "/replays", "y", "plans, progress and cost", routes)
 
 
 @dataclass(slots=True)
@@ -90,7 +82,6 @@ class _Replays:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._running: dict[str, _Running] = {}
-        self._comparing = asyncio.Lock()
         context.resources.push_async_callback(self._stop)
 
     async def page(self, request: Request) -> Response:
@@ -109,30 +100,6 @@ class _Replays:
         """The progress of a plan, which its screen loads again."""
         return await self._plan(request, "replay_progress.html")
 
-    async def diff(self, request: Request) -> Response:
-        """What a plan's results would change against the live decisions."""
-        name = request.path_params["plan"]
-        status = await self._status(name)
-        if isinstance(status, str):
-            return self._context.missing(request, "No such replay", status)
-        chosen = comparable_stage(status.plan)
-        found, problem = None, ""
-        if chosen is None:
-            problem = "Decisions of pages and of results can be compared; this plan has neither at its start."
-        elif self._comparing.locked():
-            problem = "Another comparison runs; try again in a moment."
-        else:
-            async with self._comparing:
-                try:
-                    found = await shadow_diff(self._context.settings, *chosen, name, most=_MOST_COMPARED, limit=_LIMIT)
-                except KafkaError as error:
-                    problem = f"Kafka can't be read: {error}"
-        values: dict[str, Any] = {"replay": status, "diff": found, "problem": problem, "most": _MOST_COMPARED}
-        if found is not None:
-            values |= {"found": found.comparison, "told": found.comparison.to_wire()}
-            values["pages"] = isinstance(found.comparison, PageDifferences)
-        return self._context.render(request, "replay_diff.html", **values)
-
     async def resume(self, request: Request) -> Response:
         """Continues a plan in this process."""
         name = request.path_params["plan"]
@@ -140,14 +107,6 @@ class _Replays:
             most = _amount(str(form.get("max_cost", "")))
         terms = {} if most is None else {"max_cost_usd": most}
         self._begin(name, "replay", lambda session: ReplayRun(session, terms).run())
-        return _back_to(name)
-
-    async def promote(self, request: Request) -> Response:
-        """Copies the results of a finished plan to the live topics, in this process."""
-        name = request.path_params["plan"]
-        async with request.form() as form:
-            dedupe, fetch = form.get("readers_dedupe") == "yes", form.get("fetch") == "yes"
-        self._begin(name, "promotion", lambda session: promote(session, readers_dedupe=dedupe, fetch=fetch))
         return _back_to(name)
 
     async def cancel(self, request: Request) -> Response:
@@ -219,8 +178,6 @@ class _Replays:
             problem=running.problem if running else "",
             may_resume=plan.state in UNFINISHED,
             may_cancel=plan.state in UNFINISHED and plan.state is not ReplayState.CANCELLED,
-            promotion=_promotion(plan),
-            comparable=comparable_stage(plan) is not None,
         )
 
     async def _status(self, name: str) -> PlanStatus | str:
@@ -239,29 +196,6 @@ class _Replays:
                 return dict(store.plans)
         except NoPlanTopicError:
             return {}
-
-
-@dataclass(frozen=True, slots=True)
-class _Promotion:
-    """What an operator confirms before a promotion.
-
-    Attributes:
-        readers: Live topics whose readers may take a second copy for a new record.
-        withheld: Live topics whose records cause requests to the web.
-    """
-
-    readers: list[str]
-    withheld: list[str]
-
-
-def _promotion(plan: ReplayPlan) -> _Promotion | None:
-    """The promotion that could begin, or go on; None if the plan can't be promoted now."""
-    try:
-        promotable(plan, plan.plan, fetch=True)
-        copied = [live for _, live in copies_of(plan, fetch=True)]
-        return _Promotion(doubtful_readers(copied), [live for _, live in held_back(plan)])
-    except ReplayError:
-        return None
 
 
 def _back_to(name: str) -> RedirectResponse:

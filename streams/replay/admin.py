@@ -17,12 +17,12 @@ from streams.replay.budget import spent_by
 from streams.replay.group import PlanGroup, ends_of
 from streams.replay.plan import ReplayError, own_topics
 from streams.replay.plan_store import PlanStore
-from streams.replay.ranges import count, resolve_ranges
+from streams.replay.ranges import count
 from streams.replay.shadow import drop_shadow
-from streams.replay.transitions import UNFINISHED, cancelled, dropped, existing, held_topics
+from streams.replay.transitions import UNFINISHED, cancelled, dropped, existing
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
-from streams.topology.names import promotion_group, run_group, shadow_topic
+from streams.topology.names import run_group
 
 _LOOK_SECONDS = 0.5
 _LEAVE_LOOKS = 60
@@ -67,7 +67,6 @@ class PlanStatus:
             "created_at": plan.created_at.isoformat(),
             "updated_at": plan.updated_at.isoformat(),
             "topics": own_topics(plan),
-            "held_back": held_topics(plan),
         }
 
 
@@ -108,15 +107,15 @@ async def cancel(settings: Settings, store: PlanStore, name: str, clock: Clock) 
     return status
 
 
-async def drop(settings: Settings, store: PlanStore, name: str, *, force: bool = False) -> list[str]:
-    """Deletes a plan's topics and collections, and the plan. Returns the names of what was deleted.
+async def drop(settings: Settings, store: PlanStore, name: str) -> list[str]:
+    """Deletes a plan's topics, and the plan. Returns the names of what was deleted.
 
     1. Write that the plan is dropped. A process that starts from now on reads that.
     2. Fence the plan's producers. A process that was suspended can't commit any more.
     3. Delete the topics.
 
     Raises:
-        ReplayError: There is no such plan, processes work on it, or it is promoted in part, without ``force``.
+        ReplayError: There is no such plan, or processes work on it.
         KafkaError: The cluster can't be reached.
     """
     plan = existing(store.plans.get(name), name)
@@ -124,26 +123,20 @@ async def drop(settings: Settings, store: PlanStore, name: str, *, force: bool =
     if status.members:
         ending = f"`assay replay cancel {name}` first" if plan.state in UNFINISHED else "let them finish, or stop them"
         raise ReplayError(f"{status.members} work on the plan {name}; {ending}")
-    plan = await store.change(name, lambda newest: dropped(newest, name, force=force)) or plan
+    plan = await store.change(name, lambda newest: dropped(newest, name)) or plan
     await _fence(settings, plan)
     return await drop_shadow(settings, plan)
 
 
 def _groups(plan: ReplayPlan) -> list[str]:
-    """The groups in which processes may work on a plan now: of its present stage, or of its promotion."""
-    if plan.stage < len(plan.stages):
-        return [run_group(plan.stages[plan.stage].handler, plan)]
-    return [promotion_group(stage.handler, plan, live) for stage in plan.stages for live in stage.promoting]
+    """The groups in which processes may work on a plan now."""
+    return [run_group(stage.handler, plan) for stage in plan.stages[plan.stage :]]
 
 
 async def _fence(settings: Settings, plan: ReplayPlan) -> None:
     for stage in plan.stages:
         if stage.begun:
             await PlanGroup.of_stage(settings.kafka, plan, stage).fence()
-        for live in stage.promoting:
-            with contextlib.suppress(ReplayError):
-                ranges = await resolve_ranges(settings, shadow_topic(live, plan.plan), whole=True)
-                await PlanGroup.of_copy(settings.kafka, plan, stage, live, ranges).fence()
 
 
 async def _spent(settings: Settings, plan: ReplayPlan) -> float | None:

@@ -17,7 +17,7 @@ from streams.kafka.clients import make_admin, opened
 from streams.kafka.groups import read_groups
 from streams.replay.budget import cost_problems, open_account, spent_by
 from streams.replay.decisions import decision_ranges
-from streams.replay.plan import OFFLINE, ReplayError, ReplayRequest, handler_of, is_paid, is_root, judge_of, make_plan
+from streams.replay.plan import OFFLINE, ReplayError, ReplayRequest, handler_of, is_paid, judge_of, make_plan
 from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import Bound, resolve_ranges
 from streams.replay.selection import make_selector
@@ -99,13 +99,10 @@ async def resolved(settings: Settings, plan: ReplayPlan, bounds: tuple[Bound, Bo
     """
     stages = []
     for stage in plan.stages:
-        if not is_root(stage):
-            stages.append(stage)
-            continue
         handler = handler_of(stage)
         ranges = await resolve_ranges(settings, stage.topic, *bounds)
         decisions = await decision_ranges(settings, handler, plan.selection)
-        # An impossible selection is refused now, and not after the first stages.
+        # An impossible selection is refused before the plan exists.
         await make_selector(settings, handler, plan.selection, ())
         stages.append(stage.model_copy(update={"ranges": ranges, "decisions": decisions}))
     return plan.model_copy(update={"stages": tuple(stages)})

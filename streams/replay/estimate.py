@@ -16,7 +16,7 @@ from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayStag
 from streams.kafka.log_reader import read_log
 from streams.llm.limits import Shares
 from streams.replay.dry_run import Forecast, HandlerDryRun, open_dry_run
-from streams.replay.plan import closure, handler_of, is_paid, is_root
+from streams.replay.plan import closure, handler_of, is_paid
 from streams.replay.ranges import count
 from streams.replay.selection import make_selector
 from streams.settings.model import Settings
@@ -227,11 +227,10 @@ async def estimate(
         KafkaError: The cluster can't be read.
     """
     stages = [(stage, handler_of(stage)) for stage in plan.stages]
-    roots = [(stage, handler) for stage, handler in stages if is_root(stage)]
-    rooted = [handler for _, handler in roots]
+    handlers = [handler for _, handler in stages]
     span = read = 0
-    async with open_dry_run(settings, [handler for _, handler in stages], rooted) as dry_run:
-        for stage, handler in roots:
+    async with open_dry_run(settings, handlers, handlers) as dry_run:
+        for stage, handler in stages:
             selects = await make_selector(settings, handler, plan.selection, stage.decisions)
             span += count(stage.ranges)
             for window in _read_of(settings, plan, stage):
@@ -245,16 +244,15 @@ async def estimate(
     scale = span / read if read else 1.0
     scaling = _Scaling.of(settings, replaying=True, rate=plan.rate, scale=scale)
     found = {name: scaling.apply(part) for name, part in dry_run.parts.items()}
-    taken = sum(found[handler.name].records for handler in rooted)
-    size = sum(found[handler.name].bytes for handler in rooted)
-    sampled = sum(dry_run.parts[handler.name].records for handler in rooted) if scale != 1.0 else None
+    taken = sum(found[handler.name].records for handler in handlers)
+    size = sum(found[handler.name].bytes for handler in handlers)
+    sampled = sum(dry_run.parts[handler.name].records for handler in handlers) if scale != 1.0 else None
     return _summed(found.values(), taken, size, sampled)
 
 
 def offsets_read(settings: Settings, plan: ReplayPlan) -> int:
     """How many offsets ``estimate`` reads."""
-    roots = [stage for stage in plan.stages if is_root(stage)]
-    return sum(count(window) for stage in roots for window in _read_of(settings, plan, stage))
+    return sum(count(window) for stage in plan.stages for window in _read_of(settings, plan, stage))
 
 
 async def estimate_source(
@@ -302,4 +300,4 @@ def _read_of(settings: Settings, plan: ReplayPlan, stage: ReplayStage) -> list[t
     handlers = [handler_of(other) for other in plan.stages]
     if plan.selection != ReplaySelection() or any(is_paid(handler, settings) for handler in handlers):
         return [tuple(stage.ranges)]
-    return windows(stage.ranges, SAMPLE_RECORDS // sum(map(is_root, plan.stages)))
+    return windows(stage.ranges, SAMPLE_RECORDS // len(plan.stages))

@@ -39,7 +39,7 @@ from streams.replay.plan_store import StartOffsets
 from streams.replay.session import PlanSession
 from streams.replay.transitions import merged
 from streams.runtime.clock import Clock
-from streams.topology.names import promotion_group, run_group, shadow_topic
+from streams.topology.names import run_group
 
 Gap = tuple[TopicPartition, int, int]
 """A partition, and the offsets in it that the consumer skipped: from the first, up to the second."""
@@ -55,7 +55,7 @@ class ReplaySubscription(Subscription):
     """What a group of a plan reads.
 
     Attributes:
-        reads: The handler's own topic, or the shadow that an earlier stage wrote; before the prefix.
+        reads: The handler's own topic, before the prefix.
         own_group: The plan's group, before the prefix.
     """
 
@@ -102,15 +102,6 @@ class PlanGroup:
         handler = replace(handler_of(stage), retry_later=())
         group = run_group(stage.handler, plan)
         return cls(kafka, ReplaySubscription(handler, reads=stage.topic, own_group=group), stage.ranges)
-
-    @classmethod
-    def of_copy(
-        cls, kafka: KafkaSettings, plan: ReplayPlan, stage: ReplayStage, live: str, ranges: tuple[OffsetRange, ...]
-    ) -> Self:
-        """The group that copies what a stage wrote to a live topic, in the order of the shadow topic."""
-        handler = replace(handler_of(stage), concurrency=1, retry_later=(), ordered_by_key=True)
-        reads, group = shadow_topic(live, plan.plan), promotion_group(stage.handler, plan, live)
-        return cls(kafka, ReplaySubscription(handler, reads=reads, own_group=group), ranges)
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Makes the plan of a replay from an operator's request: handlers in order, their inputs and outputs. Pure.
+"""Makes the plan of a replay from an operator's request: its handler, input and outputs. Pure.
 
 Results go to topics of the plan unless the request says otherwise. All names of a plan (topics, groups, dead letters,
 the run in the headers) derive from its name.
@@ -36,8 +36,7 @@ class ReplayRequest:
 
     Attributes:
         plan: The name of the plan.
-        handlers: Names of handlers.
-        downstream: Also the handlers that read their results.
+        handler: The name of the handler.
         selection: Which records.
         live: Results go to the live topics.
         readers_dedupe: The operator confirms that readers of the live topics drop duplicate ids.
@@ -48,8 +47,7 @@ class ReplayRequest:
     """
 
     plan: str
-    handlers: tuple[str, ...]
-    downstream: bool = False
+    handler: str
     selection: ReplaySelection = EVERYTHING
     live: bool = False
     readers_dedupe: bool = False
@@ -65,32 +63,26 @@ def make_plan(request: ReplayRequest, settings: Settings, now: datetime) -> Repl
     Raises:
         ReplayError: The request needs another option, or is impossible.
     """
-    handlers = _in_order(_named(request.handlers), request.downstream)
-    _check(handlers, request, settings)
-    stages: list[ReplayStage] = []
-    for handler in handlers:
-        earlier = {topic for stage in stages for topic in stage.rewritten}
-        own = not request.live and handler.consumes.name in earlier
-        stages.append(
-            ReplayStage(
-                handler=handler.name,
-                topic=shadow_topic(handler.consumes.name, request.plan) if own else handler.consumes.name,
-                config_version=settings.rules(handler.rules).config_version,
-                judge=judge_of(handler, settings),
-                rewritten=tuple(
-                    topic.name
-                    for topic in handler.emits
-                    if not (request.live and not request.fetch and is_withheld(topic))
-                ),
-            )
-        )
+    handler = handler_named(request.handler)
+    if handler is None:
+        raise ReplayError(no_such("handler", request.handler, [known.name for known in HANDLERS]))
+    _check(handler, request, settings)
+    stage = ReplayStage(
+        handler=handler.name,
+        topic=handler.consumes.name,
+        config_version=settings.rules(handler.rules).config_version,
+        judge=judge_of(handler, settings),
+        rewritten=tuple(
+            topic.name for topic in handler.emits if not (request.live and not request.fetch and is_withheld(topic))
+        ),
+    )
     if request.live and not request.readers_dedupe:
-        check_readers([name for stage in stages for name in stage.rewritten])
+        check_readers(stage.rewritten)
     return ReplayPlan(
         plan=request.plan,
         run=f"replay-{request.plan}-{derive_id('replay', request.plan, now.isoformat())[:8]}",
         state=ReplayState.PLANNED,
-        stages=tuple(stages),
+        stages=(stage,),
         selection=request.selection,
         target=ReplayTarget.LIVE if request.live else ReplayTarget.SHADOW,
         rate=request.rate,
@@ -100,11 +92,6 @@ def make_plan(request: ReplayRequest, settings: Settings, now: datetime) -> Repl
         created_at=now,
         updated_at=now,
     )
-
-
-def is_root(stage: ReplayStage) -> bool:
-    """Whether a stage reads a live topic; the others read topics of the plan."""
-    return stage.topic == handler_of(stage).consumes.name
 
 
 def handler_of(stage: ReplayStage) -> Handler:
@@ -150,77 +137,37 @@ def is_withheld(topic: Topic) -> bool:
     return any(handler.consumes == topic and handler.replay == "never" for handler in HANDLERS)
 
 
-def check_readers(topics: Sequence[str]) -> None:
-    """Refuses names of live topics whose readers may process a duplicate of an event as a new one.
-
-    Raises:
-        ReplayError: There is such a topic.
-    """
-    if twice := doubtful_readers(topics):
-        raise ReplayError(
-            f"readers of {', '.join(twice)} may take a second copy for a new one; write to shadow topics, or say "
-            "--readers-dedupe where all of them go by ce_id"
-        )
-
-
-def doubtful_readers(topics: Sequence[str]) -> list[str]:
-    """Those of the live topics whose readers may process a duplicate of an event as a new one."""
-    dedupe = {topic.name: topic.readers_dedupe for handler in HANDLERS for topic in handler.emits}
-    return [name for name in dict.fromkeys(topics) if not dedupe[name]]
-
-
-def _named(names: Sequence[str]) -> list[Handler]:
-    if not names:
-        raise ReplayError("say which handler: assay replay HANDLER…")
-    known = {handler.name: handler for handler in HANDLERS}
-    if unknown := [name for name in names if name not in known]:
-        raise ReplayError(no_such("handler", unknown[0], known))
-    return [known[name] for name in dict.fromkeys(names)]
-
-
-def _in_order(handlers: Sequence[Handler], downstream: bool) -> list[Handler]:
-    """The handlers, each after those that write its input. Edges into ``replay: never`` handlers don't count."""
-    left = list(closure(handlers) if downstream else handlers)
-    order: list[Handler] = []
-    while left:
-        free = (
-            handler
-            for handler in left
-            if handler.replay == "never"
-            or not any(handler.consumes in other.emits for other in left if other is not handler)
-        )
-        chosen = next(free, left[0])
-        order.append(chosen)
-        left.remove(chosen)
-    return order
-
-
-def _check(handlers: Sequence[Handler], request: ReplayRequest, settings: Settings) -> None:
-    if request.live and request.downstream:
-        raise ReplayError(
-            "--downstream goes with shadow topics only: what goes to the live topics is read by the live handlers"
-        )
-    if request.live and (chain := _chained(handlers)) is not None:
-        raise ReplayError(
-            f"{chain[1].name} reads what {chain[0].name} writes, so --to-live would do it twice; one of them"
-        )
-    for handler in handlers:
-        if handler.replay == "never" and not request.fetch:
-            raise ReplayError(f"{handler.name} reaches the open web, which a replay does only with --fetch")
-        if is_paid(handler, settings) and request.max_cost_usd is None:
-            raise ReplayError(
-                f"{handler.name} asks language models: say what it may cost with --max-cost USD; --dry-run estimates it"
-            )
-
-
-def _chained(handlers: Sequence[Handler]) -> tuple[Handler, Handler] | None:
-    pairs = ((one, two) for one in handlers for two in handlers if two.consumes in one.emits and one is not two)
-    return next(pairs, None)
-
-
 def own_topics(plan: ReplayPlan) -> list[str]:
     """The topics that hold a plan's results, before the prefix; those of its dead letters come last."""
     live = plan.target is ReplayTarget.LIVE
     results = (name if live else shadow_topic(name, plan.plan) for stage in plan.stages for name in stage.rewritten)
     letters = (replay_dead_letters(handler_of(stage), plan.plan) for stage in plan.stages)
     return list(dict.fromkeys([*results, *letters]))
+
+
+def check_readers(topics: Sequence[str]) -> None:
+    """Refuses names of live topics whose readers may process a duplicate of an event as a new one.
+
+    Raises:
+        ReplayError: There is such a topic.
+    """
+    dedupe = {topic.name: topic.readers_dedupe for handler in HANDLERS for topic in handler.emits}
+    if twice := [name for name in dict.fromkeys(topics) if not dedupe[name]]:
+        raise ReplayError(
+            f"readers of {', '.join(twice)} may take a second copy for a new one; write to shadow topics, or say "
+            "--readers-dedupe where all of them go by ce_id"
+        )
+
+
+def _check(handler: Handler, request: ReplayRequest, settings: Settings) -> None:
+    if handler.writes_index and not request.live:
+        raise ReplayError(
+            f"{handler.name} writes to the index, which has no copy for a replay: replay it with --to-live, after the "
+            "handler whose results it reads"
+        )
+    if handler.replay == "never" and not request.fetch:
+        raise ReplayError(f"{handler.name} reaches the open web, which a replay does only with --fetch")
+    if is_paid(handler, settings) and request.max_cost_usd is None:
+        raise ReplayError(
+            f"{handler.name} asks language models: say what it may cost with --max-cost USD; --dry-run estimates it"
+        )

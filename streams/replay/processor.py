@@ -1,8 +1,7 @@
-"""The processing of records in a replay and in a promotion.
+"""The processing of records in a replay.
 
 A replay selects records before the pipeline's own processing, and sends the results to the plan's topics. A record that
-is not selected writes nothing and moves the plan's offset. A promotion copies a record of a shadow topic to the live
-topic; it skips records of other handlers.
+is not selected writes nothing and moves the plan's offset.
 """
 
 from __future__ import annotations
@@ -14,18 +13,15 @@ from aiokafka import ConsumerRecord
 from typing_extensions import override
 
 from schemas.event import RUN_HEADER
-from schemas.outcome import Dead, Stage
-from streams.pipeline.failures import Input, dead_letter
+from schemas.outcome import Dead
 from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.metrics import PipelineMetrics
-from streams.pipeline.processor import Done, Pending, RecordProcessor, RecordWork
+from streams.pipeline.processor import Done, Pending, RecordProcessor
 from streams.replay.pace import ReplayRate
 from streams.replay.selection import Selector
 from streams.runtime.clock import Clock
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import RecordSpan, no_spans
-from streams.topology import Handler
-from streams.topology.codec import OutputRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,38 +102,3 @@ class ReplayProcessor(RecordProcessor):
         """The record with this run in its headers, in place of the run that wrote it."""
         headers = [(name, value) for name, value in record.headers if name != RUN_HEADER]
         return replace(record, headers=(*headers, (RUN_HEADER, self._run)))
-
-
-class PromotionProcessor(RecordWork):
-    """Copies one handler's records from a shadow topic to the live topic, and skips those of other handlers."""
-
-    def __init__(self, handler: Handler, live: str, dead_letters: str, clock: Clock) -> None:
-        """Takes the handler, the live topic, the topic of records that the live topic refuses, and time."""
-        self._handler = handler
-        self._source = f"assay/{handler.name}".encode()
-        self._live = live
-        self._dead_letters = dead_letters
-        self._clock = clock
-        self.copied = 0
-        """Records copied in this process."""
-
-    @property
-    @override
-    def concurrency(self) -> int:
-        return 1
-
-    @override
-    def begin(self, record: ConsumerRecord) -> Done:
-        if dict(record.headers).get("ce_source") != self._source:
-            return Done.of()
-        self.copied += 1
-        return Done.of(OutputRecord(self._live, record.key, record.value, tuple(record.headers)))
-
-    @override
-    async def complete(self, pending: Pending) -> Done:
-        raise AssertionError("begin finishes every record of a promotion, so none is pending")
-
-    @override
-    def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
-        letter = dead_letter(self._handler, Input.of(record), refusal, Stage.ENCODE, self._clock.now())
-        return Done.of(letter._replace(topic=self._dead_letters))

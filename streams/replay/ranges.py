@@ -69,17 +69,15 @@ def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, B
 
 
 async def resolve_ranges(
-    settings: Settings, topic: str, start: Bound = EARLIEST, end: Bound = LATEST, *, whole: bool = False
+    settings: Settings, topic: str, start: Bound = EARLIEST, end: Bound = LATEST
 ) -> tuple[OffsetRange, ...]:
-    """The present offsets between two bounds, one range for each partition of a topic.
+    """The present offsets between two bounds that can be read now, one range for each partition of a topic.
 
     Args:
         settings: Where Kafka is.
         topic: Before the prefix.
         start: The first record. If it names partitions, the others have empty ranges.
         end: The first record after the ranges.
-        whole: From offset 0 to the end, records of open transactions included; a reader waits for their commit.
-            Otherwise the ranges contain only offsets that can be read now.
 
     Raises:
         ReplayError: There is no such topic or partition.
@@ -88,7 +86,7 @@ async def resolve_ranges(
     name = settings.kafka.topic_prefix + topic
     if not await has_topic(settings, name):
         raise _no_topic(name)
-    async with opened(make_reader(settings.kafka, name, client_id="assay-replay", uncommitted=whole)) as reader:
+    async with opened(make_reader(settings.kafka, name, client_id="assay-replay")) as reader:
         places = [TopicPartition(name, number) for number in sorted(reader.partitions_for_topic(name) or ())]
         if not places:
             raise _no_topic(name)
@@ -99,9 +97,7 @@ async def resolve_ranges(
         if strangers := sorted((bound.offsets or {}).keys() - numbers):
             raise ReplayError(f"there is no partition {strangers[0]}; there are 0 to {len(numbers) - 1}")
     return tuple(
-        range_between(
-            Log(place.partition, begins[place], ends[place]), (start, firsts[place]), (end, lasts[place]), whole=whole
-        )
+        range_between(Log(place.partition, begins[place], ends[place]), (start, firsts[place]), (end, lasts[place]))
         for place in places
     )
 
@@ -115,15 +111,13 @@ class Log:
     end: int
 
 
-def range_between(
-    log: Log, start: tuple[Bound, int | None], end: tuple[Bound, int | None], *, whole: bool = False
-) -> OffsetRange:
+def range_between(log: Log, start: tuple[Bound, int | None], end: tuple[Bound, int | None]) -> OffsetRange:
     """The part of a partition between two bounds.
 
     Each bound comes with the offset of the first record at or after its instant; None if there is no such record or no
-    instant. With ``whole`` the range begins at offset 0, so a reader reports what was deleted from a plan's own topic.
+    instant.
     """
-    first = 0 if whole else min(max(_offset(log, *start), log.begin), log.end)
+    first = min(max(_offset(log, *start), log.begin), log.end)
     return OffsetRange(partition=log.partition, start=first, end=max(first, min(_offset(log, *end), log.end)))
 
 

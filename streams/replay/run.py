@@ -22,9 +22,9 @@ from streams.replay.group import StageReader
 from streams.replay.pace import is_live_late
 from streams.replay.plan import ReplayError
 from streams.replay.processor import ReplayProcessor
-from streams.replay.ranges import count, resolve_ranges
+from streams.replay.ranges import count
 from streams.replay.session import LOOK_SECONDS, PlanSession
-from streams.replay.shadow import make_shadow, with_own_index
+from streams.replay.shadow import make_shadow
 from streams.replay.stage import StageContext
 from streams.replay.transitions import (
     UNFINISHED,
@@ -87,8 +87,7 @@ class ReplayRun:
         session = self._session
         await make_shadow(session.settings, plan)
         bound = bound_of(session.settings, plan.run, plan.max_cost_usd) if asks_models(plan) else None
-        own = with_own_index(session.settings, plan)
-        services = LiveServices(own, session.metrics, journal=bound, replaying=True, tracer=self._tracer)
+        services = LiveServices(session.settings, session.metrics, journal=bound, replaying=True, tracer=self._tracer)
         try:
             if bound is not None:
                 session.progress.spent_usd = await bound.spent()
@@ -104,9 +103,6 @@ class ReplayRun:
     async def _run_stage(self, plan: ReplayPlan, services: LiveServices, bound: CostBound | None) -> ReplayPlan:
         """Runs the present stage to its end, or until it must stop. Returns the plan after it."""
         session, at = self._session, plan.stage
-        plan = await self._with_ranges(plan, at)
-        if has_moved_on(plan, at):
-            return plan
         context = StageContext(session, plan, services, self._tracer, bound)
         # In one transaction: a process that sees the started stage finds the offsets and does not set them back.
         plan = await session.change(lambda newest: with_stage(newest, at, begun=True), context.group.starts)
@@ -240,17 +236,6 @@ class ReplayRun:
         paid = paid_for(session.metrics, handler)
         session.metrics.replay_cost_usd_total.labels(handler).inc(max(0.0, paid - self._counted_usd.get(handler, 0.0)))
         self._counted_usd[handler] = paid
-
-    async def _with_ranges(self, plan: ReplayPlan, at: int) -> ReplayPlan:
-        """The plan with the ranges of a stage; those of a shadow topic are known when it is written.
-
-        Its writers have committed by then, but their records may not be readable yet.
-        """
-        stage = plan.stages[at]
-        if stage.ranges:
-            return plan
-        ranges = await resolve_ranges(self._session.settings, stage.topic, whole=True)
-        return await self._session.change(lambda newest: with_stage(newest, at, ranges=ranges))
 
 
 def _end_of(plan: ReplayPlan) -> str:

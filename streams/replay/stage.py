@@ -25,7 +25,7 @@ from streams.pipeline.services import LiveServices
 from streams.replay.budget import CostBound
 from streams.replay.group import PlanGroup, StageReader
 from streams.replay.pace import ReplayRate
-from streams.replay.plan import EVERYTHING, is_root
+from streams.replay.plan import EVERYTHING
 from streams.replay.processor import ReplayProcessor, Route
 from streams.replay.ranges import count
 from streams.replay.selection import Selector, make_selector
@@ -117,7 +117,6 @@ class StageContext:
         Raises:
             ReplayError: The handler has nothing that the selection asks for.
             KafkaError: The handler's earlier decisions can't be read.
-            SchemaRegistryError: The configured registry has no ids for the schemas of the results.
         """
         session, handler, breaker = self._session, self.handler, self._breaker
         observer = PipelineMetrics(session.metrics, handler.name, "replay")
@@ -173,8 +172,7 @@ class StageContext:
         return StageReader(self._session, self.group, work, self.pace, self._breaker, self._services.shares)
 
     async def _selector(self) -> Selector:
-        """Selects records of a live topic; a topic that the plan has written is read as a whole."""
-        if self._plan.selection == EVERYTHING or not is_root(self.stage):
+        if self._plan.selection == EVERYTHING:
             return lambda _: True
         return await make_selector(
             self._session.settings, self.handler, self._plan.selection, self.stage.decisions, self._note_decision

@@ -8,7 +8,7 @@ EXTRA_OF = {
     "faststream": "kafka",
     "fastwarc": "warc",
     "httpx2": "index",
-    "jinja2": "console",
+    "jinja2": "kafka",
     "markupsafe": "console",
     "mcp": "mcp",
     "starlette": "console",

@@ -30,11 +30,6 @@ def run_group(handler: str, plan: ReplayPlan) -> str:
     return f"{replay_group(handler, plan.plan)}.{plan.run.rpartition('-')[2]}"
 
 
-def promotion_group(handler: str, plan: ReplayPlan, live: str) -> str:
-    """The consumer group that copies a handler's results to a live topic, before the prefix."""
-    return f"{run_group(handler, plan)}.promote.{live}"
-
-
 def replay_dead_letters(handler: Handler, plan: str) -> str:
     """The topic of a plan's dead letters of a handler, before the prefix."""
     return dead_letter_topic(handler.consumes.name, replay_group(handler.name, plan))

@@ -134,24 +134,6 @@ def test_a_decision_is_marked_with_one_key(visits: Visits, demonstration: Demons
     ]
 
 
-def test_a_replay_shows_its_differences_and_is_promoted(
-    visits: Visits, demonstration: Demonstration, replayed: str
-) -> None:
-    visit = visits()
-    visit.sign_in()
-    page = visit.open("/replays")
-    page.get_by_role("link", name=replayed).click()
-    expect(page.get_by_text("finished", exact=True)).to_be_visible()
-    press(page, "d")
-    expect(page).to_have_url(re.compile(r"/diff$"))
-    expect(page.get_by_role("heading", name="Pages by tier")).to_be_visible()
-    expect(page.get_by_text("unchanged")).to_be_visible()
-    page.go_back()
-    visit.accepts = True
-    page.get_by_role("button", name="Promote").click()
-    expect(page.get_by_text("promoted", exact=True)).to_be_visible()
-
-
 @pytest.mark.parametrize("path", [*SCREENS, f"/what-if?url={BREAD}&tier_b=5", "/what-if/pages?tier_b=5&pages=50"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(visits: Visits, path: str, theme: str) -> None:

@@ -23,7 +23,8 @@ from tests.kafka.installation import process
 
 async def planned(
     settings: Settings,
-    *handlers: str,
+    handler: str,
+    *,
     plan: str = "again",
     start: str = "",
     end: str = "",
@@ -33,7 +34,7 @@ async def planned(
     """A plan in the store."""
     now = datetime.now(UTC)
     async with PlanStore(settings, SystemClock()) as store:
-        wanted = ReplayRequest(plan=plan, handlers=handlers, **wishes)
+        wanted = ReplayRequest(plan=plan, handler=handler, **wishes)
         return await begin(settings, store, wanted, bounds_of(start, end, since, now), now)
 
 
@@ -53,9 +54,9 @@ async def carried_out(
         return await ReplayRun(session, terms).run()
 
 
-async def replayed(settings: Settings, *handlers: str, plan: str = "again", **wishes: Any) -> ReplayPlan:
+async def replayed(settings: Settings, handler: str, *, plan: str = "again", **wishes: Any) -> ReplayPlan:
     """A plan, made and carried out."""
-    await planned(settings, *handlers, plan=plan, **wishes)
+    await planned(settings, handler, plan=plan, **wishes)
     return await carried_out(settings, plan)
 
 

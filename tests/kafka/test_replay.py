@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from aiokafka import ConsumerRecord
 
-from schemas.documents import DocumentIndexed
 from schemas.event import TYPE_PREFIX
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.dlq import run_list, run_show
@@ -96,17 +95,6 @@ async def test_only_what_is_selected_is_done_again(assay: Installation) -> None:
     assert {record.key.decode() for record in await assay.read(SHADOW)} == set(keys)
     assert watched.last is not None
     assert (watched.last.replayed, watched.last.passed_over) == (2, 18)
-
-
-async def test_downstream_replay_reads_the_shadow_and_own_index(assay: Installation) -> None:
-    await assay.feed([page(n) for n in range(25)])
-    plan = await replayed(assay.settings, "score_page", downstream=True)
-    assert [(stage.handler, stage.topic) for stage in plan.stages] == [("score_page", CRAWLED), ("index_page", SHADOW)]
-    documents = await assay.read(f"{INDEXED}.replay.again")
-    assert sorted(header(record, "ce_causationid") for record in documents) == ids(await assay.read(SHADOW))
-    assert len(documents) == 25
-    assert {DocumentIndexed.model_validate_json(record.value).change for record in documents} == {"written"}
-    assert await assay.read(INDEXED) == []
 
 
 async def test_dead_letters_of_a_replay_stay_out_of_the_live_topic(assay: Installation) -> None:
@@ -197,7 +185,7 @@ async def test_stopped_plan_resumes_without_repeats(assay: Installation) -> None
 
 async def test_two_processes_share_a_plan(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(120)])
-    await planned(assay.settings, "score_page", downstream=True, rate=4.0)
+    await planned(assay.settings, "score_page", rate=4.0)
     one, two = Watched(), Watched()
     runs = [asyncio.create_task(carried_out(assay.settings, report=watched)) for watched in (one, two)]
     # So slow that there is work left for the second process when it has joined.
@@ -207,7 +195,6 @@ async def test_two_processes_share_a_plan(assay: Installation) -> None:
     assert [plan.state for plan in await asyncio.gather(*runs)] == [ReplayState.FINISHED] * 2
     shadow = await assay.read(SHADOW)
     assert len(shadow) == len(set(ids(shadow))) == 120
-    assert len(await assay.read(f"{INDEXED}.replay.again")) == 120
 
 
 async def test_a_plan_is_cancelled_from_elsewhere_and_dropped(assay: Installation) -> None:

@@ -66,9 +66,6 @@ async def test_a_plan_from_its_beginning_to_its_end(assay: Installation, said: S
     assert (await said(assay, "show", "again"))[1]["entry"]["rate"] is None, "who is refused changes nothing"
     status, shown = await said(assay, "show", "again")
     assert (status, shown["handlers"], shown["entry"]["run"]) == (0, ["score_page"], done["run"])
-    status, promoted = await worked(assay, "promote", "again")
-    assert (status, promoted["state"], promoted["replayed"]) == (0, "promoted", 50)
-    assert len(await assay.read(SCORED)) == 50
     status, dropped = await said(assay, "drop", "again", "--yes")
     assert status == 0
     assert assay.prefix + SHADOW in dropped["deleted"]

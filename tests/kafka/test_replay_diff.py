@@ -60,8 +60,8 @@ def other(place: Installation, **flags: Any) -> Settings:
     return install(kafka.bootstrap_servers, kafka.topic_prefix, **flags)
 
 
-async def plan_of(place: Installation, *handlers: str, **selection: Any) -> ReplayPlan:
-    wishes = ReplayRequest(plan="diff", handlers=handlers, selection=ReplaySelection.model_validate(selection))
+async def plan_of(place: Installation, handler: str, **selection: Any) -> ReplayPlan:
+    wishes = ReplayRequest(plan="diff", handler=handler, selection=ReplaySelection.model_validate(selection))
     return await resolved(place.settings, make_plan(wishes, place.settings, datetime.now(UTC)), (EARLIEST, LATEST))
 
 

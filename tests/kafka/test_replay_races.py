@@ -19,7 +19,6 @@ from streams.replay.admin import drop, plan_status
 from streams.replay.admission import check_terms
 from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
-from streams.replay.ranges import resolve_ranges
 from streams.replay.shadow import make_shadow
 from streams.replay.transitions import moved
 from streams.runtime.clock import SystemClock
@@ -73,48 +72,6 @@ async def test_process_that_joins_a_stage_late_does_not_reset_it(
     gate.open.set()
     assert (await late).state is ReplayState.FINISHED
     assert len(await assay.read(SHADOW)) == 60
-
-
-async def test_process_one_stage_behind_does_not_end_the_next_stage(
-    assay: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gate = Gate(monkeypatch)
-    await assay.feed([page(n) for n in range(120)])
-    await planned(assay.settings, "score_page", "index_page")
-    late = asyncio.create_task(carried_out(assay.settings), name="late")
-    await gate.reached.wait()
-    async with open_store(assay) as store:
-        await store.change("again", lambda plan: plan and plan.model_copy(update={"rate": 100.0}))
-        first = asyncio.create_task(carried_out(assay.settings))
-
-        async def is_in_the_second() -> bool:
-            plan = (await store.refresh())["again"]
-            return plan.stage == 1 and plan.stages[1].begun
-
-        await until(is_in_the_second)
-    gate.open.set()
-    assert [plan.state for plan in await asyncio.gather(first, late)] == [ReplayState.FINISHED] * 2
-    assert len(await assay.read(SHADOW)) == 120
-    assert len(await assay.read(INDEXED)) == 120
-
-
-async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Installation) -> None:
-    """An open transaction of another producer on the shadow delays its readers, and hides no record."""
-    await assay.feed([page(n) for n in range(30)])
-    plan = await planned(assay.settings, "score_page", "index_page")
-    kafka, watched = assay.settings.kafka, Watched()
-    await make_shadow(assay.settings, plan)
-    async with opened(make_producer(kafka, f"{assay.prefix}stranger", "stranger")) as stranger:
-        await stranger.begin_transaction()
-        for its in await resolve_ranges(assay.settings, SHADOW):
-            await stranger.send_and_wait(assay.prefix + SHADOW, b"x", partition=its.partition)
-        running = asyncio.create_task(carried_out(assay.settings, report=watched))
-        waits = f"waits for a transaction that is open on {assay.prefix}{SHADOW}"
-        await until(lambda: waits in watched.notes)
-        assert await assay.read(INDEXED) == []
-        await stranger.abort_transaction()
-    assert (await running).state is ReplayState.FINISHED
-    assert len(await assay.read(INDEXED)) == 30
 
 
 async def test_process_of_a_dropped_plan_ignores_its_successor(

@@ -10,10 +10,7 @@ from starlette.testclient import TestClient
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState
 from streams.console.app import make_app
 from streams.replay.admin import PlanStatus
-from streams.replay.diff_pages import PageDifferences
-from streams.replay.plan import ReplayError
 from streams.replay.session import PlanSession
-from streams.replay.shadow_diff import ShadowDiff
 from streams.settings.model import Settings
 from tests.streams.console.consoles import AUTHORIZED, BEGAN, OWN, OwnConsole
 
@@ -80,16 +77,14 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             asked.append(("resume", self._session.name, self._terms))
             if self._terms.get("max_cost_usd") == 9:
                 await self._session.stop.wait()
-
-    async def promote(session: PlanSession, *, readers_dedupe: bool, fetch: bool) -> None:
-        asked.append(("promote", session.name, readers_dedupe, fetch))
-        raise ReplayError("the plan <again> can't be promoted")
+            if self._session.name == "done":
+                raise ReplayError("the plan <again> can't be resumed")
 
     async def cancel(settings: Settings, store: Any, name: str, clock: Any) -> None:
         del settings, store, clock
         asked.append(("cancel", name))
 
-    for name, its in (("ReplayRun", Run), ("promote", promote), ("cancel", cancel)):
+    for name, its in (("ReplayRun", Run), ("cancel", cancel)):
         monkeypatch.setattr(f"streams.console.replays.{name}", its)
     return asked
 
@@ -121,8 +116,7 @@ def test_actions_depend_on_the_state_and_the_token(console: OwnConsole) -> None:
     text = console.client.get("/replays/again", headers=AUTHORIZED).text
     assert re_actions(text) == ["resume", "cancel"]
     text = console.client.get("/replays/done", headers=AUTHORIZED).text
-    assert re_actions(text) == ["promote"]
-    assert "All readers of pages.scored.v1" not in text, "its readers are known to drop a second copy"
+    assert re_actions(text) == []
 
 
 def re_actions(text: str) -> list[str]:
@@ -145,11 +139,10 @@ def test_what_is_no_amount_changes_no_limit(console: OwnConsole, worked: list[An
 
 
 def test_a_failure_is_shown_with_the_plan(console: OwnConsole, worked: list[Any]) -> None:
-    form = {"readers_dedupe": "yes"}
-    assert console.client.post("/replays/done/promote", data=form, headers=ACTING).status_code == 303
+    assert console.client.post("/replays/done/resume", headers=ACTING).status_code == 303
     wait_for(worked)
-    assert worked == [("promote", "done", True, False)]
-    assert "the plan &lt;again&gt; can&#39;t be promoted" in console.client.get("/replays/done").text
+    assert worked == [("resume", "done", {})]
+    assert "the plan &lt;again&gt; can&#39;t be resumed" in console.client.get("/replays/done").text
 
 
 def test_a_plan_is_cancelled(console: OwnConsole, worked: list[Any]) -> None:
@@ -157,27 +150,10 @@ def test_a_plan_is_cancelled(console: OwnConsole, worked: list[Any]) -> None:
     assert worked == [("cancel", "again")]
 
 
-@pytest.mark.parametrize("action", ["resume", "cancel", "promote"])
+@pytest.mark.parametrize("action", ["resume", "cancel"])
 def test_actions_need_the_token(console: OwnConsole, worked: list[Any], action: str) -> None:
     assert console.client.post(f"/replays/again/{action}", headers=OWN).status_code == 401
     assert worked == []
-
-
-def test_differences_of_pages_are_shown(console: OwnConsole, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def diff(*_: Any, **__: Any) -> ShadowDiff:
-        return ShadowDiff("score_page", PageDifferences(5), 7, 9, 2)
-
-    monkeypatch.setattr("streams.console.replays.shadow_diff", diff)
-    text = console.client.get("/replays/done/diff").text
-    assert "7 decisions of the replay beside the live ones; 2 have no live decision" in text
-    assert "Pages by tier" in text
-
-
-def test_a_plan_without_comparable_decisions_says_so(console: OwnConsole, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = STAGE.model_copy(update={"handler": "index_page", "topic": "pages.scored.v1"})
-    monkeypatch.setitem(KnownPlans.plans, "index", plan("index", stages=(other,)))
-    assert "Decisions of pages and of results can be compared" in console.client.get("/replays/index/diff").text
-    assert "/replays/index/diff" not in console.client.get("/replays/index").text
 
 
 def wait_for(worked: list[Any]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.replays import PLAN_NAME, ReplayPlan, ReplayState, ReplayTarget
 from streams.cli.replay import replay
-from streams.replay.plan import ReplayError, ReplayRequest, closure, is_root, make_plan
+from streams.replay.plan import ReplayError, ReplayRequest, make_plan
 from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
 from streams.topology.names import replay_dead_letters, replay_group
@@ -17,8 +17,8 @@ OFFLINE = load_settings()
 PAID = load_settings(llm={"base_url": "http://127.0.0.1:1/v1", "model": "m"})
 
 
-def plan(*handlers: str, settings: Settings = OFFLINE, **wishes: Any) -> ReplayPlan:
-    return make_plan(ReplayRequest(plan="again", handlers=handlers, **wishes), settings, NOW)
+def plan(handler: str, settings: Settings = OFFLINE, **wishes: Any) -> ReplayPlan:
+    return make_plan(ReplayRequest(plan="again", handler=handler, **wishes), settings, NOW)
 
 
 def test_results_go_to_shadows_and_names_are_the_plan_s() -> None:
@@ -30,45 +30,7 @@ def test_results_go_to_shadows_and_names_are_the_plan_s() -> None:
     assert replay_group("score_page", "again") == "assay.score_page.replay.again"
     handler = the_handler("score_page")
     assert replay_dead_letters(handler, "again") == "pages.crawled.v1.assay.score_page.replay.again.dlq"
-    assert (
-        made.run != make_plan(ReplayRequest(plan="again", handlers=("score_page",)), OFFLINE, NOW.replace(hour=9)).run
-    )
-
-
-def test_downstream_is_ordered_and_stops_where_pages_are_fetched() -> None:
-    made = plan("judge_relevance", "classify_results", "score_page", downstream=True)
-    names = [stage.handler for stage in made.stages]
-    assert sorted(names) == sorted(
-        ["judge_relevance", "classify_results", "evaluate_retrieval", "score_page", "index_page"]
-    )
-    assert names.index("classify_results") < names.index("evaluate_retrieval")
-    assert names.index("score_page") < names.index("index_page")
-    by_name = {stage.handler: stage for stage in made.stages}
-    assert by_name["evaluate_retrieval"].topic == "results.classified.v1.replay.again"
-    assert not is_root(by_name["evaluate_retrieval"])
-    assert is_root(by_name["judge_relevance"])
-
-
-def test_downstream_of_fetch_reaches_each_handler_once() -> None:
-    made = plan("fetch_page", downstream=True, fetch=True)
-    names = [stage.handler for stage in made.stages]
-    assert names[0] == "fetch_page"
-    assert len(names) == len(set(names))
-    assert set(names) == {handler.name for handler in closure([h for h in HANDLERS if h.name == "fetch_page"])}
-    assert [stage.handler for stage in made.stages if is_root(stage)] == ["fetch_page"]
-
-
-@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
-def test_a_closure_is_in_topological_order(handler: Any) -> None:
-    made = plan(handler.name, downstream=True, fetch=True)
-    written: set[str] = set()
-    for stage in made.stages:
-        its = the_handler(stage.handler)
-        late = [other for other in made.stages if its.consumes.name in other.rewritten and other is not stage]
-        if stage is not made.stages[0]:
-            assert its.replay != "never"
-            assert its.consumes.name in written or not late
-        written.update(stage.rewritten)
+    assert made.run != make_plan(ReplayRequest(plan="again", handler="score_page"), OFFLINE, NOW.replace(hour=9)).run
 
 
 def test_what_reaches_the_web_is_done_on_demand_only() -> None:
@@ -81,8 +43,6 @@ def test_paid_replay_needs_a_cost_bound_and_offline_is_free() -> None:
     assert plan("judge_relevance").max_cost_usd is None
     with pytest.raises(ReplayError, match="--max-cost"):
         plan("judge_relevance", settings=PAID)
-    with pytest.raises(ReplayError, match="evaluate_retrieval"):
-        plan("classify_results", downstream=True, settings=PAID)
     assert plan("judge_relevance", settings=PAID, max_cost_usd=0.0).max_cost_usd == 0.0
 
 
@@ -98,21 +58,6 @@ def test_live_output_needs_readers_dedupe_and_does_not_fetch() -> None:
     assert "extraction.needed.v1" in stage.rewritten
 
 
-def test_live_output_is_not_done_twice() -> None:
-    with pytest.raises(ReplayError, match="--downstream"):
-        plan("score_page", downstream=True, live=True)
-    with pytest.raises(ReplayError, match="index_page reads what score_page writes"):
-        plan("score_page", "index_page", live=True)
-
-
-def test_wrong_handlers_are_refused() -> None:
-    with pytest.raises(ReplayError, match="no handler 'nope'"):
-        plan("nope")
-    with pytest.raises(ReplayError, match="HANDLER"):
-        plan()
-    assert len(plan("score_page", "score_page").stages) == 1
-
-
 def test_no_handler_is_called_as_a_command_of_replays_is() -> None:
     commands = {command.name for command in replay.registered_commands}
     assert not commands & {handler.name for handler in HANDLERS}
@@ -124,3 +69,16 @@ def test_the_longest_names_are_topics_and_groups() -> None:
     for handler in HANDLERS:
         assert len(replay_dead_letters(handler, name)) + 64 < 249
     assert max(len(topic.name) for topic in TOPICS) + len(".replay.") + 48 + 64 < 249
+
+
+def test_a_handler_of_the_index_writes_to_the_live_index_only_where_it_is_asked_to() -> None:
+    for name in ("index_page", "index_utterance"):
+        with pytest.raises(ReplayError, match=f"{name} writes to the index, .* --to-live"):
+            plan(name)
+        assert plan(name, live=True, readers_dedupe=True).target is ReplayTarget.LIVE
+    assert plan("rank_results").target is ReplayTarget.SHADOW, "it only searches"
+
+
+def test_an_unknown_handler_is_refused() -> None:
+    with pytest.raises(ReplayError, match="no handler 'nope'"):
+        plan("nope")

@@ -117,11 +117,6 @@ def test_range_between_two_bounds_of_a_partition(
     assert range_between(LOG, start, end) == OffsetRange(partition=3, start=first, end=last)
 
 
-def test_a_whole_range_begins_at_zero() -> None:
-    found = range_between(LOG, (EARLIEST, None), (LATEST, None), whole=True)
-    assert found == OffsetRange(partition=3, start=0, end=50)
-
-
 @dataclass
 class Cluster:
     """The reader and the admin client of a cluster with one topic: first and end offset of each partition, by number.
@@ -196,12 +191,11 @@ async def test_resolve_ranges_of_every_partition(
     assert await resolved(start, end) == expected
 
 
-async def test_resolve_ranges_reads_committed_records_or_all(cluster: Cluster) -> None:
+async def test_resolve_ranges_reads_committed_records(cluster: Cluster) -> None:
     assert await resolved() == [(0, 0, 3), (1, 4, 4), (2, 5, 10)]
-    assert await resolved(whole=True) == [(0, 0, 3), (1, 0, 4), (2, 0, 10)]
-    (servers, topics, committed), (*_, everything) = cluster.asked
+    [(servers, topics, committed)] = cluster.asked
     assert (servers, topics) == ("kafka.invalid:9092", (cluster.name,))
-    assert (committed["uncommitted"], everything["uncommitted"]) == (False, True)
+    assert not committed.get("uncommitted")
 
 
 @pytest.mark.parametrize("bounds", [(Bound(offsets={1: 4, 3: 0}), LATEST), (EARLIEST, Bound(offsets={3: 0, 4: 0}))])

@@ -1,21 +1,19 @@
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from schemas.replays import ReplayPlan
-from streams.index.settings import IndexSettings
 from streams.replay.plan import ReplayRequest, make_plan
-from streams.replay.shadow import routes, with_own_index
+from streams.replay.shadow import routes
 from streams.settings.model import Settings, load_settings
 from streams.topology import Handler
-from tests.samples import instance, the_handler
+from tests.samples import the_handler
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 
 def plan(handler: str, settings: Settings, **wishes: Any) -> tuple[ReplayPlan, Handler]:
     found = the_handler(handler)
-    return make_plan(ReplayRequest(plan="again", handlers=(handler,), **wishes), settings, NOW), found
+    return make_plan(ReplayRequest(plan="again", handler=handler, **wishes), settings, NOW), found
 
 
 def test_results_and_dead_letters_have_places_of_the_plan() -> None:
@@ -35,20 +33,9 @@ def test_live_mode_keeps_dead_letters_apart_and_does_not_fetch() -> None:
     }
 
 
-def test_a_shadow_never_writes_to_the_live_index() -> None:
-    settings = load_settings(index={"url": "http://127.0.0.1:1", "collection": "documents", "path": "/data/index"})
-    made, _ = plan("index_page", settings)
-    own = instance(IndexSettings, with_own_index(settings, made).index)
-    assert (own.collection, own.utterances) == ("documents_replay_again", "utterances_replay_again")
-    assert own.path == Path("/data/index_replay_again")
-    live, _ = plan("index_page", settings, live=True)
-    assert with_own_index(settings, live) is settings
-
-
 def test_a_shadow_of_rankings_searches_the_live_index() -> None:
     settings = load_settings(index={"url": "http://127.0.0.1:1"})
     made, handler = plan("rank_results", settings)
-    assert with_own_index(settings, made) is settings
     assert set(routes(made, handler, made.stages[0].rewritten)) == {
         "ranking.completed.v1",
         "ranking.requested.v1.assay.rank_results.dlq",

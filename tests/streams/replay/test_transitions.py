@@ -76,5 +76,3 @@ def test_a_plan_that_others_have_finished_keeps_its_terms() -> None:
     assert started(done, {"max_cost_usd": 2.0}, shared=True) is None
     with pytest.raises(ReplayError, match="nothing left to do"):
         started(done, {"max_cost_usd": 2.0}, shared=False)
-    with pytest.raises(ReplayError, match="is being promoted"):
-        started(plan(2, ReplayState.PROMOTING), {}, shared=False)
