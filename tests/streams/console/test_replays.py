@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState
 from streams.console.app import make_app
 from streams.replay.admin import PlanStatus
+from streams.replay.plan import ReplayError
 from streams.replay.session import PlanSession
 from streams.settings.model import Settings
 from tests.streams.console.consoles import AUTHORIZED, BEGAN, OWN, OwnConsole
