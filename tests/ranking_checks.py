@@ -20,7 +20,7 @@ _WORDS = re.compile(
 
 
 def out_of_order(completed: RankingCompleted) -> list[str]:
-    """Stages, notes or scores that don't come in the plan's order (R-232), and stages that ran without a note."""
+    """Stages, notes or scores that don't come in the plan's order, and stages that ran without a note."""
     wrong = []
     stages = [str(stage) for stage in completed.stages]
     if stages != [stage for stage in STAGES if stage in stages]:

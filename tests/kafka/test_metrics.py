@@ -1,4 +1,4 @@
-"""The metrics of a real run: every declared metric, no other, and no label value from an input."""
+"""The metrics of a real run (R-129): every declared metric, no other, and no label value from an input."""
 
 import asyncio
 import json
