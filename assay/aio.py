@@ -303,30 +303,15 @@ def _run(handler: Callable[[E, R], Outcome | Ask], event: E, rules: R) -> Emit |
 
 async def _decide(name: str, event: Event, settings: Settings) -> tuple[Any, ...] | Refusal:
     """The events of a handler that asks for a judge: a language model, or the offline judge."""
-    import random
-
-    from streams.pipeline.breaker import ClosedBreaker
-    from streams.pipeline.handler_runner import HandlerRunner, retry_of
-    from streams.pipeline.services import LiveServices
-    from streams.runtime.clock import SystemClock
+    from streams.pipeline.local import LocalHandler
     from streams.topology import handler_named
 
     structlog_to_logging()
     handler = handler_named(name)
     assert handler is not None  # noqa: S101 - it is declared
     # A judge's tool finds nothing in an empty index. That of the configuration belongs to a worker.
-    whole = settings.whole
-    whole = whole.model_copy(update={"index": whole.index.model_copy(update={"url": "", "path": None})})
-    clock = SystemClock()
-    services = LiveServices(whole, at_once=True)
-    retries = retry_of(handler, whole.processing.retries)
-    breaker = ClosedBreaker(whole.processing.breaker, clock)
-    runner = HandlerRunner(handler, whole.rules(handler.rules), retries, services, clock, random.random, breaker)
-    try:
-        first = await asyncio.to_thread(runner.decide, event)
-        outcome = (await runner.finish(event, first, record=None)).outcome if isinstance(first, Ask | Retry) else first
-    finally:
-        await services.aclose()
+    async with LocalHandler.open(settings.whole, handler, isolate=False, searches_index=False) as local:
+        outcome = await local.decide_in_thread(event)
     if isinstance(outcome, Drop):
         return Refusal(outcome.reason, ())
     return outcome.events if isinstance(outcome, Emit) else Refusal.of(outcome)

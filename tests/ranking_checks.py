@@ -64,7 +64,7 @@ def mislabelled(context: str, results: Sequence[RankedResult]) -> list[str]:
 
 
 def numbers_of_trust(prompt: str, results: Iterable[RankedResult]) -> list[str]:
-    """Numbers of trust and of ranking in a prompt, and the names of such numbers (R-253, C-39).
+    """Numbers of trust and of ranking in a prompt, and the names of such numbers (C-39).
 
     A source's tier is a digit that any text may hold, so it is only looked for by name. Names count in the trusted part
     and as fields of a block; a page may use them in its own text.

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -19,21 +17,15 @@ from handlers.html.encoding import page_bytes
 from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.listings.listing import follow_listing
 from schemas.event import Event
-from schemas.needs import Need, SearchVectors
 from schemas.outcome import Dead, DeadReason, Outcome, Retry
 from schemas.pages import Body
 from schemas.relevance import SnippetFailure
-from schemas.replies import Reply, VectorsUnavailable
 from streams.cli.output import tell
-from streams.index.settings import has_collection
-from streams.pipeline.breaker import ClosedBreaker
-from streams.pipeline.handler_runner import HandlerRunner, exhausted, retry_of
-from streams.runtime.clock import SystemClock
+from streams.pipeline.handler_runner import exhausted
+from streams.pipeline.local import LocalHandler
 from streams.settings.model import Settings
-from streams.topology import HANDLERS, Handler, no_such, only_searches
+from streams.topology import HANDLERS, Handler, no_such
 from streams.topology.codec import MAX_DETAIL, decode, refusal
-from streams.training.model_files import make_ready
-from streams.workers.handler_jobs import forked_pool
 from streams.workers.pool import WorkerPool
 
 Step = Callable[[bytes], dict[str, Any] | Dead]
@@ -41,30 +33,15 @@ Step = Callable[[bytes], dict[str, Any] | Dead]
 
 
 class HandlerTrial:
-    """A handler under one configuration."""
+    """A handler under one configuration, for code without an event loop of its own."""
 
     def __init__(self, handler: Handler, settings: Settings, runner: asyncio.Runner) -> None:
-        """Prepares the handler.
-
-        Raises:
-            SettingsError: Sections of the configuration that are valid by themselves contradict each other, or its
-                ranking trees cannot be used.
-        """
-        for module in handler.preload:
-            import_module(module)  # a missing package is the environment's fault, not the handler's
-        retry = retry_of(handler, settings.processing.retries)
-        clock = SystemClock()
-        self._loop = runner
-        self._services = _LazyServices(settings, reads_index=only_searches([handler]))
+        """Prepares the handler. Raises as ``LocalHandler``."""
         self._handler = handler
-        self.rules = settings.rules(handler.rules)
-        if (model := getattr(self.rules, "ranking_model", None)) is not None:
-            make_ready(model)
-        breaker = ClosedBreaker(settings.processing.breaker, clock)
-        self._pool = forked_pool([(handler, self.rules)], settings.workers)
-        self._runner = HandlerRunner(
-            handler, self.rules, retry, self._services, clock, random.random, breaker, pool=self._pool
-        )
+        self._loop = runner
+        self._opening = LocalHandler.open(settings, handler)
+        self._local = runner.run(self._opening.__aenter__())
+        self.rules = self._local.rules
 
     def decode(self, line: bytes) -> Event | Dead:
         """The event of a line."""
@@ -72,20 +49,14 @@ class HandlerTrial:
 
     def decide(self, event: Event) -> Outcome:
         """The handler's decision on an event, after all its requests are answered."""
-        if self._pool is not None:
-            self._loop.run(self._pool.start())
-        tried = self._loop.run(self._runner.finish(event, None, record=None))
+        tried = self._loop.run(self._local.attempt(event))
         if isinstance(tried.outcome, Retry) and not self._handler.retry_topics:
             return exhausted(tried.outcome, tried.attempts)
         return tried.outcome
 
     def close(self) -> None:
-        """Closes the services that the handler has used."""
-        try:
-            self._loop.run(self._services.aclose())
-        finally:
-            if self._pool is not None:
-                self._loop.run(self._pool.stop())
+        """Closes the services that the handler has used, and ends its child process."""
+        self._loop.run(self._opening.__aexit__(None, None, None))
 
 
 class StepTrial:
@@ -110,48 +81,6 @@ class StepTrial:
         """Ends the child process."""
         if self._pool is not None:
             self._loop.run(self._pool.stop())
-
-
-class _LazyServices:
-    """The pipeline's services, imported and created when a handler first requests one."""
-
-    def __init__(self, settings: Settings, reads_index: bool) -> None:
-        self._settings = settings
-        self._reads_index = reads_index
-        self._live: Any = None
-
-    async def answer(self, need: Need, run: str | None) -> Reply:
-        if self._reads_index and isinstance(need, SearchVectors) and (missing := self._missing_index()):
-            return VectorsUnavailable(missing)
-        if self._live is None:
-            from streams.pipeline.services import LiveServices
-            from streams.telemetry.setup import configure_logs
-
-            # structlog writes to standard output by default, which is for answers only.
-            configure_logs(self._settings.logs.level, self._settings.logs.format)
-            settings = self._settings
-            if not self._reads_index:
-                # A trial changes no index: it uses an empty one in memory.
-                index = settings.index.model_copy(update={"url": "", "path": None})
-                settings = settings.model_copy(update={"index": index})
-            self._live = LiveServices(settings, at_once=True)
-        reply: Reply = await self._live.answer(need, run)
-        return reply
-
-    def _missing_index(self) -> str:
-        """Why no index can be read; "" if there is one. Opening a missing index would create it."""
-        index = self._settings.index
-        if index.url or has_collection(index):
-            return ""
-        where = f"at {index.path.resolve()}" if index.path is not None else "in memory"
-        return (
-            f"there is no index {where}: name one with ASSAY_INDEX__PATH or ASSAY_INDEX__URL,"
-            " or put candidates into the request"
-        )
-
-    async def aclose(self) -> None:
-        if self._live is not None:
-            await self._live.aclose()
 
 
 class ListingInput(BaseModel):

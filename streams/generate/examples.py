@@ -10,18 +10,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from schemas.event import Envelope, Event, OutputIds
-from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, SearchVectors
-from schemas.outcome import Dead, Emit, Outcome
+from schemas.event import Envelope, OutputIds
+from schemas.needs import AskModel, FetchPages, IndexDocument, Need, SearchVectors
+from schemas.outcome import Dead, Emit
 from schemas.pages import CrawledPage
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, IndexReply, PagesReply, Reply, VectorsReply
-from schemas.rules import Rules
 from streams.llm.tasks import answer_offline
 from streams.topology import (
     CLAIMS_EXTRACTED,
@@ -39,6 +39,7 @@ from streams.topology import (
 )
 from streams.topology.codec import decode, encode
 from streams.topology.text import to_json
+from streams.workers.handler_jobs import converse
 
 FOLDER = Path("schemas/examples")
 WRITTEN_AT = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -121,7 +122,7 @@ class _Runs:
         event = decode(example.topic, example.value, (), WRITTEN_AT)
         if isinstance(event, Dead):
             raise ValueError(f"{example.path.as_posix()}: {event.detail}")  # noqa: TRY004  # the file is wrong
-        outcome = self._outcome(handler, event, rules)
+        outcome = asyncio.run(converse(handler, rules, event, self._reply))
         ids = OutputIds(handler.name, handler.version, rules.config_version)
         identity = example.path.as_posix()
         for ordinal, output in enumerate(outcome.events if isinstance(outcome, Emit) else ()):
@@ -135,15 +136,7 @@ class _Runs:
             if (value := encode(topic, output, envelope).value) is not None:
                 yield _Example(topic, example.stem, value)
 
-    def _outcome(self, handler: Handler, event: Event, rules: Rules) -> Outcome:
-        answer = handler.fn(event, rules)
-        replies: list[Reply] = []
-        while isinstance(answer, Ask):
-            replies.append(self._reply(answer.need))
-            answer = handler.resume(event, tuple(replies), rules, answer.state)
-        return answer
-
-    def _reply(self, need: Need) -> Reply:
+    async def _reply(self, need: Need) -> Reply:
         match need:
             case AskModel():
                 return answer_offline(need)

@@ -7,7 +7,6 @@ label. Pages are fetched with the guarded client, and read in child processes wi
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import defaultdict, deque
 from contextlib import AsyncExitStack
 from typing import Any, Self
@@ -19,14 +18,13 @@ from handlers.prompts.untrusted import sanitize
 from schemas.claims import ExtractedClaim
 from schemas.event import Event, derive_id
 from schemas.needs import FetchPages
-from schemas.outcome import Dead, Drop, Emit, Outcome, Retry
+from schemas.outcome import Dead, Drop, Emit, Retry
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.queries import RankingRequested
 from schemas.replies import FetchedPage
 from streams.fetch.guard import Resolver
 from streams.fetch.worker import FetchWorker
-from streams.pipeline.breaker import ClosedBreaker
-from streams.pipeline.handler_runner import HandlerRunner, retry_of
+from streams.pipeline.local import LocalHandler
 from streams.pipeline.services import LiveServices
 from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal as QueryRefusal
@@ -175,14 +173,8 @@ class Tools:
 
     async def _decide(self, handler: Handler, event: Event) -> Event | Answer:
         """The first event of a handler's decision, or a refusal."""
-        settings = self._settings
-        breaker = ClosedBreaker(settings.processing.breaker, self._clock)
-        retries = retry_of(handler, settings.processing.retries)
-        rules = settings.rules(handler.rules)
-        runner = HandlerRunner(
-            handler, rules, retries, self._services, self._clock, random.random, breaker, pool=self._pool
-        )
-        outcome: Outcome = (await runner.finish(event, None, record=None)).outcome
+        local = LocalHandler(self._settings, handler, self._services, self._pool, self._clock)
+        outcome = await local.decide(event)
         match outcome:
             case Emit():
                 return outcome.events[0]

@@ -19,8 +19,8 @@ from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from streams.llm.limits import Shares
-from streams.pipeline.breaker import ClosedBreaker
-from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
+from streams.pipeline.handler_runner import Services
+from streams.pipeline.local import LocalHandler
 from streams.runtime.backoff import Chance
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.model import Settings
@@ -28,7 +28,6 @@ from streams.telemetry.decisions import QueryMetrics
 from streams.telemetry.labels import RefusalReason, Via
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
-from streams.training.model_files import make_ready
 from streams.workers.pool import WorkerPool
 
 log = structlog.get_logger("assay.query")
@@ -87,10 +86,8 @@ class QueryEngine:
             SettingsError: Sections of the configuration don't go together, or its trees can't be asked.
         """
         handler = handler or query_handler()
-        if settings.ranking_model:
-            make_ready(settings.ranking_model)
-            if warning := settings.ranking_model.other_config(settings.ranking):
-                log.warning(warning)
+        if settings.ranking_model and (warning := settings.ranking_model.other_config(settings.ranking)):
+            log.warning(warning)
         self._clock = clock or SystemClock()
         self._limits = settings.query
         self._telling = QueryMetrics(metrics, via)
@@ -99,11 +96,7 @@ class QueryEngine:
         self._asks_model = not settings.llm.offline and settings.ranking.model_ranking.enabled
         self._underway = 0
         self._numbers = count()
-        retry = retry_of(handler, settings.processing.retries)
-        breaker = ClosedBreaker(settings.processing.breaker, self._clock)
-        self._runner = HandlerRunner(
-            handler, settings.rules(handler.rules), retry, services, self._clock, chance, breaker, pool=pool
-        )
+        self._local = LocalHandler(settings, handler, services, pool, self._clock, chance)
 
     async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
         """The results of a query, or a refusal. A request without ``requested_at`` is of now."""
@@ -136,7 +129,7 @@ class QueryEngine:
     async def _decide(self, request: RankingRequested) -> RankingCompleted | Refusal:
         if request.requested_at is None:
             request = request.model_copy(update={"requested_at": self._clock.now()})
-        tried = await self._runner.finish(request, None, next(self._numbers), _TRIES)
+        tried = await self._local.attempt(request, next(self._numbers), _TRIES)
         return _answer(tried.outcome)
 
     def _no_share(self) -> str:

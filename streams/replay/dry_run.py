@@ -9,8 +9,8 @@ bounds are used: the prompt as estimated, the longest reply, one call.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -33,7 +33,7 @@ from streams.runtime.clock import Clock, SystemClock
 from streams.settings.model import Settings
 from streams.topology import Handler, topic_of
 from streams.topology.codec import Headers, encode, timestamp
-from streams.workers.handler_jobs import Answer, RawRecord, answer_in, forked_pool
+from streams.workers.handler_jobs import Answer, RawRecord, answer_in, converse, forked_pool
 from streams.workers.pool import WorkerPool
 
 
@@ -234,20 +234,19 @@ class DryRun:
         await self._handle(part, RawRecord(value, headers, produced))
 
     async def _handle(self, part: HandlerDryRun, source: Event | RawRecord) -> None:
-        handler, rules = part.handler, part.rules
-        with self._timed(part):
-            answer = (await answer_in(self._pool, handler, rules, source)).of
-        replies: tuple[Reply, ...] = ()
-        followed = -1
-        while isinstance(answer, Ask) and handler.read is not None and len(replies) < handler.rounds:
-            need, state = answer.need, answer.state
-            reply = await self._reply(part, need, max(0, followed))
+        followed, waited = -1, 0.0
+
+        async def reply(need: Need) -> Reply | None:
+            nonlocal followed, waited
+            asked = self._clock.monotonic()
+            found = await self._reply(part, need, max(0, followed))
             followed += isinstance(need, AskModel)
-            if reply is None:
-                break
-            replies = (*replies, reply)
-            with self._timed(part):
-                answer = (await answer_in(self._pool, handler, rules, source, replies, state)).of
+            waited += self._clock.monotonic() - asked
+            return found
+
+        began = self._clock.monotonic()
+        answer = await converse(part.handler, part.rules, source, reply, self._pool)
+        part.busy += self._clock.monotonic() - began - waited
         part.outcomes["open" if isinstance(answer, Ask) else type(answer).__name__.lower()] += 1
         if isinstance(answer, Emit):
             await self._pass_on(part, answer.events)
@@ -271,19 +270,14 @@ class DryRun:
 
     async def _pass_on(self, part: HandlerDryRun, events: Sequence[Event]) -> None:
         for event in events:
-            with self._timed(part):
-                record = encode(topic_of(event), event, _ENVELOPE)
+            began = self._clock.monotonic()
+            record = encode(topic_of(event), event, _ENVELOPE)
+            part.busy += self._clock.monotonic() - began
             for below in self._below:
                 if below.handler.consumes.name == record.topic:
                     below.records += 1
                     below.size += len(record.key or b"") + len(record.value or b"")
                     await self._handle(below, event)
-
-    @contextmanager
-    def _timed(self, part: HandlerDryRun) -> Iterator[None]:
-        began = self._clock.monotonic()
-        yield
-        part.busy += self._clock.monotonic() - began
 
 
 @dataclass(frozen=True, slots=True)

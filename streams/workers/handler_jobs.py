@@ -7,7 +7,7 @@ state of the ask is part of the job. The parent does not read that state, so it 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import schemas
 from schemas.event import Event
-from schemas.needs import Ask
+from schemas.needs import Ask, Need
 from schemas.outcome import CHILD_ENDS, Dead, DeadReason, Outcome, Stage
 from schemas.replies import Reply
 from schemas.rules import Rules
@@ -84,6 +84,24 @@ async def answer_in(
         return answer_of(handler, rules, source, replies, state)
     result: Answer | Dead = await pool.run(HandlerJob(handler.name, source, replies, state))
     return Answer(result) if isinstance(result, Dead) else result
+
+
+async def converse(
+    handler: Handler,
+    rules: Rules,
+    source: Event | RawRecord,
+    reply: Callable[[Need], Awaitable[Reply | None]],
+    pool: WorkerPool | None = None,
+) -> Outcome | Ask:
+    """A handler's outcome with the caller's replies; the open request where ``reply`` has none, without retries."""
+    answer = (await answer_in(pool, handler, rules, source)).of
+    replies: tuple[Reply, ...] = ()
+    while isinstance(answer, Ask) and handler.read is not None and len(replies) < handler.rounds:
+        if (found := await reply(answer.need)) is None:
+            break
+        replies = (*replies, found)
+        answer = (await answer_in(pool, handler, rules, source, replies, answer.state)).of
+    return answer
 
 
 def handler_pool(

@@ -29,6 +29,9 @@ from tests.handlers.test_classify_results import CONCERT, LISTING
 from tests.rendered import blocks_of, problems
 from tests.rules import shipped_rules
 from tests.samples import emitted, instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 CLASSIFY = shipped_rules(ClassifyResultsRules)
 EVALUATE = shipped_rules(EvaluateRetrievalRules)
@@ -386,14 +389,7 @@ def test_hostile_text_in_every_source_is_shown_in_linear_time(text: str) -> None
 
 @pytest.mark.parametrize(
     ("score", "url", "label"),
-    [
-        (70, "https://www.agency.gov.tw/a", "HIGH"),
-        (70, "https://blog.example.com/a", "MEDIUM"),
-        (69.9, "https://www.agency.gov.tw/a", "MEDIUM"),
-        (40, "https://blog.example.com/a", "MEDIUM"),
-        (39, "https://www.agency.gov.tw/a", "LOW"),
-        (None, "https://www.agency.gov.tw/a", ""),
-    ],
+    TABLES["judge_sees_trust_as_a_label_only"],
 )
 def test_judge_sees_trust_as_a_label_only(score: float | None, url: str, label: str) -> None:
     user = asked(classified(CONCERT.model_copy(update={"cts_score": score, "url": url}))).messages[1].content

@@ -21,6 +21,9 @@ from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.search import Recommendation, SearchEvaluated, SearchOutcome, SearchScoreSource
 from streams.llm.tasks import answer_offline
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(EvaluateSearchRules)
 BATCHES = Path(__file__).parents[2] / "schemas" / "examples" / "retrieval.batches.v1"
@@ -175,16 +178,7 @@ def test_a_judge_is_shown_so_many_results_and_no_more() -> None:
 
 @pytest.mark.parametrize(
     ("score", "gaps", "missing", "recommendation"),
-    [
-        (1.0, "No price.", ("price",), "stop"),
-        (0.8, "No price.", ("price",), "stop"),
-        (0.7999, "", (), "stop"),
-        (0.7999, "No price.", (), "continue"),
-        (0.6, "", ("price",), "continue"),
-        (0.6, "", (), "stop"),
-        (0.5999, "", (), "continue"),
-        (0.0, "", (), "continue"),
-    ],
+    TABLES["the_bands_are_half_open"],
 )
 def test_the_bands_are_half_open(score: float, gaps: str, missing: tuple[str, ...], recommendation: str) -> None:
     assert recommend(score, gaps, missing, Bands()) == recommendation

@@ -32,6 +32,9 @@ from streams.llm.journal import answer_key
 from streams.llm.tasks import answer_offline
 from tests.rules import shipped_rules
 from tests.samples import emitted, instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(JudgeRelevanceRules)
 PROSE = (
@@ -220,12 +223,7 @@ def test_anything_else_keeps_the_source_out(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "meaning"),
-    [
-        (" Relevant\n", "relevant"), ("**Relevant**", "relevant"),
-        ('"relevant."', "relevant"), ("`RELEVANT`", "relevant"),
-        ("Irrelevant.", "irrelevant"), ("not relevant", "unparsed"), ("ir relevant", "unparsed"),
-        ("R\u0435levant", "unparsed"), ("Relevant\u200b", "unparsed"),
-    ],
+    TABLES["a_word_is_read_exactly"],
 )  # fmt: skip
 def test_a_word_is_read_exactly(text: str, meaning: str) -> None:
     assert read_word(text) == meaning

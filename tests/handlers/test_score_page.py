@@ -14,6 +14,9 @@ from schemas.outcome import Dead, DeadReason, Emit
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from tests.rules import CONFIG, shipped_rules
 from tests.samples import emitted, instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(ScorePageRules)
 
@@ -279,13 +282,7 @@ def test_extracted_page_is_scored_by_metadata_and_text(
 
 @pytest.mark.parametrize(
     ("url", "tier", "label"),
-    [
-        ("https://www.agency.gov.tw/a", "A", "HIGH"),
-        ("https://udn.com/a", "B", "MEDIUM"),
-        ("https://medium.com/a", "C", "LOW"),
-        ("https://unknown.example/a", "C", "LOW"),
-        ("no address", "C", "LOW"),
-    ],
+    TABLES["page_without_metadata_has_null_score_and_source_tier"],
 )
 def test_page_without_metadata_has_null_score_and_source_tier(url: str, tier: str, label: str) -> None:
     scored = score_text(url=url, date="2024-05-03")

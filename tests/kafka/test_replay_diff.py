@@ -20,17 +20,13 @@ from streams.topology import RETRIEVAL_BATCHES, SNIPPETS_REQUESTED
 from tests.kafka.installation import SCORED, Installation, Installing, install
 from tests.samples import instance
 from tests.streams.llm.judges import input_of
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 PAGES = 240
 HOSTS = ("site.example", "udn.com", "health.gov.tw")
-PARTS = (
-    "<h2>Part</h2>",
-    '<p>See <a href="https://doi.org/10.1000/182">10.1000/182</a>.</p>',
-    '<a href="https://other.example/">other</a>',
-    "<p>It grew by 35 percent to 1,200 people.</p>",
-    '<meta name="author" content="Ada Lovelace">',
-    '<meta property="article:published_time" content="2025-03-04">',
-)
+PARTS = TABLES["parts"]
 HIGHER = 45
 
 

@@ -10,6 +10,9 @@ from handlers.html.addressed import Addressed, AddressedSection
 from handlers.html.sentences import normal, sentence_bounds
 from handlers.score_page import ScorePageRules
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 WORDS = {
     "model": "ai language_model* 模型",
@@ -68,12 +71,7 @@ def test_the_line_with_the_sentences_is_found() -> None:
 
 @pytest.mark.parametrize(
     ("text", "has_role"),
-    [
-        ("<|im_start|>system", True),
-        ("System: ignore it", True),
-        ("the system ignores it", False),
-        ("[inst go", False),
-    ],
+    TABLES["only_marks_are_roles"],
 )
 def test_only_marks_are_roles(text: str, has_role: bool) -> None:
     assert any(one.has_role for one in addressed().sentences(text)) is has_role

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from handlers.html.bylines import BylineWords, Credit, find_credit
 from handlers.html.structured_data import StructuredData
 from tests.handlers.html.rules import PATTERNS, READING, outline_of, story_of
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 STORY = "The rain came in the night and filled the river, and all the bridges of the town were closed."
 WORDS = BylineWords(READING, PATTERNS)
@@ -102,25 +105,7 @@ def test_organisation_is_the_author_only_without_a_named_person() -> None:
 
 @pytest.mark.parametrize(
     ("html", "names", "seen_in"),
-    [
-        (
-            "<h1>Rain</h1><div><a href=/authors/ada-lovelace>Ada Lovelace</a></div><p>Words.</p>",
-            "Ada Lovelace",
-            "author's link",
-        ),
-        ("<h1>Rain</h1><a href=/authors/ada><b>Ada Lovelace</b></a><p>Words.</p>", "Ada Lovelace", "author's link"),
-        ("<h1>Rain</h1><div><a href=/topics/ada-lovelace>Ada Lovelace</a></div><p>Words.</p>", "", ""),
-        ("<h1>Rain</h1><div class=promo><p>By Ada Lovelace</div><p>Words.</p>", "Ada Lovelace", "text"),
-        ("<h1>Rain</h1><a href=/members/ada.9/>ada99</a><p>Words.</p>", "ada99", "member's link"),
-        ("<h1>Rain</h1><p>Words</p><p>more</p><p>more</p><p>more<p>more<a href=/members/ada.9/>ada99</a>", "", ""),
-        ("<div itemprop=author><b itemprop=name>Ada Lovelace</b> 17 posts</div>", "Ada Lovelace", "itemprop:author"),
-        (
-            "<div itemscope itemtype=http://schema.org/Comment><b itemprop=author>Mary Shelley</b></div>"
-            "<p>By Ada Lovelace</p>",
-            "Ada Lovelace",
-            "text",
-        ),
-    ],
+    TABLES["where_names_are_shown"],
 )
 def test_where_names_are_shown(html: str, names: str, seen_in: str) -> None:
     found = credit(html)
@@ -289,23 +274,7 @@ def test_any_chinese_credit_is_read(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("line", "names"),
-    [
-        ("Words: Sam Reed", ("Sam Reed",)),
-        ("Words and pictures: Sam Reed", ("Sam Reed",)),
-        ("Reporter: Sam Reed", ("Sam Reed",)),
-        ("Text und Fotos: Jan Maier", ("Jan Maier",)),
-        ("Tekst: Søren Ågård", ("Søren Ågård",)),
-        ("Skrevet af Søren Ågård den 4. november 2026", ("Søren Ågård",)),
-        ("Texte : Émilie Dubois", ("Émilie Dubois",)),
-        ("Автор: Иван Петров", ("Иван Петров",)),
-        ("Posted by Sam Reed on 4 November 2026", ("Sam Reed",)),
-        ("Por Juan García el 4 de noviembre de 2026", ("Juan García",)),
-        ("Di Marco Rossi il 4 novembre 2026", ("Marco Rossi",)),
-        ("Medically reviewed by Ann Lee, MD — Written by Sam Reed", ("Sam Reed",)),
-        ("Story time", ()),
-        ("Director: Sam Reed", ()),
-        ("Comments by Sam Reed", ()),
-    ],
+    TABLES["a_line_that_credits"],
 )
 def test_a_line_that_credits(line: str, names: tuple[str, ...]) -> None:
     assert NAMES.line_names(line) == names

@@ -4,6 +4,9 @@ from handlers.html.citations import CitationWords, is_wire_report
 from handlers.html.content import PageFacts, PageReader
 from handlers.html.encoding import parse_page
 from tests.handlers.html.rules import PATTERNS, READING
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 WORDS = CitationWords(READING)
 READER = PageReader(READING, PATTERNS)
@@ -80,26 +83,7 @@ def test_boilerplate_supports_nothing_and_the_reader_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("head", "holds"),
-    [
-        ("（中央社記者王小明台北3日電）豪雨", True),
-        ("(中央社)豪雨", True),
-        ("中央社台北3日電 豪雨", True),
-        ("PARIS (AP) — Rain fell.", True),
-        ("LONDON, May 3 (Reuters) - Rain fell.", True),
-        ("Paris, AFP - Rain fell.", True),
-        ("(AFP) Rain fell.", True),
-        ("Taipei, May 3 (CNA) Rain fell.", True),
-        ("Rio de Janeiro (Reuters) - Rain fell.", True),
-        ("SINGAPORE: Channel NewsAsia (CNA) reported rain.", False),
-        ("Channel NewsAsia (CNA) reported on 3 May that rain fell.", False),
-        ("The Automobile Association (AA) and the Press Association (PA) agree.", False),
-        ("Rain\nBERLIN (AFP) – Rain fell.", True),
-        ("The minister told Reuters that rain fell.", False),
-        ("Rain fell, the office said, according to a report that was later confirmed (AP).", False),
-        ("豪雨造成災情，中央社的記者在現場。", False),
-        ("An app (APple) fell.", False),
-        ("", False),
-    ],
+    TABLES["is_wire_report"],
 )
 def test_is_wire_report(head: str, holds: bool) -> None:
     assert is_wire_report(head, WORDS) is holds

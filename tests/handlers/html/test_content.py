@@ -19,6 +19,9 @@ from handlers.html.encoding import parse_page
 from handlers.html.structured_data import StructuredData
 from schemas.pages import CrawledPage
 from tests.handlers.html.rules import PATTERNS, READING
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 READER = PageReader(READING, PATTERNS)
 EXTRACTED = ExtractedReader(READING, PATTERNS)
@@ -30,15 +33,7 @@ def read(html: str, url: str = "https://www.example.com/a") -> PageFacts:
 
 @pytest.mark.parametrize(
     ("html", "title"),
-    [
-        ("<title>Rain - Post</title>", "Rain - Post"),
-        ('<title>Rain - Post</title><meta property="og:site_name" content="Post">', "Rain"),
-        ("<title>Rain - Post</title><h1>Rain</h1>", "Rain"),
-        ('<title>Rain - Post</title><meta property="og:title" content="Heavy rain">', "Heavy rain"),
-        ('<meta property="og:title" content="Post"><meta property="og:site_name" content="Post"><h1>Rain</h1>', "Rain"),
-        ("<h1>Rain</h1>", "Rain"),
-        ("", ""),
-    ],
+    TABLES["title"],
 )
 def test_title(html: str, title: str) -> None:
     assert read(html).title == title
@@ -51,17 +46,7 @@ def test_summary_is_the_description_or_leading_sentences() -> None:
 
 @pytest.mark.parametrize(
     ("links", "count"),
-    [
-        ('<a href="/a">a</a><a href="b">b</a><a href="#c">c</a><a href="mailto:a@other.org">d</a>', 0),
-        ('<a href="https://news.example.com/">a</a>', 0),
-        (
-            '<a href="https://other.org/1">a</a><a href="https://other.org/2">b</a><a href="https://other.org/2">c</a>',
-            2,
-        ),
-        ('<a href="https://other.org/1"><b>a</b></a>', 1),
-        ('<a href="//other.org">a</a><a href="https://user@other.org:8080/x">b</a>', 2),
-        ('<a href="http://">a</a><a href="https://[::1]/">b</a><a href="https://ex ample">c</a><a>d</a>', 1),
-    ],
+    TABLES["external_links"],
 )
 def test_external_links(links: str, count: int) -> None:
     assert read(links).external_links_count == count
@@ -77,14 +62,7 @@ STORY = "<p>" + "Three days of heavy rain have ended the drought, they said. " *
 
 @pytest.mark.parametrize(
     "around",
-    [
-        "<div class=related><div class=card><p class=byline>By Mary Shelley</p></div></div>",
-        "<div class=comments><p><a rel=author href=/u/1>Mary Shelley</a> 3 May 2021</p></div>",
-        "<aside><p class=author-bio>Mary Shelley writes.</p><time datetime=2021-05-03></time></aside>",
-        "<footer><p class=author>Mary Shelley</p><p>3 May 2021</p></footer>",
-        "<ul class=popular><li><a href=/author/mary>Mary Shelley</a></li></ul>",
-        "<div itemscope itemtype=https://schema.org/Comment><b itemprop=author>Mary Shelley</b></div>",
-    ],
+    TABLES["authors_and_dates_beside_the_story_are_others"],
 )
 def test_authors_and_dates_beside_the_story_are_others(around: str) -> None:
     byline = "<p>By Ada Lovelace</p><p>4 June 2022</p>"
@@ -182,15 +160,7 @@ def test_crawler_features_override_the_text(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("date", "iso", "observed"),
-    [
-        ("2024-05-03", "2024-05-03", True),
-        ("2024-05-03T08:00:00+08:00", "2024-05-03T08:00:00+08:00", True),
-        ("2024-05-03 08:00:00", "2024-05-03T08:00:00", True),
-        ("民國113年5月3日", "2024-05-03", True),
-        ("yesterday", None, None),
-        ("", None, None),
-        (None, None, None),
-    ],
+    TABLES["a_date_that_is_given_is_observed"],
 )
 def test_a_date_that_is_given_is_observed(date: str | None, iso: str | None, observed: bool | None) -> None:
     seen = facts(date=date)
@@ -199,14 +169,7 @@ def test_a_date_that_is_given_is_observed(date: str | None, iso: str | None, obs
 
 @pytest.mark.parametrize(
     ("date", "url", "fetched_at", "iso"),
-    [
-        ("2031-05-05", "https://a.example/1", "2024-05-04T00:00:00Z", None),
-        ("2024-05-03T10:00:00+99:99", "https://a.example/1", None, None),
-        ("1066-10-14", "https://a.example/1", None, None),
-        ("05/06/2024", "https://a.example/1", None, None),
-        ("05/06/2024", "https://a.example.co.uk/1", None, "2024-06-05"),
-        ("29 listopada 2024", "https://a.example/1", None, "2024-11-29"),
-    ],
+    TABLES["a_date_is_read_by_the_rule_for_html"],
 )
 def test_a_date_is_read_by_the_rule_for_html(date: str, url: str, fetched_at: str | None, iso: str | None) -> None:
     seen = facts(date=date, url=url, fetched_at=fetched_at, quality_metadata={"has_date": True})

@@ -14,6 +14,9 @@ from handlers.html.encoding import parse_page
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from tests.rules import shipped_rules
 from tests.samples import instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(FetchPageRules)
 READER = RULES.reader
@@ -163,16 +166,7 @@ def onward(content: str) -> str | None:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        "0;url=new",
-        "0; URL = 'new'",
-        '3,"new"',
-        " 10 ;\n url=/walks/new ",
-        "0 new",
-        "1.5;url=new",
-        ";url=new",
-        "0;url='new'x",
-    ],
+    TABLES["ways_of_writing_a_refresh"],
 )
 def test_ways_of_writing_a_refresh(content: str) -> None:
     assert onward(content) == NEW

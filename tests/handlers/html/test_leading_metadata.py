@@ -10,6 +10,9 @@ from handlers.score_page import score_page
 from schemas.pages import CrawledPage, ScoredPage
 from tests.handlers.html.rules import RULES
 from tests.samples import emitted
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 TEXT = "The town will rebuild the old mill by the river, and it has asked its people what they want to see there. "
 MENU = "<nav><a href=/news>News</a> <a href=/sport>Sport</a></nav>"
@@ -37,30 +40,7 @@ def meta(name: str, content: str) -> str:
 
 @pytest.mark.parametrize(
     ("byline", "day"),
-    [
-        ("<p>Published on 3 May 2024</p>", "2024-05-03"),
-        ("<p>Veröffentlicht am 3. Mai 2024 um 10:12 Uhr</p>", "2024-05-03"),
-        ("<p>Publiziert am 3. Mai 2024, zuletzt aktualisiert am 9. Juni 2024</p>", "2024-05-03"),
-        ("<p>Publié le 3 mai 2024 à 10h12, mis à jour le 9 juin 2024</p>", "2024-05-03"),
-        ("<p>Publicado el 3 de mayo de 2024. Última actualización: 9 de junio de 2024</p>", "2024-05-03"),
-        ("<p>Ultimo aggiornamento: 9 giugno 2024</p>", "2024-06-09"),
-        ("<p>Geplaatst op 3 mei 2024, laatst gewijzigd op 9 juni 2024</p>", "2024-05-03"),
-        ("<p>Opublikowano 3 maja 2024</p>", "2024-05-03"),
-        ("<p>Опубликовано 3 мая 2024</p>", "2024-05-03"),
-        ("<p>发布时间：2024年5月3日 10:12</p>", "2024-05-03"),
-        ("<p>公開日：2024年5月3日　最終更新：2024年6月9日</p>", "2024-05-03"),
-        ("<p>입력 2024.05.03. 오전 10:12 수정 2024.06.09. 오후 1:00</p>", "2024-05-03"),
-        ("<h4>Published</h4><p>3 May 2024</p><h4>Reviewed</h4><p>9 June 2024</p>", "2024-05-03"),
-        ("<ul><li><b>Date</b> 3 May 2024</li><li><b>Topics</b> Towns</li></ul>", "2024-05-03"),
-        ("<dl><dt>Datum</dt><dd>3. Mai 2024</dd></dl>", "2024-05-03"),
-        ("<div><a href=/archive/2024>3 May 2024</a></div>", "2024-05-03"),
-        ("<aside><span>3 May 2024</span> <span>10.12 CET</span></aside>", "2024-05-03"),
-        ("<div><span>3 May 2024</span><span>5 mins</span></div>", "2024-05-03"),
-        ("<p>Updated 9 June 2024</p><p>First published 3 May 2024</p>", "2024-05-03"),
-        ("<p>The river rose on <b>3 May 2024</b> and took the bridge with it, and nobody saw it coming.</p>", None),
-        ("<p>Copyright 2024 The Example</p>", None),
-        ("<p>3 May 2024 – 9 June 2024</p>", None),
-    ],
+    TABLES["a_day_that_a_page_shows"],
 )
 def test_a_day_that_a_page_shows(byline: str, day: str | None) -> None:
     assert (str(read(byline=byline).date)[:10] if day else read(byline=byline).date) == day
@@ -109,12 +89,7 @@ def test_a_day_after_the_fetch_is_not_that_of_publication() -> None:
 
 @pytest.mark.parametrize(
     "below",
-    [
-        "<section class=comments><h2>Comments</h2><p>Ann Lee</p><time datetime=2024-05-05>5 May 2024</time></section>",
-        "<h2>Discussion</h2><p>By Ann Lee</p><p>Posted 5 May 2024</p>",
-        "<aside><h2>More</h2><p>By Ann Lee, 5 May 2024</p></aside>",
-        "<h2>More from the town</h2><p><a href=/b>The bridge</a></p><p>By Ann Lee</p>",
-    ],
+    TABLES["what_others_wrote_has_other_days_and_names"],
 )
 def test_what_others_wrote_has_other_days_and_names(below: str) -> None:
     found = read(below=below)
@@ -173,20 +148,7 @@ def test_authors_of_a_page(head: str, byline: str, names: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize(
     ("below", "names"),
-    [
-        ("<p>Written by Ann Lee</p>", ("Ann Lee",)),
-        ("<div class=author-box><p class=author-name>Ann Lee</p></div>", ("Ann Lee",)),
-        ("<p>Written by Ann Lee</p><p>Written by Bo Chen</p>", ()),
-        ("<footer>By Ann Lee</footer>", ("Ann Lee",)),
-        ("<aside>By Ann Lee</aside><aside>By Bo Chen</aside>", ()),
-        ("<h2>Comments</h2><footer>By Ann Lee</footer>", ()),
-        ("<p>Written by Ann Lee</p><p>Author: Ann Lee</p>", ("Ann Lee",)),
-        ("<div class=footer-box><p>Autoren <span itemprop=author>Ann Lee</span></p></div>", ("Ann Lee",)),
-        (
-            "<p>Author Ann Lee, who lives in the town, spoke of the mill that her family had on the other bank</p>",
-            (),
-        ),
-    ],
+    TABLES["a_credit_below_the_story_counts_if_it_is_the_only_one"],
 )
 def test_a_credit_below_the_story_counts_if_it_is_the_only_one(below: str, names: tuple[str, ...]) -> None:
     assert read(below=below).authors == names

@@ -5,6 +5,9 @@ import pytest
 from handlers.html.marks import StoryWords, is_event, look_near, stated_marks, times
 from handlers.html.structured_data import StructuredData
 from tests.handlers.html.rules import READING, outline_of, story_of
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 WORDS = StoryWords(READING)
 
@@ -79,19 +82,7 @@ def test_parts_of_others(html: str) -> None:
 
 @pytest.mark.parametrize(
     ("html", "kind", "url", "is_so"),
-    [
-        ("<h1>Jazz</h1>", "MusicEvent", "https://a.example/1", True),
-        ("<h1>Jazz</h1>", None, "https://a.example/events/jazz", True),
-        ("<h1>Jazz</h1>", None, "https://a.example/veranstaltungen/2024/jazz", True),
-        ("<body class='single-event'><h1>Jazz</h1>", None, "https://a.example/1", True),
-        ("<h1>Jazz</h1><p>When: Friday</p>", None, "https://a.example/1", True),
-        ("<h1>Jazz</h1><p>Einlass 19 Uhr</p>", None, "https://a.example/1", True),
-        ("<h1>演唱會</h1><p>地點：台北</p>", None, "https://a.example/1", True),
-        ("<h1>Jazz</h1><p>When it rains, nobody comes.</p>", "NewsArticle", "https://a.example/1", False),
-        ("<h1>Beginners</h1><p>Beginner's guide</p>", None, "https://a.example/eventually/1", False),
-        ("<h1>Jazz</h1>", None, "https://a.example/the-events", False),
-        ("", None, "", False),
-    ],
+    TABLES["announcements_of_events"],
 )
 def test_announcements_of_events(html: str, kind: str | None, url: str, is_so: bool) -> None:
     page = outline_of(html)

@@ -8,6 +8,9 @@ from handlers.html.published_date import DatedPage, DateWords, FoundDate, find_d
 from handlers.html.structured_data import StructuredData
 from handlers.text.dates import MomentReader, Origin
 from tests.handlers.html.rules import PATTERNS, READING, outline_of, story_of
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 WORDS = DateWords(READING, MomentReader(PATTERNS), NameWords(READING, PATTERNS))
 NO_DATA = StructuredData()
@@ -58,17 +61,7 @@ def test_find_date(html: str, iso: str, seen_in: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "Posted by Sam Reed on 3 May 2024",
-        "By Sam Reed on 3 May 2024",
-        "Posted in News on 3 May 2024",
-        "Posted on May 3, 2024 in Local, Harbour",
-        "Posted May 3, 2024 by admin in News",
-        "Veröffentlicht von Jan Maier am 3. Mai 2024",
-        "Door Jan de Vries op 3 mei 2024",
-        "Pubblicato il 3 maggio 2024 da Marco Rossi",
-        "发布日期：2024-05-03 浏览次数：120",
-    ],
+    TABLES["date_with_a_label_or_credit_may_have_names_beside_it"],
 )
 def test_date_with_a_label_or_credit_may_have_names_beside_it(line: str) -> None:
     assert date_of(f"<h1>Rain</h1><p>{line}</p>{STORY}") == "2024-05-03"
@@ -136,25 +129,7 @@ def test_an_announcement_is_dated_by_what_it_states_only(data: StructuredData, u
 
 @pytest.mark.parametrize(
     ("line", "iso"),
-    [
-        ("By Jane Doe | Published 3 May 2024, updated 9 June 2024", "2024-05-03"),
-        ("Jane Doe, 3 May 2024", "2024-05-03"),
-        ("VON MORITZ MUSTER am 21. April 2020", "2020-04-21"),
-        ("Berlin, 3. Mai 2024", "2024-05-03"),
-        ("Publié le 3 mai 2024 à 10h20 | actualisé le 4 mai 2024", "2024-05-03"),
-        ("Freitag, 3. Mai 2024, 10:12 Uhr", "2024-05-03"),
-        ("viernes, 3 de mayo de 2024", "2024-05-03"),
-        ("Opublikowano: 29 listopada 2024", "2024-11-29"),
-        ("29 ноября 2024, 10:20", "2024-11-29"),
-        ("記者王小明／台北報導 2024-05-03 10:20", "2024-05-03T10:20:00"),
-        ("發布時間：113/05/03 10:20", "2024-05-03"),
-        ("更新：2024/5/3 15:20 發布：2024/5/1", "2024-05-01"),
-        ("2024年5月3日（金） 10時20分", "2024-05-03"),
-        ("2024.05.03 (금) 10:20", "2024-05-03"),
-        ("5 min read · 3 May 2024", "2024-05-03"),
-        ("الجمعة 3 مايو 2024", "2024-05-03"),
-        ("2024-05-03 10:20:00　来源：新华网　作者：张三", "2024-05-03T10:20:00"),
-    ],
+    TABLES["short_line_beside_heading_may_hold_dates_and_names_only"],
 )
 def test_short_line_beside_heading_may_hold_dates_and_names_only(line: str, iso: str) -> None:
     assert date_of(f"<h1>Title of it</h1><p>{line}</p>{STORY}") == iso
@@ -183,19 +158,7 @@ def test_date_sources_rank_structured_data_url_visible_text() -> None:
 
 @pytest.mark.parametrize(
     ("url", "iso"),
-    [
-        ("https://example.com/2024/05/03/rain", "2024-05-03"),
-        ("https://example.com/2024-05-03-rain.html", "2024-05-03"),
-        ("https://example.com/20240503/rain", "2024-05-03"),
-        ("https://example.com/rain-20240503.html", "2024-05-03"),
-        ("https://example.com/rain-2024-05-03/", "2024-05-03"),
-        ("https://example.com/rain-2024-05-03?page=1", "2024-05-03"),
-        ("https://example.com/rain-2024-05-033/", None),
-        ("https://example.com/?on=/2024/05/03/", None),
-        ("https://example.com/2024/12/rain", None),
-        ("https://example.com/2024/13/45/", None),
-        ("https://example.com/", None),
-    ],
+    TABLES["days_in_addresses"],
 )
 def test_days_in_addresses(url: str, iso: str | None) -> None:
     assert date_of("", url=url) == iso

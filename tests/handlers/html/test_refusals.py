@@ -10,6 +10,9 @@ from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.text.patterns import compile_patterns
 from schemas.replies import FetchFailure
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(FetchPageRules)
 SECTION = RULES.page_refusals
@@ -295,25 +298,7 @@ def test_what_only_sounds_like_it_is_content(title: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("title", "text"),
-    [
-        ("Our new site", "Our new site in Leeds is under construction. Workshops start in May."),
-        ("Access denied: a ruling", "A judge found that the clinic wrongly denied access to records."),
-        ("Access denied", "Wheelchair users tell how shops in the old town keep them out."),
-        ("Blocked", "A short comedy about a writer who can't write."),
-        ("404", "A quiet double room on the fourth floor with a view of the park."),
-        ("Too many requests", "Santa's post office got too many requests for snow this year, its elves say."),
-        ("Wartung", "Wir warten Heizungen, Lüftungen und Pumpen. Ein Anruf genügt."),
-        ("Wartungsarbeiten", "Die Seilbahn steht wegen Wartungsarbeiten bis Ostern still."),
-        ("Acceso denegado", "La novela cuenta la vida de un portero que no deja pasar a nadie."),
-        ("En maintenance", "Le funiculaire est en maintenance jusqu'à vendredi, annonce la ville."),
-        ("Accesso negato", "Il giudice ha stabilito che l'accesso negato agli atti era illegittimo."),
-        ("Adgang nægtet", "Retten gav en kvinde medhold, da banken havde nægtet hende adgang."),
-        ("Odmowa dostępu", "Powieść o portierze, który nikogo nie wpuszcza."),
-        ("Доступ ограничен", "Роман о вахтёре, который никого не пускает в библиотеку."),
-        ("系統維護", "本課程教你備份資料、更新外掛和檢查日誌。"),
-        ("メンテナンス中", "ロープウェイはメンテナンス中で、金曜日に再開すると市が発表した。"),
-        ("점검 중", "케이블카는 점검 중이며 금요일에 다시 운행한다고 시가 밝혔다."),
-    ],
+    TABLES["an_everyday_title_needs_a_second_sign"],
 )
 def test_an_everyday_title_needs_a_second_sign(title: str, text: str) -> None:
     assert reason_of(title, text) is None
@@ -365,19 +350,7 @@ def test_a_title_in_the_address_refuses_a_page_without_text(
 
 @pytest.mark.parametrize(
     ("title", "lines"),
-    [
-        ("News", "We value your privacy / We and our 812 partners store information. / Accept all / Reject all"),
-        ("Lamps", "Your privacy choices / Personalised ads, ad measurement. / Reject all / Accept all"),
-        ("Rathaus", "Wir und unsere Partner / brauchen Ihre Zustimmung. / Zustimmen und weiter / Alle ablehnen"),
-        ("Havnen", "Vi og vores partnere / Din data, dit valg. / Accepter alle / Afvis alle"),
-        ("Hamnen", "Vi och våra partners sparar. / Acceptera alla / Avvisa alla"),
-        ("Le Port", "Nous et nos 512 partenaires / Tout accepter / Tout refuser"),
-        ("El Puerto", "Nosotros y nuestros socios / Aceptar todo / Rechazar todo"),
-        ("Il Porto", "Noi e i nostri partner / Accetta tutto / Rifiuta tutto"),
-        ("De Haven", "Wij en onze partners / Alles accepteren / Alles weigeren"),
-        ("Port", "My i nasi partnerzy / Zaakceptuj wszystko / Odrzuć wszystko"),
-        ("港口", "我們與合作夥伴 / 處理您的資料。 / 全部接受 / 全部拒絕"),
-    ],
+    TABLES["a_consent_wall_has_its_buttons_on_lines_of_their_own"],
 )
 def test_a_consent_wall_has_its_buttons_on_lines_of_their_own(title: str, lines: str) -> None:
     assert reason_of(title, lines.replace(" / ", "\n")) is CHALLENGE

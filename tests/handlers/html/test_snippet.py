@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from handlers.html.snippet import SnippetLimits, SourcePage, begin, extract_snippet
 from handlers.judge_relevance import JudgeRelevanceRules
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(JudgeRelevanceRules)
 READING, LIMITS = RULES.page_reading, RULES.relevance_gate.snippet
@@ -51,12 +54,7 @@ def test_without_a_description_the_summary_is_the_first_words() -> None:
 
 @pytest.mark.parametrize(
     ("head", "body", "title"),
-    [
-        ("<title>Window</title><meta property='og:title' content='Shared'>", "", "Shared"),
-        ("<title>Window</title>", "<h1>Heading</h1>", "Window"),
-        ("", "<h1>Heading</h1>", "Heading"),
-        ("", "", "Given"),
-    ],
+    TABLES["a_title_is_looked_for_where_it_is_most_likely"],
 )
 def test_a_title_is_looked_for_where_it_is_most_likely(head: str, body: str, title: str) -> None:
     assert seen(page(f"{body}<p>{SAID}</p>", head), title="Given")[0] == title
@@ -84,12 +82,7 @@ def test_paragraphs_are_kept_and_what_is_around_them_is_not() -> None:
 
 @pytest.mark.parametrize(
     "about_the_site",
-    [
-        "We use cookies to give you the best experience on our pages, and you may change that.",
-        "Please log in to read what others have written about the depot and its trams.",
-        "© 2026 City of Harbour Town and its tram company. All rights reserved.",
-        "版權所有 © 港口市電車公司，未經授權請勿轉載本網站的任何內容。",
-    ],
+    TABLES["paragraph_about_the_site_is_dropped"],
 )
 def test_paragraph_about_the_site_is_dropped(about_the_site: str) -> None:
     assert snippet(page(f"<main><p>{SAID}</p><p>{about_the_site}</p></main>")) == SAID
@@ -128,14 +121,7 @@ def test_rows_of_a_table_with_figures_are_content() -> None:
 
 @pytest.mark.parametrize(
     ("said", "expected"),
-    [
-        ("Short answer: no.", "Short answer: no."),
-        ("不可以退費。", "不可以退費。"),
-        ("Loading the page…", ""),
-        ("Please wait...", ""),
-        ("Share", ""),
-        ("We use cookies.", ""),
-    ],
+    TABLES["a_sentence_may_be_all_that_a_page_says"],
 )
 def test_a_sentence_may_be_all_that_a_page_says(said: str, expected: str) -> None:
     assert snippet(page(f"<main><p>{said}</p></main>")) == expected

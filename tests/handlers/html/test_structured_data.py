@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from tests.handlers.html.rules import READING, outline_of, story_of
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 TYPES = SchemaTypes(READING)
 ARTICLE = {
@@ -121,24 +124,7 @@ def title(html: str, stated: str = "", site: str = "", headline: str = "") -> st
 
 @pytest.mark.parametrize(
     ("html", "stated", "site", "expected"),
-    [
-        ("<title>Rain again - The Post</title>", "", "The Post", "Rain again"),
-        ("<title>Rain again | Example</title>", "", "", "Rain again"),
-        ("<title>Example.com • Rain again</title>", "", "", "Rain again"),
-        ("<title>Rain again - and snow</title>", "", "The Post", "Rain again - and snow"),
-        ("<title>Window</title><h1>Rain again</h1>", "Weather: Rain again", "", "Rain again"),
-        (
-            "<title>Window</title><h1>Rain</h1>",
-            "Rain and snow and everything else",
-            "",
-            "Rain and snow and everything else",
-        ),
-        ("<title>Window</title><h1>Words</h1>", "", "", "Window"),
-        ("<title>The Post</title><h1>Rain again</h1>", "", "The Post", "Rain again"),
-        ("<title>The Post</title><h1>Rain again</h1>", "The Post", "The Post", "Rain again"),
-        ("<title>The Post</title>", "", "The Post", "The Post"),
-        ("", "", "", ""),
-    ],
+    TABLES["find_title"],
 )
 def test_find_title(html: str, stated: str, site: str, expected: str) -> None:
     assert title(html, stated, site) == expected

@@ -6,25 +6,14 @@ import pytest
 
 from handlers.html.styles import has_boxes, hiding, hiding_rules, page_background, showing_classes
 from tests.cpu import cpu_seconds
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.mark.parametrize(
     ("style", "kind"),
-    [
-        ("display: NONE !important", "style"),
-        ("visibility:hidden", "style"),
-        ("opacity:0.0", "style"),
-        ("height:0;overflow:hidden", "style"),
-        ("clip: rect(0 0 0 0); position:absolute", "style"),
-        ("transform: scale(0)", "style"),
-        ("font-size:1px", "tiny_font"),
-        ("font:0/0 a", "tiny_font"),
-        ("color:#fefefe;background:white", "same_colour"),
-        ("color:rgba(0,0,0,0)", "same_colour"),
-        ("left:-9999px;position:absolute", "off_screen"),
-        ("text-indent:-9999px", "off_screen"),
-        ("transform:translateX(-200vw)", "off_screen"),
-    ],
+    TABLES["hiding_styles"],
 )
 def test_hiding_styles(style: str, kind: str) -> None:
     found = hiding(style)
@@ -83,15 +72,7 @@ def test_a_large_sheet_takes_bounded_time() -> None:
 
 @pytest.mark.parametrize(
     ("style", "kind"),
-    [
-        ("display:/**/none", "style"),
-        ("display:none ! important", "style"),
-        ("display:none!important;display:block", "style"),
-        ("display:block!important;display:none !IMPORTANT", "style"),
-        ("opacity:.01", "style"),
-        ("font-size:0.01rem", "tiny_font"),
-        ("font-size:calc(1px - 1px)", "tiny_font"),
-    ],
+    TABLES["other_forms_of_the_same_values"],
 )
 def test_other_forms_of_the_same_values(style: str, kind: str) -> None:
     found = hiding(style)
@@ -101,15 +82,7 @@ def test_other_forms_of_the_same_values(style: str, kind: str) -> None:
 
 @pytest.mark.parametrize(
     "style",
-    [
-        "opacity:.05",
-        "font-size:calc(1px + 2vw)",
-        "position:relative;left:50%;margin-left:-50vw;width:100vw",
-        "width:1%;overflow:hidden",
-        "display:block !important;display:none",
-        "color:#fff;background:#036",
-        "color:var(--white)",
-    ],
+    TABLES["values_of_visible_text"],
 )
 def test_values_of_visible_text(style: str) -> None:
     assert hiding(style, (255, 255, 255)) is None
@@ -117,14 +90,7 @@ def test_values_of_visible_text(style: str) -> None:
 
 @pytest.mark.parametrize(
     "style",
-    [
-        "max-width:0;overflow:hidden;text-overflow:ellipsis",
-        "height:0;overflow:hidden;padding-bottom:56.25%",
-        "width:0;overflow:hidden;flex:1",
-        "color:#fff;background:url(white-roses.jpg)",
-        "color:#fff;background:linear-gradient(#fff, #000)",
-        "background-image:linear-gradient(#f00, #00f);-webkit-text-fill-color:transparent",
-    ],
+    TABLES["styles_that_alone_do_not_tell"],
 )
 def test_styles_that_alone_do_not_tell(style: str) -> None:
     found = hiding(style, (255, 255, 255))

@@ -20,6 +20,9 @@ from schemas.needs import IndexDocument, IndexPoint
 from schemas.pages import ScoredPage, Tier
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(IndexPageRules)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -243,12 +246,7 @@ def test_live_write_after_a_replay_of_one_fetch_is_outdated() -> None:
 
 @pytest.mark.parametrize(
     ("older", "newer"),
-    [
-        ("2026-01-01T08:00:00+08:00", "2026-01-01T01:00:00+00:00"),
-        ("2026-01-01T00:00:00+00:00", "2026-01-01T00:00:00.000001+00:00"),
-        ("2026-01-01T08:00:00+08:00", "2026-01-01T00:30:00"),
-        ("0001-01-01T00:00:00+14:00", "2026-01-01T00:00:00-05:00"),
-    ],
+    TABLES["versions_are_ordered_by_instant_across_zones"],
 )
 def test_versions_are_ordered_by_instant_across_zones(older: str, newer: str) -> None:
     index = Index()

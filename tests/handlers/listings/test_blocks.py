@@ -6,6 +6,9 @@ from selectolax.lexbor import LexborHTMLParser
 from handlers.fetch_page import FetchPageRules
 from handlers.listings.blocks import Element, Link, NamedElements, blocks_of, by_make, name_words
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 SECTION = shipped_rules(FetchPageRules).listing
 
@@ -19,15 +22,7 @@ def around(html: str) -> list[Element]:
 
 @pytest.mark.parametrize(
     ("html", "in_menu"),
-    [
-        ("<nav><a href=x>x</a></nav>", True),
-        ("<footer><ul><li><a href=x>x</a></ul></footer>", True),
-        ("<header><a href=x>x</a></header>", True),
-        ("<article><header><h2><a href=x>x</a></h2></header></article>", False),
-        ("<div class='siteNav'><a href=x>x</a></div><main><a href=y>y</a></main>", True),
-        ("<div class='page has-sidebar'><main><a href=x>x</a></main></div>", False),
-        ("<div><a href=x>x</a></div>", False),
-    ],
+    TABLES["menus_are_detected_by_tag_and_class_name"],
 )
 def test_menus_are_detected_by_tag_and_class_name(html: str, in_menu: bool) -> None:
     assert around(html)[0].in_menu is in_menu

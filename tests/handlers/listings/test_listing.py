@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from handlers.fetch_page import FetchPageRules
 from handlers.listings.listing import Listing, follow_listing
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 URL = "https://kalender.example/aarhus/events"
 
@@ -85,14 +88,7 @@ def test_links_to_other_sites_beside_the_items_are_left_out() -> None:
 
 @pytest.mark.parametrize(
     ("pager", "expected"),
-    [
-        ('<a rel="next" href="?page=2">Older</a>', "https://kalender.example/aarhus/events?page=2"),
-        ('<div><a href="?page=1">1</a><a href="?page=2">2</a></div>', "https://kalender.example/aarhus/events?page=2"),
-        ('<a href="/aarhus/events/p2">Næste</a>', "https://kalender.example/aarhus/events/p2"),
-        ('<a href="?p=2">下一頁</a>', "https://kalender.example/aarhus/events?p=2"),
-        ('<a href="#">Next</a>', None),
-        ("", None),
-    ],
+    TABLES["the_next_page"],
 )
 def test_the_next_page(pager: str, expected: str | None) -> None:
     found = follow(listing(extra=pager))

@@ -7,6 +7,9 @@ from handlers.html.links import canonical_url
 from handlers.listings.blocks import Link
 from handlers.listings.paging import next_page, position_of
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 SECTION = shipped_rules(FetchPageRules).listing.paging
 SITE = "https://shop.example"
@@ -100,16 +103,7 @@ def test_what_the_head_states_counts_where_the_page_links_there() -> None:
 
 @pytest.mark.parametrize(
     ("url", "expected"),
-    [
-        ("/a?page=12", 12),
-        ("/a/page/3/", 3),
-        ("/a/page-4", 4),
-        ("/2026", None),
-        ("/a?page=x", None),
-        ("/a/p/", None),
-        ("/page", None),
-        ("/", None),
-    ],
+    TABLES["numbers_in_addresses"],
 )
 def test_numbers_in_addresses(url: str, expected: int | None) -> None:
     assert position_of(SITE + url, SECTION).page == expected

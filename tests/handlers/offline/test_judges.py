@@ -13,6 +13,9 @@ from handlers.ranking.config import RankingSection
 from handlers.ranking.judge import read_ranking_reply
 from schemas.rules import Rules
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 GATE = shipped_rules(JudgeRelevanceRules).relevance_gate
 CO_PARENTING = "co-parenting with a former partner who has an addiction"
@@ -101,13 +104,7 @@ def test_the_case_that_the_gate_was_made_for() -> None:
 
 @pytest.mark.parametrize(
     ("query", "title"),
-    [
-        ("renewal of passports", "Renewing a passport"),
-        ("Mietvertrag kündigen", "Mietverträge: wer wann kündigen kann"),
-        ("rooms below 10,000 yen", "Rooms below 10000 yen"),
-        ("人工智慧課程", "AI課程一覽"),
-        ("fix a bike", "How to mend a bike"),
-    ],
+    TABLES["inflections_marks_and_other_words_are_seen"],
 )
 def test_inflections_marks_and_other_words_are_seen(query: str, title: str) -> None:
     assert said(title, query=query, ignored=["a", "of"]) == "Relevant"

@@ -33,6 +33,9 @@ from schemas.rules import Rules
 from tests.handlers.ranking.frozen.cases import Case, frozen_cases, frozen_model, frozen_scores, frozen_vectors
 from tests.handlers.ranking.models import manifest_of
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 class _Rules(Rules):
@@ -212,14 +215,7 @@ def test_document_features_come_from_its_own_fields() -> None:
 
 @pytest.mark.parametrize(
     ("date", "days"),
-    [
-        ("2026-11-21T06:00:00Z", 0.25),
-        ("2026-11-21T12:00:00+06:00", 0.25),
-        ("2026-11-21T06:00:00", 0.25),
-        ("2025-11-21T12:00:00+00:00", 365.0),
-        ("2026-12-24", 0.0),
-        ("0001-01-01", 739940.5),
-    ],
+    TABLES["age_is_counted_in_days_from_when_it_was_asked"],
 )
 def test_age_is_counted_in_days_from_when_it_was_asked(date: str, days: float) -> None:
     row = row_of(replace(RAIN, date=date))

@@ -13,6 +13,9 @@ from handlers.trust.labels import Thresholds
 from schemas.needs import SearchFilters
 from schemas.queries import CandidateTrust, RankingFilters
 from tests.samples import instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 TIERS = Thresholds(70, 40)
 
@@ -102,16 +105,7 @@ def test_date_span_that_ends_before_it_begins_is_rejected() -> None:
 
 @pytest.mark.parametrize(
     ("written", "site"),
-    [
-        ("Example.COM", "example.com"),
-        ("www.example.com", "example.com"),
-        ("https://www.example.com:8443/path?q=1", "example.com"),
-        ("*.example.co.uk", "example.co.uk"),
-        ("news.example.com", "news.example.com"),
-        ("www.gov.uk", "www.gov.uk"),
-        ("localhost", "localhost"),
-        ("127.0.0.1:8000", "127.0.0.1"),
-    ],
+    TABLES["domains_are_read_as_people_write_them"],
 )
 def test_domains_are_read_as_people_write_them(written: str, site: str) -> None:
     assert read(domain=written).domains == (site,)

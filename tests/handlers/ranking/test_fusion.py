@@ -17,6 +17,9 @@ from handlers.ranking.query import read_query
 from schemas.queries import CandidateTrust
 from schemas.rules import Rules
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 class _Rules(Rules):
@@ -132,19 +135,7 @@ def test_a_quoted_phrase_beats_its_scattered_words() -> None:
 
 @pytest.mark.parametrize(
     ("title", "query", "exact"),
-    [
-        ("Rain in Taipei!", "rain in taipei", True),
-        ("Rain in Taipei – The Post", "Rain in Taipei", True),
-        ("The Post | Rain in Taipei today", "rain in taipei today", True),
-        ("Rain in Taipei", "Rain in Taipei today - Post", False),
-        ("Rain in Taipei", "Rain in Taipei - The Post", True),
-        ("台北大雨特報｜海岸日報", "臺北大雨特報", True),
-        ("Rain in Taipei - The Coast Post", "the coast post", False),
-        ("Rain in Taipei", "rain", False),
-        ("Rain in Taipei - Post", "Rain in Taipei - Mail", False),
-        ("", "", False),
-        ("?", "!", False),
-    ],
+    TABLES["titles_are_the_query_but_for_the_site"],
 )
 def test_titles_are_the_query_but_for_the_site(title: str, query: str, exact: bool) -> None:
     assert fused(query, [candidate(0, title)])[0].exact_title is exact

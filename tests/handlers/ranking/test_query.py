@@ -9,6 +9,9 @@ from handlers.ranking.query import read_query
 from schemas.ranking import Intent
 from schemas.rules import Rules
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 class _Rules(Rules):
@@ -21,17 +24,7 @@ STOP_WORDS = frozenset(["the", "of", "is", "this", "的"])
 
 @pytest.mark.parametrize(
     ("query", "sign"),
-    [
-        ("who wrote the first atlas", "asks for one thing (who)"),
-        ("harbour fees 2024", "a number (2024)"),
-        ('"the tide waits" origin', "a quoted phrase (the tide waits)"),
-        ("tide tables for Esbjerg", "a name (Esbjerg)"),
-        ("council delays the opening of its new ferry line until spring", "11 words"),
-        ("Harbour Fees Rise in Spring", "written as a title"),
-        ("港務局是誰管的", "asks for one thing (誰)"),
-        ("「海象預報」怎麼看", "a quoted phrase (海象預報)"),
-        ("渡輪 2024年 班次", "a number (2024)"),
-    ],
+    TABLES["specific_intent_is_recognised"],
 )
 def test_specific_intent_is_recognised(query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent
@@ -41,15 +34,7 @@ def test_specific_intent_is_recognised(query: str, sign: str) -> None:
 
 @pytest.mark.parametrize(
     ("query", "sign"),
-    [
-        ("harbours", "one word"),
-        ("sea travel", "few words"),
-        ("best ferry routes", "asks for an overview (best)"),
-        ("what are the pros and cons of tidal power for small islands", "asks for an overview (pros and cons)"),
-        ("渡輪", "one word"),
-        ("離島旅遊推薦", "asks for an overview (推薦)"),
-        ("潮汐發電有哪些方法", "asks for an overview (哪些)"),
-    ],
+    TABLES["exploratory_intent_is_recognised"],
 )
 def test_exploratory_intent_is_recognised(query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent

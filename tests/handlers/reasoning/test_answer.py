@@ -17,6 +17,9 @@ from tests.handlers.reasoning.results import result
 from tests.rendered import blocks_of
 from tests.rules import shipped_rules
 from tests.samples import instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 QUERY = "When was the dam closed?"
 SOURCES = order_sources(
@@ -143,13 +146,7 @@ def test_sources_of_high_trust_are_cited_first(rules: AnswerRules) -> None:
 
 @pytest.mark.parametrize(
     ("text", "cautioned"),
-    [
-        ("The dam was closed in March.", True),
-        ("The dam was reportedly closed in March.", False),
-        ("Ann's blog claims that it was closed in March.", False),
-        ("Insurance claims rose.", True),
-        ("未經證實的消息說在三月關閉。", False),
-    ],
+    TABLES["what_only_low_sources_say_is_worded_with_caution"],
 )
 def test_what_only_low_sources_say_is_worded_with_caution(rules: AnswerRules, text: str, cautioned: bool) -> None:
     """R-255."""

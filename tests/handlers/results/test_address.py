@@ -8,6 +8,9 @@ from handlers.classify_results import ClassifyResultsRules
 from handlers.results.address import Address, read_address
 from handlers.text.patterns import compile_patterns
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
 
@@ -18,13 +21,7 @@ def read(url: str) -> Address:
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "https://example.com/events", "https://example.com/events/", "https://example.com/en/events/today",
-        "https://example.com/events/2", "https://example.com/all-events", "https://example.com/search?q=jazz",
-        "https://example.com/upcoming-events.html", "https://example.com/d/denmark--århus/events--today/",
-        "https://example.com/forum-12-1.html", "https://example.com/news-2.html", "https://example.com/events-2025",
-        "https://example.com/events/2025", "https://example.com/events/2025/11/", "https://example.com/news/2025/11/29",
-    ],
+    TABLES["listing_words_at_the_end"],
 )  # fmt: skip
 def test_listing_words_at_the_end(url: str) -> None:
     assert read(url).listing
@@ -44,12 +41,7 @@ def test_no_parts_of_words_and_no_slugs(url: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "https://example.com/events/jazz-concert-nov-29", "https://example.com/item/8472913",
-        "https://example.com/2024/11/29/opening", "https://example.com/watch/a8f3k29x7q",
-        "https://example.com/events/501", "https://example.com/item/9002.html", "https://example.com/p/1003",
-        "https://example.com/arrangement/123-messias", "https://example.com/events/12-cats",
-    ],
+    TABLES["identifiers"],
 )  # fmt: skip
 def test_identifiers(url: str) -> None:
     assert read(url).identifier
@@ -105,13 +97,7 @@ def test_front_pages(url: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "https://example.com/account/login",
-        "https://login.example.com/",
-        "http://a.b/sign-up",
-        "https://example.com/de/sitemap",
-        "https://example.com/sitemap.xml",
-    ],
+    TABLES["navigation"],
 )
 def test_navigation(url: str) -> None:
     assert read(url).navigation
@@ -119,12 +105,7 @@ def test_navigation(url: str) -> None:
 
 @pytest.mark.parametrize(
     ("url", "word"),
-    [
-        ("https://example.com/contact", "contact"),
-        ("https://example.com/help/returns", "returns"),
-        ("https://example.com/oeffnung/öffnungszeiten", "öffnungszeiten"),
-        ("https://example.com/news/the-contact-that-was-lost", ""),
-    ],
+    TABLES["page_about_the_site_is_not_navigation"],
 )
 def test_page_about_the_site_is_not_navigation(url: str, word: str) -> None:
     assert read(url).information == word

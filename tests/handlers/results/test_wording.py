@@ -7,6 +7,9 @@ from handlers.results.wording import Offers, find_offers, measure_text, read_tit
 from handlers.text.patterns import split_words
 from handlers.text.words import fold
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 PATTERNS = shipped_rules(ClassifyResultsRules).classifier.patterns
 
@@ -41,14 +44,7 @@ def test_a_title_may_count_a_few() -> None:
 
 @pytest.mark.parametrize(
     ("title", "placed"),
-    [
-        ("Hotels in Rome", "hotels in"),
-        ("Konzerte in Hamburg", "konzerte in"),
-        ("Hôtels à Lyon", "hôtels à"),
-        ("Hotels à la carte", ""),
-        ("A history of hotels", ""),
-        ("", ""),
-    ],
+    TABLES["what_is_offered_in_a_place"],
 )
 def test_what_is_offered_in_a_place(title: str, placed: str) -> None:
     assert offers(title).placed == placed
@@ -56,12 +52,7 @@ def test_what_is_offered_in_a_place(title: str, placed: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "calls"),
-    [
-        ("Compare cheap flights. Book online.", 4),
-        ("Entdecke Konzerte in deiner Nähe.", 2),
-        ("We compare two lamps and find none better.", 0),
-        ("", 0),
-    ],
+    TABLES["calls_begin_a_sentence"],
 )
 def test_calls_begin_a_sentence(text: str, calls: int) -> None:
     assert offers("", text).calls == calls

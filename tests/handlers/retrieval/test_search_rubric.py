@@ -18,6 +18,9 @@ from handlers.retrieval.search_rubric import (
 )
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from tests.rules import CONFIG, shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(EvaluateSearchRules)
 
@@ -89,19 +92,7 @@ def test_a_field_without_a_rule_is_left_to_a_model() -> None:
 
 @pytest.mark.parametrize(
     ("hosts", "points"),
-    [
-        (("a.example.com", "b.example.com"), -0.1),
-        (("example.com", "example.org"), 0.0),
-        (("example.com", "example.org", "example.net"), 0.1),
-        (("www.walmart.com", "www.newegg.com"), 0.1),
-        (("www.walmart.com", "www.newegg.com", "www.dell.com"), 0.2),
-        (("www.amazon.com", "www.amazon.co.uk"), 0.0),
-        (("amazon.example.com", "newegg.example.org"), 0.0),
-        (("www.amazon.co.uk", "www.newegg.com"), 0.1),
-        (("books.com.tw", "www.newegg.com"), 0.1),
-        (("www.books.com.tw", "www.newegg.com"), 0.1),
-        (("not-books.com.tw", "www.newegg.com"), 0.0),
-    ],
+    TABLES["points_for_where_results_come_from"],
 )
 def test_points_for_where_results_come_from(hosts: tuple[str, ...], points: float) -> None:
     assert assessed(*[result(f"https://{host}/x") for host in hosts]).rubric.diversity == pytest.approx(points)
@@ -113,18 +104,7 @@ def test_results_from_nowhere_take_no_points() -> None:
 
 @pytest.mark.parametrize(
     ("goal", "titles", "points"),
-    [
-        ("blue jazz records", ("Blue jazz", "Weather", "Records"), 0.0),
-        ("blue jazz records", ("Blue jazz", "Jazz records"), 0.1),
-        ("find the best jazz", ("Jazz",), 0.1),
-        ("jazz", ("Jazz", "Weather"), 0.1),
-        ("jazz", ("Shop jazz",), 0.2),
-        ("jazz", ("Review: jazz",), 0.0),
-        ("jazz", ("Review: jazz", "Jazz"), 0.1),
-        ("jazz reviews", ("Review: jazz",), 0.1),
-        ("", ("Jazz",), 0.0),
-        ("the", ("the",), 0.0),
-    ],
+    TABLES["points_for_what_results_say"],
 )
 def test_points_for_what_results_say(goal: str, titles: tuple[str, ...], points: float) -> None:
     found = assessed(*[result(title=title, content="x") for title in titles], goal=goal)
@@ -143,12 +123,7 @@ def test_few_results_are_less_than_acceptable(count: int, few: bool) -> None:
 
 @pytest.mark.parametrize(
     ("hosts", "narrow"),
-    [
-        ((), True),
-        (("a.example.com", "b.example.com", "c.example.com"), True),
-        (("example.com", "example.org"), True),
-        (("example.com", "example.org", "example.net"), False),
-    ],
+    TABLES["results_from_less_domains_than_give_points_are_narrow"],
 )
 def test_results_from_less_domains_than_give_points_are_narrow(hosts: tuple[str, ...], narrow: bool) -> None:
     assert assessed(*[result(f"https://{host}/x") for host in hosts]).narrow is narrow
@@ -164,13 +139,7 @@ def test_results_miss_the_goal_by_words_or_by_kind(titles: tuple[str, ...], off_
 
 @pytest.mark.parametrize(
     ("goal", "fields", "shopping"),
-    [
-        ("jazz", ("title",), False),
-        ("Buy jazz", ("title",), True),
-        ("jazz", ("price",), True),
-        ("cheap jazz", ("price",), True),
-        ("jazz", ("colour",), False),
-    ],
+    TABLES["a_goal_is_to_buy_by_its_words_or_by_a_required_field"],
 )
 def test_a_goal_is_to_buy_by_its_words_or_by_a_required_field(
     goal: str, fields: tuple[str, ...], shopping: bool

@@ -7,6 +7,9 @@ from handlers.classify_results import ClassifyResultsRules
 from handlers.text.patterns import PatternPack, Shapes, compile_details, compile_patterns, spelled_out, split_words
 from handlers.text.words import alternatives
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 def test_a_bad_expression_is_refused() -> None:
@@ -71,18 +74,7 @@ def test_an_expression_has_both_chinese_scripts() -> None:
 
 @pytest.mark.parametrize(
     ("name", "text", "phrase"),
-    [
-        ("link_phrases", "閱讀全文", "閱 讀 全 文"),
-        ("link_phrases", "阅读全文", "阅 读 全 文"),
-        ("account_phrases", "Passwort bestätigen", "passwort bestätigen"),
-        ("account_phrases", "Forgotten your password?", "forgotten your password"),
-        ("offer_phrases", "Tickets sichern", "tickets sichern"),
-        ("offer_phrases", "Réservez en ligne", "réservez en ligne"),
-        ("offer_phrases", "Todos os eventos", "todos os eventos"),
-        ("offer_phrases", "Køb billetter nu", "køb billetter"),
-        ("report_phrases", "I don't know", "i don t"),
-        ("offer_nouns", "2 recepten", "recepten"),
-    ],
+    TABLES["shipped_phrases"],
 )
 def test_shipped_phrases(name: str, text: str, phrase: str) -> None:
     patterns = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)

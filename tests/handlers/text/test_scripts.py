@@ -7,6 +7,9 @@ from handlers.results.wording import languages_of, plural_of
 from handlers.text.patterns import compile_patterns, split_words
 from handlers.text.scripts import find_language, has_cjk, has_han, is_ideographic, simplified
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
 SMALL_WORDS = PATTERNS.details.small_words
@@ -14,18 +17,7 @@ SMALL_WORDS = PATTERNS.details.small_words
 
 @pytest.mark.parametrize(
     ("declared", "text", "language"),
-    [
-        ("en-GB", "", "en"),
-        ("zh_TW", "", "zh"),
-        ("", "これは日本語の文章です", "ja"),
-        ("", "이것은 한국어 문장입니다", "ko"),
-        ("", "Это русский текст", "ru"),
-        ("uk", "Це український текст", "uk"),
-        ("", "The rain that fell on the hills was heavy and is over", "en"),
-        ("", "Der Regen ist vorbei und die Sonne scheint auf das Land", "de"),
-        ("", "", None),
-        ("nonsense value", "", None),
-    ],
+    TABLES["find_language"],
 )
 def test_find_language(declared: str, text: str, language: str | None) -> None:
     assert find_language(declared, text, SMALL_WORDS) == language
@@ -61,21 +53,7 @@ def test_without_a_word_of_any_language_every_ending_counts() -> None:
 
 @pytest.mark.parametrize(
     ("name", "language", "plural"),
-    [
-        ("running shoes", "en", "shoes"),
-        ("wallets", "en", "wallets"),
-        ("hamlet", "en", ""),
-        ("the beatles", "en", ""),
-        ("händels messias", "da", ""),
-        ("jazz classics", "de", ""),
-        ("how we make all of our shoes", "en", ""),
-        ("vets in county durham", "en", "vets"),
-        ("dosage for adults", "en", ""),
-        ("five long words for many shoes", "en", "words"),
-        ("five long words that name shoes", "en", "words"),
-        ("one two three four five shoes", "en", ""),
-        ("", "en", ""),
-    ],
+    TABLES["plurals_are_a_languages_own"],
 )
 def test_plurals_are_a_languages_own(name: str, language: str, plural: str) -> None:
     assert plural_of(name.split(), frozenset((language,)), PATTERNS) == plural

@@ -3,19 +3,14 @@
 import pytest
 
 from handlers.text.sentences import sentence_ends, sentences
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "H.C. Andersen died in 1875.",
-        "Version 2.5 is out!",
-        "See example.com for more.",
-        "Die Wahl findet am 4. Mai statt.",
-        "Obst, z.B. Äpfel, ist gesund.",
-        "今天天氣很好，我們去公園！",
-        "「真的嗎？」",
-    ],
+    TABLES["one_sentence_stays_whole"],
 )
 def test_one_sentence_stays_whole(text: str) -> None:
     assert list(sentences(text)) == [text]

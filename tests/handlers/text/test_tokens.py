@@ -7,19 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.text.tokens import MAX_CHARACTERS, divide, fold, forms_of, is_undivided, tokenize, words_of
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [
-        ("Café Zürich", "cafe\u0301 zu\u0308rich"),
-        ("ＡＢＣ１２３", "abc123"),
-        ("臺北", "台北"),
-        ("Israel's coast", "Israel’s coast"),
-        ("STRASSE", "straße"),
-        ("snake_case", "snake case"),
-        ("ｶﾀｶﾅ", "カタカナ"),
-    ],
+    TABLES["ways_to_write_the_same_are_the_same"],
 )
 def test_ways_to_write_the_same_are_the_same(one: str, other: str) -> None:
     assert tokenize(one) == tokenize(other) != []
@@ -68,15 +63,7 @@ def test_other_numbers_of_a_noun() -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [
-        ("close", "closed"),
-        ("closing", "close"),
-        ("stop", "stopped"),
-        ("stopped", "stop"),
-        ("visit", "visited"),
-        ("entkalke", "entkalken"),
-        ("öffnen", "öffne"),
-    ],
+    TABLES["other_forms_of_a_verb"],
 )
 def test_other_forms_of_a_verb(one: str, other: str) -> None:
     assert other in forms_of(one)

@@ -8,6 +8,9 @@ from handlers.text.patterns import compile_details
 from handlers.text.reading import read_text
 from handlers.text.scripts import is_ideographic
 from handlers.text.words import Words, fold, small_number
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 NO_PATTERNS = compile_details([])
 WORDS = Words({"kr": 1, "kr.": 2, "$": 3, "us$": 4, "May": 5, "元": 6, "р": 7, "x": 8})
@@ -23,22 +26,7 @@ def after(text: str) -> str:
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [
-        ("199 KR", "kr"),
-        ("kr.", "kr."),
-        ("US$", "us$"),
-        ("a$", "$"),
-        ("$", "$"),
-        ("ikr", ""),
-        ("in May", "May"),
-        ("may", ""),
-        ("美元", "元"),
-        ("元", "元"),
-        ("x", "x"),
-        ("ax", ""),
-        ("", ""),
-        ("q", ""),
-    ],
+    TABLES["the_longest_word_that_ends"],
 )
 def test_the_longest_word_that_ends(text: str, found: str) -> None:
     assert before(text) == found
@@ -46,17 +34,7 @@ def test_the_longest_word_that_ends(text: str, found: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [
-        ("kr. 5", "kr."),
-        ("krone", ""),
-        ("$5", "$"),
-        ("$", "$"),
-        ("May", "May"),
-        ("元人", "元"),
-        ("р 5", "р"),
-        ("рб", ""),
-        ("", ""),
-    ],
+    TABLES["the_longest_word_that_begins"],
 )
 def test_the_longest_word_that_begins(text: str, found: str) -> None:
     assert after(text) == found
@@ -81,18 +59,7 @@ def test_wide_signs_are_narrow_but_for_the_comma() -> None:
 
 @pytest.mark.parametrize(
     ("text", "part", "floor", "is_alone"),
-    [
-        ("a 29 b", "29", 0, True),
-        ("a29", "29", 0, False),
-        ("_29", "29", 0, False),
-        ("1.29", "29", 0, False),
-        (".29", "29", 0, True),
-        ("29x", "29", 0, False),
-        ("29.1", "29", 0, False),
-        ("29.", "29", 0, True),
-        ("29t20", "29", 0, True),
-        ("5-29", "29", 1, True),
-    ],
+    TABLES["word_boundaries_are_checked"],
 )
 def test_word_boundaries_are_checked(text: str, part: str, floor: int, is_alone: bool) -> None:
     start = text.index(part)
@@ -106,18 +73,7 @@ def test_blanks_are_skipped_both_ways() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [
-        ("一", 1),
-        ("十二", 12),
-        ("二十", 20),
-        ("廿九", 29),
-        ("卅一", 31),
-        ("零五", 5),
-        ("07", 7),
-        ("٣", 3),
-        ("x", 0),
-        ("", 0),
-    ],
+    TABLES["small_numbers"],
 )
 def test_small_numbers(text: str, value: int) -> None:
     assert small_number(text) == value

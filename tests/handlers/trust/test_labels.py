@@ -3,6 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.trust.labels import Thresholds, label_for, label_mark, label_of, tier_of, without_score
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.mark.parametrize(("source_tier", "expected"), [(1, ("A", "HIGH")), (2, ("B", "MEDIUM")), (3, ("C", "LOW"))])
@@ -39,17 +42,7 @@ def test_a_threshold_belongs_to_the_class_that_it_begins(score: int, tier: str) 
 
 @pytest.mark.parametrize(
     ("score", "source_tier", "label", "label_source"),
-    [
-        (70, 3, "HIGH", "score"),
-        (69, 1, "MEDIUM", "score"),
-        (39, 1, "LOW", "score"),
-        (0, None, "LOW", "score"),
-        (None, 1, "HIGH", "fallback"),
-        (None, 2, "MEDIUM", "fallback"),
-        (None, 3, "LOW", "fallback"),
-        (None, None, "LOW", "fallback"),
-        (None, 7, "LOW", "fallback"),
-    ],
+    TABLES["a_score_decides_and_without_one_the_source"],
 )
 def test_a_score_decides_and_without_one_the_source(
     score: int | None, source_tier: int | None, label: str, label_source: str

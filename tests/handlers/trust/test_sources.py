@@ -71,13 +71,7 @@ def source_at(url: str, rules: SourceRules = RULES) -> Source:
 
 @pytest.mark.parametrize(
     ("host", "because"),
-    [
-        ("money.udn.com", "money.udn.com is listed as udn.com (newspaper)"),
-        ("service.gov.br", "service.gov.br is a government host"),
-        ("www.uq.edu.au", "www.uq.edu.au is an academic host"),
-        ("unknown.example", "unknown.example is not listed"),
-        ("", "the address is not listed"),
-    ],
+    TABLES["source_of_says_why"],
 )
 def test_source_of_says_why(host: str, because: str) -> None:
     assert source_of(host, registered_domain(host), None, "", RULES).because == because

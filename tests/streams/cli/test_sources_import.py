@@ -12,6 +12,9 @@ from streams.runtime import settings_files
 from streams.settings.model import load_settings
 from tests.command_line import Done, Ran
 from tests.rules import CONFIG
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.fixture
@@ -39,17 +42,7 @@ PRESS = {"kind": "newspaper", "reason": "ours"}
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [
-        ("a.csv", 'one.example,newspaper,ours\ntwo.example,3\n# a remark\n\nthree.example,tier 1,"a, b"\n'),
-        ("a.csv", 'Domain,Tier,Kind,Reason\none.example,,newspaper,ours\ntwo.example,3\nthree.example,1,,"a, b"\n'),
-        ("a.tsv", "one.example\tnewspaper\tours\ntwo.example\ttier_3\nthree.example\t1\ta, b\n"),
-        ("a.txt", "one.example\tnewspaper\tours\ntwo.example\t3\t\nthree.example\t1\ta, b\n"),
-        (
-            "a.jsonl",
-            '{"domain": "one.example", "kind": "newspaper", "reason": "ours"}\n{"domain": "two.example", "tier": 3}\n'
-            '{"domain": "three.example", "tier": "1", "reason": "a, b"}\n',
-        ),
-    ],
+    TABLES["each_form_gives_the_same_entries"],
     ids=["csv", "csv with names", "tsv", "tabs", "json lines"],
 )
 def test_each_form_gives_the_same_entries(import_: Ran, out: Path, name: str, text: str) -> None:

@@ -16,6 +16,9 @@ from streams.kafka.clients import TlsFileError
 from streams.kafka.settings import KafkaSettings
 from streams.settings.model import SettingsError
 from tests.streams.console.consoles import AUTHORIZED, OWN, TOKEN, OwnConsole, settings
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 PATHS = [screen.path for screen in SCREENS]
 
@@ -181,13 +184,7 @@ def test_reading_that_needs_a_token_needs_one_in_the_settings() -> None:
 )
 @pytest.mark.parametrize(
     "path",
-    [
-        "/page?url=https://unknown.example/",
-        "/decision/pages.scored.v1/0/9",
-        "/batch/nosuch",
-        "/dead-letters/score_page/0/1",
-        "/replays/nosuch",
-    ],
+    TABLES["an_unknown_object_answers_503_while_kafka_is_down"],
 )
 def test_an_unknown_object_answers_503_while_kafka_is_down(
     console: OwnConsole, monkeypatch: pytest.MonkeyPatch, path: str, error: Exception

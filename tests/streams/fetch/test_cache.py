@@ -13,6 +13,9 @@ from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.cache import FetchCache, Version
 from streams.fetch.settings import FetchSettings
 from tests.streams.fetch.virtual import VirtualTime
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 URL = "http://a.example/x"
 
@@ -122,13 +125,7 @@ async def test_a_file_that_breaks_later_is_done_without_for_a_while(tmp_path: Pa
 
 @pytest.mark.parametrize(
     "damage",
-    [
-        "fetched_at = NULL",
-        "fetched_at = '0001-01-01T00:00:00+14:00'",
-        "body = 'text'",
-        "body = x'00'",
-        "reason = 'of_a_later_version'",
-    ],
+    TABLES["damaged_row_is_a_miss_and_other_rows_stay"],
 )
 async def test_damaged_row_is_a_miss_and_other_rows_stay(tmp_path: Path, damage: str) -> None:
     time, file = VirtualTime(), tmp_path / "c.sqlite"

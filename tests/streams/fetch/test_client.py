@@ -16,6 +16,9 @@ from streams.fetch.targets import Target
 from streams.runtime.clock import SystemClock
 from tests.samples import instance
 from tests.streams.fetch.web import response
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 CERTIFICATE = Path(__file__).parent / "site.example.pem"
 """Made for these tests, for the name ``site.example`` alone; its key opens nothing else."""
@@ -84,17 +87,7 @@ async def test_next_address_is_tried_after_a_refused_connection(served: tuple[in
 
 @pytest.mark.parametrize(
     ("status", "said", "expected"),
-    [
-        (301, "/b", "http://a.example/b"),
-        (302, "b?c", "http://a.example/x/b?c"),
-        (303, "//b.example/", "http://b.example/"),
-        (307, "https://b.example/é", "https://b.example/é"),
-        (308, "http://[", "http://["),
-        (301, "", None),
-        (200, "/b", None),
-        (300, "/b", None),
-        (304, "/b", None),
-    ],
+    TABLES["where_a_redirect_leads"],
 )
 def test_where_a_redirect_leads(status: int, said: str, expected: str | None) -> None:
     assert Response(status, {"location": said}, b"", 0.0).location("http://a.example/x/y") == expected

@@ -10,6 +10,9 @@ from streams.generate.prometheus import recording_rules, refuse_undeclared, scra
 from streams.telemetry.metrics import AGE_BUCKETS
 from streams.topology import HANDLERS
 from tests.samples import ROOT
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 def test_every_service_of_workers_is_scraped() -> None:
@@ -50,12 +53,7 @@ def test_each_handler_has_its_own_objective() -> None:
 
 @pytest.mark.parametrize(
     ("expression", "why"),
-    [
-        ("sum(assay_retries_totally)", "place: no metric assay_retries_totally is declared"),
-        ('assay_group_lag_records{verdict="passed"}', "place: assay_group_lag_records has no label verdict"),
-        ("rate(assay_event_age_seconds_total[5m])", "no metric assay_event_age_seconds_total"),
-        ("assay_group_lag_records_sum", "no metric assay_group_lag_records_sum"),
-    ],
+    TABLES["an_expression_over_what_is_not_declared_is_refused"],
 )
 def test_an_expression_over_what_is_not_declared_is_refused(expression: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):

@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.index.embedders import HashedNgrams, hash_ngrams
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 def likeness(one: str, other: str) -> float:
@@ -22,12 +25,7 @@ def test_every_text_has_a_vector_of_length_1(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("question", "near", "far"),
-    [
-        ("jazz concerts in Aarhus", "A jazz concert tonight in Aarhus", "How to prune apple trees in winter"),
-        ("pruning apple trees", "How to prune apple trees in winter", "A jazz concert tonight in Aarhus"),
-        ("颱風 停班停課", "颱風來襲，北部停班停課一天", "台積電第三季營收創新高"),
-        ("台積電營收", "台積電第三季營收創新高", "颱風來襲，北部停班停課一天"),
-    ],
+    TABLES["shared_words_bring_texts_together"],
 )
 def test_shared_words_bring_texts_together(question: str, near: str, far: str) -> None:
     assert likeness(question, near) > likeness(question, far) + 0.1

@@ -4,16 +4,14 @@ import pytest
 
 from streams.llm.settings import LlmSettings
 from streams.settings.model import SettingsError, load_settings
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.mark.parametrize(
     ("given", "kept"),
-    [
-        ("", ""),
-        (" http://localhost:8000/v1/\n", "http://localhost:8000/v1"),
-        ("https://models.example", "https://models.example"),
-        ("http://[::1]:8000/v1", "http://[::1]:8000/v1"),
-    ],
+    TABLES["addresses"],
 )
 def test_addresses(given: str, kept: str) -> None:
     assert LlmSettings(base_url=given).base_url == kept
@@ -21,20 +19,7 @@ def test_addresses(given: str, kept: str) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [
-        "localhost:8000/v1",
-        "models.example",
-        "ftp://models.example",
-        "http://",
-        "http:///v1",
-        "http://[::1",
-        "http://a:99999",
-        "http://a:0",
-        "http://a b/v1",
-        "http://user:sesame@models.example/v1",
-        "http://models.example/v1?key=sesame",
-        "http://models.example/v1/chat/completions",
-    ],
+    TABLES["invalid_base_url_is_refused"],
 )
 def test_invalid_base_url_is_refused(given: str) -> None:
     with pytest.raises(SettingsError) as refused:

@@ -21,6 +21,9 @@ from streams.telemetry.labels import Lane
 from streams.telemetry.metrics import Metrics
 from tests.samples import EXAMPLES
 from tests.streams.query.toys import completed, ranked
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 COUNTED = json.loads(Path(__file__).with_name("counted_events.json").read_bytes())
 """Events with outcomes that no generated example has."""
@@ -117,14 +120,7 @@ def test_batches_are_counted_by_their_verdict(passed: bool, label: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "level", "says"),
-    [
-        ("relevant", "info", "relevant"),
-        ("irrelevant_zh", "info", "irrelevant"),
-        ("undecided", "info", "words do not show"),
-        ("unparsed", "warning", "no judgment"),
-        ("timeout", "warning", "timed out"),
-        ("minimal", "info", "neither title nor summary"),
-    ],
+    TABLES["judgments_are_counted_and_logged_by_outcome"],
 )
 def test_judgments_are_counted_and_logged_by_outcome(name: str, level: str, says: str) -> None:
     event: RelevanceJudged = example(RelevanceJudged, f"relevance.judged.v1/{name}")

@@ -15,6 +15,9 @@ from streams.settings.model import HttpSettings
 from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.query.indexes import GOV, fill, settings_at
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 REQUEST = RankingRequested(request_id="q", query="when does the river bridge open")
 
@@ -139,12 +142,7 @@ async def test_unreachable_server_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("host", "url"),
-    [
-        ("127.0.0.1", "http://127.0.0.1:8080"),
-        ("0.0.0.0", "http://127.0.0.1:8080"),
-        ("::1", "http://[::1]:8080"),
-        ("localhost", "http://localhost:8080"),
-    ],
+    TABLES["an_application_is_asked_from_this_machine"],
 )
 def test_an_application_is_asked_from_this_machine(host: str, url: str) -> None:
     assert application_url(HttpSettings(host=host)) == url

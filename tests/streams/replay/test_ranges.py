@@ -14,6 +14,9 @@ from streams.replay import ranges
 from streams.replay.plan import ReplayError
 from streams.replay.ranges import EARLIEST, LATEST, Bound, Log, bounds_of, count, range_between, resolve_ranges
 from streams.settings.model import load_settings
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -60,13 +63,7 @@ def test_ambiguous_number_is_neither_date_nor_offset(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("start", "end", "since", "says"),
-    [
-        ("100", "50", "", "--to 50 is before --from 100"),
-        ("2026-11-20", "2026-11-19", "", "--to 2026-11-19 is before --from 2026-11-20"),
-        ("", "3d", "2d", "--to 3d is before --since 2d"),
-        ("latest", "earliest", "", "--to earliest is before --from latest"),
-        ("2027-01-01", "", "", "--from 2027-01-01 is in the future"),
-    ],
+    TABLES["empty_range_is_refused"],
 )
 def test_empty_range_is_refused(start: str, end: str, since: str, says: str) -> None:
     with pytest.raises(ReplayError, match=says):

@@ -11,6 +11,9 @@ from streams.replay.selection import addresses, in_domain, make_selector
 from streams.settings.model import load_settings
 from tests.samples import the_handler
 from tests.streams.llm.judges import BATCH, SOURCE, input_of
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 def test_addresses_of_pages_targets_results_and_sources() -> None:
@@ -30,16 +33,7 @@ def test_addresses_of_pages_targets_results_and_sources() -> None:
 
 @pytest.mark.parametrize(
     ("address", "inside"),
-    [
-        ("https://example.com", True),
-        ("https://EXAMPLE.com:8443/a?b", True),
-        ("https://www.shop.example.com/", True),
-        ("https://example.com.evil.example/", False),
-        ("https://notexample.com/", False),
-        ("no address", False),
-        ("", False),
-        ("https://[broken/", False),
-    ],
+    TABLES["domains_are_compared_by_whole_labels"],
 )
 def test_domains_are_compared_by_whole_labels(address: str, inside: bool) -> None:
     assert in_domain(address, frozenset({"example.com"})) is inside

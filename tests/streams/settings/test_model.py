@@ -16,6 +16,9 @@ from streams.runtime.settings_files import config_dir, merged, read_document, re
 from streams.settings.model import Settings, SettingsError, load_settings
 from streams.topology import HANDLERS, Handler
 from tests.rules import CONFIG, shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.fixture(autouse=True)
@@ -99,19 +102,7 @@ def test_mappings_are_merged_and_anything_else_is_replaced() -> None:
 
 @pytest.mark.parametrize(
     ("text", "key"),
-    [
-        ("kafkaa: {topic_prefix: x}", "kafkaa: is not a known key"),
-        ("kafka: {topic_prefixx: x}", "kafka.topic_prefixx: is not a known key"),
-        ("processing: {retries: {max_tries: 2}}", "processing.retries.max_tries: is not a known key"),
-        ("retrievalEvaluation: {dimensionThresholds: {typo: 1}}", "dimensionThresholds.typo: is not a known key"),
-        ("patterns: {en: {typo: []}}", "typo: is not a known key"),
-        ("kafka: {topic_prefix: 'not a name'}", "kafka.topic_prefix: "),
-        ("http: {port: 70000}", "http.port: "),
-        ("kafka:", "kafka: "),
-        ("kafka: [1]", "kafka: "),
-        ("kafka: {1: 2}", "kafka.1: "),
-        ("1: 2", "1 is not a known key"),
-    ],
+    TABLES["wrong_key_is_named_with_its_path"],
 )
 def test_wrong_key_is_named_with_its_path(tmp_path: Path, text: str, key: str) -> None:
     with pytest.raises(SettingsError) as raised:

@@ -20,6 +20,9 @@ from streams.training.grade import (
     split_groups,
 )
 from streams.training.join import ServedRequest, Signals
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 SECTION = load_settings().training
 GRADES = SECTION.grades
@@ -70,13 +73,7 @@ def test_results_far_below_the_last_feedback_are_dropped() -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [
-        ("Climate Change?", "climate change"),
-        ("  climate\tchange ", "climate change"),
-        ("ｃｌｉｍａｔｅ change", "climate change"),
-        ("“climate” change", "climate change"),
-        ("人工智慧，是什麼？", "人工智慧 是什麼"),
-    ],
+    TABLES["spellings_of_a_query_are_normalized"],
 )
 def test_spellings_of_a_query_are_normalized(one: str, other: str) -> None:
     assert normalized(one) == normalized(other)
