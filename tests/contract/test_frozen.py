@@ -10,15 +10,13 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from importlib import import_module
 from typing import Any, get_args
 
 import pytest
-import typer
 from pydantic import BaseModel
 
 from schemas.dead import dead_letter_topic
-from streams.cli.commands import app
+from streams.cli.commands import COMMANDS, imported_command
 from streams.settings.model import Settings
 from streams.telemetry.metrics import METRICS
 from streams.topology import HANDLERS, TOPICS
@@ -93,27 +91,34 @@ def _without_texts(part: Any) -> Any:
 
 
 def _commands() -> Iterator[str]:
-    group: Any = typer.main.get_command(app)
-    for name in group.list_commands(None):
-        yield from _options(f"assay {name}", group.get_command(None, name))
+    for name in COMMANDS:
+        command = imported_command(name)
+        if not getattr(command, "commands", None) or command.callback:
+            yield from _options(f"assay_{name}", command)
+        for below, nested in getattr(command, "commands", {}).items():
+            yield from _options(f"assay_{name}_{below}", nested)
 
 
 def _options(name: str, command: Any) -> Iterator[str]:
-    if hasattr(command, "imported"):
-        command = command.imported()
+    yield f"{name} {(command.help or '').splitlines()[0] if command.help else ''}".strip()
     for parameter in command.params:
         if "--help" not in parameter.opts:
-            spelled = ",".join([*parameter.opts, *parameter.secondary_opts])
-            yield f"{name.replace(' ', '_')} {spelled} {parameter.help or ''}".strip()
-    for below, nested in getattr(command, "commands", {}).items():
-        yield from _options(f"{name} {below}", nested)
+            option = max(parameter.opts, key=len)
+            others = ",".join([*(opt for opt in parameter.opts if opt != option), *parameter.secondary_opts])
+            yield f"{name}:{option} {others} {getattr(parameter, 'help', '') or ''}".strip()
 
 
 def lost(before: Contract, now: Contract, told: str) -> list[str]:
-    """The lines that are gone, of which a text tells neither the line's name nor its option."""
-    gone = [line for part, lines in before.items() for line in lines if line not in now.get(part, [])]
+    """The lines whose name is gone, and is not told; of a command's option, ``assay_replay:--force``, either part."""
     names = {line.split(" ")[0] for lines in now.values() for line in lines}
-    return [line for line in gone if line.split(" ")[0] not in names and line.split(" ")[0] not in told]
+    gone = [line for lines in before.values() for line in lines if line.split(" ")[0] not in names]
+    return [line for line in gone if not any(part in told for part in _told_as(line.split(" ")[0]))]
+
+
+def _told_as(name: str) -> list[str]:
+    """How a change log may tell of a name: itself, its section, its command, or its option."""
+    (command, _, option), (section, _, _) = name.partition(":"), name.rpartition(".")
+    return [name, command.replace("_", " "), *([option] if option else []), *([section] if "." in section else [])]
 
 
 def unreleased() -> str:
@@ -149,5 +154,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    import_module("streams.cli.commands")
     sys.exit(main())
