@@ -129,13 +129,14 @@ soak: setup ## A long run at full rate with faults, and what grows in it (MINUTE
 test-mutants: setup ## Change the most important modules, and count what the fast tests find (docs/mutants.md)
 	$(BIN)/python -m tools.mutants $(ARGS)
 
-check: setup ## Lint, types, import contracts, spelling, plain terms, drift of generated files
+check: setup ## Lint, types, import contracts, spelling, plain terms, sizes, drift of generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell assay schemas handlers streams tests tools docs README.md CONTRIBUTING.md CHANGELOG.md
 	$(BIN)/python -m tools.idioms
+	$(BIN)/python -m tools.sizes
 	$(BIN)/assay generate --check
 
 generate: setup ## Write the generated files again

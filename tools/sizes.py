@@ -1,0 +1,109 @@
+"""Compares the size of each package with its maximum in ``size.toml``; ``make check`` runs it.
+
+All text files that git tracks count: lines of Python, and lines of the rest. Below ``docs`` words are counted too.
+Generated files and weights are listed in ``size.toml`` and do not count. ``--lower`` writes today's size where it is
+below the maximum; no option raises one, so a larger package is a change of ``size.toml`` that a reviewer sees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+
+FILE = Path("size.toml")
+LINE_LENGTH = 120
+Sizes = dict[str, list[int]]
+"""By package: lines of Python, and lines of other text."""
+
+
+def main() -> int:
+    """Returns 1 if a package is larger than its maximum or has none, or lines may be longer than before."""
+    parser = argparse.ArgumentParser(prog="python -m tools.sizes", description=__doc__.splitlines()[0])
+    parser.add_argument("--lower", action="store_true", help="write today's sizes where they are below the maxima")
+    options = parser.parse_args()
+    settings = tomllib.loads(FILE.read_text("utf-8"))
+    maxima: Sizes = settings["packages"] | {"docs words": [0, settings["docs_words"]]}
+    now = sizes(settings["not_counted"])
+    problems = larger(now, maxima)
+    if f"line-length = {LINE_LENGTH}\n" not in Path("pyproject.toml").read_text("utf-8"):
+        problems.append(f"pyproject.toml: the line length is {LINE_LENGTH}, so that lines of code can be compared")
+    print("\n".join(problems) or f"{sum(python for python, _ in now.values()):,} lines of Python are within the budget")
+    if options.lower:
+        FILE.write_text(lowered(FILE.read_text("utf-8"), now), "utf-8")
+    return 1 if problems else 0
+
+
+def sizes(not_counted: list[str]) -> Sizes:
+    """The sizes of the packages of this checkout, without the files that match a pattern."""
+    found: Sizes = defaultdict(lambda: [0, 0])
+    for name in subprocess.check_output(["git", "ls-files"], text=True).splitlines():
+        path = Path(name)
+        if not path.is_file() or any(fnmatch(name, pattern) for pattern in not_counted):
+            continue
+        try:
+            text = path.read_text("utf-8")
+        except UnicodeDecodeError:
+            continue
+        found[package_of(path)][path.suffix != ".py"] += text.count("\n")
+    documents = subprocess.check_output(["git", "ls-files", "docs/*.md"], text=True).splitlines()
+    found["docs words"][1] = sum(len(Path(name).read_text("utf-8").split()) for name in documents)
+    return dict(found)
+
+
+def package_of(path: Path) -> str:
+    """The package of a file: a folder below streams, tools and tests, else the first folder.
+
+    >>> package_of(Path("streams/kafka/clients.py")), package_of(Path("handlers/html/walk.py"))
+    ('streams/kafka', 'handlers')
+    >>> package_of(Path("tests/streams/kafka/test_acls.py")), package_of(Path("README.md"))
+    ('tests/streams', 'root')
+    """
+    deep = path.parts[0] in ("streams", "tools", "tests") and len(path.parts) > 2
+    return "/".join(path.parts[: 2 if deep else 1]) if len(path.parts) > 1 else "root"
+
+
+def larger(now: Mapping[str, list[int]], maxima: Mapping[str, list[int]]) -> list[str]:
+    """What is above its maximum, in words.
+
+    >>> larger({"a": [11, 5]}, {"a": [10, 5]})
+    ['a: 11 lines of Python, 10 at most: delete 1, or lower another package by more']
+    >>> larger({"b": [1, 0]}, {"a": [10, 5]})
+    ['b: it has no maximum in size.toml']
+    """
+    problems = []
+    for package, counts in sorted(now.items()):
+        if package not in maxima:
+            problems.append(f"{package}: it has no maximum in size.toml")
+            continue
+        for count, most, kind in zip(counts, maxima[package], ("lines of Python", "lines or words"), strict=True):
+            if count > most:
+                advice = f"delete {count - most}, or lower another package by more"
+                problems.append(f"{package}: {count:,} {kind}, {most:,} at most: {advice}")
+    return problems
+
+
+def lowered(text: str, now: Mapping[str, list[int]]) -> str:
+    """The file with the maxima of today where those are lower; packages that are gone leave it."""
+    lines = []
+    for line in text.splitlines():
+        name, separator, value = line.partition(" = ")
+        package = name.strip('"')
+        if separator and value.startswith("[") and value.endswith("]") and name.startswith('"'):
+            if package not in now:
+                continue
+            most = [int(number) for number in value.strip("[]").split(",")]
+            line = f"{name} = [{', '.join(str(min(pair)) for pair in zip(most, now[package], strict=True))}]"
+        elif name == "docs_words":
+            line = f"docs_words = {min(int(value), now['docs words'][1])}"
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
