@@ -27,6 +27,7 @@ from aiokafka.errors import KafkaError
 
 from schemas.rules import Rules
 from streams.kafka.clients import opened
+from streams.local_kafka.install import KAFKA_VERSION, cache_folder
 from streams.settings.model import Settings
 from streams.topology import HANDLERS
 from tests.command_line import Done, Ran
@@ -243,7 +244,8 @@ def pytest_configure(config: pytest.Config) -> None:
         return one_of_equals(made) if kind in shipped else made
 
     Settings.rules = rules  # type: ignore[method-assign,assignment]
-    # No test asks a server with a public certificate, and each client would read all public authorities anew.
+    # No test asks a server with a public certificate, and each client would read all public authorities anew. Where the
+    # local broker is not here yet, it is fetched from one.
     load_authorities, paths = ssl.SSLContext.load_verify_locations, ssl.get_default_verify_paths()
     public = {certifi.where(), *filter(None, paths)}
 
@@ -251,7 +253,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if cadata or not {cafile, capath} & public:
             load_authorities(context, cafile, capath, cadata)
 
-    ssl.SSLContext.load_verify_locations = load_own  # type: ignore[assignment,method-assign]
+    if (cache_folder() / f"kafka-{KAFKA_VERSION}").is_dir():
+        ssl.SSLContext.load_verify_locations = load_own  # type: ignore[assignment,method-assign]
     # A shell makes background processes ignore Ctrl-C, and their children inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

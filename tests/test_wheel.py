@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from streams.cli.commands import COMMANDS
 from streams.local_kafka.install import cache_folder
 from tests.samples import ROOT, the_handler
 
@@ -75,6 +76,16 @@ def sources_of(*packages: str) -> list[Path]:
     return [path.relative_to(ROOT) for package in packages for path in (ROOT / package).rglob("*.py")]
 
 
+def test_every_file_of_the_wheel_compiles(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        sources = [name for name in archive.namelist() if name.endswith(".py")]
+        assert len(sources) > 300
+        for name in sources:
+            text = archive.read(name).decode()
+            compile(text, name, "exec")
+            assert not re.search(r"^\s*(from|import) (handlers|schemas|streams)\b", text, re.MULTILINE), name
+
+
 def test_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     build = "from hatchling.build import build_sdist; print(build_sdist(OUT))".replace("OUT", repr(str(tmp_path)))
     subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True, capture_output=True)
@@ -129,6 +140,20 @@ def test_a_page_is_scored_by_the_base_install(base: Path, tmp_path: Path) -> Non
 
 def test_the_version_is_printed(assay: Path, tmp_path: Path) -> None:
     assert run([assay, "--version"], tmp_path) == f"{version('assay')}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_prints_its_help(assay: Path, tmp_path: Path, command: str) -> None:
+    assert f"assay {command}" in run([assay, command, "--help"], tmp_path)
+
+
+def test_files_are_generated_for_the_settings_in_force(assay: Path, tmp_path: Path) -> None:
+    """From templates beside the code; the files of a checkout are refused where there is none."""
+    for option, file in (("--prometheus", "alerts.yml"), ("--kubernetes", "base/kustomization.yaml")):
+        run([assay, "generate", option, tmp_path / "made"], tmp_path)
+        assert (tmp_path / "made" / file).is_file()
+    done = subprocess.run([assay, "generate", "--check"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, "works on a checkout of Assay" in done.stderr) == (2, True)
 
 
 def test_the_configuration_is_that_of_the_checkout(assay: Path, tmp_path: Path) -> None:

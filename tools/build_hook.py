@@ -6,11 +6,10 @@ its own, and both would be ``sys.modules["handlers"]``.
 
 from __future__ import annotations
 
-import io
+import ast
 import shutil
 import tempfile
-import tokenize
-from itertools import pairwise
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,22 +55,51 @@ def below_one_name(source: str, modules: frozenset[str]) -> str:
     >>> known = frozenset({"schemas.event", "streams.app"})
     >>> below_one_name("from schemas.event import Event", known)
     'from assay.schemas.event import Event'
-    >>> below_one_name("import schemas", known)
-    'from assay import schemas'
-    >>> below_one_name("preload = ('streams.app', 'schemas')  # from schemas import event", known)
-    "preload = ('assay.streams.app', 'schemas')  # from schemas import event"
+    >>> below_one_name("import json, schemas, streams.app as app", known)
+    'import json; from assay import schemas; import assay.streams.app as app'
+    >>> below_one_name("import streams.app", known)
+    'import assay.streams.app; from assay import streams'
+    >>> below_one_name("preload = ('streams.app', 'schemas', f'streams.app')  # from schemas import event", known)
+    "preload = ('assay.streams.app', 'schemas', f'streams.app')  # from schemas import event"
     """
-    lines = source.splitlines(keepends=True)
-    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
-    edits: list[tuple[tuple[int, int], tuple[int, int], str]] = []
-    for before, token in pairwise(tokens):
-        if token.type == tokenize.NAME and token.string in PACKAGES and before.string == "from":
-            edits.append((token.start, token.end, f"{BELOW}.{token.string}"))
-        elif token.type == tokenize.NAME and token.string in PACKAGES and before.string == "import":
-            edits.append((before.start, before.end, f"from {BELOW} import"))
-        elif token.type == tokenize.STRING and token.string[1:-1] in modules:
-            edits.append((token.start, token.end, f"{token.string[0]}{BELOW}.{token.string[1:]}"))
-    for (row, start), (_, end), text in reversed(edits):
-        line = lines[row - 1]
-        lines[row - 1] = line[:start] + text + line[end:]
-    return "".join(lines)
+    lines = [line.encode() for line in source.splitlines(keepends=True)]
+    for (row, start), (end_row, end), text in sorted(_edits(ast.parse(source), source, modules), reverse=True):
+        first, last = lines[row - 1][:start], lines[end_row - 1][end:]
+        lines[row - 1 : end_row] = [first + text.encode() + last]
+    return b"".join(lines).decode()
+
+
+_Edit = tuple[tuple[int, int], tuple[int, int], str]
+"""Where a text begins and ends (line, offset in bytes), and what takes its place."""
+
+
+def _edits(tree: ast.AST, source: str, modules: frozenset[str]) -> Iterator[_Edit]:
+    for node in ast.walk(tree):
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.Import | ast.ImportFrom | ast.Constant):
+                continue
+            text = ast.get_source_segment(source, child) or ""
+            place = (child.lineno, child.col_offset), (child.end_lineno or 0, child.end_col_offset or 0)
+            if isinstance(child, ast.Constant):
+                # A part of an f-string has the place of the whole string.
+                if child.value in modules and not isinstance(node, ast.JoinedStr):
+                    yield *place, text.replace(child.value, f"{BELOW}.{child.value}", 1)
+            elif isinstance(child, ast.Import) and any(_is_ours(alias.name) for alias in child.names):
+                yield *place, "; ".join(map(_imported, child.names))
+            elif isinstance(child, ast.ImportFrom) and not child.level and _is_ours(child.module or ""):
+                yield *place, text.replace(f"from {child.module}", f"from {BELOW}.{child.module}", 1)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] in PACKAGES
+
+
+def _imported(alias: ast.alias) -> str:
+    """The statement that binds what one name of an import binds."""
+    bound = f" as {alias.asname}" if alias.asname else ""
+    if not _is_ours(alias.name):
+        return f"import {alias.name}{bound}"
+    package, _, below = alias.name.partition(".")
+    if not below:
+        return f"from {BELOW} import {package}{bound}"
+    return f"import {BELOW}.{alias.name}{bound}" + ("" if bound else f"; from {BELOW} import {package}")
