@@ -18,7 +18,6 @@ from aiokafka.protocol.admin import ApiVersionRequest
 from aiokafka.protocol.transaction import EndTxnRequest
 
 from streams.cli.errors import explain_trouble
-from streams.cli.output import in_time
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.kafka.last_records import LatestDecisions, read_dated_after, read_latest_decisions
@@ -28,6 +27,7 @@ from streams.llm.checks import Check
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, RETENTION_DAYS
+from streams.views.amounts import in_time
 
 SECONDS = 15.0
 """The time that the cluster has for each check."""

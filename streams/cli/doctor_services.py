@@ -16,7 +16,6 @@ import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
 from streams.cli.doctor_checks import check_folder
-from streams.cli.output import in_money
 from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDamagedError, IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
 from streams.index.settings import IndexSettings
@@ -29,6 +28,7 @@ from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
+from streams.views.amounts import in_money
 
 _SECONDS = 4.0
 

@@ -22,6 +22,7 @@ from streams.cli.output import plain_table, table_console, tell
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
 from streams.settings.model import Settings
 from streams.topology import PAGES_SCORED
+from streams.views.amounts import in_bytes
 
 ASSUMED_ARTICLES = 10_000_000
 ASSUMED_MIX = "10/50/40"
@@ -209,22 +210,8 @@ def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
             name,
             f"{points:,}",
             "" if saved is None else Text(f"{-100 * saved:+.3g} %", style="green" if saved > 0 else "red"),
-            size_in_words(points * dimensions * FLOAT_BYTES),
+            in_bytes(points * dimensions * FLOAT_BYTES),
             Text("█" * round(_BAR_WIDTH * points / longest), style="dim"),
             style=style,
         )
     return table
-
-
-def size_in_words(count: float) -> str:
-    """Bytes in the unit in which they are shortest.
-
-    >>> size_in_words(24_000_000 * 512 * 4)
-    '45.8 GiB'
-    """
-    unit = "bytes"
-    for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
-        if count < 1024:
-            break
-        count, unit = count / 1024, larger
-    return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"

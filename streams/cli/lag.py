@@ -16,11 +16,12 @@ from rich.text import Text
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import in_time, plain_table, table_console, tell
+from streams.cli.output import plain_table, table_console, tell
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, no_such
+from streams.views.amounts import in_time
 
 _FEW = 0.25
 """The share of the retention below which the rest is red."""

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from streams.cli.output import in_rate, in_time, tell
+from streams.cli.output import tell
+from streams.views.amounts import in_rate, in_time
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -27,7 +27,7 @@ from aiokafka.errors import KafkaError
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import in_time, tell
+from streams.cli.output import tell
 from streams.cli.publish_input import Input, Publication, refusals_problem
 from streams.cli.publish_run import Backfill, Sending, command_of
 from streams.kafka.clients import make_producer, opened
@@ -39,6 +39,7 @@ from streams.replay.estimate import Estimate
 from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED, TOPICS, no_such, topic_named
 from streams.topology.codec import OutputRecord
+from streams.views.amounts import in_time
 
 
 def publish(

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import in_money, print_rows, tell
+from streams.cli.output import print_rows, tell
 from streams.cli.replay_run import carry_out, preview, refused, run_replay
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest, own_topics
@@ -28,6 +28,7 @@ from streams.replay.session import PlanSession
 from streams.replay.transitions import existing
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
+from streams.views.amounts import in_money
 
 _RUN = "run"
 _HELP = ("-h", "--help")

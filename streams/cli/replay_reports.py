@@ -17,8 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from schemas.replays import ReplayPlan
-from streams.cli.estimate import size_in_words
-from streams.cli.output import in_money, in_time, plain_table, table_console, tell
+from streams.cli.output import plain_table, table_console, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.try_diff import not_comparable, print_comparison
 from streams.llm.journal import JournalError
@@ -29,6 +28,7 @@ from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets
 from streams.replay.plan import ReplayError, handler_of
 from streams.replay.ranges import count
 from streams.settings.model import Settings
+from streams.views.amounts import in_bytes, in_money, in_time
 
 
 async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> int:
@@ -57,7 +57,7 @@ def show_estimate(found: Estimate, max_cost_usd: float | None = None) -> None:
     console = table_console()
     records = f"{found.records:,} record{'' if found.records == 1 else 's'}"
     about = "about " if found.sampled is not None else ""
-    took = f", {size_in_words(found.bytes)}, {in_time(found.seconds)} in one process"
+    took = f", {in_bytes(found.bytes)}, {in_time(found.seconds)} in one process"
     sampled = f", after a sample of {found.sampled:,}" if found.sampled is not None else ""
     console.print(Text.assemble((f"{about}{records}", "bold"), took, (sampled, "dim")))
     if not found.records:
@@ -74,7 +74,7 @@ def _show_handlers(console: Console, found: Estimate) -> None:
     table = plain_table("handler", numbers=("records", "bytes", "time"))
     table.add_column("basis", style="dim")
     for its in found.handlers:
-        table.add_row(its.handler, f"{its.records:,}", size_in_words(its.bytes), in_time(its.seconds), its.because)
+        table.add_row(its.handler, f"{its.records:,}", in_bytes(its.bytes), in_time(its.seconds), its.because)
     console.print(table)
     paid = [(its.handler, its.paid) for its in found.handlers if its.paid is not None]
     if not paid:

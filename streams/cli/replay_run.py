@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 
 from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
 from streams.cli.errors import run_with_kafka
-from streams.cli.output import in_money, in_time, tell
+from streams.cli.output import tell
 from streams.cli.progress import ProgressLine
 from streams.cli.run import stop_on_signals
 from streams.http.server import HttpServer, PortTakenError
@@ -39,6 +39,7 @@ from streams.runtime.process import freeze_gc
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import configure_logs
+from streams.views.amounts import in_money, in_time
 
 
 class ReplayScreen:

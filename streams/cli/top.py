@@ -25,13 +25,14 @@ from rich.text import Text
 
 from streams.cli.errors import explain_trouble, run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import in_money, in_rate, in_time, plain_table, table_console, tell
+from streams.cli.output import plain_table, table_console, tell
 from streams.cli.top_workers import Worker, WorkerAddressError, look_at, quantiles, rate, total, worker_url
 from streams.kafka.lag import GroupLag, read_lags
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
+from streams.views.amounts import in_money, in_rate, in_short, in_time
 
 NARROW = 80
 """The columns that the narrow table needs."""
@@ -146,16 +147,16 @@ def _table(view: View, sort: str, wide: bool) -> Table:
     for row in sorted(view.rows, key=SORTS[sort]):
         cells: list[Text | str] = [
             in_rate(row.rate_per_second),
-            _whole(row.lag_records),
+            in_short(row.lag_records),
             in_time(row.lag_seconds) if row.lag_records else "-",
             in_time(row.age_p50_seconds),
             Text(in_time(row.age_p99_seconds), "red" if _late(row) else ""),
             *([in_time(row.slo_seconds)] if wide else []),
-            _whole(row.in_flight),
-            Text(_whole(row.retries), "yellow" if row.retries else ""),
-            Text(_whole(row.dead), "red" if row.dead else ""),
+            in_short(row.in_flight),
+            Text(in_short(row.retries), "yellow" if row.retries else ""),
+            Text(in_short(row.dead), "red" if row.dead else ""),
             in_money(row.cost_usd),
-            *([_whole(row.members)] if wide else []),
+            *([in_short(row.members)] if wide else []),
         ]
         handler = Text(row.handler, "red" if row.breaker_open else "dim" if row.rate_per_second is None else "")
         table.add_row(handler, *cells)
@@ -179,20 +180,6 @@ def _problems(view: View) -> Iterator[Text]:
 
 def _late(row: Row) -> bool:
     return row.age_p99_seconds is not None and row.age_p99_seconds > row.slo_seconds
-
-
-def _whole(number: float | None) -> str:
-    """A count in at most six characters.
-
-    >>> _whole(None), _whole(12.0), _whole(123456), _whole(4_560_000)
-    ('-', '12', '123 k', '4.6 M')
-    """
-    if number is None:
-        return "-"
-    for size, unit in ((1e6, "M"), (1e3, "k")):
-        if number >= 10 * size or (unit == "M" and number >= size):
-            return f"{number / size:.{1 if number < 10 * size else 0}f} {unit}"
-    return f"{number:.0f}"
 
 
 _KAFKA_SECONDS = 8.0

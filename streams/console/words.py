@@ -12,12 +12,12 @@ from urllib.parse import quote, urlencode, urlsplit
 from markupsafe import Markup, escape
 
 from streams.console.entries import Entry
+from streams.views.amounts import figure, in_money, in_rate, in_time
 from streams.views.subjects import SubjectKind
 
 _KEPT = frozenset("\n\r\t")
 _BLANK = frozenset(map(chr, (0x034F, 0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0))))
 """Characters that count as printable and show nothing; the last can carry a text that no reader sees."""
-_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 _SCREENS = {
     SubjectKind.BATCH: "/batch/",
     SubjectKind.REQUEST: "/relevance/",
@@ -85,52 +85,6 @@ def when(at: int | datetime) -> Markup:
     return Markup('<time datetime="{}">{}</time>').format(
         f"{utc:%Y-%m-%dT%H:%M:%S.}{utc.microsecond // 1000:03}Z", f"{utc:%Y-%m-%d %H:%M:%S}"
     )
-
-
-def in_time(seconds: float | None) -> str:
-    """A duration with about two digits.
-
-    >>> in_time(0.004), in_time(2.34), in_time(75), in_time(5400), in_time(604800), in_time(None)
-    ('4 ms', '2.3 s', '75 s', '90 min', '7.0 d', '–')
-    """
-    if seconds is None:
-        return "–"
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms" if seconds else "0 s"
-    for size, unit in _UNITS:
-        if seconds >= 2 * size or (unit == "min" and seconds > 90):
-            value = seconds / size
-            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
-    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-
-
-def figure(value: float | None, digits: int = 0) -> str:
-    """A number with thousands; a dash for an unknown one.
-
-    >>> figure(12345), figure(0.256, 2), figure(None)
-    ('12,345', '0.26', '–')
-    """
-    return "–" if value is None else f"{value:,.{digits}f}"
-
-
-def in_rate(value: float | None) -> str:
-    """A rate a second with about two digits.
-
-    >>> in_rate(0.25), in_rate(12.3), in_rate(512.2), in_rate(None)
-    ('0.25', '12', '512', '–')
-    """
-    return "–" if value is None else f"{value:,.0f}" if value >= 10 or not value else f"{value:.2g}"
-
-
-def in_money(value: float | None) -> str:
-    """An amount in US dollars.
-
-    >>> in_money(0), in_money(0.00042), in_money(12.5), in_money(None)
-    ('$0', '$0.00042', '$12.50', 'no price')
-    """
-    if value is None:
-        return "no price"
-    return f"${value:,.2f}" if value >= 0.01 else f"${value:.2g}"
 
 
 def wording(name: str) -> str:

@@ -40,7 +40,7 @@ def test_without_a_model_the_offline_judge_answers() -> None:
 def test_spending_of_the_day_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     bound: dict[str, Any] = {"api_key": "k", "model": "m", "cache_path": path, "budget_usd_per_day": 2}
-    assert found(**bound)["spent"].detail == "0 of $2.00 are spent today"
+    assert found(**bound)["spent"].detail == "$0 of $2.00 are spent today"
     assert not path.exists()
 
     async def spend(usd: float) -> None:

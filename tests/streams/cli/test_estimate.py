@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from schemas.pages import Tier
-from streams.cli.estimate import run_estimate, size_in_words
+from streams.cli.estimate import run_estimate
 from streams.settings.model import Settings, load_settings
+from streams.views.amounts import in_bytes
 from tests.command_line import Ran
 from tests.samples import scored
 
@@ -76,7 +77,7 @@ def test_people_see_the_plan(ran: Ran, settings: Settings) -> None:
 
 def test_sizes_have_the_unit_in_which_they_are_short() -> None:
     sizes = [0, 1023, 1024, 1536, 5 * 1024**3, 2.5 * 1024**5, 5000 * 1024**5]
-    assert [size_in_words(size) for size in sizes] == [
+    assert [in_bytes(size) for size in sizes] == [
         "0 bytes",
         "1,023 bytes",
         "1.0 KiB",
