@@ -1,8 +1,7 @@
 """Files and locks of one machine: locks by key, private files, and versioned SQLite files in a thread of their own.
 
 A SQLite schema is a list of steps. Step n turns a file of version n - 1 (``user_version``) into one of version n, and a
-new file goes through all steps. A released step never changes. Files from before versions were counted have version 0
-and contain tables, so a first step creates only what is missing.
+new file goes through all steps. A released step never changes.
 """
 
 from __future__ import annotations
@@ -107,12 +106,11 @@ def upgrade(database: sqlite3.Connection, steps: Steps, variable: str, path: obj
     with transaction(database):
         # Another process may have upgraded the file while this one waited for the lock.
         version = refuse_newer(database, steps, variable)
-        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         for step in steps[version:]:
             for statement in step:
                 database.execute(statement)
         database.execute(f"PRAGMA user_version = {len(steps)}")
-    if tables and version < len(steps):
+    if 0 < version < len(steps):
         log.info("file upgraded to this version's schema", path=str(path), before=version, now=len(steps))
 
 

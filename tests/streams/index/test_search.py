@@ -212,27 +212,3 @@ async def test_many_and_few_that_fit_are_found_as_by_looking_at_each() -> None:
             found = [score for score, _ in await library.store.search(query, limit, filters)]
             assert found == pytest.approx(expected, abs=1e-5)
     await library.worker.aclose()
-
-
-async def test_files_of_lists_and_cosines_are_read_as_before(tmp_path: Path) -> None:
-    """What an earlier version wrote: vectors as lists, in a collection that measures them."""
-    from qdrant_client import QdrantClient, models
-
-    client = QdrantClient(path=str(tmp_path))
-    client.create_collection("documents", models.VectorParams(size=128, distance=models.Distance.COSINE))
-    text = RAIN.format(n=3)
-    kept = {"url": GOV, "text": text, "tier": "A", "embedder": "hashed-ngrams-128"}
-    client.upsert(
-        "documents", [models.PointStruct(id=document_id_of(GOV), vector=hash_ngrams(text, 128), payload=kept)]
-    )
-    client.close()
-    library = Library(IndexSettings(path=tmp_path))
-    await library.put(page("B", NEWS, None))
-    assert await library.urls() == {GOV, NEWS}
-    assert await library.urls(tier="A") == {GOV}
-    [hit] = await library.ask(tier="A")
-    assert 0 < hit.score <= 1
-    await library.worker.aclose()
-    again = Library(IndexSettings(path=tmp_path))
-    assert await again.urls(tier=["A", "B"]) == {GOV, NEWS}
-    await again.worker.aclose()
