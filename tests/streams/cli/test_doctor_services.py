@@ -1,4 +1,4 @@
-"""The doctor's findings about the index (free, owned by an application, empty, missing) and the schema registry."""
+"""The doctor's findings about the index (free, owned by an application, empty, missing)."""
 
 import asyncio
 import math

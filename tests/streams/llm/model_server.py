@@ -11,7 +11,6 @@
 import asyncio
 import contextlib
 import json
-import random
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -179,17 +178,6 @@ def slow(seconds: float, then: Behaviour) -> Behaviour:
 
     async def behave(wire: Wire) -> None:
         await asyncio.sleep(seconds)
-        await then(wire)
-
-    return behave
-
-
-def heavy_tailed(median: float, sigma: float, then: Behaviour, seed: int = 1) -> Behaviour:
-    """Waits for a log-normal time, then behaves."""
-    chance = random.Random(seed)
-
-    async def behave(wire: Wire) -> None:
-        await asyncio.sleep(chance.lognormvariate(0.0, sigma) * median)
         await then(wire)
 
     return behave

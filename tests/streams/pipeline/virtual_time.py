@@ -1,4 +1,4 @@
-"""An event loop whose time moves only while no task is ready. It can be stopped between any two steps."""
+"""An event loop whose time moves only while no task is ready."""
 
 from __future__ import annotations
 
@@ -21,15 +21,8 @@ class _NoWaiting(selectors.SelectSelector):
     """Instead of waiting, time is set forward."""
 
     now = 0.0
-    turns = 0
-    wanted: tuple[int, asyncio.Future[None]] | None = None
 
     def select(self, timeout: float | None = None) -> list[Any]:
-        self.turns += 1
-        if self.wanted is not None and self.turns >= self.wanted[0]:
-            (_, future), self.wanted = self.wanted, None
-            future.set_result(None)
-            return []
         if timeout is None:
             raise RuntimeError("everybody waits for ever")
         self.now += max(timeout, 0.0)
@@ -52,16 +45,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._time.now
-
-    @property
-    def turns(self) -> int:
-        """How often everybody who was ready has had a turn."""
-        return self._time.turns
-
-    async def until_turn(self, number: int) -> None:
-        """Waits for a turn of the loop, so that a test can act between any two steps of the program."""
-        self._time.wanted = (number, self.create_future())
-        await self._time.wanted[1]
 
 
 def virtually(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
