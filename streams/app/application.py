@@ -10,7 +10,7 @@ import json
 import random
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -114,7 +114,7 @@ class Application:
                 ("/healthz", probe(self.health.alive)),
                 ("/readyz", probe(self.health.ready)),
                 ("/query", self._queries),
-                ("/asyncapi.yaml", page(_ASYNCAPI_HEADERS, self._asyncapi)),
+                ("/asyncapi.yaml", asyncapi_route(settings.kafka.topic_prefix)),
             ],
             logger=None,
             on_startup=[self._open_models, self._preload, self._start_children],
@@ -122,15 +122,7 @@ class Application:
             on_shutdown=[self.drain],
             after_shutdown=[self._stop_children, self._own_services.aclose, self._tracer.aclose],
         )
-        self._asyncapi_document: bytes | None = None
         self.drained = False
-
-    async def _asyncapi(self) -> bytes:
-        """The AsyncAPI document of this cluster: made at the first request, off the event loop, and kept."""
-        if self._asyncapi_document is None:
-            document = await asyncio.to_thread(asyncapi_document, self.settings.kafka.topic_prefix)
-            self._asyncapi_document = to_yaml(document).encode()
-        return self._asyncapi_document
 
     async def open_index(self) -> None:
         """Opens the index if a handler of this process needs it. An unreachable index is logged, and waited for later.
@@ -264,12 +256,16 @@ def probe(ask: Callable[[], HealthReport]) -> Any:
     return answer
 
 
-def page(headers: Mapping[str, str], body: Callable[[], Awaitable[bytes]]) -> Any:
-    """A route that answers 200 with a body that is made on request."""
+def asyncapi_route(prefix: str) -> Any:
+    """A route that answers with the AsyncAPI document of a cluster; the first request makes it, in a thread."""
+    document: bytes | None = None
 
     @get(include_in_schema=False)
     async def answer(scope: Any) -> AsgiResponse:  # noqa: ARG001 - the signature is FastStream's
-        return AsgiResponse(await body(), 200, headers)
+        nonlocal document
+        if document is None:
+            document = await asyncio.to_thread(lambda: to_yaml(asyncapi_document(prefix)).encode())
+        return AsgiResponse(document, 200, _ASYNCAPI_HEADERS)
 
     return answer
 
