@@ -18,8 +18,7 @@ from tests.kafka.installation import environment_of
 from tests.samples import ROOT
 
 PACKAGES = ("schemas", "handlers", "streams", "config")
-_STARTED = "import streams; print(streams.__file__, flush=True)\n"
-_COMMAND_LINE = "from streams.cli.main import main; main()"
+_PROGRAM = "import streams; print(streams.__file__, flush=True); from streams.cli.main import main; main()"
 
 
 def code_of(revision: str, folder: Path) -> Path:
@@ -45,17 +44,14 @@ def _git(*arguments: str) -> bytes:
 
 @asynccontextmanager
 async def assay_of(
-    tree: Path, state: Path, settings: Settings, *words: str, program: str = _COMMAND_LINE, **variables: object
+    tree: Path, state: Path, settings: Settings, *words: str, **variables: object
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """``assay WORDS`` of the code in a folder, killed at the end if it still runs. It logs to ``state/worker.log``.
-
-    ``program`` is other Python source to run with that code.
-    """
+    """``assay WORDS`` of the code in a folder, killed at the end if it still runs. It logs to ``state/worker.log``."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     environment |= environment_of(settings, kafka__create_topics=False, **variables) | {"PYTHONPATH": str(tree)}
     with (state / "worker.log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _STARTED + program, *words,
+            sys.executable, "-c", _PROGRAM, *words,
             cwd=state, env=environment, stdout=asyncio.subprocess.PIPE, stderr=log,
         )  # fmt: skip
     try:
