@@ -274,7 +274,10 @@ def _tests_of(mutant: Mutant, path: Path, covered: Mapping[str, Mapping[int, lis
     file, _, function = mutant.test.partition("::")
     found = [
         f"{test}::{function}".rstrip(":")
-        for test in sorted(Path("tests").rglob(Path(file).name), key=lambda test: test.as_posix() != file)
+        for test in sorted(
+            Path("tests").rglob("test_*.py" if function else Path(file).name),
+            key=lambda test: (test.as_posix() != file, test.name != Path(file).name, test),
+        )
         if not function or f"def {function.split('::')[-1]}(" in test.read_text("utf-8")
     ][:1]
     named = dict.fromkeys((path.stem, path.parent.name, Path(mutant.module).stem))
