@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from schemas.pages import ScoredPage
-from streams.cli.event_lines import open_lines, read_events
+from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, table_console, tell
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
@@ -88,12 +88,11 @@ def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimen
     seen = SampledPages(settings.tiered_indexing, settings.index_points)
     passed_over = 0
     try:
-        with open_lines("estimate", sample) as lines:
-            for found in read_events(str(sample), lines, PAGES_SCORED):
-                if isinstance(found.event, ScoredPage):
-                    seen.add(found.event)
-                else:
-                    passed_over += 1
+        for found in read_events("estimate", sample, PAGES_SCORED):
+            if isinstance(found.event, ScoredPage):
+                seen.add(found.event)
+            else:
+                passed_over += 1
     except OSError as error:
         return tell("estimate", f"{sample}: {error.strerror}", 1)
     count = seen.pages.total()

@@ -23,7 +23,6 @@ import typer
 
 from schemas.pages import ScoredPage
 from streams.cli.errors import run_with_kafka
-from streams.cli.event_lines import STANDARD_INPUT, LineEvent, open_lines, read_events
 from streams.cli.export_intake import (
     ExportOptions,
     FileError,
@@ -33,10 +32,12 @@ from streams.cli.export_intake import (
     written,
 )
 from streams.cli.export_reviews import run_export_reviews
+from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import tell
 from streams.cli.tail import partitions_of
 from streams.kafka.settings import KafkaSettings
+from streams.publish.event_lines import LineEvent
 from streams.publish.tsv import row_of
 from streams.settings.model import Settings
 from streams.topology import PAGES_SCORED
@@ -136,7 +137,7 @@ def run_export(settings: Settings, options: ExportOptions, *, as_json: bool = Fa
             return status
     except FileError as error:
         return tell("export", str(error), 1)
-    refused = rows.intake.tell_rest()
+    refused = rows.intake.refusals.tell_rest()
     seconds = time.monotonic() - began
     told = sys.stdout if options.output else sys.stderr
     if as_json:
@@ -189,9 +190,7 @@ class _Export:
 
 
 def _events_of(source: Path, *, quiet: bool) -> Iterator[LineEvent]:
-    name = "standard input" if source == STANDARD_INPUT else str(source)
     try:
-        with open_lines("export", source, quiet=quiet) as lines:
-            yield from read_events(name, lines, PAGES_SCORED)
+        yield from read_events("export", source, PAGES_SCORED, quiet=quiet)
     except OSError as error:
-        raise FileError(f"{name}: {error.strerror or error}") from None
+        raise FileError(f"{error.filename}: {error.strerror}") from None

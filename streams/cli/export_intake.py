@@ -13,17 +13,15 @@ from typing import BinaryIO
 from aiokafka import TopicPartition
 
 from schemas.event import Event
-from streams.cli.event_lines import LineEvent
-from streams.cli.output import tell
+from streams.cli.output import Refusals, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.tail import is_start, seek_to
 from streams.kafka.clients import make_reader, opened
 from streams.kafka.log_reader import records_between
 from streams.kafka.settings import KafkaSettings
+from streams.publish.event_lines import LineEvent
 from streams.topology import Topic
 from streams.topology.codec import decode, timestamp
-
-_SHOWN_REFUSALS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,28 +54,20 @@ class Intake:
         """Takes the value of ``--max``."""
         self._most = most
         self._read = 0
-        self._refused = 0
+        self.refusals = Refusals("export")
 
     def event(self, found: LineEvent) -> Event | None:
         """The event; None for anything else, which is reported."""
         self._read += 1
         if isinstance(found.event, Event):
             return found.event
-        self._refused += 1
-        if self._refused <= _SHOWN_REFUSALS:
-            tell("export", f"{found.place}: {found.problem}")
+        self.refusals.add(f"{found.place}: {found.problem}")
         return None
 
     @property
     def full(self) -> bool:
         """Whether ``--max`` is reached."""
         return self._read == self._most
-
-    def tell_rest(self) -> int:
-        """Reports how many refusals were not shown; returns how many there were."""
-        if self._refused > _SHOWN_REFUSALS:
-            tell("export", f"and {self._refused - _SHOWN_REFUSALS} more refused")
-        return self._refused
 
 
 async def topic_events(

@@ -75,7 +75,7 @@ def run_export_reviews(settings: Settings, options: ExportOptions, *, as_json: b
             return status
     except FileError as error:
         return tell("export", str(error), 1)
-    refused = intake.tell_rest()
+    refused = intake.refusals.tell_rest()
     seconds = time.monotonic() - began
     told = sys.stdout if options.output else sys.stderr
     if as_json:

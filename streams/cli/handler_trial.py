@@ -25,7 +25,7 @@ from streams.pipeline.handler_runner import exhausted
 from streams.pipeline.local import LocalHandler
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, no_such
-from streams.topology.codec import MAX_DETAIL, decode, refusal
+from streams.topology.codec import MAX_DETAIL, refusal
 from streams.workers.pool import WorkerPool
 
 Step = Callable[[bytes], dict[str, Any] | Dead]
@@ -42,10 +42,6 @@ class HandlerTrial:
         self._opening = LocalHandler.open(settings, handler)
         self._local = runner.run(self._opening.__aenter__())
         self.rules = self._local.rules
-
-    def decode(self, line: bytes) -> Event | Dead:
-        """The event of a line."""
-        return decode(self._handler.consumes, line, (), None)
 
     def decide(self, event: Event) -> Outcome:
         """The handler's decision on an event, after all its requests are answered."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _LEAST_WIDTH = 120
+_SHOWN_REFUSALS = 20
 _NARROWEST = 24
 """Below so many columns, words would be broken everywhere."""
 
@@ -31,6 +32,27 @@ def tell(command: str, message: str, status: int = 0) -> int:
     """Prints one line on standard error, and returns the exit status."""
     print(f"assay {command}: {message}", file=sys.stderr, flush=True)
     return status
+
+
+class Refusals:
+    """Counts what a command refuses, and reports the first ones."""
+
+    def __init__(self, command: str) -> None:
+        """Nothing is refused yet."""
+        self._command = command
+        self.count = 0
+
+    def add(self, message: str) -> None:
+        """Counts one."""
+        self.count += 1
+        if self.count <= _SHOWN_REFUSALS:
+            tell(self._command, message)
+
+    def tell_rest(self, what: str = "refused") -> int:
+        """Reports how many were not shown; returns how many there were."""
+        if self.count > _SHOWN_REFUSALS:
+            tell(self._command, f"and {self.count - _SHOWN_REFUSALS} more {what}")
+        return self.count
 
 
 def table_console(narrowest: int = _LEAST_WIDTH) -> Console:

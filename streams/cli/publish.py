@@ -146,7 +146,7 @@ async def _check(source: Input, settings: Settings) -> int:
     finally:
         source.tell_rest()
         checked.summarize(time.monotonic() - began, estimate)
-    return status or (1 if source.refused else 0)
+    return status or (1 if source.refusals.count else 0)
 
 
 class _Checked:
@@ -166,7 +166,7 @@ class _Checked:
                 yield record
 
     def summarize(self, seconds: float, estimate: Estimate | None) -> None:
-        asked, refused = self._source.asked, self._source.refused
+        asked, refused = self._source.asked, self._source.refusals.count
         at_rate = self._valid / asked.rate if asked.rate else None
         if asked.as_json:
             told: dict[str, Any] = {"published": 0, "valid": self._valid, "refused": refused}
@@ -215,16 +215,16 @@ async def _publish(source: Input, settings: Settings) -> int:
             # Also after Ctrl-C: wait for the records that were sent, and print the summary.
             await sending.stop()
             source.tell_rest()
-            seconds = round(time.monotonic() - began, 3)
+            seconds, refused = round(time.monotonic() - began, 3), source.refusals.count
             if source.asked.as_json:
-                print(json.dumps({"published": sending.acknowledged, "refused": source.refused, "seconds": seconds}))
+                print(json.dumps({"published": sending.acknowledged, "refused": refused, "seconds": seconds}))
             else:
-                print(f"published {sending.acknowledged} to {topic}, refused {source.refused}, in {seconds:.1f} s")
+                print(f"published {sending.acknowledged} to {topic}, refused {refused}, in {seconds:.1f} s")
             if interrupted:
                 tell("publish", _repeated(source.asked, sending.acknowledged))
     if sending.failure is not None:
         raise sending.failure
-    return status or (1 if source.refused else 0)
+    return status or (1 if source.refusals.count else 0)
 
 
 def _repeated(asked: Publication, published: int) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from streams.cli.output import tell
+from streams.cli.output import Refusals
 from streams.cli.progress import ProgressLine
 from streams.publish.entries import Entry, Refused, SourceError
 from streams.publish.sources import STANDARD_INPUT_PATH, Format
@@ -20,7 +20,6 @@ from streams.publish.walk import Position, Walk
 from streams.topology import Topic
 from streams.topology.codec import OutputRecord
 
-SHOWN_REFUSALS = 20
 _REFUSAL = b'{"place": "'
 """The beginning of every line of a file of refused entries."""
 
@@ -56,14 +55,14 @@ class Input:
     """The entries of a publication in order; counts and keeps the refused ones, and reports the first of them.
 
     Attributes:
-        refused: Entries of this call that were refused.
+        refusals: Entries of this call that were refused.
         kept: Bytes of the file of refused entries.
     """
 
     def __init__(self, asked: Publication) -> None:
         """Opens nothing yet."""
         self.asked = asked
-        self.refused = 0
+        self.refusals = Refusals("publish")
         self.kept = 0
         self.walk = Walk(asked.paths, asked.topic, asked.run, asked.stated)
         self._entries = self.walk.entries()
@@ -97,17 +96,13 @@ class Input:
 
     def tell_rest(self) -> None:
         """Reports how many more entries were refused than were reported one by one."""
-        if self.refused > SHOWN_REFUSALS:
-            where = "" if self.asked.refused else "; --refused FILE keeps them all"
-            tell("publish", f"and {self.refused - SHOWN_REFUSALS} more refused{where}")
+        self.refusals.tell_rest("refused" if self.asked.refused else "refused; --refused FILE keeps them all")
 
     def _record(self, entry: Entry) -> OutputRecord | None:
         record = entry.read()
         if not isinstance(record, Refused):
             return record
-        self.refused += 1
-        if self.refused <= SHOWN_REFUSALS:
-            tell("publish", f"{record.place}: {record.reason}")
+        self.refusals.add(f"{record.place}: {record.reason}")
         if self._file is not None:
             with self._naming_the_file():
                 self.kept += self._file.write(_kept(record))

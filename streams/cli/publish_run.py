@@ -111,7 +111,7 @@ class Backfill:
             published += record is not None
             counts = {
                 "published": before.published + published,
-                "refused": before.refused + source.refused,
+                "refused": before.refused + source.refusals.count,
                 "kept": source.kept,
             }
             await sending.passed(record, source.walk.tracker.at(before.model_copy(update=counts)))

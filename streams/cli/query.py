@@ -27,11 +27,11 @@ from rich.console import Console
 from handlers.reasoning.context import order_sources, role_messages
 from schemas.queries import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingRequested
 from schemas.ranking import RankingCompleted
-from streams.cli.event_lines import values_in
 from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
 from streams.cli.output import printable, tell
 from streams.cli.query_screen import print_results
 from streams.publish.entries import UNREADABLE, explain, opened
+from streams.publish.event_lines import values_in
 from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
 from streams.query.remote import RemoteQueries, check_address

@@ -173,22 +173,16 @@ def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
 
 def _publishable(path: Path) -> Iterator[CrawledPage | Refused]:
     """The pages of everything that `assay publish` takes: JSON lines, TSV, folders."""
-    from streams.publish.entries import Refused as RefusedEntry
     from streams.publish.entries import SourceError
-    from streams.publish.sources import read_source
+    from streams.publish.event_lines import read_pages
     from streams.topology import PAGES_CRAWLED
-    from streams.topology.codec import decode
 
     try:
-        for record in read_source(path, PAGES_CRAWLED, None):
-            if isinstance(record, RefusedEntry):
-                yield Refused(record.place, "invalid", record.reason)
-            else:
-                page = decode(PAGES_CRAWLED, record.value, record.headers, None)
-                if isinstance(page, CrawledPage):
-                    yield page
-                elif isinstance(page, Dead):
-                    yield Refused(str(path), page.reason, page.detail)
+        for found in read_pages(path, PAGES_CRAWLED):
+            if isinstance(found.event, CrawledPage):
+                yield found.event
+            elif isinstance(found.event, Dead):
+                yield Refused(found.place, found.event.reason, found.event.detail)
     except SourceError as error:
         yield Refused(str(path), "unreadable", str(error))
 

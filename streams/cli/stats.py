@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,17 +14,18 @@ from typing import Annotated
 import typer
 
 from schemas.event import Event
-from schemas.outcome import Dead
+from schemas.outcome import Dead, Drop
 from schemas.pages import ScoredPage
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from streams.cli.errors import run_with_kafka
-from streams.cli.event_lines import STANDARD_INPUT, open_lines, read_events
+from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.tail import no_topic
 from streams.dlq.dead_letters import DeadLetterReader, Selection, SelectionError, moment
 from streams.kafka.log_reader import read_log
+from streams.publish.sources import STANDARD_INPUT_PATH
 from streams.replay.decisions import DECISION_FIELDS
 from streams.replay.plan import ReplayError
 from streams.replay.ranges import EARLIEST, Bound, resolve_ranges
@@ -63,7 +64,7 @@ def stats(
         raise typer.BadParameter(str(error), param_hint="'--since'") from None
     settings = load_settings(config)
     if source is not None:
-        if source != STANDARD_INPUT and not source.exists():
+        if source != STANDARD_INPUT_PATH and not source.exists():
             return tell("stats", f"{source}: No such file or folder", 2)
         return run_file_stats(known, source, as_json=as_json)
     return run_topic_stats(settings.with_kafka(), known, begin, as_json=as_json)
@@ -126,28 +127,19 @@ def run_file_stats(topic: Topic, file: Path, *, as_json: bool) -> int:
         OSError: The file cannot be read.
     """
     tally, wrong = Tally(), 0
-    with open_lines("stats", file, quiet=as_json) as lines:
-        for found in read_events(str(file), _without_refusals(lines, tally), topic):
-            if isinstance(found.event, Event):
-                tally.add(found.event)
-            else:
-                wrong += 1
-                if wrong == 1:
-                    tell("stats", f"{found.place}: {printable(found.problem, 200)}")
+    for found in read_events("stats", file, topic, quiet=as_json):
+        if isinstance(found.event, Event):
+            tally.add(found.event)
+        elif isinstance(found.event, Drop) and found.value.startswith(_DEAD_LINE):
+            tally.refusals[str(json.loads(found.value).get("reason"))] += 1
+        else:
+            wrong += 1
+            if wrong == 1:
+                tell("stats", f"{found.place}: {printable(found.problem, 200)}")
     if wrong > 1:
         tell("stats", f"and {wrong - 1} more lines without an event of {topic.name}")
     _print(tally, topic.name, as_json=as_json)
     return 1 if wrong else 0
-
-
-def _without_refusals(lines: Iterable[bytes | Dead], tally: Tally) -> Iterator[bytes | Dead]:
-    """The lines; the dead ones of `assay try` are counted and become blank, so that lines keep their numbers."""
-    for line in lines:
-        if isinstance(line, bytes) and line.startswith(_DEAD_LINE):
-            tally.refusals[str(json.loads(line).get("reason"))] += 1
-            yield b""
-        else:
-            yield line
 
 
 def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *, as_json: bool) -> int:

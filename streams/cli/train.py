@@ -18,10 +18,11 @@ from handlers.ranking.config import features_config
 from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
 from schemas.outcome import Dead, Drop
 from streams.cli.errors import run_with_kafka
-from streams.cli.event_lines import LineEvent, open_lines, read_events
+from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, table_console, tell
 from streams.cli.progress import ProgressLine
+from streams.publish.event_lines import LineEvent
 from streams.query.training_data import (
     MANIFEST_FILE,
     EmptyTopicError,
@@ -142,9 +143,8 @@ def _read(settings: Settings, options: TrainOptions, served: ServedLog) -> int:
         return run_with_kafka("train", settings, _read_kafka(settings, served))
     try:
         for topic, path in ((RANKING_FEEDBACK, options.feedback), (RANKING_COMPLETED, options.completed)):
-            with open_lines("train", path) as lines:
-                for found in read_events(str(path), lines, topic):
-                    add_line(served, found)
+            for found in read_events("train", path, topic):
+                add_line(served, found)
     except OSError as error:
         return tell("train", f"{error.filename}: {error.strerror or error}", 1)
     return 0

@@ -16,27 +16,26 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 import schemas
-from schemas.event import Event
-from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome
-from streams.cli.event_lines import STANDARD_INPUT, open_lines, values_in
+from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome
+from streams.cli.file_events import read_events
 from streams.cli.handler_trial import STEPS, HandlerTrial, StepTrial, dumped, unknown_handler
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import printable, tell, text_console
-from streams.publish.entries import Refused, SourceError
-from streams.publish.sources import check_source, holds_pages, read_entries
+from streams.cli.output import Refusals, printable, tell, text_console
+from streams.publish.entries import SourceError
+from streams.publish.event_lines import LineEvent, read_pages
+from streams.publish.sources import STANDARD_INPUT_PATH, check_source, holds_pages, read_lines, too_long
 from streams.settings.model import Settings
 from streams.topology import Topic, handler_named, topic_of
-from streams.topology.codec import decode
 
+L = TypeVar("L")
 _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
-_SHOWN_REFUSALS = 20
 
 
 def try_(
@@ -72,61 +71,50 @@ def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, p
     if handler is None and name not in STEPS:
         return unknown_handler(name)
     answers = _Answers(pretty, handler.consumes.name if handler else "")
+    path = file or STANDARD_INPUT_PATH
     try:
-        with asyncio.Runner() as runner, _inputs(file, handler.consumes if handler else None) as inputs:
+        with asyncio.Runner() as runner:
             if handler is None:
                 with closing(StepTrial(name, settings, runner)) as step:
-                    for place, line in inputs:
-                        answer = step.answer(line) if isinstance(line, bytes) else Dead(DeadReason.INVALID, "no line")
-                        answer = line if isinstance(line, Dead) else answer
+                    for place, answer in _answered(step, path):
                         answers.write(place, answer if isinstance(answer, Dead) else dumped(answer))
             else:
+                inputs = _inputs(path, handler.consumes)
                 with closing(HandlerTrial(handler, settings, runner)) as trial:
-                    for place, line in inputs:
-                        for outcome in _outcomes(trial, handler.consumes, line):
-                            answers.write(place, outcome)
+                    for found in inputs:
+                        event = found.event
+                        answers.write(found.place, event if isinstance(event, Dead | Drop) else trial.decide(event))
     except SourceError as error:
         return tell("try", str(error), 2)
-    answers.tell_rest()
-    return 1 if answers.refused or (answers.dead and strict) else 0
+    answers.refusals.tell_rest("that are no events")
+    return 1 if answers.refusals.count or (answers.dead and strict) else 0
 
 
-@contextmanager
-def _inputs(file: Path | None, topic: Topic | None) -> Iterator[Iterator[tuple[str, bytes | Event | Dead]]]:
-    """The lines of a file, or the pages of a folder or an HTML file, each with its place.
+def _inputs(path: Path, topic: Topic) -> Iterator[LineEvent]:
+    """The events of lines, or the pages of a folder or an HTML file.
 
     Raises:
         SourceError: The path cannot be read, or has no events of the topic.
     """
-    if file is not None and file != STANDARD_INPUT and topic is not None:
-        check_source(file, topic, "jsonl")
-        if holds_pages(file):
-            yield _pages(file, topic)
-            return
-    name = "standard input" if file is None or file == STANDARD_INPUT else str(file)
-    with ExitStack() as opening:
-        try:
-            lines = opening.enter_context(open_lines("try", file, quiet=True))
-        except OSError as error:
-            raise SourceError(f"{name}: {error.strerror}") from None
-        yield _numbered(name, lines)
+    check_source(path, topic, "jsonl")
+    if path != STANDARD_INPUT_PATH and holds_pages(path):
+        return read_pages(path, topic)
+    return _readable(read_events("try", path, topic, quiet=True, blank=True))
 
 
-def _numbered(name: str, lines: Iterator[bytes | Dead]) -> Iterator[tuple[str, bytes | Dead]]:
+def _answered(step: StepTrial, path: Path) -> Iterator[tuple[str, dict[str, Any] | Dead]]:
+    for line in _readable(read_lines(path)):
+        if line.content is None:
+            yield line.place, too_long()
+        else:
+            yield line.place, step.answer(line.content.rstrip(b"\r\n"))
+
+
+def _readable(lines: Iterator[L]) -> Iterator[L]:
     try:
-        for number, line in enumerate(lines, 1):
-            yield f"{name}:{number}", line
+        yield from lines
     except OSError as error:
-        raise SourceError(f"{name}: {error.strerror}") from None
-
-
-def _pages(path: Path, topic: Topic) -> Iterator[tuple[str, Event | Dead]]:
-    for entry in read_entries(path, topic, None):
-        record = entry.read()
-        if isinstance(record, Refused):
-            yield entry.place, Dead(DeadReason.INVALID, record.reason)
-        elif record is not None:
-            yield entry.place, decode(topic, record.value, record.headers, None)
+        raise SourceError(f"{error.filename}: {error.strerror}") from None
 
 
 class _Answers:
@@ -134,7 +122,8 @@ class _Answers:
 
     def __init__(self, pretty: bool, topic: str) -> None:
         self._topic = topic
-        self.dead = self.refused = 0
+        self.dead = 0
+        self.refusals = Refusals("try")
         self._console = text_console() if pretty else None
 
     def write(self, place: str, answer: Outcome | str) -> None:
@@ -142,9 +131,7 @@ class _Answers:
         if isinstance(answer, Dead):
             self.dead += 1
             if answer.reason in _NO_EVENT:
-                self.refused += 1
-                if self.refused <= _SHOWN_REFUSALS:
-                    tell("try", f"{place}: {answer.reason}: {printable(answer.detail)}{self._examples(answer)}")
+                self.refusals.add(f"{place}: {answer.reason}: {printable(answer.detail)}{self._examples(answer)}")
         if self._console is not None and isinstance(answer, Emit):
             # rich takes a part of a second to import.
             from streams.cli.event_screen import print_event
@@ -159,27 +146,9 @@ class _Answers:
 
     def _examples(self, answer: Dead) -> str:
         """Where events of this kind are, for the first line that is JSON of something else."""
-        if self.refused > 1 or answer.reason is not DeadReason.INVALID or not self._topic:
+        if self.refusals.count or answer.reason is not DeadReason.INVALID or not self._topic:
             return ""
         return f"; events of this kind are in {Path(schemas.__file__).parent / 'examples' / self._topic}"
-
-    def tell_rest(self) -> None:
-        """Reports how many more lines are no events."""
-        if self.refused > _SHOWN_REFUSALS:
-            tell("try", f"and {self.refused - _SHOWN_REFUSALS} more that are no events")
-
-
-def _outcomes(trial: HandlerTrial, topic: Topic, line: bytes | Event | Dead) -> Iterator[Outcome]:
-    """The outcome of each event of a line."""
-    if not isinstance(line, bytes):
-        yield line if isinstance(line, Dead) else trial.decide(line)
-        return
-    values = values_in(line, topic)
-    for value, _ in values:
-        event = trial.decode(value)
-        yield event if isinstance(event, Dead) else trial.decide(event)
-    if not values:
-        yield Drop(DropReason.NOTHING_TO_DO)
 
 
 def _line(outcome: Outcome) -> str:

@@ -12,14 +12,16 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from schemas.outcome import Dead
-from streams.cli.event_lines import open_lines, values_in
+from schemas.outcome import Dead, Drop
+from streams.cli.file_events import read_events
 from streams.cli.handler_trial import STEPS, HandlerTrial, dumped, unknown_handler
 from streams.cli.output import tell
+from streams.publish.event_lines import LineEvent
+from streams.publish.sources import STANDARD_INPUT_PATH
 from streams.replay.comparisons import comparable, comparison_of
 from streams.replay.diff import Comparison
 from streams.settings.model import Settings
-from streams.topology import Topic, handler_named
+from streams.topology import handler_named
 
 
 def run_diff(
@@ -39,8 +41,9 @@ def run_diff(
         return tell("try", not_comparable(name), 2)
     with asyncio.Runner() as runner:
         trials = HandlerTrial(handler, settings, runner), HandlerTrial(handler, other, runner)
-        with closing(trials[0]), closing(trials[1]), open_lines("try", file) as lines:
-            dead = _compare_all(lines, handler.consumes, *trials, comparison)
+        with closing(trials[0]), closing(trials[1]):
+            found = read_events("try", file or STANDARD_INPUT_PATH, handler.consumes, blank=True)
+            dead = _compare_all(found, *trials, comparison)
     print_comparison(handler.name, comparison, *(trial.rules.config_version for trial in trials), as_json=as_json)
     return 1 if dead and strict else 0
 
@@ -51,17 +54,16 @@ def not_comparable(name: str) -> str:
     return f"--diff compares decisions of {able}, not of {name}; leave --diff out"
 
 
-def _compare_all(
-    lines: Iterator[bytes | Dead], topic: Topic, now: HandlerTrial, then: HandlerTrial, comparison: Comparison
-) -> int:
+def _compare_all(events: Iterator[LineEvent], now: HandlerTrial, then: HandlerTrial, comparison: Comparison) -> int:
     """Feeds the comparison; returns how many events were dead under either configuration."""
     dead = 0
-    for line in lines:
-        for value in [line] if isinstance(line, Dead) else [value for value, _ in values_in(line, topic)]:
-            event = value if isinstance(value, Dead) else now.decode(value)
-            outcomes = (event, event) if isinstance(event, Dead) else (now.decide(event), then.decide(event))
-            comparison.add(*outcomes)
-            dead += any(isinstance(outcome, Dead) for outcome in outcomes)
+    for found in events:
+        event = found.event
+        if isinstance(event, Drop):
+            continue
+        outcomes = (event, event) if isinstance(event, Dead) else (now.decide(event), then.decide(event))
+        comparison.add(*outcomes)
+        dead += any(isinstance(outcome, Dead) for outcome in outcomes)
     return dead
 
 

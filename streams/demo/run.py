@@ -34,8 +34,7 @@ from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.topics import create_topics, plan_topics
 from streams.local_kafka.broker import LocalKafka
 from streams.local_kafka.install import BrokerUnavailable
-from streams.publish.entries import Refused
-from streams.publish.sources import read_source
+from streams.publish.sources import read
 from streams.settings.model import HttpSettings, Settings
 from streams.topology import MIB, PAGES_CRAWLED, topic_of
 from streams.topology.codec import OutputRecord, encode
@@ -250,8 +249,8 @@ async def _feed(settings: Settings, events: Sequence[Event], pages: Path | None,
             await _send(producer, settings, _record(event))
             demo.fed += 1
         if pages is not None:
-            for record in read_source(pages, PAGES_CRAWLED, None):
-                if not isinstance(record, Refused):
+            for entry in read(pages, PAGES_CRAWLED):
+                if isinstance(record := entry.read(), OutputRecord):
                     await _send(producer, settings, record)
                     demo.fed += 1
 

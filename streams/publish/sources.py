@@ -6,14 +6,17 @@ The entries of a path always have the same order. Nothing outside of the named p
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
+import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Literal, NamedTuple
 
-from schemas.outcome import Dead
+from schemas.outcome import Dead, DeadReason
 from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, explain, opened, record_of
 from streams.publish.page_folders import PAGE_LISTS, is_page, page_files, page_list, read_case, read_folder
 from streams.publish.tsv import read_row
@@ -63,7 +66,7 @@ def check_source(path: Path, topic: Topic, stated: Format | None = None) -> None
 
 
 def size_of(path: Path) -> int:
-    """The bytes that ``read_entries`` reads, for the progress; 0 if they cannot be read.
+    """The bytes that ``read`` reads, for the progress; 0 if they cannot be read.
 
     A page list counts without its pages.
     """
@@ -77,10 +80,24 @@ def size_of(path: Path) -> int:
         return 0
 
 
-def read_source(
-    path: Path, topic: Topic, run: str | None, stated: Format | None = None
-) -> Iterator[OutputRecord | Refused]:
-    """The records of a path.
+class Line(NamedTuple):
+    """A line of a file or of standard input.
+
+    Attributes:
+        place: The file and the line number.
+        content: The line with its end; None if it is longer than any topic takes.
+        size: The bytes of the line, also of one that is too long.
+        end: The bytes of the file up to its end, compressed as on the disk; 0 for standard input.
+    """
+
+    place: str
+    content: bytes | None
+    size: int
+    end: int
+
+
+def read(path: Path, topic: Topic, run: str | None = None, stated: Format | None = None) -> Iterator[Entry]:
+    """The entries of a path, in order.
 
     Args:
         path: JSON lines or TSV (also gzipped); a WARC file, a WACZ package or a list of WARC files;
@@ -92,13 +109,6 @@ def read_source(
     Raises:
         SourceError: The path cannot be read, or does not suit the topic.
     """
-    for entry in read_entries(path, topic, run, stated):
-        if (record := entry.read()) is not None:
-            yield record
-
-
-def read_entries(path: Path, topic: Topic, run: str | None, stated: Format | None = None) -> Iterator[Entry]:
-    """The entries of a path, in order; arguments and errors as ``read_source``."""
     check_source(path, topic, stated)
     try:
         if is_archive(path):
@@ -118,7 +128,7 @@ def read_event(
 ) -> OutputRecord | Refused | None:
     """The record of one line, which is None if it was too long; None for a blank line and for TSV column names."""
     if line is None:
-        return Refused(place, f"the line is longer than {LARGEST_LINE} bytes")
+        return Refused(place, too_long().detail)
     if written == "tsv":
         page = read_row(line)
         if isinstance(page, str):
@@ -133,18 +143,16 @@ def read_event(
 
 
 def _events(path: Path, topic: Topic, run: str | None, written: Format) -> Iterator[Entry]:
-    with opened(path) as file:
-        for number, line, trace in _lines(file):
-            place = f"{path}:{number}"
-            yield Entry(place, trace, _position(file), partial(read_event, line, place, topic, run, written))
+    for place, line, size, end in read_lines(path):
+        trace = b"%d" % size if line is None else line
+        yield Entry(place, trace, end, partial(read_event, line, place, topic, run, written))
 
 
 def _cases(listing: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
     folder = listing.parent.resolve()
-    with opened(listing) as file:
-        for number, line, _ in _lines(file):
-            if line is None or line.strip():
-                yield read_case(line, _position(file), f"{listing}:{number}", folder, topic, run)
+    for place, line, _, end in read_lines(listing):
+        if line is None or line.strip():
+            yield read_case(line, end, place, folder, topic, run)
 
 
 def holds_pages(path: Path) -> bool:
@@ -158,26 +166,41 @@ def _position(file: IO[bytes]) -> int:
     return packed.tell()
 
 
-def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None, bytes]]:
-    """Numbered lines and their traces; a line that is too long is None, and its trace is its size."""
-    for number, line in enumerate(lines_of(file, LARGEST_LINE), 1):
-        yield (number, None, b"%d" % line) if isinstance(line, int) else (number, line, line)
+def too_long() -> Dead:
+    """The refusal of a line that is longer than any topic takes."""
+    return Dead(DeadReason.TOO_LARGE, f"the line is longer than {LARGEST_LINE} bytes")
 
 
-def lines_of(file: IO[bytes], limit: int) -> Iterator[bytes | int]:
-    """The lines of a file, with their ends; the size of a line that is longer than the limit in bytes."""
-    while line := file.readline(limit + 1):
-        if len(line) <= limit or line.endswith(b"\n"):
-            yield line
+def read_lines(path: Path) -> Iterator[Line]:
+    """The lines of a file, plain or gzipped, or of standard input for ``-``; one is held at a time.
+
+    Raises:
+        OSError: The file cannot be read; the error has its name.
+    """
+    piped = path == STANDARD_INPUT_PATH
+    name = "standard input" if piped else str(path)
+    try:
+        with nullcontext(sys.stdin.buffer) if piped else opened(path) as file:
+            for number, (line, size) in enumerate(_limited(file), 1):
+                yield Line(f"{name}:{number}", line, size, 0 if piped else _position(file))
+    except UNREADABLE as error:
+        raise OSError(getattr(error, "errno", None) or errno.EIO, explain(error), name) from None
+
+
+def _limited(file: IO[bytes]) -> Iterator[tuple[bytes | None, int]]:
+    """The lines of a file with their sizes; None for a line that is too long."""
+    while line := file.readline(LARGEST_LINE + 1):
+        if len(line) <= LARGEST_LINE or line.endswith(b"\n"):
+            yield line, len(line)
             continue
         size = 0
         while line and not line.endswith(b"\n"):
             size += len(line)
-            line = file.readline(limit)
-        yield size + len(line)
+            line = file.readline(LARGEST_LINE)
+        yield None, size + len(line)
 
 
-async def read_lines(descriptor: int, limit: int) -> AsyncIterator[bytes | None]:
+async def read_piped_lines(descriptor: int, limit: int) -> AsyncIterator[bytes | None]:
     """The lines of a pipe, terminal, socket or file, without their ends; None for one longer than the limit in bytes.
 
     A blocking read of a pipe would delay the sending of earlier records, and Ctrl-C, until the next line.

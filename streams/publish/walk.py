@@ -21,9 +21,9 @@ from streams.publish.sources import (
     STANDARD_INPUT_PATH,
     Format,
     format_of,
-    read_entries,
+    read,
     read_event,
-    read_lines,
+    read_piped_lines,
     size_of,
 )
 from streams.topology import Topic
@@ -122,7 +122,7 @@ class Walk:
     """
 
     def __init__(self, paths: Sequence[Path], topic: Topic, run: str | None, stated: Format | None) -> None:
-        """Takes the arguments of ``streams.publish.sources.read_source``; ``-`` is standard input."""
+        """Takes the arguments of ``streams.publish.sources.read``; ``-`` is standard input."""
         self._paths = paths
         self._topic = topic
         self._run = run
@@ -175,13 +175,13 @@ class Walk:
 
     async def _of(self, path: Path) -> AsyncIterator[Entry]:
         if path != STANDARD_INPUT_PATH:
-            for entry in read_entries(path, self._topic, self._run, self._stated):
+            for entry in read(path, self._topic, self._run, self._stated):
                 yield entry
             return
         number = end = 0
         written = format_of(path, self._stated)
         try:
-            async for line in read_lines(STANDARD_INPUT, LARGEST_LINE):
+            async for line in read_piped_lines(STANDARD_INPUT, LARGEST_LINE):
                 number += 1
                 end += len(line or b"") + 1
                 place = f"standard input:{number}"

@@ -18,6 +18,7 @@ from schemas.outcome import Dead, Emit
 from streams.cli.handler_trial import STEPS, HandlerTrial, dumped
 from streams.settings.model import Settings
 from streams.topology import handler_named, topic_of
+from streams.topology.codec import decode
 
 CASES = Path(__file__).parent
 
@@ -89,7 +90,7 @@ class Judge:
         if name not in self._trials:
             self._trials[name] = HandlerTrial(handler, self._settings, self._runner)
         trial = self._trials[name]
-        event = trial.decode(line)
+        event = decode(handler.consumes, line, (), None)
         outcome = event if isinstance(event, Dead) else trial.decide(event)
         if not isinstance(outcome, Emit):
             return {

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 
-import streams.cli.event_lines
 import streams.cli.export
 import streams.cli.export_intake
+import streams.publish.sources
 from streams.cli.export import run_export
 from streams.cli.export_intake import ExportOptions
 from streams.settings.model import load_settings
@@ -106,7 +106,7 @@ def test_standard_input_is_read(export: Ran, tmp_path: Path, monkeypatch: pytest
 def test_a_line_that_is_too_long_is_passed_over(
     export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
-    monkeypatch.setattr(streams.cli.event_lines, "TOPIC_BYTES", 2000)
+    monkeypatch.setattr(streams.publish.sources, "LARGEST_LINE", 2000)
     monkeypatch.chdir(tmp_path)
     Path("pages").write_bytes(lines(event(1), b"x" * 100_000, event(2)))
     with Path("pages").open("rb") as pages:

@@ -10,20 +10,25 @@ import pytest
 import streams.publish.sources
 from schemas.pages import MAX_PAGE_BYTES
 from streams.publish.entries import Refused, SourceError
-from streams.publish.sources import check_source, format_of, read_event, read_lines, read_source
+from streams.publish.sources import Format, check_source, format_of, read, read_event, read_piped_lines
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES
 from streams.topology.codec import OutputRecord
 from tests.samples import instance
 
 
+def read_all(path: Path, run: str | None = None, stated: Format | None = None) -> list[OutputRecord | Refused]:
+    found = (entry.read() for entry in read(path, PAGES_CRAWLED, run, stated))
+    return [item for item in found if item is not None]
+
+
 def records(path: Path, run: str | None = None) -> list[OutputRecord]:
-    found = list(read_source(path, PAGES_CRAWLED, run))
+    found = read_all(path, run)
     assert [item for item in found if isinstance(item, Refused)] == []
     return [item for item in found if isinstance(item, OutputRecord)]
 
 
 def refusals(path: Path) -> list[str]:
-    return [item.reason for item in read_source(path, PAGES_CRAWLED, None) if isinstance(item, Refused)]
+    return [item.reason for item in read_all(path) if isinstance(item, Refused)]
 
 
 def headers(record: OutputRecord) -> dict[str, str]:
@@ -92,7 +97,7 @@ class TestPageLists:
         (tmp_path / "broken.gz").write_bytes(b"not gzip")
         (tmp_path / "cut.gz").write_bytes(packed[:-12])
         (tmp_path / "torn.gz").write_bytes(packed[:12] + bytes(30) + packed[42:])
-        found = list(read_source(page_list(tmp_path, {"file": "a.html"}, case), PAGES_CRAWLED, None))
+        found = read_all(page_list(tmp_path, {"file": "a.html"}, case))
         assert isinstance(found[0], OutputRecord)
         assert isinstance(found[1], Refused)
         assert reason in found[1].reason
@@ -120,7 +125,7 @@ class TestFolders:
         (tmp_path / "secret.html").write_text("<p>secret")
         (tmp_path / "pages").mkdir()
         (tmp_path / "pages" / "link.html").symlink_to(tmp_path / "secret.html")
-        [found] = read_source(tmp_path / "pages", PAGES_CRAWLED, None)
+        [found] = read_all(tmp_path / "pages")
         assert "outside of the folder" in instance(Refused, found).reason
 
     def test_empty_folder_is_refused(self, tmp_path: Path) -> None:
@@ -132,7 +137,7 @@ class TestJsonLines:
     def test_lines_are_checked_one_by_one(self, tmp_path: Path) -> None:
         path = tmp_path / "pages.jsonl"
         path.write_bytes(b"\n".join([line("https://a.example/"), b"", b"{", b"[]", b'{"url": "u"}']) + b"\n")
-        found = list(read_source(path, PAGES_CRAWLED, None))
+        found = read_all(path)
         assert [item.place if isinstance(item, Refused) else item.key for item in found] == [
             b"https://a.example/",
             f"{path}:3",
@@ -155,7 +160,7 @@ class TestJsonLines:
         path = tmp_path / "pages.jsonl"
         rows = [line("https://a.example/1"), b'"' + b"x" * 5000, line("https://a.example/2"), b"y" * 201]
         path.write_bytes(b"\n".join(rows))
-        found = list(read_source(path, PAGES_CRAWLED, None))
+        found = read_all(path)
         assert [item.key for item in found if isinstance(item, OutputRecord)] == [
             b"https://a.example/1",
             b"https://a.example/2",
@@ -204,7 +209,7 @@ class TestTsv:
     def test_lines_are_checked_one_by_one(self, tmp_path: Path) -> None:
         path = tmp_path / "pages.tsv"
         path.write_bytes(self.ROWS)
-        found = list(read_source(path, PAGES_CRAWLED, "r1"))
+        found = read_all(path, "r1")
         assert [item.place if isinstance(item, Refused) else item.key for item in found] == [
             b"https://a.example/1",
             f"{path}:4",
@@ -218,7 +223,7 @@ class TestTsv:
     def test_the_name_or_the_caller_says_that_it_is_tsv(self, tmp_path: Path, name: str, stated: Any) -> None:
         path = tmp_path / name
         path.write_bytes(gzip.compress(self.ROWS) if path.suffix == ".gz" else self.ROWS)
-        found = list(read_source(path, PAGES_CRAWLED, None, stated))
+        found = read_all(path, None, stated)
         assert [isinstance(item, OutputRecord) for item in found] == [True, False, True]
 
     def test_what_the_caller_says_wins(self) -> None:
@@ -242,8 +247,8 @@ class TestTsv:
 # --- lines of a pipe ---
 
 
-async def read(descriptor: int, limit: int = 100) -> list[bytes | None]:
-    return [line async for line in read_lines(descriptor, limit)]
+async def read_pipe(descriptor: int, limit: int = 100) -> list[bytes | None]:
+    return [line async for line in read_piped_lines(descriptor, limit)]
 
 
 def piped(*chunks: bytes) -> int:
@@ -271,8 +276,8 @@ async def test_lines_of_a_pipe_and_of_a_file(tmp_path: Path, content: bytes, lin
     (tmp_path / "file").write_bytes(content)
     file = os.open(tmp_path / "file", os.O_RDONLY)
     try:
-        assert await read(pipe) == lines
-        assert await read(file) == lines
+        assert await read_pipe(pipe) == lines
+        assert await read_pipe(file) == lines
     finally:
         os.close(pipe)
         os.close(file)
@@ -280,7 +285,7 @@ async def test_lines_of_a_pipe_and_of_a_file(tmp_path: Path, content: bytes, lin
 
 async def test_line_is_returned_before_the_next_one_is_written() -> None:
     reading, writing = os.pipe()
-    lines = read_lines(reading, 100)
+    lines = read_piped_lines(reading, 100)
     try:
         os.write(writing, b"first\nsec")
         assert await anext(lines) == b"first"
@@ -298,7 +303,7 @@ async def test_line_is_returned_before_the_next_one_is_written() -> None:
 async def test_waiting_can_be_cancelled() -> None:
     reading, writing = os.pipe()
     try:
-        waiting = asyncio.ensure_future(read(reading))
+        waiting = asyncio.ensure_future(read_pipe(reading))
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from schemas.pages import CrawledPage
+from streams.publish import sources
 from streams.publish.entries import Refused, SourceError
-from streams.publish.sources import read_entries, read_source, size_of
 from streams.runtime.extras import missing_extra
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES
 from streams.topology.codec import OutputRecord, decode
@@ -37,12 +37,12 @@ def archive(tmp_path: Path, *responses: bytes, name: str = "crawl.warc.gz") -> P
     return file
 
 
-def pages(entries: Iterable[OutputRecord | Refused]) -> list[CrawledPage | Refused]:
+def pages(entries: Iterable[OutputRecord | Refused | None]) -> list[CrawledPage | Refused]:
     found: list[CrawledPage | Refused] = []
     for entry in entries:
         if isinstance(entry, Refused):
             found.append(entry)
-        else:
+        elif entry is not None:
             page = decode(PAGES_CRAWLED, entry.value, entry.headers, None)
             assert isinstance(page, CrawledPage), page
             found.append(page)
@@ -50,7 +50,7 @@ def pages(entries: Iterable[OutputRecord | Refused]) -> list[CrawledPage | Refus
 
 
 def read(file: Path) -> list[CrawledPage | Refused]:
-    return pages(read_source(file, PAGES_CRAWLED, None))
+    return pages(entry.read() for entry in sources.read(file, PAGES_CRAWLED))
 
 
 @pytest.mark.parametrize("name", ["crawl.warc.gz", "CRAWL.WARC"])
@@ -136,8 +136,8 @@ def test_list_of_archives_is_read_below_its_folder(tmp_path: Path) -> None:
     listing = tmp_path / "warc.paths.gz"
     listing.write_bytes(gzip.compress(b"elsewhere/crawl.warc.gz\ncrawl-data/b.warc.gz\n\n"))
     assert len(read(listing)) == 2
-    assert size_of(listing) == one.stat().st_size + other.stat().st_size
-    assert [entry.end for entry in read_entries(listing, PAGES_CRAWLED, None)][-1] <= size_of(listing)
+    assert sources.size_of(listing) == one.stat().st_size + other.stat().st_size
+    assert [entry.end for entry in sources.read(listing, PAGES_CRAWLED)][-1] <= sources.size_of(listing)
     listing.write_bytes(gzip.compress(b"crawl-data/missing.warc.gz\n"))
     with pytest.raises(SourceError, match=r"names crawl-data/missing\.warc\.gz.*download it there"):
         read(listing)
@@ -156,12 +156,12 @@ def test_list_reaches_no_archive_outside_of_its_folder(tmp_path: Path) -> None:
 def test_damaged_list_has_no_size(tmp_path: Path) -> None:
     listing = tmp_path / "warc.paths.gz"
     listing.write_bytes(gzip.compress(b"")[:10] + b"\xff" * 20)
-    assert size_of(listing) == 0
+    assert sources.size_of(listing) == 0
 
 
 def test_archive_suits_topics_of_pages_only(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="does not take pages"):
-        list(read_source(archive(tmp_path, http(HTML)), RETRIEVAL_BATCHES, None))
+        list(sources.read(archive(tmp_path, http(HTML)), RETRIEVAL_BATCHES))
 
 
 def test_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,14 @@
 import json
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import pytest
 
 from schemas.event import Event
-from schemas.outcome import Dead
-from streams.cli.event_lines import read_events
+from streams.cli.file_events import read_events
 from streams.cli.train import add_line
+from streams.publish.sources import LARGEST_LINE
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
 from streams.training.join import LeftOut, ServedLog
 from tests.streams.training.feedback import address, completed, row
@@ -19,9 +21,11 @@ def read(feedback: list[Any], answers: list[Any]) -> ServedLog:
     """What comes of lines; values are written as JSON."""
     served = ServedLog()
     for topic, some in ((RANKING_FEEDBACK, feedback), (RANKING_COMPLETED, answers)):
-        lines = [line if isinstance(line, bytes | Dead) else json.dumps(line).encode() for line in some]
-        for found in read_events("some.jsonl", lines, topic):
-            add_line(served, found)
+        with NamedTemporaryFile(suffix=".jsonl") as file:
+            file.writelines((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in some)
+            file.flush()
+            for found in read_events("train", Path(file.name), topic):
+                add_line(served, found)
     return served
 
 
@@ -60,19 +64,17 @@ def test_repeated_event_counts_once_by_id_or_content() -> None:
 
 
 def test_invalid_event_is_reported_with_its_line_and_skipped() -> None:
-    from schemas.outcome import DeadReason
-
     wrong: list[Any] = [
         b"no json",
         b"[]",
-        Dead(DeadReason.TOO_LARGE, "the line is too long"),
+        b"x" * (LARGEST_LINE + 1),
         {"request_id": "r", "url": address(0)},
         {"topic": "t", "offset": 1, "value": {"bytes": 7}},
         {**CLICK, "grade": 5},
         b"",
     ]
     reading = read([*wrong, CLICK], [ANSWER])
-    assert [line.split(": ")[0] for line in reading.unreadable] == [f"some.jsonl:{number}" for number in range(1, 7)]
+    assert [line.split(": ")[0].rpartition(":")[2] for line in reading.unreadable] == [*"123456"]
     assert "feedback needs clicked, dwell_ms or grade" in reading.unreadable[3]
     assert reading.joined().labelled == 1
 

@@ -6,21 +6,18 @@ One line is held at a time, and a line that is longer than any topic takes is ne
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, DropReason
-from streams.cli.progress import ProgressLine
-from streams.publish.sources import lines_of
-from streams.topology import TOPIC_BYTES, Topic
+from streams.publish.entries import Refused
+from streams.publish.sources import Line, read, too_long
+from streams.topology import Topic
 from streams.topology.codec import decode
 
-STANDARD_INPUT = Path("-")
 _OF_TRY = b'{"outcome":'
 _OF_TAIL = b'{"topic":'
 """The beginnings of the lines that these commands write. Other lines are not parsed here."""
@@ -30,10 +27,10 @@ class LineEvent(NamedTuple):
     """An event of a line.
 
     Attributes:
-        place: The file and the line number.
+        place: The file and the line number, or the file of a page.
         event: The event; Dead with the reason if it cannot be read; Drop for a line of ``assay try`` without an event
             of the topic.
-        value: The JSON that was read.
+        value: The JSON that was read; the line for Drop.
         identity: The event's id, or its place on the topic; "" if the line has neither.
     """
 
@@ -58,51 +55,27 @@ class LineEvent(NamedTuple):
         return "the line of `assay try` has no event of this topic" if isinstance(self.event, Drop) else ""
 
 
-@contextmanager
-def open_lines(command: str, file: Path | None, *, quiet: bool = False) -> Iterator[Iterator[bytes | Dead]]:
-    """The lines of a file, with the command's progress unless ``quiet``; None and ``-`` are standard input.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
-    if file is None or file == STANDARD_INPUT:
-        yield read_lines(sys.stdin.buffer)
+def events_of(line: Line, topic: Topic) -> Iterator[LineEvent]:
+    """The events of a topic in a line; a blank line is no event."""
+    if line.content is None:
+        yield LineEvent(line.place, too_long())
         return
-    with file.open("rb") as source:
-        size = file.stat().st_size if file.is_file() else 0
-        with ProgressLine(
-            command, f"reading {file.name}", size, unit="lines", at=source.tell if size else None, quiet=quiet
-        ) as advance:
-            yield _counted(read_lines(source), advance)
+    content = line.content.rstrip(b"\r\n")
+    values = values_in(content, topic)
+    for value, identity in values:
+        yield LineEvent(line.place, decode(topic, value, (), None), value, identity)
+    if not values:
+        yield LineEvent(line.place, Drop(DropReason.NOTHING_TO_DO), content)
 
 
-def _counted(lines: Iterator[bytes | Dead], advance: ProgressLine) -> Iterator[bytes | Dead]:
-    for line in lines:
-        yield line
-        advance()
-
-
-def read_lines(source: IO[bytes]) -> Iterator[bytes | Dead]:
-    """The lines without their ends; Dead for a line that is longer than any topic takes."""
-    for line in lines_of(source, TOPIC_BYTES):
-        if isinstance(line, int):
-            yield Dead(DeadReason.TOO_LARGE, f"the line is longer than {TOPIC_BYTES} bytes")
-        else:
-            yield line.rstrip(b"\r\n")
-
-
-def read_events(name: str, lines: Iterable[bytes | Dead], topic: Topic) -> Iterator[LineEvent]:
-    """The events of a topic in the lines of a file; blank lines are skipped."""
-    for number, line in enumerate(lines, 1):
-        place = f"{name}:{number}"
-        if isinstance(line, Dead):
-            yield LineEvent(place, line)
-        elif line.strip():
-            values = values_in(line, topic)
-            for value, identity in values:
-                yield LineEvent(place, decode(topic, value, (), None), value, identity)
-            if not values:
-                yield LineEvent(place, Drop(DropReason.NOTHING_TO_DO))
+def read_pages(path: Path, topic: Topic) -> Iterator[LineEvent]:
+    """The events of whatever ``assay publish`` takes for a topic. Raises SourceError."""
+    for entry in read(path, topic):
+        record = entry.read()
+        if isinstance(record, Refused):
+            yield LineEvent(entry.place, Dead(DeadReason.INVALID, record.reason))
+        elif record is not None:
+            yield LineEvent(entry.place, decode(topic, record.value, record.headers, None))
 
 
 def values_in(line: bytes, topic: Topic | None = None) -> list[tuple[bytes, str]]:
