@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import schemas
+from streams.generate.templates import filled, read_data
 from streams.topology import HANDLERS, TOPICS, Handler, Topic
 from streams.topology.event_schemas import READERS, component_schemas
 from streams.topology.text import paragraphs, prose, to_yaml
@@ -30,21 +31,20 @@ def asyncapi_document(prefix: str = "") -> dict[str, Any]:
     """The document as plain values; ``prefix`` is that of topics and groups on the described cluster."""
     return {
         "asyncapi": "3.0.0",
-        "info": {
-            "title": "Assay",
-            "version": version("assay"),
-            "description": _DESCRIPTION,
-            "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
-        },
+        "info": filled(_parts()["info"], {"version": version("assay"), "description": _DESCRIPTION}),
         "defaultContentType": "application/json",
         "channels": {topic.name: _channel(topic, prefix) for topic in TOPICS},
         "operations": {name: value for handler in HANDLERS for name, value in _operations(handler, prefix).items()},
         "components": {
             "messages": {name: value for topic in TOPICS for name, value in _messages(topic).items()},
             "schemas": component_schemas("#/components/schemas/{model}"),
-            "messageTraits": {"envelope": {"headers": _envelope()}},
+            "messageTraits": {"envelope": {"headers": _parts()["envelope"]}},
         },
     }
+
+
+def _parts() -> Any:
+    return read_data("asyncapi.yaml")
 
 
 def _channel(topic: Topic, prefix: str) -> dict[str, Any]:
@@ -77,27 +77,8 @@ def _messages(topic: Topic) -> dict[str, Any]:
         }
     }
     if topic.raw_pages:
-        messages[f"Raw{name}"] = {
-            "name": f"Raw{name}",
-            "summary": "A page as it was fetched: the value is the HTML in its own encoding.",
-            "contentType": "text/html",
-            "headers": _raw_page_headers(),
-            "payload": {"type": "string", "format": "binary"},
-            "bindings": binding,
-            "examples": [_RAW_PAGE],
-        }
+        messages[f"Raw{name}"] = filled(_parts()["raw_page"], {"name": f"Raw{name}", "bindings": binding})
     return messages
-
-
-_RAW_PAGE = {
-    "name": "raw_page",
-    "headers": {
-        "content-type": "text/html; charset=utf-8",
-        "assay_url": "https://www.example.org/a",
-        "assay_fetched_at": "2026-11-21T08:30:00Z",
-    },
-    "payload": "<!doctype html><title>A page</title><p>As it was fetched.",
-}
 
 
 def example_files(topic: Topic) -> list[Path]:
@@ -119,46 +100,3 @@ def _operations(handler: Handler, prefix: str) -> dict[str, Any]:
         for topic in handler.emits
     }
     return {f"{handler.name}.receive": receive, **sends}
-
-
-def _envelope() -> dict[str, Any]:
-    """CloudEvents in binary mode. Other producers may omit every header."""
-    return {
-        "type": "object",
-        "properties": {
-            "ce_specversion": _text("Always 1.0.", const="1.0"),
-            "ce_id": _text("Identity of the event; derived from its input, so a replay writes the same."),
-            "ce_type": _text("org.assay. and the topic's name without any prefix, such as org.assay.pages.scored.v1."),
-            "ce_subject": _text("The record's key, such as the page's address or the id of the batch."),
-            "ce_dataschema": _text("The $id of the JSON Schema."),
-            "ce_source": _text("The producer, such as assay/score_page."),
-            "ce_time": _text("When it was written, UTC.", format="date-time"),
-            "ce_correlationid": _text("Identity of the first event of the chain."),
-            "ce_causationid": _text("Identity of the event that this one answers."),
-            "traceparent": _text("W3C trace context."),
-            "assay_run": _text("The replay or backfill that wrote it; absent for live traffic."),
-            "content-type": _text("Media type of the value."),
-        },
-    }
-
-
-def _raw_page_headers() -> dict[str, Any]:
-    envelope = _envelope()
-    own = {
-        "content-type": _text("text/html or application/xhtml+xml, with the charset as it was received."),
-        "assay_url": _text("The page's address."),
-        "assay_fetched_at": _text("When it was fetched; without it the record's timestamp counts.", format="date-time"),
-        "assay_final_url": _text("The address after redirects."),
-        "assay_status": _text("HTTP status, such as 200."),
-        "assay_site_name": _text("The publisher as the crawler knows it."),
-        "assay_context": _text("Free text that is passed on."),
-    }
-    return {
-        "type": "object",
-        "required": ["content-type", "assay_url"],
-        "properties": envelope["properties"] | own,
-    }
-
-
-def _text(description: str, **more: str) -> dict[str, str]:
-    return {"type": "string", **more, "description": description}

@@ -5,32 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from streams.generate.templates import rendered_text
 from streams.topology import HANDLERS, TOPICS, Topic
-from streams.topology.text import IN_MARKDOWN
 
 
 def topology_page() -> dict[Path, str]:
     """``docs/topology.md``: the picture, and a table of the topics."""
-    rows = "\n".join(_row(topic) for topic in TOPICS)
-    page = f"""{IN_MARKDOWN}
-
-# Topology
-
-Stadiums are topics, boxes are handlers, and rounded boxes are outside Assay. Each handler is a consumer group of its
-own.
-
-```mermaid
-{mermaid()}
-```
-
-| topic | key | event | written by | read by | partitions |
-|---|---|---|---|---|---|
-{rows}
-
-The schema of each event is in `schemas/json`, examples in `schemas/examples`. A record on `pages.crawled.v1` may
-also be a page's bytes; `docs/asyncapi.yaml` describes both forms and the headers. Dead letters of a handler go to
-`<topic>.assay.<handler>.dlq`, the results of a replay to `<topic>.replay.<plan>`.
-"""
+    page = rendered_text("pages/topology.md.j2", mermaid=mermaid(), topics=TOPICS, writers=writers, readers=readers)
     return {Path("docs/topology.md"): page}
 
 
@@ -83,15 +64,3 @@ def _outsiders() -> list[str]:
 
 def _id(name: str) -> str:
     return name.replace(".", "_").replace(" ", "_")
-
-
-def _row(topic: Topic) -> str:
-    columns = (
-        f"`{topic.name}`",
-        topic.key_means,
-        f"{topic.event.__name__}: {topic.meaning}",
-        ", ".join(writers(topic)),
-        ", ".join(readers(topic)),
-        f"{topic.partitions}, compacted" if topic.compacted else str(topic.partitions),
-    )
-    return f"| {' | '.join(columns)} |"

@@ -1,4 +1,4 @@
-"""Generated documentation: a page for each handler, ``docs/metrics.md`` and ``docs/ranking-features.md``."""
+"""Generated documentation, from ``templates/pages``: handlers, their shared settings, metrics, features of ranking."""
 
 from __future__ import annotations
 
@@ -22,16 +22,13 @@ from handlers.ranking.model import (
 from schemas.dead import dead_letter_topic
 from schemas.rules import Rules
 from streams.generate.asyncapi import example_files
+from streams.generate.templates import rendered_text
 from streams.telemetry.labels import LABELS, TASKS, label_rows, most_series
 from streams.telemetry.metrics import METRICS, MetricDef
-from streams.topology import HANDLERS, Handler, Topic
-from streams.topology.text import IN_MARKDOWN, paragraphs, prose, to_table
+from streams.topology import HANDLERS, Handler
+from streams.topology.text import paragraphs, prose, to_table
 
-REPLAY = {
-    "safe": "safe: the same input under the same rules gives the same output",
-    "paid": "costs money: needs a budget",
-    "never": "refused: it would fetch again",
-}
+_HEAD = ("key", "shipped value", "meaning")
 MAX_VALUE = 60
 """Characters of a value that still fit a table."""
 
@@ -47,72 +44,28 @@ def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
     rules = handler.rules.model_validate({name: document[name] for name in sections})
     shared = [name for name in handler.rules.model_fields if name in _shared_sections()]
     own = [name for name in handler.rules.model_fields if name not in shared]
-    module = sys.modules[handler.fn.__module__]
-    example = next((path.name for path in example_files(handler.consumes)), "minimal.json")
-    parts = [
-        IN_MARKDOWN,
-        f"# {handler.name}",
-        paragraphs(module.__doc__ or ""),
-        "## What it decides",
-        prose(handler.fn),
-    ]
-    if handler.read is not None:
-        parts += [
-            f"It may ask for something, {handler.rounds} times an input at most.",
-            prose(handler.read),
-        ]
-    parts += [
-        "## How it runs",
-        to_table(("", ""), _running(handler)),
-        "## What it depends on",
-        "Its decisions carry `config_version`, a hash over the keys below. A key is set in `config/`, or from the"
-        " environment as `ASSAY_` and the key in capitals with `__` for each dot. The value in force is printed by"
-        " `assay config show`.",
-        to_table(("key", "shipped value", "meaning"), [*_keys(rules, own), *_references(shared)]),
-        "## Try it",
-        f"```sh\npython -m json.tool --compact schemas/examples/{handler.consumes.name}/{example}"
-        f" | assay try {handler.name}\n```",
-        "The command writes one line for each input line; it needs no broker. `docs/topology.md` shows its place among"
-        " the handlers.",
-    ]
-    text = "\n\n".join(part for part in parts if part)
-    return {Path("docs/handlers") / f"{handler.name}.md": text + "\n"}
-
-
-def _running(handler: Handler) -> Iterator[tuple[str, str]]:
-    yield "reads", _topic(handler.consumes)
-    yield "writes", ", ".join(_topic(topic) for topic in handler.emits)
-    yield "dead letters go to", f"`{dead_letter_topic(handler.consumes.name, handler.group)}`"
-    yield "consumer group", f"`{handler.group}`"
-    yield "lane", f"{handler.lane}, {handler.concurrency} at once in a process"
-    if handler.retry_topics:
-        yield "retries from", ", ".join(f"`{retry.topic}`" for retry in handler.retry_topics)
-    yield "order", _order(handler)
-    yield "objective", f"99 in 100 done within {handler.slo_seconds:g} s of their record's timestamp"
-    yield "replay", REPLAY[handler.replay]
-    yield "version", f"{handler.version}, part of the ids of its outputs"
-
-
-def _order(handler: Handler) -> str:
-    if handler.ordered_by_key:
-        return f"kept by {handler.consumes.key_means}"
-    return f"not kept; one at a time by {handler.consumes.key_means}" if handler.paced_by_key else "not kept"
-
-
-def _topic(topic: Topic) -> str:
-    return f"`{topic.name}` ({topic.event.__name__})"
+    page = rendered_text(
+        "pages/handler.md.j2",
+        handler=handler,
+        about=paragraphs(sys.modules[handler.fn.__module__].__doc__ or ""),
+        decides=prose(handler.fn),
+        asks=prose(handler.read) if handler.read is not None else "",
+        dead_letters=dead_letter_topic(handler.consumes.name, handler.group),
+        keys=to_table(_HEAD, [*_keys(rules, own), *_references(shared)]),
+        example=next((path.name for path in example_files(handler.consumes)), "minimal.json"),
+    )
+    return {Path("docs/handlers") / f"{handler.name}.md": page}
 
 
 def settings_page(document: dict[str, Any]) -> dict[Path, str]:
     """The page of the sections that several handlers read; a section of one handler is on the handler's page."""
-    parts = [IN_MARKDOWN, "# Settings of several handlers"]
+    sections = []
     for name, handlers in sorted(_shared_sections().items()):
         read = sorted(handlers[0].rules.model_fields.keys() & document.keys())
         rules = handlers[0].rules.model_validate({section: document[section] for section in read})
-        readers = ", ".join(f"[{handler.name}](handlers/{handler.name}.md)" for handler in handlers)
-        table = to_table(("key", "shipped value", "meaning"), _keys(rules, [name]))
-        parts += [f"## {_alias(handlers[0], name)}", f"Read by {readers}.", table]
-    return {Path("docs/settings.md"): "\n\n".join(parts) + "\n"}
+        table = to_table(_HEAD, _keys(rules, [name]))
+        sections.append({"name": _alias(handlers[0], name), "handlers": handlers, "table": table})
+    return {Path("docs/settings.md"): rendered_text("pages/settings.md.j2", sections=sections)}
 
 
 def _shared_sections() -> dict[str, list[Handler]]:
@@ -161,33 +114,14 @@ def _value(value: Any) -> str:
 
 def metrics_page() -> dict[Path, str]:
     """The page."""
-    metrics = "\n".join(
-        f"| `{metric.name}` | {metric.kind} | {metric.unit} | {', '.join(metric.labels)} | {most_series(metric)} "
-        f"| {metric.meaning} |"
-        for metric in METRICS
+    page = rendered_text(
+        "pages/metrics.md.j2",
+        metrics=METRICS,
+        most_series=most_series,
+        total=sum(map(most_series, METRICS)),
+        labels=LABELS,
+        values=_values,
     )
-    labels = "\n".join(f"| {name} | {meaning} | {_values(name)} |" for name, meaning in LABELS.items())
-    page = f"""{IN_MARKDOWN}
-
-# Metrics
-
-Every process answers on `/metrics`. It also exports FastStream's own metrics, with the prefix `faststream`: their
-label `handler` is the topic, and `consumer_group` the group. Their durations and sizes are those of the hand-over to
-the pipeline, so use the metrics below for durations and ages. The group of a replay is there without the name of its
-plan. [Traces](traces.md) show the way of one page or question.
-
-| metric | kind | unit | labels | series at most | meaning |
-|---|---|---|---|---|---|
-{metrics}
-
-No label holds an address, a query, a plan or an identifier. The number of series is that of a process that runs every
-handler, with another model for each task; all in all it exposes {sum(map(most_series, METRICS))} at most, however long
-it runs and whatever it is fed. A handler's own process has its share of them.
-
-| label | meaning | values |
-|---|---|---|
-{labels}
-"""
     return {Path("docs/metrics.md"): page}
 
 
@@ -219,51 +153,14 @@ def _of(metric: MetricDef, label: str) -> Iterator[str]:
 
 def ranking_features_page() -> dict[Path, str]:
     """The page."""
-    features = "\n".join(
-        f"| {feature.value} | `{feature.name.lower()}` | {feature.meaning} | {feature.missing} |" for feature in Feature
+    page = rendered_text(
+        "pages/ranking-features.md.j2",
+        features=Feature,
+        fields=Manifest.model_fields,
+        objectives=OBJECTIVES,
+        base=TOTAL_FEATURES_PHASE_A,
+        base_version=VERSION_PHASE_A,
+        total=TOTAL_FEATURES_PHASE_C,
+        total_version=VERSION_PHASE_C,
     )
-    fields = "\n".join(f"| `{name}` | {field.description} |" for name, field in Manifest.model_fields.items())
-    phases = "\n".join(f"| {phase} | `{objective}` |" for phase, objective in OBJECTIVES.items())
-    base, total = TOTAL_FEATURES_PHASE_A, TOTAL_FEATURES_PHASE_C
-    page = f"""{IN_MARKDOWN}
-
-# Features of the ranking
-
-What the trees see of each candidate of a query (`ranking.trees`). Columns 0 to {base - 1} are the base,
-`{VERSION_PHASE_A}`: they are computed from the query, the candidate and the stages before, and are the same whatever
-is known of a candidate's trust, so a model of {base} features goes on as it was. Column {base} and the block of trust
-behind it make them the {total} of `{VERSION_PHASE_C}`. A result's `features` in `ranking.completed.v1` are
-always all {total}, a missing value as `null`, whether trees are asked or not: training reads what serving saw.
-
-| column | name | meaning | missing value |
-|---|---|---|---|
-{features}
-
-XGBoost sends a missing value (NaN) down the branch that did best in training; so column {base}
-marks a candidate without trust, and the trees don't mistake it for one of low trust. In the cascade, where trees are
-asked before the judge, the order before is the fused one and no judge has scored. A feature whose meaning changes makes
-a new version.
-
-## A model
-
-A model is a folder with `manifest.json` and `model.json`, as XGBoost's `save_model` writes it. `ranking.trees.model`
-names it: `shipped`, or a path to the folder or its manifest. XGBoost comes with the extra `assay[rank]`; the
-image has it.
-
-| key of the manifest | meaning |
-|---|---|
-{fields}
-
-| phase | objective |
-|---|---|
-{phases}
-
-Names, order, number and version of the features, the SHA-256 of the model file, the number and names of the features
-in the model file and its objective are all checked when the configuration is read; what does not fit is refused with
-the first thing that differs.
-
-How sure the trees are is a probability. Of a binary model it is that of its first result being relevant. The scores of
-the others are log-odds of a rank above another, and it is the probability that the first is rightly above the
-second. Below `ranking.trees.confidence` the previous order is kept, and the trees' scores are shown beside it.
-"""
     return {Path("docs/ranking-features.md"): page}

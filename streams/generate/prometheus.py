@@ -7,8 +7,9 @@ live traffic only, not replays and backfills.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,12 @@ FOLDER = Path("config/generated/prometheus")
 _RULES = "rules.yaml"
 _STALL_LASTS_SECONDS = 120
 """How long a stall lasts before its alert fires (``for`` of AssayHandlerStalled)."""
-_SELECTED = re.compile(r"\b(assay_[a-z_0-9]+)(?:\{([^}]*)\})?")
-_LABEL = re.compile(r"(\w+) *(?:!=|=~|!~|=)")
-_PARTS = ("_bucket", "_sum", "_count")
+_SERIES = re.compile(r"(?<![\w:])((?:\w+:)?assay_\w+(?::\w+)?)(?:\{([^}]*)\})?")
+_MATCHED = re.compile(r"(\w+) *(?:!=|=~|!~|=)")
+_GROUPED = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right) *\(([^)]*)\)")
+_ANNOTATED = re.compile(r"\$labels\.(\w+)")
+_OF_TARGETS = frozenset({"job", "instance", "service"})
+"""Labels that Prometheus adds to every series when it scrapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,9 @@ def prometheus(document: dict[str, Any]) -> dict[Path, str]:
     }
     for name, rules in groups.values():
         for rule in rules:
-            refuse_undeclared(rule["expr"], f"{name}: {rule.get('alert') or rule.get('record')}")
+            annotations = " ".join(rule.get("annotations", {}).values())
+            place = f"{name}: {rule.get('alert') or rule.get('record')}"
+            refuse_undeclared(rule["expr"], place, _ANNOTATED.findall(annotations))
     return {
         FOLDER / "prometheus.yml": to_yaml(scraping()),
         **{
@@ -147,24 +153,43 @@ def prometheus(document: dict[str, Any]) -> dict[Path, str]:
     }
 
 
-def refuse_undeclared(expression: str, place: str) -> None:
-    """Checks the metrics and labels of an expression against those that Assay declares.
+def refuse_undeclared(expression: str, place: str, shown: Iterable[str] = ()) -> None:
+    """Checks the series and labels of an expression against the declared metrics and the recording rules.
+
+    Args:
+        expression: What Prometheus is asked.
+        place: Where it is, for the error.
+        shown: Labels of the result that a legend or an annotation shows.
 
     Raises:
-        ValueError: A metric, a part of a histogram or a label does not exist; ``place`` says where.
+        ValueError: A metric, a part of a histogram, a recording rule or a label does not exist.
     """
-    declared = {metric.name: metric for metric in METRICS}
-    for name, selector in _SELECTED.findall(expression):
-        metric = declared.get(name)
-        if metric is None and name.endswith(_PARTS):
-            metric = declared.get(name.rpartition("_")[0])
-            if metric is not None and metric.kind != "histogram":
-                metric = None
-        if metric is None and f":{name}:" not in expression:
+    declared, known = _declared_series(), set(_OF_TARGETS)
+    for name, selector in _SERIES.findall(expression):
+        if name not in declared:
             raise ValueError(f"{place}: no metric {name} is declared")
-        labels = {*metric.labels, "job", "le", "handler"} if metric is not None else None
-        if labels is not None and (unknown := set(_LABEL.findall(selector)) - labels):
+        if unknown := set(_MATCHED.findall(selector)) - declared[name] - _OF_TARGETS:
             raise ValueError(f"{place}: {name} has no label {', '.join(sorted(unknown))}")
+        known |= declared[name]
+    grouped = {label.strip() for labels in _GROUPED.findall(expression) for label in labels.split(",") if label.strip()}
+    if unknown := {*grouped, *shown} - known:
+        raise ValueError(f"{place}: no metric of the expression has the label {', '.join(sorted(unknown))}")
+
+
+@cache
+def _declared_series() -> dict[str, frozenset[str]]:
+    """The labels of each series that can be asked for, by name. The name of a recording rule begins with its labels."""
+    series = {
+        entry["record"]: frozenset({entry["record"].partition(":")[0]}) for entry in read_data(_RULES)["recording"]
+    }
+    for metric in METRICS:
+        labels = frozenset(metric.labels)
+        if metric.kind == "histogram":
+            series |= {f"{metric.name}_sum": labels, f"{metric.name}_count": labels}
+            series[f"{metric.name}_bucket"] = labels | {"le"}
+        else:
+            series[metric.name] = labels
+    return series
 
 
 def _each(

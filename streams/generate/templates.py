@@ -1,7 +1,8 @@
 """Reads the data and the templates of generated files, which are in the folder ``templates``.
 
-Data is YAML in which ``<<name>>`` is filled in. The composition and the Kubernetes manifests are templates of Jinja2
-with the delimiters ``<< >>`` and ``<% %>``, because ``{{ }}`` and ``${ }`` belong to what is generated.
+Data is YAML in which ``<<name>>`` is filled in. The composition, the Kubernetes manifests and the pages of the
+documentation are templates of Jinja2 with the delimiters ``<< >>`` and ``<% %>``, because ``{{ }}`` and ``${ }`` belong
+to what is generated.
 """
 
 from __future__ import annotations
@@ -44,12 +45,18 @@ def filled(part: Any, values: Mapping[str, Any]) -> Any:
 
 def rendered(template: str, /, **values: Any) -> list[Any]:
     """The YAML documents of a Jinja2 template."""
-    import jinja2  # only what writes the composition and Kubernetes needs it
+    return list(yaml.load_all(rendered_text(template, **values), Loader=_LOADER))
+
+
+def rendered_text(template: str, /, **values: Any) -> str:
+    """The text of a Jinja2 template."""
+    import jinja2  # only `assay generate` needs it
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER),
         variable_start_string="<<", variable_end_string=">>", block_start_string="<%", block_end_string="%>",
         comment_start_string="<#", comment_end_string="#>",
-        trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined, autoescape=False,  # noqa: S701 - YAML
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701 - YAML and Markdown
     )  # fmt: skip
-    return list(yaml.load_all(environment.get_template(template).render(values), Loader=_LOADER))
+    return environment.get_template(template).render(values)

@@ -10,7 +10,6 @@ from typing import Any
 
 import yaml
 
-IN_MARKDOWN = "<!-- Written by `assay generate`. -->"
 IN_YAML = "# Written by `assay generate`.\n"
 _NUMBERS = r"[RC]-\d{2,3}(?:(?:, | to | and )[RC]-\d{2,3})*"
 _REFERENCES = re.compile(rf" \({_NUMBERS}\)|, {_NUMBERS}(?=\))| (?:of|as in) {_NUMBERS}| Sources: {_NUMBERS}\.")

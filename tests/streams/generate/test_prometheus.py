@@ -58,3 +58,9 @@ def test_each_handler_has_its_own_objective() -> None:
 def test_an_expression_over_what_is_not_declared_is_refused(expression: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         refuse_undeclared(expression, "place")
+
+
+def test_a_label_that_the_result_does_not_have_cannot_be_shown() -> None:
+    refuse_undeclared("sum by (handler) (assay_group_lag_records)", "place", ["handler"])
+    with pytest.raises(ValueError, match="place: no metric of the expression has the label tier"):
+        refuse_undeclared("sum by (handler) (assay_group_lag_records)", "place", ["tier"])
