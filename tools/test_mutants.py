@@ -24,23 +24,6 @@ def test_mutant_lists_are_sorted_and_need_no_broker() -> None:
     assert not [file for file in LISTED["pytest_add_cli_args_test_selection"] if "kafka" in file]
 
 
-def test_a_change_is_the_line_before_and_after() -> None:
-    diff = "--- a.py\n+++ a.py\n@@ -1,3 +1,3 @@\n def f():\n-    return 1\n+    return 2\n"
-    assert mutants.change(diff) == ("return 1", "return 2")
-
-
-@pytest.mark.parametrize(
-    ("was", "becomes", "group"),
-    [
-        ('raise ValueError("no")', 'raise ValueError("XXnoXX")', mutants.TEXT),
-        ('raise ValueError("no")', 'raise ValueError("NO")', mutants.TEXT),
-        ('raise ValueError("no")', "raise ValueError(None)", mutants.UNEXPLAINED),
-    ],
-)
-def test_group_of_a_survivor(was: str, becomes: str, group: str) -> None:
-    assert mutants.group_of(was, becomes, f"module.function: {becomes}") == group
-
-
 def test_every_explanation_says_why() -> None:
     groups = mutants.explanations()
     assert list(groups)[:2] == [mutants.UNEXPLAINED, mutants.TEXT]

@@ -22,7 +22,6 @@ from tools.accuracy import (
     evidence,
     features,
     fetching,
-    goals,
     injections,
     judging,
     listings,
@@ -33,7 +32,6 @@ from tools.accuracy import (
     table,
 )
 from tools.accuracy.counting import Tally
-from tools.accuracy.goals import Goal
 from tools.accuracy.labels import SCHEMA_SET, SETS, pages
 
 PARTS = (
@@ -68,11 +66,10 @@ _OF_PAGES = {"dates", "authors", "text", "features"}
 
 
 class Run:
-    """What one run has measured: tables to print, goals, tallies with their misses, and everything as data."""
+    """What one run has measured: tables to print, tallies with their misses, and everything as data."""
 
     def __init__(self) -> None:
         self.tables: list[str] = []
-        self.goals: list[Goal] = []
         self.tallies: list[Tally] = []
 
     def add(self, tally: Tally, *, counts: bool = False) -> None:
@@ -81,13 +78,12 @@ class Run:
         self.tables.append(table.tally_table(tally) + ("\n" + table.counts_table(tally) if counts else ""))
 
     def text(self) -> str:
-        """All tables, the goals first."""
-        return "\n".join(([table.goals_table(self.goals)] if self.goals else []) + self.tables)
+        """All tables."""
+        return "\n".join(self.tables)
 
     def data(self) -> dict[str, Any]:
-        """All counts, times and goals."""
+        """All counts."""
         return {
-            "goals": [{"what": goal.what, "figure": goal.figure, "is_met": goal.is_met} for goal in self.goals],
             "tallies": {
                 tally.question: {
                     f"{group}: {name}": {"labelled": count.labelled, "right": count.right, "wrong": count.wrong}
@@ -108,15 +104,16 @@ def main(arguments: list[str] | None = None) -> int:
     run, parts, heading = Run(), set(options.only), _heading()
     raised = measure(run, parts, present)
     print(heading, run.text(), sep="\n")
-    typed = measure_results(parts)
+    measured_results = (("results", result_types.run), ("listings", listings.run))
+    typed = "\n".join(line for part, run_part in measured_results if part in parts for line in run_part())
     print(typed)
     judged = asyncio.run(judging.measure(parts & JUDGED, options.most_cases, options.most_usd))
     print(judged)
     ranked = asyncio.run(_queries(options)) if parts & RANKING else ""
     print(ranked)
-    listed = measure_sources(parts)
+    listed = sources.measure() if parts & SOURCES else ""
     print(listed)
-    injected = measure_injections(parts, options.cases)
+    injected = "\n".join(injections.run(options.cases)) if parts & INJECTIONS else ""
     print(injected)
     for tally in run.tallies if options.misses else ():
         print(table.misses(tally, options.misses))
@@ -139,31 +136,6 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if raised else 0
 
 
-def measure_sources(parts: set[str]) -> str:
-    """The goal and the table of the source lists."""
-    measured, reached = sources.measure() if parts & SOURCES else ("", [])
-    return table.goals_table(reached) + measured if measured else ""
-
-
-def measure_injections(parts: set[str], cases: Path | None) -> str:
-    """The goals and the table of text that addresses a language model."""
-    if not parts & INJECTIONS:
-        return ""
-    lines, reached = injections.run(cases)
-    return table.goals_table(reached) + "\n" + "\n".join(lines)
-
-
-def measure_results(parts: set[str]) -> str:
-    """Goals and tables of result types and listings, which are reported separately."""
-    lines: list[str] = []
-    reached: list[Goal] = []
-    for part, measured in (("results", result_types.run), ("listings", listings.run)):
-        if part in parts:
-            more, goals_of_it = measured()
-            lines, reached = [*lines, *more], [*reached, *goals_of_it]
-    return table.goals_table(reached) + "\n".join(lines) if reached else ""
-
-
 def measure(run: Run, parts: set[str], present: list[str]) -> int:
     """Measures the parts on the sets that are there; returns how many pages raised."""
     raised = 0
@@ -171,18 +143,15 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
     if parts & _OF_PAGES and labelled_pages:
         raised += _of_pages(run, parts, contestants.answers(labelled_pages))
     if "content" in parts:
-        lines, reached = page_content.run()
-        run.tables.append("\n".join(lines))
-        run.goals += reached
+        run.tables.append("\n".join(page_content.run()))
     if "evidence" in parts:
         run.tables.append("\n".join(evidence.run()))
     if "fetching" in parts and (fetched := fetching.measure()).rows:
         run.tables.append(fetched.table())
-        run.goals += fetched.goals
+        print(*(f"wrong: {wrong}" for wrong in fetched.wrong), sep="\n")
     if "errors" in parts:
         found = errors.read_all()
         run.tables.append(table.errors_table(found))
-        run.goals.append(goals.raised_goal(sum(found.pages.values()), len(found.raised)))
         raised += len(found.raised)
     return raised
 
@@ -191,26 +160,21 @@ def _of_pages(run: Run, parts: set[str], asked: features.Asked) -> int:
     failed = features.failures(asked, contestants.ASSAY)
     for place, answer in failed:
         print(f"no answer for {place}: {answer.failed}")
-    has_others = any(contestants.TRAFILATURA in answers for _, answers in asked)
-    if not has_others:
+    if not any(contestants.TRAFILATURA in answers for _, answers in asked):
         print("Assay alone: htmldate and trafilatura are not installed (`make accuracy` installs them)")
     if "dates" in parts:
-        run.add(tally := features.dates(asked), counts=True)
-        run.goals += goals.date_goals(tally) if has_others else []
+        run.add(features.dates(asked), counts=True)
     if "authors" in parts:
-        run.add(tally := features.authors(asked), counts=True)
-        run.goals += goals.author_goals(tally) if has_others else []
+        run.add(features.authors(asked), counts=True)
     if "text" in parts:
         wanted, unwanted = main_text.snippets(asked)
         run.tallies += [wanted, unwanted]
         run.tables += [table.snippet_table(wanted), table.snippet_table(unwanted)]
         if gold := main_text.gold(asked):
             run.tables.append(table.gold_table(gold))
-        run.goals += goals.text_goals(wanted, unwanted) if has_others else []
     if "features" in parts:
         for tally in (*features.texts(asked), *features.flags(asked)):
             run.add(tally)
-        run.tables.append(table.rates_table(features.rates(asked)))
     return sum(answer.raised for _, answer in failed)
 
 

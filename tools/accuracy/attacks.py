@@ -29,8 +29,7 @@ from tests.handlers.prompts.prompts import prompts_of
 from tests.rendered import label_forms, problems
 from tools.accuracy import relevance, retrieval, searches
 from tools.accuracy.claims import GOOD, WRITTEN, score_by
-from tools.accuracy.goals import Goal
-from tools.accuracy.judges import NO_MODEL, OFFLINE, Judge
+from tools.accuracy.judges import Judge
 from tools.accuracy.relevance import Case
 
 CLAIMS = (
@@ -112,12 +111,11 @@ WANTED = {
 """What is asked for: a favourable verdict, and an unfavourable one."""
 
 
-async def run(some: Sequence[Judge]) -> tuple[list[str], list[Goal]]:
-    """The table of flips by task and judge, with stuffing, and the goal of zero flips for the offline judge."""
+async def run(some: Sequence[Judge]) -> list[str]:
+    """The table of flips by task and judge, with stuffing."""
     lines = ["### Attacks: verdicts flipped by texts that talk to the judge", ""]
     lines += ["| task | judge | items and places | attempts | flips | kinds that flipped | stuffed | flips |"]
     lines.append("|---|---|---:|---:|---:|---|---:|---:|")
-    goals = []
     for task in WANTED:
         for judge in some:
             tried, flipped, stuffed, gone = await measure(task, judge)
@@ -125,16 +123,11 @@ async def run(some: Sequence[Judge]) -> tuple[list[str], list[Goal]]:
             places = len(targets(task))
             row = [task, judge.name, places, tried, flipped.total(), kinds, stuffed, gone]
             lines.append(f"| {' | '.join(map(str, row))} |")
-            if judge.name == OFFLINE:
-                goals.append(Goal(f"attacks, offline, {task}: no flip", f"{flipped.total()} of {tried}", not flipped))
-        if len(some) == 1:
-            lines.append(f"| {task} | {NO_MODEL} |" + " – |" * 6)
-    more, isolated = isolation()
-    return [*lines, *more], [*goals, *isolated]
+    return [*lines, *isolation()]
 
 
-def isolation() -> tuple[list[str], list[Goal]]:
-    """The table of imitated labels and of honest texts, and the goal that no label and no word is found wrong."""
+def isolation() -> list[str]:
+    """The table of imitated labels and of honest texts."""
     texts = [text for _, text in imitations.attacks()]
     before = sum(any(label_forms(text)) for text in texts)
     after = sum(any(problems(prompt) for prompt in prompts_of("context", text)) for text in texts)
@@ -146,10 +139,7 @@ def isolation() -> tuple[list[str], list[Goal]]:
     lines.append("|---|---:|---:|---:|---:|---:|")
     lines.append(f"| generated attacks | {len(texts)} | {before} | {after} | – | – |")
     lines.append(f"| honest, about trust | {len(honest)} | – | – | {lost} | {changed} |")
-    return lines, [
-        Goal("attacks, no untrusted text in the form of a label", f"{after} of {len(texts)}", not after),
-        Goal("attacks, no honest text loses a word", f"{lost} of {len(honest)}", not lost),
-    ]
+    return lines
 
 
 async def measure(task: str, judge: Judge) -> tuple[int, Counter[str], int, int]:

@@ -22,13 +22,11 @@ from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.outcome import Emit
 from tests.rules import shipped_rules
 from tools import labelled
-from tools.accuracy.goals import Goal
-from tools.accuracy.judges import NO_MODEL, OFFLINE, Judge, decide
+from tools.accuracy.judges import OFFLINE, Judge, decide
 
 WRITTEN = Path(__file__).parent / "written"
 OWN, STANDING, FACTS = "written for Assay", "plain facts, written for Assay", "factscore_human_claims"
-GOALS = {"claims_factcheckgpt": 0.93, "cast_context_rewrites": 0.93}
-LEAST_ANSWERED = 0.8
+SETS = ("claims_factcheckgpt", "cast_context_rewrites")
 GOOD, POOR = 0.7, 0.4
 _PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Their|Its)\b")
 _STEP = 7
@@ -46,12 +44,11 @@ class Pair(NamedTuple):
     source: str
 
 
-async def run(some: Sequence[Judge]) -> tuple[list[str], list[Goal]]:
-    """A table of every set that is here, and the offline judge's goals."""
+async def run(some: Sequence[Judge]) -> list[str]:
+    """A table of every set that is here."""
     lines = ["### Self-contained claims: pairwise accuracy and scores", ""]
     lines += [f"| set | half | judge | {' | '.join(_COLUMNS)} |", "|---|---|---|" + "---:|" * len(_COLUMNS)]
-    goals = []
-    for name in (*GOALS, OWN):
+    for name in (*SETS, OWN):
         pairs = list(pairs_of(name)) if name == OWN or labelled.has(name) else []
         for judge_name, score, chosen in _contestants(some, pairs) if pairs else ():
             scored = [
@@ -63,14 +60,7 @@ async def run(some: Sequence[Judge]) -> tuple[list[str], list[Goal]]:
                 asked = sum(half in (None, pair.half) for pair, _, _ in scored)
                 if here and (half is None or judge_name == OFFLINE):
                     lines.append(f"| {name} | {title} | {judge_name} | {' | '.join(_cells(here, asked))} |")
-                if here and half is None and judge_name == OFFLINE and name in GOALS:
-                    figure, share = pairwise(here), len(here) / asked
-                    what = f"claims, offline, {name}: pairwise at least {GOALS[name]}, {LEAST_ANSWERED:.0%} answered"
-                    is_met = figure >= GOALS[name] and share >= LEAST_ANSWERED
-                    goals.append(Goal(what, f"{figure:.3f}, {share:.0%}", is_met))
-        if pairs and len(some) == 1:
-            lines.append(f"| {name} | both | {NO_MODEL} |" + " – |" * len(_COLUMNS))
-    return [*lines, "", *await _single(some)], goals
+    return [*lines, "", *await _single(some)]
 
 
 async def _single(some: Sequence[Judge]) -> list[str]:

@@ -44,7 +44,6 @@ class Answer:
 
     Attributes:
         failed: Why there is no answer: an exception, or Assay's refusal of the page.
-        seen: Assay's other observations, which no set labels.
     """
 
     date: str | None = None
@@ -55,10 +54,8 @@ class Answer:
     text: str | None = None
     has_byline: bool | None = None
     has_headings: bool | None = None
-    schema_type: str | None = None
     failed: str | None = None
     raised: bool = False
-    seen: tuple[str, ...] = ()
 
 
 Answers = dict[str, Answer]
@@ -156,19 +153,6 @@ def _encoded(body: bytes) -> Any:
 
 def _of_scored(page: ScoredPage) -> Answer:
     features = page.trust_features
-    seen = {
-        "a DOI": features.has_doi,
-        "citations": features.citation_count > 0,
-        "a references section": features.has_references_section,
-        "statistics": features.has_statistics,
-        "headings": bool(features.has_headings),
-        "external links": bool(features.external_links_count),
-        "a wire report": bool(features.is_wire_report),
-        "an author": bool(features.has_author),
-        "a byline": bool(features.has_byline),
-        "a date": bool(features.has_date),
-        "a schema type": features.schema_type is not None,
-    }
     return Answer(
         date=page.date.isoformat() if page.date else None,
         # The labels of some sets name the agency if a page names no other author.
@@ -179,8 +163,6 @@ def _of_scored(page: ScoredPage) -> Answer:
         text=page.content,
         has_byline=bool(features.has_byline),
         has_headings=bool(features.has_headings),
-        schema_type=features.schema_type,
-        seen=tuple(name for name, is_seen in seen.items() if is_seen),
     )
 
 
@@ -224,7 +206,7 @@ def _ask_others(page: LabelledPage) -> dict[str, dict[str, Any]]:
 
 def _of_kept(found: dict[str, Any]) -> Answer:
     answer = Answer(**found)
-    return replace(answer, authors=tuple(answer.authors), seen=tuple(answer.seen))
+    return replace(answer, authors=tuple(answer.authors))
 
 
 def _read_cache() -> dict[str, dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 
 from tools.accuracy.contestants import ASSAY, HTMLDATE, TRAFILATURA, Answer, Answers
@@ -70,16 +69,6 @@ def flags(asked: Asked) -> list[Tally]:
         if page.has_subheadings:
             _count(headings, page, answers, lambda a: "seen" if a.has_headings else None, "sub-headings")
     return [credit, byline, headings]
-
-
-def rates(asked: Asked) -> dict[str, dict[str, float]]:
-    """Per set, the share of pages on which Assay saw a feature: for what no set labels, the figure that there is."""
-    seen: dict[str, Counter[str]] = {}
-    total: Counter[str] = Counter()
-    for page, answers in asked:
-        total[page.set] += 1
-        seen.setdefault(page.set, Counter()).update(answers[ASSAY].seen)
-    return {name: {feature: hits / total[name] for feature, hits in counts.items()} for name, counts in seen.items()}
 
 
 def failures(asked: Iterable[tuple[LabelledPage, Answers]], name: str) -> list[tuple[str, Answer]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from tests.rules import shipped_rules
 from tools import labelled
-from tools.accuracy.goals import Goal
 from tools.training.addressed import labelled_pages, wordings
 
 _PARAGRAPHS = (
@@ -139,28 +138,21 @@ def _flat(text: str) -> str:
     return "".join(filter(str.isalnum, clean(text).casefold()))
 
 
-def run(given: Path | None = None) -> tuple[list[str], list[Goal]]:
-    """Tables and goals, for the written cases or those of a file."""
-    lines, goals = _table(list(read_cases(given) if given else written_cases()), "given" if given else "written")
+def run(given: Path | None = None) -> list[str]:
+    """The table, for the written cases or those of a file."""
+    lines = _table(list(read_cases(given) if given else written_cases()), "given" if given else "written")
     alarms = false_alarms()
     if alarms.total():
         pages = alarms["pages"]
-        goals.append(
-            Goal(
-                "injections: ordinary pages flagged, at most 1 in 1,000",
-                f"{alarms['flagged']} of {pages}",
-                alarms["flagged"] * 1000 <= pages,
-            )
-        )
         lines += [
             f"Of {pages} labelled pages {alarms['flagged']} are flagged. {alarms['hidden']} have hidden text in their "
             f"event: of {alarms['left_out']} a part was left out, of {alarms['kept']} the content has a part.",
             "",
         ]
-    return lines, goals
+    return lines
 
 
-def _table(cases: list[Case], name: str) -> tuple[list[str], list[Goal]]:
+def _table(cases: list[Case], name: str) -> list[str]:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     misses: list[str] = []
     for case in cases:
@@ -189,31 +181,14 @@ def _table(cases: list[Case], name: str) -> tuple[list[str], list[Goal]]:
         row = counts[kind]
         cells = (row["all"], row["found"], row["quarantined"], row["ordinary"], row["false"])
         lines.append(f"| {kind} | {' | '.join(map(str, cells))} |")
-    hidden = _sum(row for kind, row in counts.items() if kind != "visible")
     false = sum(row["false"] for row in counts.values())
-    goals = [
-        Goal(
-            f"injections, {name}: hidden ones {what}, at least 98%",
-            f"{hidden[count]} of {hidden['all']}",
-            hidden[count] >= 0.98 * hidden["all"],
-        )
-        for what, count in (("kept out", "found"), ("quarantined", "quarantined"))
-    ]
     ordinary = sum(row["ordinary"] for row in counts.values())
     lines += ["", f"Ordinary texts falsely flagged: {false} of {ordinary}."]
     if visible := counts.get("visible"):
         lines.append(f"Visible ones found: {visible['found']} of {visible['all']}.")
-    lines += ["", *(f"- {miss}" for miss in misses[:_SHOWN]), ""]
-    if len(misses) > _SHOWN:
-        lines += [f"{len(misses) - _SHOWN} more are wrong.", ""]
-    return lines, goals
-
-
-def _sum(rows: Iterable[Counter[str]]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for row in rows:
-        total += row
-    return total
+    print(f"{len(misses)} are wrong", *misses[:_SHOWN], sep="\n- ")
+    lines.append("")
+    return lines
 
 
 def false_alarms() -> Counter[str]:

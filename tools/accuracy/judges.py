@@ -24,7 +24,6 @@ from streams.settings.model import Settings
 
 OFFLINE = "offline"
 MOST_ROUNDS = 12
-NO_MODEL = "no model configured"
 T = TypeVar("T")
 ModelAnswer = ModelReply | ModelFailed | ModelUnavailable
 
@@ -164,7 +163,7 @@ async def decide(
 
 
 def bill_table(some: Sequence[Judge]) -> str:
-    """The cost of each judge's answers, by task; without a model, a row says so."""
+    """The cost of each judge's answers, by task."""
     lines = ["### What answers take", "", f"| task | judge | {' | '.join(BILL_HEADINGS)} |"]
     lines.append("|---|---|" + "---:|" * len(BILL_HEADINGS))
     tasks = sorted({task for judge in some for task in judge.bills})
@@ -172,6 +171,4 @@ def bill_table(some: Sequence[Judge]) -> str:
         for judge in some:
             if bill := judge.bills.get(task):
                 lines.append(f"| {task} | {judge.name} | {' | '.join(bill.cells())} |")
-        if len(some) == 1:
-            lines.append(f"| {task} | {NO_MODEL} |" + " – |" * len(BILL_HEADINGS))
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Everything that is measured of judges, in one text: tables by task, what answers take, and the goals."""
+"""Everything that is measured of judges, in one text: tables by task and what answers take."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Set
 
 from streams.settings.model import Settings, load_settings
 from tools import labelled
-from tools.accuracy import attacks, claims, ranking, relevance, retrieval, searches, table
-from tools.accuracy.goals import Goal
+from tools.accuracy import attacks, claims, ranking, relevance, retrieval, searches
 from tools.accuracy.judges import bill_table, judges
 
 
@@ -22,25 +21,20 @@ async def measure(parts: Set[str], most_cases: int, most_usd: float, settings: S
     """
     if not parts:
         return ""
-    goals: list[Goal] = []
     lines: list[str] = []
     async with judges(settings or load_settings(), most_cases, most_usd) as some:
         if "claims" in parts:
-            own, reached = await claims.run(some)
-            lines, goals = [*lines, *own, ""], [*goals, *reached]
+            lines += [*await claims.run(some), ""]
         if "relevance" in parts:
             lines += [*await relevance.run(some), ""]
         if "searches" in parts:
-            own, reached = await searches.run(some)
-            lines, goals = [*lines, *own, ""], [*goals, *reached]
+            lines += [*await searches.run(some), ""]
         if "retrieval" in parts and labelled.has(retrieval.SET):
             lines += [*await retrieval.run(some), ""]
         bills = bill_table(some)  # before the attacks: texts without end take longer than what people write
         if "attacks" in parts:
-            own, reached = await attacks.run(some)
-            lines, goals = [*lines, *own, ""], [*goals, *reached]
-    head = [table.goals_table(goals, "Goals of judges")] if goals else []
-    return "\n".join([*head, *lines, bills])
+            lines += [*await attacks.run(some), ""]
+    return "\n".join([*lines, bills])
 
 
 async def measure_ranking(
@@ -56,5 +50,5 @@ async def measure_ranking(
     """
     settings = settings or load_settings()
     async with judges(settings, most_cases, most_usd) as some:
-        lines, goals = await ranking.run(some, settings, most_queries)
-        return "\n".join([table.goals_table(goals, "Goals of queries"), *lines, bill_table(some)]) if goals else ""
+        lines = await ranking.run(some, settings, most_queries)
+        return "\n".join([*lines, bill_table(some)]) if lines else ""

@@ -20,12 +20,11 @@ from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from schemas.needs import Ask, AskModel, SearchVectors
 from schemas.outcome import Emit
 from schemas.queries import RankingRequested
-from schemas.ranking import RankingCompleted, StageName
+from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
 from streams.index.embedders import hash_ngrams
 from streams.settings.model import load_settings
 from streams.training.grade import ndcg_at, reciprocal_rank
-from tests.ranking_checks import out_of_order
 from tools.accuracy.judges import Judge
 from tools.accuracy.ranking_index import RankingIndex
 from tools.accuracy.ranking_sets import Query
@@ -64,8 +63,6 @@ class Figures:
     high: list[float] = field(default_factory=list)
     milliseconds: list[float] = field(default_factory=list)
     usd: list[float | None] = field(default_factory=list)
-    by_trees: int = 0
-    out_of_order: int = 0
 
     def __len__(self) -> int:
         return len(self.ndcg)
@@ -164,8 +161,6 @@ def together(measured: Measured, row: str, kinds: Sequence[str]) -> Figures:
         some = measured.get((kind, row), Figures())
         for name in ("ndcg", "reciprocal", "recall", "unlike", "domains", "high", "milliseconds", "usd"):
             getattr(whole, name).extend(getattr(some, name))
-        whole.by_trees += some.by_trees
-        whole.out_of_order += some.out_of_order
     return whole
 
 
@@ -181,5 +176,3 @@ def _count(figures: Figures, query: Query, completed: RankingCompleted, likeness
     labels = [result.trust_label for result in completed.results[:TOP_TRUST]]
     figures.high.append(labels.count("HIGH") / len(labels) if labels else 0.0)
     figures.usd.append(completed.llm.cost_usd if completed.llm else 0.0)
-    figures.by_trees += StageName.TREES in completed.stages
-    figures.out_of_order += bool(out_of_order(completed))

@@ -21,7 +21,7 @@ from schemas.relevance import RelevanceJudged, RelevanceRequested
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy.claims import WRITTEN
-from tools.accuracy.judges import NO_MODEL, Judge, decide
+from tools.accuracy.judges import Judge, decide
 
 SET = "tw_gov_news_relevance"
 WORDS = ("AI", "人工智慧")
@@ -54,8 +54,6 @@ async def run(some: Sequence[Judge]) -> list[str]:
                 if (said := await judged(judge, case)) is not None:
                     counts[case.relevant, said] += 1
             lines.append(row(title, judge.name, counts))
-        if len(some) == 1:
-            lines.append(f"| {title} | {NO_MODEL} |" + " – |" * len(_COLUMNS))
         for name, holds in BASELINES.items():
             lines.append(row(title, name, Counter((case.relevant, holds(_shared(case))) for case in cases)))
     return lines

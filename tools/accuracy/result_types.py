@@ -1,9 +1,8 @@
 """Result types on labelled pages: the expected quality on unseen sites, and that of the shipped trees.
 
-``by site`` is the whole classifier with trees that were trained without the page's site; it decides the goals. ``in
-sample`` is the shipped classifier on pages of its training, so it does not predict other pages. The last row is the
-first design's literal rules. A front page that is classified as a listing is right, since many are; it counts as
-labelled.
+``by site`` is the whole classifier with trees that were trained without the page's site; ``in sample`` is the
+shipped classifier on pages of its training, so it does not predict other pages. A front page that is classified as a
+listing is right, since many are; it counts as labelled.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from handlers.classify_results import ClassifyResultsRules
 from handlers.results.classifier import TYPES
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
-from tools.accuracy.goals import Goal
 from tools.training.by_site import held_out, section
 from tools.training.cases import SHORT_CHARACTERS, Case, content, description, read_cases
 
@@ -37,11 +35,11 @@ Matrices = dict[tuple[str, str, str], Matrix]
 """Pairs of (label, answer) by what was given (page or text), by whom, and by set."""
 
 
-def run() -> tuple[list[str], list[Goal]]:
-    """Tables and goals, over the sets that are here."""
+def run() -> list[str]:
+    """Tables, over the sets that are here."""
     cases = list(read_cases())
     if not cases:
-        return [], []
+        return []
     matrices = measure(cases)
     lines = ["", "### Result types", ""]
     for given in (PAGE, TEXT):
@@ -49,11 +47,7 @@ def run() -> tuple[list[str], list[Goal]]:
         groups = [group for what, who, group in matrices if what == given and who == BY_SITE and group != TOGETHER]
         lines += _table(f"{given}, by site", [(group, matrices[given, BY_SITE, group]) for group in groups])
     worse = [(given, matrices[given, BY_SITE, TOGETHER]) for given in (*_MADE_WORSE, _DESCRIPTION, _BEGINNING)]
-    lines += _table("less than that, by site", worse)
-    for who in (BY_SITE, IN_SAMPLE):
-        for given in (PAGE, TEXT):
-            lines += _confusion(f"{given}, together, {who}", matrices[given, who, TOGETHER])
-    return lines, _goals(matrices[PAGE, BY_SITE, TOGETHER], matrices[TEXT, BY_SITE, TOGETHER])
+    return lines + _table("less than that, by site", worse)
 
 
 def measure(cases: list[Case]) -> Matrices:
@@ -123,25 +117,5 @@ def _table(title: str, rows: list[tuple[str, Matrix]]) -> list[str]:
     return [*lines, ""]
 
 
-def _confusion(title: str, matrix: Matrix) -> list[str]:
-    lines = [f"| {title}: labelled, answered as | {' | '.join(TYPES)} |", "|---|" + "---:|" * len(TYPES)]
-    lines += [f"| {label} | {' | '.join(str(matrix[label, answer]) for answer in TYPES)} |" for label in TYPES]
-    return [*lines, ""]
-
-
 def _share(part: int, whole: int) -> str:
     return f"{part / whole:.3f}" if whole else "–"
-
-
-def _goals(page: Matrix, text: Matrix) -> list[Goal]:
-    labelled, answered, right = _counts(page)[ResultType.AGGREGATOR]
-    wanted = (
-        ("macro-F1 by site", macro_f1(page), 0.9),
-        ("recall of AGGREGATOR by site", right / max(1, labelled), 0.8),
-        ("precision of AGGREGATOR by site", right / max(1, answered), 0.8),
-        ("macro-F1 by site, text only", macro_f1(text), 0.75),
-    )
-    return [
-        Goal(f"result types: {what}", f"{share:.3f} against {least:.3f}", share >= least)
-        for what, share, least in wanted
-    ]

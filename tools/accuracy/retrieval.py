@@ -20,7 +20,7 @@ from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvalua
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy.claims import auc, pairwise
-from tools.accuracy.judges import NO_MODEL, Judge, decide
+from tools.accuracy.judges import Judge, decide
 
 SET = "wice_claim_support"
 SENTENCES = 5
@@ -56,8 +56,6 @@ async def run(some: Sequence[Judge]) -> list[str]:
             precision = [(without.context_precision, having.context_precision) for without, having in known]
             figures = [pairwise(recall), auc(recall), pairwise(precision), auc(precision)]
             lines.append(f"| {SET} | {judge.name} | {len(known)} | {' | '.join(f'{value:.3f}' for value in figures)} |")
-    if len(some) == 1:
-        lines.append(f"| {SET} | {NO_MODEL} |" + " – |" * len(_COLUMNS))
     return lines
 
 

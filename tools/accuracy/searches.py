@@ -16,30 +16,23 @@ from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.search import SearchEvaluated
 from tests.rules import shipped_rules
 from tools.accuracy.claims import WRITTEN
-from tools.accuracy.goals import Goal
-from tools.accuracy.judges import NO_MODEL, OFFLINE, Judge, decide
+from tools.accuracy.judges import Judge, decide
 
 EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples" / "retrieval.batches.v1"
 WORKED = {"laptop_offers": True, "hamster_breeders": False, "gaming_headset": False}
 """Whether the plan's answer is to stop."""
 
 
-async def run(some: Sequence[Judge]) -> tuple[list[str], list[Goal]]:
-    """The table, and the goal that the worked examples set."""
+async def run(some: Sequence[Judge]) -> list[str]:
+    """The table."""
     lines = ["### Searches: recommendations", "", "| batches | judge | number | right |", "|---|---|---:|---:|"]
-    goals = []
     for title, cases in (("the plan's worked examples", worked()), ("written for Assay", list(written()))):
         for judge in some:
             said = [(stop, await stops(judge, batch)) for batch, stop in judge.some(cases)]
             known = [(stop, answer) for stop, answer in said if answer is not None]
             right = sum(stop == answer for stop, answer in known)
             lines.append(f"| {title} | {judge.name} | {len(known)} | {right} |")
-            if judge.name == OFFLINE and len(cases) == len(WORKED):
-                what = "searches, offline: recommendations of the worked examples"
-                goals.append(Goal(what, f"{right} of {len(cases)}", right == len(cases)))
-        if len(some) == 1:
-            lines.append(f"| {title} | {NO_MODEL} | – | – |")
-    return lines, goals
+    return lines
 
 
 def worked() -> list[tuple[RetrievalBatch, bool]]:

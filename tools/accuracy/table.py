@@ -7,7 +7,6 @@ from pathlib import Path
 from tools.accuracy.contestants import ASSAY
 from tools.accuracy.counting import Count, Tally
 from tools.accuracy.errors import Errors
-from tools.accuracy.goals import Goal
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "accuracy.md"
 FIGURES = ("<!-- figures: written by the harness -->", "<!-- end of figures -->")
@@ -62,16 +61,6 @@ def gold_table(gold: dict[str, dict[str, tuple[float, float]]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def rates_table(rates: dict[str, dict[str, float]]) -> str:
-    """How often Assay saw what no set labels."""
-    features = sorted({feature for shares in rates.values() for feature in shares})
-    lines = ["### Share of pages on which Assay saw a feature", "", f"| feature | {' | '.join(rates)} |"]
-    lines.append("|---|" + "---:|" * len(rates))
-    for feature in features:
-        lines.append(f"| {feature} | {' | '.join(f'{shares.get(feature, 0):.2f}' for shares in rates.values())} |")
-    return "\n".join(lines) + "\n"
-
-
 def errors_table(errors: Errors) -> str:
     """How many pages were read, and which were not scored."""
     total = sum(errors.pages.values())
@@ -81,14 +70,6 @@ def errors_table(errors: Errors) -> str:
         f"{len(errors.refused)} were refused with a reason."
     )
     lines += [f"- {place}: {reason}" for place, reason in [*errors.raised, *errors.refused]]
-    return "\n".join(lines) + "\n"
-
-
-def goals_table(goals: list[Goal], title: str = "Goals") -> str:
-    """How many goals are met, and each that is not."""
-    met = sum(goal.is_met for goal in goals)
-    lines = [f"### {title}", "", f"{met} of {len(goals)} goals are met." + (" Short:" if met < len(goals) else "")]
-    lines += [f"- {goal.what}: {goal.figure}" for goal in goals if not goal.is_met]
     return "\n".join(lines) + "\n"
 
 

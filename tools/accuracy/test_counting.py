@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tools.accuracy import features, goals, main_text
+from tools.accuracy import features, main_text
 from tools.accuracy.contestants import ASSAY, TRAFILATURA, Answer, ask_assay
 from tools.accuracy.counting import TOGETHER, Tally
 from tools.accuracy.features import Asked
@@ -72,17 +72,6 @@ def test_together_sums_the_sets() -> None:
     tally.add("two", ASSAY, is_right=False, is_answered=False)
     assert list(tally.groups()) == ["one", "two", TOGETHER]
     assert tally.of(ASSAY).share == 0.5
-
-
-def test_goals_hold_assay_against_the_others() -> None:
-    right, none = [RIGHT] * goals.LEAST_LABELLED, [Answer()] * goals.LEAST_LABELLED
-    assert [goal.is_met for goal in goals.author_goals(features.authors(asked(*right)))] == [True, True]
-    assert not goals.author_goals(features.authors(asked(*none)))[0].is_met
-    assert goals.date_goals(features.dates(asked(*none)))[0].is_met  # no other contestant was asked
-    assert goals.date_goals(features.dates(asked(RIGHT))) == []
-    furniture = [replace(RIGHT, text="Subscribe to our letter")] * goals.LEAST_LABELLED
-    wanted, unwanted = main_text.snippets(asked(*furniture))
-    assert [goal.is_met for goal in goals.text_goals(wanted, unwanted)] == [False, False]
 
 
 def test_gold_texts_are_compared_by_tokens() -> None:

@@ -2,12 +2,10 @@ import asyncio
 import contextlib
 import os
 import signal
-import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests import brokers
 from tests.brokers import DISK_OF, _locked, _mounts, may_mount, remove_leftovers
 from tools.faults.cluster import run_with_cleanup
 
@@ -37,20 +35,3 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path) -> None:
         assert remove_leftovers(tmp_path) == [left]
     assert not left.exists()
     assert used.exists()
-
-
-def test_what_a_killed_trial_of_a_mount_leaves_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    left: list[Path] = []
-
-    def run(*command: str | Path) -> bool:
-        disk = Path(command[-1])
-        if command[0] == "umount":
-            assert remove_leftovers(tmp_path) == []
-            left.extend(path.relative_to(disk.parent) for path in disk.parent.iterdir())
-        return True
-
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(brokers, "_run", run)
-    assert may_mount()
-    assert sorted(map(str, left)) == [f"broker-{DISK_OF}", "lock"]

@@ -1,4 +1,3 @@
-import asyncio
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +6,6 @@ import pytest
 
 from tests.faults.bugs import BUGS
 from tests.samples import ROOT
-from tools.faults import __main__ as faults
 from tools.faults.__main__ import Plan
 from tools.faults.results import RoundResult, append_result, read_results, sum_up
 from tools.faults.rounds import FAULTS
@@ -54,28 +52,6 @@ def test_every_fault_comes_as_often_as_every_other() -> None:
     assert set(Counter(one.fault(number) for number in range(1, 2 * kinds + 1)).values()) == {2}
     assert one.fault(5) == Plan(1, 5, 5, 7, None, None).fault(5)
     assert {*FAULTS, "bad deploy", "disk full"} < {three.fault(number) for number in range(1, 99)}
-
-
-def test_what_can_t_be_done_here_is_left_out() -> None:
-    plan = Plan(3, 1, 99, 7, None, None, frozenset({"disk full"}))
-    assert "disk full" not in {plan.fault(number) for number in range(1, 99)}
-
-
-@pytest.mark.parametrize(("file", "on"), [(None, "--first 3"), (Path("rounds"), "--resume rounds")])
-async def test_an_interrupted_run_prints_its_sum_and_how_to_go_on(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], file: Path | None, on: str
-) -> None:
-    async def interrupted(_: Plan, __: object, results: list[RoundResult], ___: object) -> None:
-        results.append(replace(ROUND, number=2))
-        raise asyncio.CancelledError
-
-    monkeypatch.setattr(faults, "_rounds_and_bugs", interrupted)
-    with pytest.raises(asyncio.CancelledError):
-        await faults.run(Plan(3, 2, 9, 7, None, file, frozenset({"disk full"})), [ROUND], [])
-    said = capsys.readouterr().out
-    assert "left out: disk full" in said
-    assert "rounds 2  fed 320" in said
-    assert f"to go on: --brokers 3 --rounds 9 --seed 7 {on}\n" in said
 
 
 def test_every_bug_for_rounds_has_its_situation() -> None:

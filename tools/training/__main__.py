@@ -19,9 +19,9 @@ from handlers.classify_results import ClassifyResultsRules
 from handlers.results.classifier import TYPES
 from handlers.results.features import ClassificationSection
 from tests.rules import TREES, shipped_rules
-from tools.training.boosting import Floats
 from tools.training.by_site import MODES, cross_validate, section
 from tools.training.cases import Case, read_cases
+from tools.training.trees import Floats
 
 ABOUT = (
     "Gradient-boosted trees over counts and shares of labelled public pages; no text or address of a page is kept. "

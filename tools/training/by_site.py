@@ -13,29 +13,25 @@ from typing import Any
 import numpy as np
 
 from handlers.results.classifier import TYPES
-from tools.training.boosting import Floats, Grown, Recipe, Whole, grow, predict, written
+from handlers.trees.forest import Forest, Trees
+from streams.training.config import GrowthSection
 from tools.training.cases import Case
+from tools.training.trees import Floats, Whole, grow
 
 MODES = ("page", "text")
 SHORT_SHARE = 0.5
 """Weight of each of a page's short texts."""
 FOLDS = 8
 SEEDS = {"page": (1, 2, 3, 4), "text": (1, 3, 4, 16)}
-RECIPES = {"page": Recipe(), "text": Recipe(rounds=80, rate=0.1, columns=0.3)}
+GROWTH = {
+    "page": GrowthSection(trees=120, depth=3, rate=0.16, rows=0.6, columns=0.25, leaf_weight=1.2, penalty=6.0),
+    "text": GrowthSection(trees=80, depth=3, rate=0.2, rows=0.6, columns=0.3, leaf_weight=1.2, penalty=6.0),
+}
 
 
 def section(cases: Sequence[Case], about: str = "") -> dict[str, Any]:
     """The section ``result_trees``, trained on the cases; their order only decides the draw of rows."""
-    found: dict[str, Any] = {"about": about}
-    for mode in MODES:
-        names, table, rows = as_table(cases, mode)
-        start, trees = _grown(rows, table, mode)
-        found[mode] = {
-            "measures": names,
-            "start": [round(value, 4) for value in start],
-            "trees": written(trees),
-        }
-    return found
+    return {"about": about} | {mode: _grown(cases, mode) for mode in MODES}
 
 
 def held_out(cases: Sequence[Case]) -> Iterator[tuple[Whole, Whole]]:
@@ -50,10 +46,8 @@ def cross_validate(cases: Sequence[Case], mode: str) -> Floats:
     """The trees' scores of each case that counts, by trees that never saw its site; all cases must be seen so."""
     scores = np.zeros((len(cases), len(TYPES)))
     for asked, known in held_out(cases):
-        names, table, rows = as_table([cases[number] for number in known], mode)
-        start, trees = _grown(rows, table, mode)
-        unseen = [[cases[number].measures[mode].get(name, 0.0) for name in names] for number in asked]
-        scores[asked] = predict(start, trees, np.array(unseen))
+        forest = Forest(Trees.model_validate(_grown([cases[number] for number in known], mode)))
+        scores[asked] = [forest.scores(cases[number].measures[mode]) for number in asked]
     return scores
 
 
@@ -87,13 +81,7 @@ def _folds(cases: Sequence[Case]) -> list[Whole]:
     return [np.array(fold, dtype=np.int64) for fold in folds if fold]
 
 
-def _grown(cases: Sequence[Case], table: Floats, mode: str) -> tuple[list[float], list[Grown]]:
-    """Trees of several seeds, averaged: their leaves are shared out."""
-    wanted = np.eye(len(TYPES))[[case.label for case in cases]]
-    weights = np.array([case.weight for case in cases])
-    start: list[float] = []
-    trees: list[Grown] = []
-    for seed in SEEDS[mode]:
-        start, grown = grow(table, wanted, weights, replace(RECIPES[mode], seed=seed))
-        trees += [replace(tree, leaves=[leaf / len(SEEDS[mode]) for leaf in tree.leaves]) for tree in grown]
-    return start, trees
+def _grown(cases: Sequence[Case], mode: str) -> dict[str, Any]:
+    names, table, rows = as_table(cases, mode)
+    labels, weights = np.array([case.label for case in rows]), np.array([case.weight for case in rows])
+    return grow(names, table, labels, weights, GROWTH[mode], SEEDS[mode])

@@ -32,16 +32,18 @@ from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, content, marks, 
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
 from handlers.trees.forest import Forest, Trees
+from streams.training.config import GrowthSection
 from tests.rules import CONTENT_TREES, shipped_rules
 from tools import labelled
 from tools.accuracy.word_f1 import PAGES, TEXTS, WEIGHTS, weighted, word_f1, words
-from tools.training.boosting import Recipe, grow, written
+from tools.training.trees import grow
 
 ABOUT = (
     "Gradient-boosted trees over counts and shares of labelled public pages; no text or address of a page is kept. "
     "Grown by `python -m tools.training.content` on the open pages of WCXB (Murrough Foley, 2026, CC-BY-4.0). {day}."
 )
-RECIPE = Recipe(rounds=80, depth=3, rate=0.15, rows=0.7, columns=0.3, penalty=5.0, least=2.0)
+GROWTH = GrowthSection(trees=80, depth=3, rate=0.15, rows=0.7, columns=0.3, leaf_weight=2.0, penalty=5.0)
+SEEDS = (1,)
 FOLDS = 5
 
 
@@ -137,13 +139,8 @@ def section(pages: Sequence[Page], about: str = "") -> dict[str, Any]:
             for weight in page.weights
         ]
     )
-    start, trees = grow(table, shares[:, None], weights * len(weights) / weights.sum(), RECIPE)
-    return {
-        "about": about,
-        "measures": names,
-        "start": [round(value, 4) for value in start],
-        "trees": written(trees),
-    }
+    grown = grow(names, table, shares, weights * len(weights) / weights.sum(), GROWTH, SEEDS)
+    return {"about": about} | grown
 
 
 def _measured(case: Mapping[str, Any], reading: PageReadingSection) -> Page | None:

@@ -13,7 +13,7 @@ from streams.settings.model import load_settings
 from streams.training.model_files import SHIPPED, SHIPPED_MANIFEST, read_ranking_model
 from streams.training.train import Grown
 from tools.accuracy.ranking_sets import Document, Query, RankingSet
-from tools.training.ranking import by, card, grow_on, judge
+from tools.training.ranking import card
 from tools.training.ranking_cases import KNOWN, Case, groups_of, hide_trust
 from tools.training.ranking_split import dealt, half, is_held_out_site
 
@@ -56,17 +56,6 @@ def test_training_uses_answers_with_without_and_partial_trust() -> None:
         assert (group.features[:, :TOTAL_FEATURES_PHASE_A] == whole.features[:, :TOTAL_FEATURES_PHASE_A]).all()
     assert np.isnan(hide_trust(whole).features[:, Feature.CTS_SCORE :]).all()
     assert (hide_trust(whole).grades == whole.grades).all()
-
-
-def test_trust_features_raise_the_share_of_high_at_no_cost() -> None:
-    cases = [case(number) for number in range(60)]
-    with_trust, without = grow_on(cases[:40]), grow_on(cases[:40], hidden=True)
-    lines = judge(cases[40:], {"with": by(with_trust), "without": by(without)})
-    *_, first, second = [[float(cell) for cell in line.split("|")[4:7]] for line in lines[2:]]
-    assert first[0] == second[0] == 1.0
-    assert first[2] > second[2] + 0.2
-    assert any(name == "cts_score" for name, _ in with_trust.importance)
-    assert not {name for name, _ in without.importance} & set(NAMES[TOTAL_FEATURES_PHASE_A:])
 
 
 def test_site_split_is_disjoint_and_stable() -> None:

@@ -1,0 +1,100 @@
+"""Grows trees with XGBoost, and writes them in the form that ``handlers.trees`` reads.
+
+Measures are replaced by the number of their interval between quantiles, so every threshold of a tree lies between two
+values that occur. XGBoost's own thresholds are values that occur; with them the content of pages is found worse.
+One thread, one seed and rows in a fixed order: the same table gives the same trees.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xgboost
+from numpy.typing import NDArray
+
+from streams.training.config import GrowthSection
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+_QUANTILES = 32
+_UNREACHABLE = 1e9
+"""A threshold that no measure exceeds: where a tree has no node at this place."""
+
+
+def grow(
+    names: Sequence[str],
+    table: Floats,
+    wanted: Floats | Whole,
+    weights: Floats,
+    growth: GrowthSection,
+    seeds: Sequence[int],
+) -> dict[str, Any]:
+    """The section ``Trees``: the mean of the forests of some seeds.
+
+    Args:
+        names: Of the measures, which are the columns of the table.
+        table: One row a case.
+        wanted: The number of each row's class; or the shares of a yes, for one score in log-odds.
+        weights: How much each row counts.
+        growth: The parameters; XGBoost takes the curvature of several classes twice.
+        seeds: Of the draws of rows and measures.
+    """
+    is_share = wanted.dtype == np.float64
+    classes = 1 if is_share else int(wanted.max()) + 1
+    shares = [np.average(wanted if is_share else wanted == of, weights=weights) for of in range(classes)]
+    start = np.log(np.array(shares) / (1 - shares[0] if is_share else 1)).round(4)
+    cuts = [_cuts(column) for column in table.T]
+    intervals = [np.searchsorted(cut, column) for cut, column in zip(cuts, table.T, strict=True)]
+    data = xgboost.DMatrix(
+        np.stack(intervals, axis=1), wanted, weight=weights, base_margin=np.tile(start, (len(table), 1)), nthread=1
+    )
+    parameters: dict[str, Any] = {
+        "objective": "binary:logistic" if is_share else "multi:softprob",
+        "tree_method": "hist",
+        "max_depth": growth.depth,
+        "learning_rate": growth.rate,
+        "subsample": growth.rows,
+        "colsample_bytree": growth.columns,
+        "min_child_weight": growth.leaf_weight,
+        "lambda": growth.penalty,
+        "nthread": 1,
+    } | ({} if is_share else {"num_class": classes})
+    dumps = [
+        (number % classes, json.loads(text))
+        for seed in seeds
+        for number, text in enumerate(
+            xgboost.train(parameters | {"seed": seed}, data, growth.trees).get_dump(dump_format="json")
+        )
+    ]
+    trees = [_exported(of, root, growth.depth, cuts, len(seeds)) for of, root in dumps]
+    return {"measures": [*names], "start": start.tolist(), "trees": trees}
+
+
+def _cuts(column: Floats) -> Floats:
+    """Thresholds between the quantiles of a measure, with as many digits as are written."""
+    values = np.unique(column)
+    if len(values) > _QUANTILES:
+        values = np.unique(np.quantile(column, np.linspace(0, 1, _QUANTILES + 1), method="nearest"))
+    return np.unique([_rounded(value) for value in (values[:-1] + values[1:]) / 2])
+
+
+def _exported(of: int, root: dict[str, Any], depth: int, cuts: Sequence[Floats], forests: int) -> dict[str, Any]:
+    """A tree, made complete: a leaf above the last level is the answer to every question below it."""
+    measures, thresholds, level = [], [], [root]
+    for _ in range(depth):
+        for node in level:
+            measure = int(node["split"][1:]) if "split" in node else 0
+            measures.append(measure)
+            is_leaf = "leaf" in node
+            # Below the condition is the yes: a number of an interval, so the threshold is the cut before it.
+            thresholds.append(_UNREACHABLE if is_leaf else float(cuts[measure][round(node["split_condition"]) - 1]))
+        level = [child for node in level for child in node.get("children", (node, node))]
+    leaves = [_rounded(node["leaf"] / forests) for node in level]
+    return {"of": of, "measures": measures, "thresholds": thresholds, "leaves": leaves}
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.7g}")
