@@ -38,6 +38,9 @@ from schemas.replies import (
 from streams.llm.tasks import answer_offline
 from streams.settings.model import load_settings
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(DecontextualizeClaimRules)
 CLAIM = ExtractedClaim(
@@ -356,12 +359,8 @@ def test_claim_and_source_are_in_blocks_and_cut() -> None:
 @pytest.mark.parametrize(
     ("score", "entailed", "coverage", "why"),
     [
-        ("1", 1.0, 1.0, None),
-        ("0.9", None, 1.0, ClaimExclusion.INCOMPLETE_SCORES),
-        ("0.9", 1.0, None, ClaimExclusion.INCOMPLETE_SCORES),
-        ("0", 1.0, 1.0, ClaimExclusion.LOW_QUALITY),
-        ("0.34", 1.0, 1.0, ClaimExclusion.LOW_QUALITY),
-        ("0.343", 1.0, 1.0, None),
+        (score, entailed, coverage, why and ClaimExclusion[why])
+        for score, entailed, coverage, why in TABLES["promotable"]
     ],
 )
 def test_a_claim_is_promotable_or_it_is_said_why_not(

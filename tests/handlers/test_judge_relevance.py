@@ -254,19 +254,7 @@ def test_the_offline_judge_answers_from_the_facts() -> None:
 
 @pytest.mark.parametrize(
     ("query", "title", "text", "word"),
-    [
-        ("東京タワーの高さはどのくらい", "東京タワー", "東京タワーの高さは333メートルです。", "Relevant"),
-        (
-            "犬にチョコレートは危険ですか",
-            "犬とチョコレート",
-            "チョコレートは犬に中毒を起こす危険があります。",
-            "Relevant",
-        ),
-        ("건강보험료 얼마 내나요", "건강보험료 계산", "건강보험료는 소득에 따라 다릅니다.", "Relevant"),
-        ("澳洲的首都是哪裡", "坎培拉", "坎培拉是澳洲的首都，位於雪梨和墨爾本之間。", "Relevant"),
-        ("パスポートの申請に必要なもの", "運転免許の更新", "運転免許の更新には写真が必要です。", "Irrelevant"),
-        ("straw hat", "Straw bale gardening", "Grow vegetables in straw bales on your patio.", UNDECIDED),
-    ],
+    TABLES["question_words_need_not_occur_in_the_page"],
 )
 def test_question_words_need_not_occur_in_the_page(query: str, title: str, text: str, word: str) -> None:
     assert answer(asked(source(query=query, html=None, title=title, content=text)).facts) == word

@@ -30,6 +30,9 @@ from tests.cpu import cpu_seconds
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules
 from tests.samples import emitted, instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(RankResultsRules)
 ALL = ["retrieval", "bm25", "ranking", "trees", "mmr", "reasoning"]
@@ -312,13 +315,7 @@ def test_unavailable_model_or_index_is_retried() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "off", "key"),
-    [
-        ({"bm25": {"enabled": False}}, StageName.BM25, "bm25"),
-        ({"model_ranking": {"enabled": False}}, StageName.RANKING, "ranking"),
-        ({"trees": {"mode": "off"}}, StageName.TREES, "trees"),
-        ({"mmr": {"enabled": False}}, StageName.MMR, "mmr"),
-        ({"reasoning": {"enabled": False}}, StageName.REASONING, ""),
-    ],
+    [(changes, StageName[off], key) for changes, off, key in TABLES["every_stage_has_a_switch"]],
     ids=lambda value: str(value),
 )
 def test_every_stage_has_a_switch(changes: dict[str, Any], off: StageName, key: str) -> None:

@@ -212,17 +212,7 @@ def test_any_body_has_an_outcome(body: str | bytes, content_type: str | None) ->
 
 @pytest.mark.parametrize(
     ("section", "change", "says"),
-    [
-        ("tiered_indexing", {"tier_a": {"min_cts": 30, "chunking": "full", "max_chunk_size": 512}}, "tiered_indexing"),
-        ("tiered_indexing", {"tier_a": {"min_cts": 170, "chunking": "full", "max_chunk_size": 512}}, "min_cts"),
-        ("trust_labels", {"high": 40}, "trust_labels"),
-        ("trust_labels", {"unknown": 1}, "trust_labels.unknown"),
-        (
-            "trust_points",
-            {"citation": {"doi_or_citation": 60, "external_links": 5, "references_section": 5}},
-            "base scores and trust points sum to more than 100",
-        ),
-    ],
+    TABLES["configuration_that_makes_no_sense_is_refused"],
 )
 def test_configuration_that_makes_no_sense_is_refused(section: str, change: dict[str, Any], says: str) -> None:
     document = yaml.safe_load((CONFIG / "config_indexing.yaml").read_text("utf-8"))
@@ -256,21 +246,7 @@ def score_text(content: str = STORY, url: str = "https://blog.example.com/a", **
 
 @pytest.mark.parametrize(
     ("url", "content", "metadata", "total", "tier"),
-    [
-        ("https://www.agency.gov.tw/a", STORY, {"has_byline": False}, 40, "B"),
-        ("https://udn.com/a", STORY, {"has_byline": False}, 25, "C"),
-        ("https://blog.example.com/a", STORY, ALL_SEEN, 47, "B"),
-        ("https://udn.com/a", STORY, ALL_SEEN | {"has_statistics": True}, 70, "A"),
-        ("https://udn.com/a", f"{STORY} 1%, 2%, 3%, 4%, 5%, 6%", ALL_SEEN, 70, "A"),
-        (
-            "https://www.agency.gov.tw/a",
-            f"{STORY} doi:10.1234/abcd\nReferences\nA book, 2019.",
-            ALL_SEEN | {"has_statistics": True},
-            100,
-            "A",
-        ),
-        ("https://blog.example.com/a", STORY, {}, 10, "C"),
-    ],
+    TABLES["extracted_page_is_scored_by_metadata_and_text"],
 )
 def test_extracted_page_is_scored_by_metadata_and_text(
     url: str, content: str, metadata: dict[str, Any], total: int, tier: str

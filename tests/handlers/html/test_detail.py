@@ -97,19 +97,7 @@ WAIT = "<title>Lantern walk</title>{}<p>The lantern walk is over there, one mome
 
 @pytest.mark.parametrize(
     ("content", "expected"),
-    [
-        ("0;url=/walks/lantern-2", FetchFailure.NO_CONTENT),
-        ("5; URL='https://elsewhere.example/walk'", FetchFailure.NO_CONTENT),
-        ("0;url=/login?next=walk", FetchFailure.CHALLENGE),
-        ("1, /", FetchFailure.SOFT_404),
-        ("300;url=/walks/lantern-2", None),
-        ("0;url=/walks/lantern#top", None),
-        ("0;url=javascript:again()", None),
-        ("0;url=http://[", None),
-        ("0", None),
-        ("", None),
-        ("soon; url=/walks/lantern-2", None),
-    ],
+    [(content, expected and FetchFailure[expected]) for content, expected in TABLES["refresh"]],
 )
 def test_page_with_a_refresh_redirect_has_no_content(content: str, expected: FetchFailure | None) -> None:
     tag = f'<META HTTP-EQUIV="Refresh" CONTENT="{content}">'
@@ -131,25 +119,7 @@ def test_listing_behind_a_consent_wall_is_a_challenge() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "final", "expected"),
-    [
-        ("https://a.example/x/1", "https://a.example/x/1", None),
-        ("http://a.example/x/1?utm_source=y", "https://www.a.example/x/1-new-title", None),
-        ("https://a.example/x/1", "https://a.example/", FetchFailure.SOFT_404),
-        ("https://www.a.example/x/1", "https://a.example", FetchFailure.SOFT_404),
-        ("https://a.example/item-17", "https://a.example/en/", FetchFailure.SOFT_404),
-        ("https://a.example/?p=17", "https://a.example/", None),
-        ("https://a.example/show?id=17", "https://a.example/de-at", FetchFailure.SOFT_404),
-        ("https://a.example/index.html", "https://a.example/", None),
-        ("https://a.example/home", "https://a.example/", None),
-        ("https://a.example/", "https://a.example/en/", None),
-        ("https://short.example/abc-1", "https://a.example/", None),
-        ("https://a.example/x/1", "https://a.example/login?next=/x/1", FetchFailure.CHALLENGE),
-        ("https://a.example/x/1", "https://login.b.example/", FetchFailure.CHALLENGE),
-        ("https://a.example/x/1", "https://consent.a.example/m?continue=x", FetchFailure.CHALLENGE),
-        ("https://a.example/x/1", "https://a.example/account/SignIn.aspx", FetchFailure.CHALLENGE),
-        ("https://a.example/login", "https://a.example/login/", None),
-        ("https://a.example/x/1", "https://a.example/x/login-problems-solved", None),
-    ],
+    [(asked, final, expected and FetchFailure[expected]) for asked, final, expected in TABLES["where_redirects_led"]],
 )
 def test_where_redirects_led(asked: str, final: str, expected: FetchFailure | None) -> None:
     assert why_elsewhere(asked, final, RULES.page_refusals) is expected

@@ -151,12 +151,7 @@ def test_main_text_is_kept_until_a_script_shows_it() -> None:
 
 @pytest.mark.parametrize(
     "head",
-    [
-        f"<meta name=description content='{ORDER}'>",
-        f"<title>{ORDER}</title>",
-        f'<script type="application/ld+json">{{"@type": "Product", "description": "{ORDER}"}}</script>',
-        f'<script type="application/ld+json">{{"@type": "Article", "author": "{ORDER}"}}</script>',
-    ],
+    TABLES["metadata_with_orders_is_quarantined"],
 )
 def test_metadata_with_orders_is_quarantined(head: str) -> None:
     event = scored("", head)

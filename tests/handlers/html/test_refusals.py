@@ -306,14 +306,7 @@ def test_an_everyday_title_needs_a_second_sign(title: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("title", "text", "expected"),
-    [
-        ("Forbidden", "", CHALLENGE),
-        ("Access denied", "Error code 1020. Ray ID: 7f2", CHALLENGE),
-        ("Not found", "Return to the home page of our town.", SOFT_404),
-        ("Wartungsarbeiten", "Wir sind bald wieder für Sie da, versprochen.", NOTHING),
-        ("En mantenimiento", "Volveremos pronto con una página mejor.", NOTHING),
-        ("系统维护", "系统正在维护中，请稍后再试。", NOTHING),
-    ],
+    [(title, text, FetchFailure[expected]) for title, text, expected in TABLES["second_sign"]],
 )
 def test_second_sign_is_missing_text_or_words_for_the_reader(title: str, text: str, expected: FetchFailure) -> None:
     assert reason_of(title, text) is expected

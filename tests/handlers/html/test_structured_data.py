@@ -56,13 +56,7 @@ def test_the_best_type_of_several_scripts_wins() -> None:
 
 @pytest.mark.parametrize(
     ("script", "name"),
-    [
-        ({"@type": "AssessAction", "object": {"@type": "ScholarlyArticle"}}, "AssessAction"),
-        ({"@type": "WebPage", "about": {"@type": "NewsArticle"}}, "NewsArticle"),
-        ({"@type": "WebPage", "publisher": {"@type": "Organization"}}, "WebPage"),
-        ({"@type": "WebPage", "mainEntity": {"@type": "Product"}}, "Product"),
-        ({"@type": "ItemList", "itemListElement": [{"@type": "ListItem", "item": {"@type": "Movie"}}]}, "ItemList"),
-    ],
+    TABLES["the_parts_of_a_thing_are_not_the_page"],
 )
 def test_the_parts_of_a_thing_are_not_the_page(script: dict[str, Any], name: str) -> None:
     assert read(script).type == name

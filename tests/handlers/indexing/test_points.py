@@ -59,20 +59,10 @@ def test_tier_c_has_one_article_embedding() -> None:
 
 @pytest.mark.parametrize(
     ("tier", "content", "summary", "expected"),
-    [
-        ("B", "T\nShort text.", "T Short text.", ["beginning"]),
-        ("C", "T\nShort text.\nMore.", "T Short text.", ["article"]),
-        ("A", "", "", ["article"]),
-        ("A", "One line.", "", ["article", "chunk"]),
-        ("B", "", "", ["beginning"]),
-        ("B", "One line.", "One line.", ["beginning"]),
-        ("B", "", "In short.", ["beginning"]),
-        ("B", "One line.", "", ["beginning"]),
-        ("C", "", "", ["article"]),
-    ],
+    TABLES["little_text_has_few_points"],
 )
-def test_little_text_has_few_points(tier: Tier, content: str, summary: str, expected: list[str]) -> None:
-    assert kinds(scored_page(tier, content, summary=summary)) == expected
+def test_little_text_has_few_points(tier: Tier, content: str, summary: str, expected: tuple[str, ...]) -> None:
+    assert kinds(scored_page(tier, content, summary=summary)) == list(expected)
 
 
 def test_summary_that_repeats_the_start_is_not_embedded_twice() -> None:

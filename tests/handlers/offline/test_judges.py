@@ -112,15 +112,7 @@ def test_inflections_marks_and_other_words_are_seen(query: str, title: str) -> N
 
 @pytest.mark.parametrize(
     ("query", "title", "expected"),
-    [
-        ("c++ or c#", "C# and C++ compared", "Relevant"),
-        ("c++ or c#", "C: a language for systems", UNDECIDED),
-        ("Ｃ＋＋", "Templates in C++17", "Relevant"),
-        ("f# in production", "F# in production", "Relevant"),
-        ("what is r", "R: statistics with a computer", "Relevant"),
-        ("what is r", "Python", UNDECIDED),
-        ("notepad++", "Notepad, an editor", "Relevant"),
-    ],
+    TABLES["letters_are_words_where_they_are_names"],
 )
 def test_letters_are_words_where_they_are_names(query: str, title: str, expected: str) -> None:
     assert said(title, query=query, ignored=["or", "in", "what", "is"]) == expected

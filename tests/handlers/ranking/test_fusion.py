@@ -152,14 +152,7 @@ def test_what_is_new_is_put_up_only_where_news_are_wanted() -> None:
 
 @pytest.mark.parametrize(
     ("date", "age"),
-    [
-        (None, None),
-        ("soon", None),
-        ("2026-03-10", 0.5),
-        ("2026-03-10T12:00:00", 0.0),
-        ("2026-03-10T12:00:00+08:00", 8 / 24),
-        ("2027-01-01", -296.5),
-    ],
+    TABLES["ages_are_days"],
 )
 def test_ages_are_days(date: str | None, age: float | None) -> None:
     assert age_in_days(date, NOW) == (age if age is None else pytest.approx(age))

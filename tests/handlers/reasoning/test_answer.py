@@ -170,13 +170,7 @@ def test_a_chinese_question_has_a_chinese_caution(rules: AnswerRules) -> None:
 
 @pytest.mark.parametrize(
     ("cited", "left_out"),
-    [
-        (("It is known.", []), "1 sentence cited no source"),
-        (("", [1]), "1 sentence cited no source"),
-        (("In 2099.", [99]), "1 sentence cited a source that is not there (99)"),
-        (("In 2099.", [1, 0]), "1 sentence cited a source that is not there (0)"),
-        (("In 2099.", [-1]), "1 sentence cited a source that is not there (-1)"),
-    ],
+    TABLES["a_sentence_without_a_source_that_is_there_is_left_out"],
 )
 def test_a_sentence_without_a_source_that_is_there_is_left_out(rules: AnswerRules, cited: Cited, left_out: str) -> None:
     answer = written(rules, ("On 3 May.", [1]), cited)

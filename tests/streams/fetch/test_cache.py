@@ -44,15 +44,7 @@ async def test_cached_page_is_kept_per_query_and_survives_a_restart(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("result", "seconds", "kept"),
-    [
-        (None, 999, True),
-        (None, 1001, False),
-        (FetchFailure.CLIENT_ERROR, 99, True),
-        (FetchFailure.CLIENT_ERROR, 101, False),
-        (FetchFailure.ROBOTS, 99, True),
-        (FetchFailure.TIMEOUT, 0, False),
-        (FetchFailure.RATE_LIMITED, 0, False),
-    ],
+    [(result and FetchFailure[result], seconds, kept) for result, seconds, kept in TABLES["how_long"]],
 )
 async def test_how_long(result: FetchFailure | None, seconds: float, kept: bool) -> None:
     time = VirtualTime()

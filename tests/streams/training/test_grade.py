@@ -109,16 +109,7 @@ def test_the_split_is_about_the_share_and_never_changes() -> None:
 
 @pytest.mark.parametrize(
     ("labelled", "phase"),
-    [
-        (0, None),
-        (499, None),
-        (500, "binary"),
-        (1_999, "binary"),
-        (2_000, "pairwise"),
-        (4_999, "pairwise"),
-        (5_000, "listwise"),
-        (10**7, "listwise"),
-    ],
+    TABLES["the_phase_follows_from_how_much_is_labelled"],
 )
 def test_the_phase_follows_from_how_much_is_labelled(labelled: int, phase: str | None) -> None:
     assert SECTION.phases.phase_of(labelled) == phase
