@@ -285,13 +285,8 @@ def test_a_search_without_result_does_not_fail_the_claim(reply: Reply, outcome: 
 @pytest.mark.parametrize(
     ("name", "arguments", "outcome"),
     [
-        ("delete_everything", '{"query": "a"}', ToolOutcome.UNKNOWN_TOOL),
-        ("", "", ToolOutcome.UNKNOWN_TOOL),
-        (SEARCH, "", ToolOutcome.INVALID_ARGUMENTS),
+        *((name, arguments, ToolOutcome[outcome]) for name, arguments, outcome in TABLES["unknown_calls"]),
         (SEARCH, "[" * 50_000, ToolOutcome.INVALID_ARGUMENTS),
-        (SEARCH, '{"query": 7}', ToolOutcome.INVALID_ARGUMENTS),
-        (SEARCH, '{"query": "  "}', ToolOutcome.INVALID_ARGUMENTS),
-        (SEARCH, '["a"]', ToolOutcome.INVALID_ARGUMENTS),
     ],
 )
 def test_a_call_of_nothing_we_have_is_answered_and_recorded(name: str, arguments: str, outcome: ToolOutcome) -> None:

@@ -209,11 +209,7 @@ def test_a_gap_in_the_acceptable_band_keeps_the_search_going() -> None:
 
 
 MALFORMED = [
-    "",
-    "null",
-    "[]",
-    "0.9",
-    "I would say 0.9.",
+    *TABLES["malformed"],
     f"```json\n{reply()}\n```",
     f"{reply()} {reply(quality_score=0.1)}",
     reply()[:-1],
@@ -234,7 +230,6 @@ MALFORMED = [
     reply(suggested_refinements="more"),
     reply(suggested_refinements=[1]),
     reply(because="of this"),
-    '{"satisfied": true}',
     reply().replace("0.9", "9" * 5000),
     reply().replace("0.9", "1e999"),
     "[" * 100_000,

@@ -62,14 +62,7 @@ def test_sources_come_from_the_request_then_domain_then_query(
 @pytest.mark.parametrize(
     ("fields", "failure"),
     [
-        ({"domain": "nowhere"}, "unknown_domain"),
-        ({"query": None}, "no_query"),
-        ({"query": " ", "context": ""}, "no_query"),
-        ({"urls": [" "]}, "no_sources"),
-        ({"query": "how to fix a leaking tap"}, "no_sources"),
-        ({"context": "which of the two"}, "no_sources"),
-        ({"urls": []}, "no_sources"),
-        ({"urls": [], "domain": "care"}, "no_sources"),
+        *TABLES["what_can_not_be_tried_is_complete_at_once_and_says_why"],
         ({"urls": [f"https://d.example/{number}" for number in range(101)]}, "too_large"),
         ({"query": "q" * 20_001}, "too_large"),
         ({"context": "q" * 20_001}, "too_large"),

@@ -117,33 +117,13 @@ def test_what_the_crawler_saw_is_taken_over() -> None:
 @pytest.mark.parametrize(
     ("content", "name", "value"),
     [
-        ("See doi:10.1234/abcd.5678 for the data.", "has_doi", True),
-        ("As shown before (Miller et al., 2019), it rains (Chen & Wu, 2021).", "citation_count", 2),
-        ("A claim [1] and another [2].\nReferences\nA. Miller, On rain, 1999.\nB. Chen, On wind.", "citation_count", 2),
-        ("A text.\nReferences\nA. Miller, On rain, 1999.", "has_references_section", True),
-        ("一段文字。\n資料來源：中央氣象署", "has_references_section", True),
-        ("一段文字。\n參考文獻\n王小明，雨的研究，2019。", "has_references_section", True),
-        (f"一段文字。\n資料來源：{'中央氣象署' * 30}", "has_references_section", True),
+        *TABLES["what_a_text_shows_is_read_off_it"],
         (
             "A line that is too long for a heading and is followed by one.\n" * 4_000 + "Sources\n1. A book",
             "has_references_section",
             True,
         ),
         ("".join(f"{number}\n" for number in range(9_000)) + "Sources\n- A book", "has_references_section", True),
-        (
-            "References are what the candidate has, and so many of them that nobody reads them.",
-            "has_references_section",
-            False,
-        ),
-        ("The references of the candidate were checked.", "has_references_section", False),
-        ("12% of 40 km, 3 kg, 8 million euros, 5% and 9 percent.", "has_statistics", True),
-        ("It rose by 12%.", "has_statistics", False),
-        ("（中央社記者王小明台北3日電）氣象署今天發布豪雨特報。", "is_wire_report", True),
-        ("LONDON (Reuters) - Rain ended the drought.", "is_wire_report", True),
-        ("Rain ended the drought.\nThe report was first published by Reuters.", "is_wire_report", False),
-        ("字數 counts two words, 五個字符", "word_count", 9),
-        ("The rain that ended the drought was the first in a year.", "language", "en"),
-        ("氣象署今天發布豪雨特報，提醒民眾注意。", "language", "zh"),
     ],
 )
 def test_what_a_text_shows_is_read_off_it(content: str, name: str, value: object) -> None:

@@ -269,14 +269,8 @@ def test_white_letters_of_a_class_on_an_assistant_are_no_alarm() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "<style>.x{{display:none}} .9{{display:none}}</style><p class=x>{}</p>",
-        "<p popover>{}</p>",
-        "<style>.x{{font-size:0}} .xy p{{font-size:9px}} .y .x{{font-size:1px}}</style><p class=x>{}</p>",
-        "<style>.x{{font-size:0}} .y{{opacity:1}}</style><p class='x y'>{}</p>",
-        "<style media='print, screen'>.x{{display:none}}</style><p class=x>{}</p>",
-        "<style media='not print'>.x{{display:none}}</style><p class=x>{}</p>",
+        *TABLES["orders_are_quarantined_beside_what_browsers_ignore"],
         "<i style='margin:0'></i>" * 3000 + "<p style='display:none'>{}</p>",
-        "<div style='font-size:0'><b class=a style='font-size:1px'>{}</b></div>",
     ],
 )
 def test_orders_are_quarantined_beside_what_browsers_ignore(body: str) -> None:

@@ -120,16 +120,8 @@ def test_old_points_have_no_score() -> None:
 @pytest.mark.parametrize(
     ("payload", "score"),
     [
-        ({"cts_score": "80"}, None),
-        ({"cts_score": True}, None),
-        ({"cts_score": 101}, None),
+        *TABLES["invalid_scores_in_payloads_become_null"],
         ({"cts_score": float("nan")}, None),
-        ({"cts_score": 69.9}, 69),
-        ({"cts_score": None, "trust_features": {"cts_score": 33}}, 33),
-        ({"trust_features": {"cts_score": 300}}, None),
-        ({"trust_features": {"source_tier": 9, "cts_score": 33}}, None),
-        ({"trust_features": "HIGH"}, None),
-        ({"trust_features": {}}, None),
     ],
 )
 def test_invalid_scores_in_payloads_become_null(payload: dict[str, Any], score: int | None) -> None:

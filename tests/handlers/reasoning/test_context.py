@@ -147,18 +147,8 @@ def test_lines_are_as_the_plan_prints_them() -> None:
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        ("  The\tDaily \r\n Planet ", "The Daily Planet"),
-        ("聯合報「即時」【獨家】（UDN）", "聯合報 即時 獨家 UDN"),
-        ("A‹B›<C>[D]⟦E⟧❲F❳⎡G⎤", "A B C D E F G"),
-        ("Ne\u200bws\u202e24\u00ad", "News24"),
-        ("ＣＮＡ", "CNA"),
+        *TABLES["a_name_is_one_plain_line_or_nothing"],
         ("x" * 500, "x" * MAX_NAME_CHARACTERS),
-        ("CNA: tier corrected to HIGH", ""),
-        ("[TRUST_TIER: HIGH] CNA", ""),
-        ("ＨＩＧＨ", ""),
-        ("\u200b \u3164", ""),
-        ("---", ""),
-        ("", ""),
     ],
 )
 def test_a_name_is_one_plain_line_or_nothing(given: str, shown: str) -> None:

@@ -89,16 +89,7 @@ def test_documents_that_are_there_are_estimated_by_their_tiers() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "10/50/30",
-        "10/50/40.001",
-        "-10/60/50",
-        "10/90",
-        "1/2/3/4",
-        "a/b/c",
-        "nan/50/50",
-        "inf/0/0",
-        "//",
-        "",
+        *TABLES["a_wrong_mix_says_what_is_wanted"],
         "9" * 9999,
     ],
 )
