@@ -176,10 +176,7 @@ def test_a_judge_is_shown_so_many_results_and_no_more() -> None:
     assert "(20 of 300 results are shown)" in user
 
 
-@pytest.mark.parametrize(
-    ("score", "gaps", "missing", "recommendation"),
-    TABLES["the_bands_are_half_open"],
-)
+@pytest.mark.parametrize(("score", "gaps", "missing", "recommendation"), TABLES["the_bands_are_half_open"])
 def test_the_bands_are_half_open(score: float, gaps: str, missing: tuple[str, ...], recommendation: str) -> None:
     assert recommend(score, gaps, missing, Bands()) == recommendation
 

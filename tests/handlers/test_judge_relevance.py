@@ -221,10 +221,7 @@ def test_anything_else_keeps_the_source_out(text: str) -> None:
     assert not judged.relevant
 
 
-@pytest.mark.parametrize(
-    ("text", "meaning"),
-    TABLES["a_word_is_read_exactly"],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "meaning"), TABLES["a_word_is_read_exactly"])  # fmt: skip
 def test_a_word_is_read_exactly(text: str, meaning: str) -> None:
     assert read_word(text) == meaning
 
@@ -252,10 +249,7 @@ def test_the_offline_judge_answers_from_the_facts() -> None:
     assert answer(asked(source(query="how wine is made")).facts) == UNDECIDED
 
 
-@pytest.mark.parametrize(
-    ("query", "title", "text", "word"),
-    TABLES["question_words_need_not_occur_in_the_page"],
-)
+@pytest.mark.parametrize(("query", "title", "text", "word"), TABLES["question_words_need_not_occur_in_the_page"])
 def test_question_words_need_not_occur_in_the_page(query: str, title: str, text: str, word: str) -> None:
     assert answer(asked(source(query=query, html=None, title=title, content=text)).facts) == word
 

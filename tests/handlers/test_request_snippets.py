@@ -41,18 +41,12 @@ def test_first_source_is_fetched_and_the_rest_queued() -> None:
     assert urls(event) == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "query"),
-    TABLES["the_users_words_come_before_the_query"],
-)
+@pytest.mark.parametrize(("fields", "query"), TABLES["the_users_words_come_before_the_query"])
 def test_the_users_words_come_before_the_query(fields: dict[str, Any], query: str) -> None:
     assert decided(**fields).query == query
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    TABLES["sources_come_from_the_request_then_domain_then_query"],
-)
+@pytest.mark.parametrize(("fields", "expected"), TABLES["sources_come_from_the_request_then_domain_then_query"])
 def test_sources_come_from_the_request_then_domain_then_query(
     fields: dict[str, Any], expected: tuple[str, ...]
 ) -> None:

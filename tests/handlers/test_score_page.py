@@ -202,10 +202,7 @@ def test_any_body_has_an_outcome(body: str | bytes, content_type: str | None) ->
     assert ScoredPage.model_validate_json(scored.to_json()) == scored
 
 
-@pytest.mark.parametrize(
-    ("section", "change", "says"),
-    TABLES["configuration_that_makes_no_sense_is_refused"],
-)
+@pytest.mark.parametrize(("section", "change", "says"), TABLES["configuration_that_makes_no_sense_is_refused"])
 def test_configuration_that_makes_no_sense_is_refused(section: str, change: dict[str, Any], says: str) -> None:
     document = yaml.safe_load((CONFIG / "config_indexing.yaml").read_text("utf-8"))
     with pytest.raises(ValidationError, match=says):
@@ -237,8 +234,7 @@ def score_text(content: str = STORY, url: str = "https://blog.example.com/a", **
 
 
 @pytest.mark.parametrize(
-    ("url", "content", "metadata", "total", "tier"),
-    TABLES["extracted_page_is_scored_by_metadata_and_text"],
+    ("url", "content", "metadata", "total", "tier"), TABLES["extracted_page_is_scored_by_metadata_and_text"]
 )
 def test_extracted_page_is_scored_by_metadata_and_text(
     url: str, content: str, metadata: dict[str, Any], total: int, tier: str
@@ -248,10 +244,7 @@ def test_extracted_page_is_scored_by_metadata_and_text(
     assert scored.trust_features.cts_score == total
 
 
-@pytest.mark.parametrize(
-    ("url", "tier", "label"),
-    TABLES["page_without_metadata_has_null_score_and_source_tier"],
-)
+@pytest.mark.parametrize(("url", "tier", "label"), TABLES["page_without_metadata_has_null_score_and_source_tier"])
 def test_page_without_metadata_has_null_score_and_source_tier(url: str, tier: str, label: str) -> None:
     scored = score_text(url=url, date="2024-05-03")
     assert (scored.cts_score, scored.trust_features.cts_score) == (None, None)

@@ -29,10 +29,7 @@ SCORED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    "body",
-    TABLES["exactly_one_body_is_needed"],
-)
+@pytest.mark.parametrize("body", TABLES["exactly_one_body_is_needed"])
 def test_exactly_one_body_is_needed(body: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match="exactly one of html, html_base64 and content"):
         CrawledPage.model_validate({"url": URL, **body})
@@ -57,10 +54,7 @@ def test_an_author_may_come_as_text(author: Any, names: tuple[str, ...]) -> None
     assert CrawledPage.model_validate_json(page.to_json()) == page
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    TABLES["metadata_of_a_wrong_type_is_refused"],
-)
+@pytest.mark.parametrize("wrong", TABLES["metadata_of_a_wrong_type_is_refused"])
 def test_metadata_of_a_wrong_type_is_refused(wrong: Any) -> None:
     with pytest.raises(ValidationError, match="quality_metadata"):
         CrawledPage.model_validate({"url": URL, "content": "", "quality_metadata": wrong})

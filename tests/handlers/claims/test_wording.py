@@ -25,10 +25,7 @@ def score(claim: str, source: str = "") -> float | None:
     return None if features is None else score_of(features, SECTION)
 
 
-@pytest.mark.parametrize(
-    ("gap", "claim"),
-    TABLES["claim_with_a_gap_scores_poor_and_is_not_promotable"],
-)
+@pytest.mark.parametrize(("gap", "claim"), TABLES["claim_with_a_gap_scores_poor_and_is_not_promotable"])
 def test_claim_with_a_gap_scores_poor_and_is_not_promotable(gap: str, claim: str) -> None:
     features = features_of(claim, "", SECTION)
     assert features is not None
@@ -39,10 +36,7 @@ def test_claim_with_a_gap_scores_poor_and_is_not_promotable(gap: str, claim: str
     assert exclusion_of(value, quality_of(1.0, 1.0, value), 0.7) is not None
 
 
-@pytest.mark.parametrize(
-    "claim",
-    TABLES["claim_without_a_gap_scores_good_with_or_without_source"],
-)
+@pytest.mark.parametrize("claim", TABLES["claim_without_a_gap_scores_good_with_or_without_source"])
 def test_claim_without_a_gap_scores_good_with_or_without_source(claim: str) -> None:
     for source in ("", claim):
         features = features_of(claim, source, SECTION)
@@ -62,10 +56,7 @@ def test_the_wording_may_not_show_it(claim: str) -> None:
     assert answer(facts) == "undecided"
 
 
-@pytest.mark.parametrize(
-    ("feature", "claim"),
-    TABLES["weaker_features_are_counted"],
-)
+@pytest.mark.parametrize(("feature", "claim"), TABLES["weaker_features_are_counted"])
 def test_weaker_features_are_counted(feature: Feature, claim: str) -> None:
     features = features_of(claim, "", SECTION)
     assert features is not None
@@ -78,10 +69,7 @@ def test_a_question_has_no_event_and_its_speaker_is_idle() -> None:
     assert features.gaps == ()
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    TABLES["rewritten_self_contained_claim_scores_higher"],
-)
+@pytest.mark.parametrize(("before", "after"), TABLES["rewritten_self_contained_claim_scores_higher"])
 def test_rewritten_self_contained_claim_scores_higher(before: str, after: str) -> None:
     one, other = score(before), score(after)
     assert one is not None
@@ -128,20 +116,14 @@ def is_readable(claim: str, source: str = "") -> bool:
     return features_of(claim, source, SECTION) is not None
 
 
-@pytest.mark.parametrize(
-    "claim",
-    TABLES["claim_in_a_language_without_word_lists_is_not_judged"],
-)
+@pytest.mark.parametrize("claim", TABLES["claim_in_a_language_without_word_lists_is_not_judged"])
 def test_claim_in_a_language_without_word_lists_is_not_judged(claim: str) -> None:
     assert not is_readable(claim)
     facts = {"claim_text": claim, "source_text": "", "wording": SECTION.model_dump(mode="json")}
     assert answer(facts) == "unknown language"
 
 
-@pytest.mark.parametrize(
-    "claim",
-    TABLES["with_lists_there_is_one"],
-)
+@pytest.mark.parametrize("claim", TABLES["with_lists_there_is_one"])
 def test_with_lists_there_is_one(claim: str) -> None:
     assert is_readable(claim)
 

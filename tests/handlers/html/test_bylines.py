@@ -55,10 +55,7 @@ def test_organisation_is_the_author_only_without_a_named_person() -> None:
     assert credit("<p class=byline>By Ada Lovelace</p>", data).names == ("Ada Lovelace",)
 
 
-@pytest.mark.parametrize(
-    ("html", "names", "seen_in"),
-    TABLES["where_names_are_shown"],
-)
+@pytest.mark.parametrize(("html", "names", "seen_in"), TABLES["where_names_are_shown"])
 def test_where_names_are_shown(html: str, names: str, seen_in: str) -> None:
     found = credit(html)
 
@@ -90,18 +87,12 @@ def test_agencies_are_separated_from_authors() -> None:
     assert (found.names, found.agencies) == (("Ada Lovelace",), ("dpa", "Reuters"))
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    TABLES["names"],
-)
+@pytest.mark.parametrize(("text", "names"), TABLES["names"])
 def test_names(text: str, names: tuple[str, ...]) -> None:
     assert list(NAMES.names(text)) == list(names)
 
 
-@pytest.mark.parametrize(
-    ("line", "names"),
-    TABLES["byline_must_contain_a_credit_phrase"],
-)
+@pytest.mark.parametrize(("line", "names"), TABLES["byline_must_contain_a_credit_phrase"])
 def test_byline_must_contain_a_credit_phrase(line: str, names: tuple[str, ...]) -> None:
     assert list(NAMES.line_names(line)) == list(names)
 
@@ -111,10 +102,7 @@ def test_any_credit_is_read(text: str) -> None:
     assert all(name.strip() for name in (*NAMES.names(text), *NAMES.line_names(text)))
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    TABLES["reporters"],
-)
+@pytest.mark.parametrize(("text", "names"), TABLES["reporters"])
 def test_reporters(text: str, names: tuple[str, ...]) -> None:
     assert list(NAMES.reporters(text)) == list(names)
 
@@ -124,9 +112,6 @@ def test_any_chinese_credit_is_read(text: str) -> None:
     assert all(2 <= len(name) <= 8 for name in NAMES.reporters(text))
 
 
-@pytest.mark.parametrize(
-    ("line", "names"),
-    TABLES["a_line_that_credits"],
-)
+@pytest.mark.parametrize(("line", "names"), TABLES["a_line_that_credits"])
 def test_a_line_that_credits(line: str, names: tuple[str, ...]) -> None:
     assert NAMES.line_names(line) == names

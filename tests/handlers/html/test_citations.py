@@ -18,19 +18,13 @@ def read(html: str) -> PageFacts:
     return READER.read(parse_page(html).tree, "https://example.com/a", None)
 
 
-@pytest.mark.parametrize(
-    ("html", "has_doi", "count", "references"),
-    TABLES["find_citations"],
-)  # fmt: skip
+@pytest.mark.parametrize(("html", "has_doi", "count", "references"), TABLES["find_citations"])  # fmt: skip
 def test_find_citations(html: str, has_doi: bool, count: int, references: bool) -> None:
     found = read(html)
     assert (found.has_doi, found.citation_count, found.has_references_section) == (has_doi, count, references)
 
 
-@pytest.mark.parametrize(
-    ("html", "holds"),
-    TABLES["has_statistics"],
-)
+@pytest.mark.parametrize(("html", "holds"), TABLES["has_statistics"])
 def test_has_statistics(html: str, holds: bool) -> None:
     assert read(html).has_statistics is holds
 
@@ -50,9 +44,6 @@ def test_boilerplate_supports_nothing_and_the_reader_says_so() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("head", "holds"),
-    TABLES["is_wire_report"],
-)
+@pytest.mark.parametrize(("head", "holds"), TABLES["is_wire_report"])
 def test_is_wire_report(head: str, holds: bool) -> None:
     assert is_wire_report(head, WORDS) is holds

@@ -31,10 +31,7 @@ def read(html: str, url: str = "https://www.example.com/a") -> PageFacts:
     return READER.read(parse_page(html).tree, url, None)
 
 
-@pytest.mark.parametrize(
-    ("html", "title"),
-    TABLES["title"],
-)
+@pytest.mark.parametrize(("html", "title"), TABLES["title"])
 def test_title(html: str, title: str) -> None:
     assert read(html).title == title
 
@@ -44,10 +41,7 @@ def test_summary_is_the_description_or_leading_sentences() -> None:
     assert read("<p>First. Second.").summary == "First. Second."
 
 
-@pytest.mark.parametrize(
-    ("links", "count"),
-    TABLES["external_links"],
-)
+@pytest.mark.parametrize(("links", "count"), TABLES["external_links"])
 def test_external_links(links: str, count: int) -> None:
     assert read(links).external_links_count == count
 
@@ -60,10 +54,7 @@ HEADING = "<h1>Rain ends the drought</h1>"
 STORY = "<p>" + "Three days of heavy rain have ended the drought, they said. " * 6 + "</p>"
 
 
-@pytest.mark.parametrize(
-    "around",
-    TABLES["authors_and_dates_beside_the_story_are_others"],
-)
+@pytest.mark.parametrize("around", TABLES["authors_and_dates_beside_the_story_are_others"])
 def test_authors_and_dates_beside_the_story_are_others(around: str) -> None:
     byline = "<p>By Ada Lovelace</p><p>4 June 2022</p>"
     page = read(f"<article>{HEADING}{STORY}</article>{around}")
@@ -138,19 +129,13 @@ def test_crawler_features_override_the_text(name: str) -> None:
     assert getattr(facts(shown, quality_metadata={name: False}), name) is False
 
 
-@pytest.mark.parametrize(
-    ("date", "iso", "observed"),
-    TABLES["a_date_that_is_given_is_observed"],
-)
+@pytest.mark.parametrize(("date", "iso", "observed"), TABLES["a_date_that_is_given_is_observed"])
 def test_a_date_that_is_given_is_observed(date: str | None, iso: str | None, observed: bool | None) -> None:
     seen = facts(date=date)
     assert (seen.date and seen.date.isoformat(), seen.has_date) == (iso, observed)
 
 
-@pytest.mark.parametrize(
-    ("date", "url", "fetched_at", "iso"),
-    TABLES["a_date_is_read_by_the_rule_for_html"],
-)
+@pytest.mark.parametrize(("date", "url", "fetched_at", "iso"), TABLES["a_date_is_read_by_the_rule_for_html"])
 def test_a_date_is_read_by_the_rule_for_html(date: str, url: str, fetched_at: str | None, iso: str | None) -> None:
     seen = facts(date=date, url=url, fetched_at=fetched_at, quality_metadata={"has_date": True})
     assert (seen.date and seen.date.isoformat(), seen.has_date) == (iso, iso is not None)

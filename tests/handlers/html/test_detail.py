@@ -92,8 +92,7 @@ WAIT = "<title>Lantern walk</title>{}<p>The lantern walk is over there, one mome
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
-    [(content, expected and FetchFailure[expected]) for content, expected in TABLES["refresh"]],
+    ("content", "expected"), [(content, expected and FetchFailure[expected]) for content, expected in TABLES["refresh"]]
 )
 def test_page_with_a_refresh_redirect_has_no_content(content: str, expected: FetchFailure | None) -> None:
     tag = f'<META HTTP-EQUIV="Refresh" CONTENT="{content}">'
@@ -130,10 +129,7 @@ def onward(content: str) -> str | None:
     return refreshed_to(LexborHTMLParser(f"<head>{tag}</head><p>One moment."), OLD, 10)
 
 
-@pytest.mark.parametrize(
-    "content",
-    TABLES["ways_of_writing_a_refresh"],
-)
+@pytest.mark.parametrize("content", TABLES["ways_of_writing_a_refresh"])
 def test_ways_of_writing_a_refresh(content: str) -> None:
     assert onward(content) == NEW
 

@@ -149,10 +149,7 @@ def test_main_text_is_kept_until_a_script_shows_it() -> None:
     assert "harbour festival" in event.content
 
 
-@pytest.mark.parametrize(
-    "head",
-    TABLES["metadata_with_orders_is_quarantined"],
-)
+@pytest.mark.parametrize("head", TABLES["metadata_with_orders_is_quarantined"])
 def test_metadata_with_orders_is_quarantined(head: str) -> None:
     event = scored("", head)
     assert {one.outcome for one in event.hidden_text} == {"quarantined"}
@@ -241,20 +238,14 @@ def test_the_event_has_a_bounded_part_of_hidden_text() -> None:
     assert event.hidden_text[0].outcome == "quarantined"
 
 
-@pytest.mark.parametrize(
-    "unit",
-    TABLES["hostile_pages_take_bounded_time"],
-)
+@pytest.mark.parametrize("unit", TABLES["hostile_pages_take_bounded_time"])
 def test_hostile_pages_take_bounded_time(unit: str) -> None:
     count = 200 if unit.startswith("<div") else 500_000 // len(unit)
     page = CrawledPage(url="https://a.example/x", html=f"<body>{unit * count}</body>")
     assert cpu_seconds(lambda: score_page(page, RULES)) < 5
 
 
-@pytest.mark.parametrize(
-    "body",
-    TABLES["text_that_visitors_see_is_kept"],
-)
+@pytest.mark.parametrize("body", TABLES["text_that_visitors_see_is_kept"])
 def test_text_that_visitors_see_is_kept(body: str) -> None:
     event = scored(body.format("The rowing clubs start at noon from the quay in front of the customs house."))
     assert event.hidden_text == ()

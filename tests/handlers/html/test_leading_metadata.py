@@ -38,10 +38,7 @@ def meta(name: str, content: str) -> str:
     return f'<meta property="{name}" content="{content}">'
 
 
-@pytest.mark.parametrize(
-    ("byline", "day"),
-    TABLES["a_day_that_a_page_shows"],
-)
+@pytest.mark.parametrize(("byline", "day"), TABLES["a_day_that_a_page_shows"])
 def test_a_day_that_a_page_shows(byline: str, day: str | None) -> None:
     assert (str(read(byline=byline).date)[:10] if day else read(byline=byline).date) == day
 
@@ -87,10 +84,7 @@ def test_a_day_after_the_fetch_is_not_that_of_publication() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "below",
-    TABLES["what_others_wrote_has_other_days_and_names"],
-)
+@pytest.mark.parametrize("below", TABLES["what_others_wrote_has_other_days_and_names"])
 def test_what_others_wrote_has_other_days_and_names(below: str) -> None:
     found = read(below=below)
     assert (found.date, found.authors) == (None, ())
@@ -136,10 +130,7 @@ def test_authors_of_a_page(head: str, byline: str, names: tuple[str, ...]) -> No
     assert read(head, byline).authors == names
 
 
-@pytest.mark.parametrize(
-    ("below", "names"),
-    TABLES["a_credit_below_the_story_counts_if_it_is_the_only_one"],
-)
+@pytest.mark.parametrize(("below", "names"), TABLES["a_credit_below_the_story_counts_if_it_is_the_only_one"])
 def test_a_credit_below_the_story_counts_if_it_is_the_only_one(below: str, names: tuple[str, ...]) -> None:
     assert read(below=below).authors == names
 

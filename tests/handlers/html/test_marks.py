@@ -12,10 +12,7 @@ TABLES = tables(__file__)
 WORDS = StoryWords(READING)
 
 
-@pytest.mark.parametrize(
-    ("html", "marks"),
-    TABLES["stated"],
-)
+@pytest.mark.parametrize(("html", "marks"), TABLES["stated"])
 def test_stated(html: str, marks: tuple[tuple[str, str, str, bool], ...]) -> None:
     found = stated_marks(story_of(outline_of(html)))
 
@@ -50,10 +47,7 @@ def parts(html: str) -> dict[str, bool]:
     return {block.text: story.holds(block.element, block.start) for block in page.blocks()}
 
 
-@pytest.mark.parametrize(
-    "html",
-    TABLES["parts_of_others"],
-)
+@pytest.mark.parametrize("html", TABLES["parts_of_others"])
 def test_parts_of_others(html: str) -> None:
     found = parts(html)
 
@@ -61,10 +55,7 @@ def test_parts_of_others(html: str) -> None:
     assert found["other"]
 
 
-@pytest.mark.parametrize(
-    ("html", "kind", "url", "is_so"),
-    TABLES["announcements_of_events"],
-)
+@pytest.mark.parametrize(("html", "kind", "url", "is_so"), TABLES["announcements_of_events"])
 def test_announcements_of_events(html: str, kind: str | None, url: str, is_so: bool) -> None:
     page = outline_of(html)
 

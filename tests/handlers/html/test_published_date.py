@@ -45,10 +45,7 @@ def test_find_date(html: str, iso: str, seen_in: str) -> None:
     assert (found.value.isoformat() if found else "", found.seen_in if found else "") == (iso, seen_in)
 
 
-@pytest.mark.parametrize(
-    "line",
-    TABLES["date_with_a_label_or_credit_may_have_names_beside_it"],
-)
+@pytest.mark.parametrize("line", TABLES["date_with_a_label_or_credit_may_have_names_beside_it"])
 def test_date_with_a_label_or_credit_may_have_names_beside_it(line: str) -> None:
     assert date_of(f"<h1>Rain</h1><p>{line}</p>{STORY}") == "2024-05-03"
     assert date_of(f"<h1>Rain</h1><p>Meeting on 3 May 2024</p>{STORY}") is None
@@ -83,10 +80,7 @@ def test_an_announcement_is_dated_by_what_it_states_only(data: StructuredData, u
     assert date_of("<h1>Jazz</h1><p>29 November 2023</p><p>Published: 3 May 2023</p>", data, url) == "2023-05-03"
 
 
-@pytest.mark.parametrize(
-    ("line", "iso"),
-    TABLES["short_line_beside_heading_may_hold_dates_and_names_only"],
-)
+@pytest.mark.parametrize(("line", "iso"), TABLES["short_line_beside_heading_may_hold_dates_and_names_only"])
 def test_short_line_beside_heading_may_hold_dates_and_names_only(line: str, iso: str) -> None:
     assert date_of(f"<h1>Title of it</h1><p>{line}</p>{STORY}") == iso
 
@@ -112,10 +106,7 @@ def test_date_sources_rank_structured_data_url_visible_text() -> None:
     assert date_of("<p>3 May 2019</p>", url=url) == "2020-08-05"
 
 
-@pytest.mark.parametrize(
-    ("url", "iso"),
-    TABLES["days_in_addresses"],
-)
+@pytest.mark.parametrize(("url", "iso"), TABLES["days_in_addresses"])
 def test_days_in_addresses(url: str, iso: str | None) -> None:
     assert date_of("", url=url) == iso
 

@@ -73,10 +73,7 @@ def test_what_only_sounds_like_it_is_content(title: str, text: str) -> None:
     assert reason_of(title, text) is None
 
 
-@pytest.mark.parametrize(
-    ("title", "text"),
-    TABLES["an_everyday_title_needs_a_second_sign"],
-)
+@pytest.mark.parametrize(("title", "text"), TABLES["an_everyday_title_needs_a_second_sign"])
 def test_an_everyday_title_needs_a_second_sign(title: str, text: str) -> None:
     assert reason_of(title, text) is None
 
@@ -113,10 +110,7 @@ def test_a_title_in_the_address_refuses_a_page_without_text(
     assert reason_of(title, text, f"https://x.example/{path}") is expected
 
 
-@pytest.mark.parametrize(
-    ("title", "lines"),
-    TABLES["a_consent_wall_has_its_buttons_on_lines_of_their_own"],
-)
+@pytest.mark.parametrize(("title", "lines"), TABLES["a_consent_wall_has_its_buttons_on_lines_of_their_own"])
 def test_a_consent_wall_has_its_buttons_on_lines_of_their_own(title: str, lines: str) -> None:
     assert reason_of(title, lines.replace(" / ", "\n")) is CHALLENGE
 

@@ -47,10 +47,7 @@ def test_the_best_type_of_several_scripts_wins() -> None:
     assert read({"@type": "Organization"}).type == "Organization"
 
 
-@pytest.mark.parametrize(
-    ("script", "name"),
-    TABLES["the_parts_of_a_thing_are_not_the_page"],
-)
+@pytest.mark.parametrize(("script", "name"), TABLES["the_parts_of_a_thing_are_not_the_page"])
 def test_the_parts_of_a_thing_are_not_the_page(script: dict[str, Any], name: str) -> None:
     assert read(script).type == name
 
@@ -109,10 +106,7 @@ def title(html: str, stated: str = "", site: str = "", headline: str = "") -> st
     return find_title(story.outline, data, stated, story.heading, site, "www.example.com")
 
 
-@pytest.mark.parametrize(
-    ("html", "stated", "site", "expected"),
-    TABLES["find_title"],
-)
+@pytest.mark.parametrize(("html", "stated", "site", "expected"), TABLES["find_title"])
 def test_find_title(html: str, stated: str, site: str, expected: str) -> None:
     assert title(html, stated, site) == expected
 

@@ -89,10 +89,7 @@ def test_a_page_without_text_has_no_blocks(html: str) -> None:
     assert outline_of(html).blocks() == []
 
 
-@pytest.mark.parametrize(
-    ("html", "lines"),
-    TABLES["lines"],
-)
+@pytest.mark.parametrize(("html", "lines"), TABLES["lines"])
 def test_lines(html: str, lines: tuple[str, ...]) -> None:
     assert [block.text for block in outline_of(html).blocks()] == list(lines)
 
@@ -139,10 +136,7 @@ def test_any_page_has_an_outline(parts: list[str]) -> None:
         assert 0 <= block.start < block.end <= len(page.texts)
 
 
-@pytest.mark.parametrize(
-    ("html", "types"),
-    TABLES["rdfa_types_are_those_of_schema_org"],
-)
+@pytest.mark.parametrize(("html", "types"), TABLES["rdfa_types_are_those_of_schema_org"])
 def test_rdfa_types_are_those_of_schema_org(html: str, types: tuple[str, ...]) -> None:
     assert outline_of(html).item_types == list(types)
 
@@ -159,9 +153,6 @@ def test_items_are_separated_from_their_parts() -> None:
     assert (page.item_types, page.part_types) == (["Product", "Article"], ["Review"])
 
 
-@pytest.mark.parametrize(
-    ("html", "holds"),
-    TABLES["has_data_table"],
-)
+@pytest.mark.parametrize(("html", "holds"), TABLES["has_data_table"])
 def test_has_data_table(html: str, holds: bool) -> None:
     assert has_data_table(outline_of(html), READING) is holds

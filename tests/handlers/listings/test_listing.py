@@ -86,10 +86,7 @@ def test_links_to_other_sites_beside_the_items_are_left_out() -> None:
     assert urls(follow(cards + badge)) == [f"https://kalender.example/story-{n}" for n in range(5)]
 
 
-@pytest.mark.parametrize(
-    ("pager", "expected"),
-    TABLES["the_next_page"],
-)
+@pytest.mark.parametrize(("pager", "expected"), TABLES["the_next_page"])
 def test_the_next_page(pager: str, expected: str | None) -> None:
     found = follow(listing(extra=pager))
     assert found.next_page == expected

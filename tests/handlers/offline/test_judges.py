@@ -67,10 +67,7 @@ def test_a_query_of_nothing_is_met_by_nothing() -> None:
     assert said("Anything", query="??") == UNDECIDED
 
 
-@pytest.mark.parametrize(
-    "attack",
-    TABLES["an_attack_flips_nothing"],
-)
+@pytest.mark.parametrize("attack", TABLES["an_attack_flips_nothing"])
 def test_an_attack_flips_nothing(attack: str) -> None:
     """Neither a page on another subject nor one on the question is judged otherwise for what it says to a judge."""
     for page in (("Parental rights", attack), (attack, "Parental rights")):
@@ -87,18 +84,12 @@ def test_the_case_that_the_gate_was_made_for() -> None:
     assert said(*particular, query=query) == UNDECIDED
 
 
-@pytest.mark.parametrize(
-    ("query", "title"),
-    TABLES["inflections_marks_and_other_words_are_seen"],
-)
+@pytest.mark.parametrize(("query", "title"), TABLES["inflections_marks_and_other_words_are_seen"])
 def test_inflections_marks_and_other_words_are_seen(query: str, title: str) -> None:
     assert said(title, query=query, ignored=["a", "of"]) == "Relevant"
 
 
-@pytest.mark.parametrize(
-    ("query", "title", "expected"),
-    TABLES["letters_are_words_where_they_are_names"],
-)
+@pytest.mark.parametrize(("query", "title", "expected"), TABLES["letters_are_words_where_they_are_names"])
 def test_letters_are_words_where_they_are_names(query: str, title: str, expected: str) -> None:
     assert said(title, query=query, ignored=["or", "in", "what", "is"]) == expected
 

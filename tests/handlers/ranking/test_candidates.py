@@ -129,10 +129,7 @@ def test_invalid_scores_in_payloads_become_null(payload: dict[str, Any], score: 
     assert found.cts_score == score
 
 
-@pytest.mark.parametrize(
-    ("fields", "score"),
-    TABLES["invalid_scores_in_given_candidates_become_null"],
-)
+@pytest.mark.parametrize(("fields", "score"), TABLES["invalid_scores_in_given_candidates_become_null"])
 def test_invalid_scores_in_given_candidates_become_null(fields: dict[str, Any], score: int | None) -> None:
     [found] = take_given([given_one(**fields)], SECTION)
     assert found.cts_score == score

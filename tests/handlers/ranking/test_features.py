@@ -213,10 +213,7 @@ def test_document_features_come_from_its_own_fields() -> None:
     assert list(bare.values())[8:11] == [0, 0, 0.2]
 
 
-@pytest.mark.parametrize(
-    ("date", "days"),
-    TABLES["age_is_counted_in_days_from_when_it_was_asked"],
-)
+@pytest.mark.parametrize(("date", "days"), TABLES["age_is_counted_in_days_from_when_it_was_asked"])
 def test_age_is_counted_in_days_from_when_it_was_asked(date: str, days: float) -> None:
     row = row_of(replace(RAIN, date=date))
     assert row["recency_days"] == days

@@ -133,10 +133,7 @@ def test_a_quoted_phrase_beats_its_scattered_words() -> None:
     assert best(fused('bridge "high tide"', found)) == 1
 
 
-@pytest.mark.parametrize(
-    ("title", "query", "exact"),
-    TABLES["titles_are_the_query_but_for_the_site"],
-)
+@pytest.mark.parametrize(("title", "query", "exact"), TABLES["titles_are_the_query_but_for_the_site"])
 def test_titles_are_the_query_but_for_the_site(title: str, query: str, exact: bool) -> None:
     assert fused(query, [candidate(0, title)])[0].exact_title is exact
 
@@ -150,10 +147,7 @@ def test_what_is_new_is_put_up_only_where_news_are_wanted() -> None:
     assert not any(each.temporal_boost for each in fused("latest tide", found, now=None))
 
 
-@pytest.mark.parametrize(
-    ("date", "age"),
-    TABLES["ages_are_days"],
-)
+@pytest.mark.parametrize(("date", "age"), TABLES["ages_are_days"])
 def test_ages_are_days(date: str | None, age: float | None) -> None:
     assert age_in_days(date, NOW) == (age if age is None else pytest.approx(age))
 

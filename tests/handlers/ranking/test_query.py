@@ -22,20 +22,14 @@ SECTION = shipped_rules(_Rules).ranking.intent
 STOP_WORDS = frozenset(["the", "of", "is", "this", "的"])
 
 
-@pytest.mark.parametrize(
-    ("query", "sign"),
-    TABLES["specific_intent_is_recognised"],
-)
+@pytest.mark.parametrize(("query", "sign"), TABLES["specific_intent_is_recognised"])
 def test_specific_intent_is_recognised(query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent
     assert note.intent is Intent.SPECIFIC
     assert sign in note.reason
 
 
-@pytest.mark.parametrize(
-    ("query", "sign"),
-    TABLES["exploratory_intent_is_recognised"],
-)
+@pytest.mark.parametrize(("query", "sign"), TABLES["exploratory_intent_is_recognised"])
 def test_exploratory_intent_is_recognised(query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent
     assert note.intent is Intent.EXPLORATORY

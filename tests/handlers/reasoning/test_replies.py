@@ -47,10 +47,7 @@ def test_a_verdict_is_one_of_three() -> None:
     assert read_verdicts(said % "true", 1) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    TABLES["texts_are_plain"],
-)
+@pytest.mark.parametrize(("text", "shown"), TABLES["texts_are_plain"])
 def test_texts_are_plain(text: str, shown: str) -> None:
     assert plain(text, 100) == shown
 

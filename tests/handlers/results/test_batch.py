@@ -25,10 +25,7 @@ LIMITS = st.builds(
 )
 
 
-@pytest.mark.parametrize(
-    ("urls", "kept"),
-    TABLES["one_result_for_an_address_in_the_order_of_the_first"],
-)
+@pytest.mark.parametrize(("urls", "kept"), TABLES["one_result_for_an_address_in_the_order_of_the_first"])
 def test_one_result_for_an_address_in_the_order_of_the_first(urls: tuple[str, ...], kept: tuple[int, ...]) -> None:
     contents = [RetrievedContent(url=url, title=f"result {number}") for number, url in enumerate(urls)]
     found = distinct_results(contents)

@@ -19,10 +19,7 @@ def offers(title: str, text: str = "") -> Offers:
     return find_offers(read_title(title, PATTERNS), folded, split_words(folded), PATTERNS)
 
 
-@pytest.mark.parametrize(
-    ("text", "counted"),
-    TABLES["what_is_counted"],
-)
+@pytest.mark.parametrize(("text", "counted"), TABLES["what_is_counted"])
 def test_what_is_counted(text: str, counted: str) -> None:
     assert offers("", text).counted == counted
 
@@ -32,18 +29,12 @@ def test_a_title_may_count_a_few() -> None:
     assert offers("The 4 best hotels in Rome").counted == ""
 
 
-@pytest.mark.parametrize(
-    ("title", "placed"),
-    TABLES["what_is_offered_in_a_place"],
-)
+@pytest.mark.parametrize(("title", "placed"), TABLES["what_is_offered_in_a_place"])
 def test_what_is_offered_in_a_place(title: str, placed: str) -> None:
     assert offers(title).placed == placed
 
 
-@pytest.mark.parametrize(
-    ("text", "calls"),
-    TABLES["calls_begin_a_sentence"],
-)
+@pytest.mark.parametrize(("text", "calls"), TABLES["calls_begin_a_sentence"])
 def test_calls_begin_a_sentence(text: str, calls: int) -> None:
     assert offers("", text).calls == calls
 

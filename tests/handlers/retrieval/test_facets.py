@@ -25,10 +25,7 @@ def is_answer(query: str, text: str, title: str = "") -> bool:
     return answers(facets, [met(facet, seen) for facet in facets], 0.5)
 
 
-@pytest.mark.parametrize(
-    ("query", "text", "expected"),
-    TABLES["how_much_of_a_query_a_text_answers"],
-)
+@pytest.mark.parametrize(("query", "text", "expected"), TABLES["how_much_of_a_query_a_text_answers"])
 def test_how_much_of_a_query_a_text_answers(query: str, text: str, expected: float) -> None:
     assert share(query, text) == expected
 
@@ -41,9 +38,6 @@ def test_details_of_the_title_count() -> None:
     assert share("concerts 29 November", "Doors at seven.", title="Concert, 29 November, 20:00") == 1.0
 
 
-@pytest.mark.parametrize(
-    ("query", "text", "expected"),
-    TABLES["matching_details_do_not_replace_the_subject"],
-)
+@pytest.mark.parametrize(("query", "text", "expected"), TABLES["matching_details_do_not_replace_the_subject"])
 def test_matching_details_do_not_replace_the_subject(query: str, text: str, *, expected: bool) -> None:
     assert is_answer(query, text) is expected

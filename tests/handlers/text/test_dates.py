@@ -30,34 +30,22 @@ def iso(day: Day) -> str | None:
     return f"{year}-{day.month:02d}-{day.day:02d}"
 
 
-@pytest.mark.parametrize(
-    ("text", "written", "value"),
-    TABLES["one_day"],
-)
+@pytest.mark.parametrize(("text", "written", "value"), TABLES["one_day"])
 def test_one_day(text: str, written: str, value: str) -> None:
     assert dates(text) == [(written, value)]
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
-    TABLES["several_days"],
-)
+@pytest.mark.parametrize(("text", "values"), TABLES["several_days"])
 def test_several_days(text: str, values: tuple[str, ...]) -> None:
     assert [value for _, value in dates(text)] == list(values)
 
 
-@pytest.mark.parametrize(
-    "text",
-    TABLES["no_day"],
-)
+@pytest.mark.parametrize("text", TABLES["no_day"])
 def test_no_day(text: str) -> None:
     assert dates(text) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "order", "value"),
-    TABLES["where_a_text_comes_from_decides_the_order"],
-)
+@pytest.mark.parametrize(("text", "order", "value"), TABLES["where_a_text_comes_from_decides_the_order"])
 def test_where_a_text_comes_from_decides_the_order(text: str, order: Order | None, value: str | None) -> None:
     assert [iso(found.value) for found in written_days(text, PATTERNS, Origin(order))] == [value]
 
@@ -77,10 +65,7 @@ def test_the_order_of_day_and_month_may_be_open() -> None:
 READER = MomentReader(PATTERNS)
 
 
-@pytest.mark.parametrize(
-    ("text", "iso"),
-    TABLES["read"],
-)
+@pytest.mark.parametrize(("text", "iso"), TABLES["read"])
 def test_read(text: str, iso: str | None) -> None:
     found = READER.read(text)
     assert (found.isoformat() if found else None) == iso
@@ -133,10 +118,7 @@ def test_nothing_was_published_before_a_fetch_in_the_year_1() -> None:
     assert not is_plausible(date(2024, 5, 3), 1990, datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))))
 
 
-@pytest.mark.parametrize(
-    ("url", "declared", "language", "order"),
-    TABLES["order"],
-)
+@pytest.mark.parametrize(("url", "declared", "language", "order"), TABLES["order"])
 def test_order(url: str, declared: tuple[str, ...], language: str | None, order: str | None) -> None:
     assert origin_of(url, declared, language, PATTERNS).order == order
 

@@ -46,10 +46,7 @@ def test_alternatives_prefer_the_longest() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("word", "forms"),
-    TABLES["a_word_is_spelled_out"],
-)
+@pytest.mark.parametrize(("word", "forms"), TABLES["a_word_is_spelled_out"])
 def test_a_word_is_spelled_out(word: str, forms: tuple[str, ...]) -> None:
     assert list(spelled_out((word,))) == list(forms)
 
@@ -65,10 +62,7 @@ def test_an_expression_has_both_chinese_scripts() -> None:
     assert pack.scales == {"萬": 10000, "万": 10000, "萬元": 10000, "万元": 10000}
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "phrase"),
-    TABLES["shipped_phrases"],
-)
+@pytest.mark.parametrize(("name", "text", "phrase"), TABLES["shipped_phrases"])
 def test_shipped_phrases(name: str, text: str, phrase: str) -> None:
     patterns = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
     assert [*getattr(patterns, name).find(split_words(text.lower()))] == [tuple(phrase.split())]

@@ -12,18 +12,12 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    TABLES["ways_to_write_the_same_are_the_same"],
-)
+@pytest.mark.parametrize(("one", "other"), TABLES["ways_to_write_the_same_are_the_same"])
 def test_ways_to_write_the_same_are_the_same(one: str, other: str) -> None:
     assert tokenize(one) == tokenize(other) != []
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    TABLES["tokens_are_split_in_every_script"],
-)
+@pytest.mark.parametrize(("text", "tokens"), TABLES["tokens_are_split_in_every_script"])
 def test_tokens_are_split_in_every_script(text: str, tokens: tuple[str, ...]) -> None:
     assert tokenize(text) == list(tokens)
 
@@ -49,10 +43,7 @@ def test_other_numbers_of_a_noun() -> None:
     assert forms_of("2024") == ("2024",)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    TABLES["other_forms_of_a_verb"],
-)
+@pytest.mark.parametrize(("one", "other"), TABLES["other_forms_of_a_verb"])
 def test_other_forms_of_a_verb(one: str, other: str) -> None:
     assert other in forms_of(one)
 

@@ -10,10 +10,7 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    TABLES["wrong_usage_is_reported_in_one_line"],
-)
+@pytest.mark.parametrize(("words", "complaint"), TABLES["wrong_usage_is_reported_in_one_line"])
 def test_wrong_usage_is_reported_in_one_line(
     words: tuple[str, ...], complaint: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

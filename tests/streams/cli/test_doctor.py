@@ -66,10 +66,7 @@ def test_python_must_be_new_enough(version: tuple[int, ...], state: str) -> None
     assert doctor_checks.check_python(version).state == state
 
 
-@pytest.mark.parametrize(
-    ("required", "has", "state", "detail"),
-    TABLES["packages_are_looked_at"],
-)
+@pytest.mark.parametrize(("required", "has", "state", "detail"), TABLES["packages_are_looked_at"])
 def test_packages_are_looked_at(
     required: tuple[str, ...], has: str, state: str, detail: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

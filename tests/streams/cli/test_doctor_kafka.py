@@ -95,10 +95,7 @@ def test_decisions_under_other_rules_are_reported() -> None:
     assert (other.state, other.detail) == ("warn", "index_page last decided under other rules, at 2026-11-21 08:00 UTC")
 
 
-@pytest.mark.parametrize(
-    ("values", "brokers", "found"),
-    TABLES["unsuitable_broker_settings_are_reported"],
-)
+@pytest.mark.parametrize(("values", "brokers", "found"), TABLES["unsuitable_broker_settings_are_reported"])
 def test_unsuitable_broker_settings_are_reported(
     values: dict[str, str | None], brokers: int, found: tuple[tuple[str, str], ...]
 ) -> None:

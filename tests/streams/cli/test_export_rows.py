@@ -36,10 +36,7 @@ def test_a_row_for_each_page() -> None:
     assert (titles(target.getvalue()), rows.count) == (["one", "two"], 2)
 
 
-@pytest.mark.parametrize(
-    ("pages", "kept"),
-    TABLES["export_keeps_the_newest_page_of_each_url"],
-)
+@pytest.mark.parametrize(("pages", "kept"), TABLES["export_keeps_the_newest_page_of_each_url"])
 def test_export_keeps_the_newest_page_of_each_url(
     pages: tuple[tuple[str, str, str | None], ...], kept: tuple[str, ...]
 ) -> None:

@@ -42,10 +42,7 @@ def test_every_line_of_the_file_that_is_commented_out_is_valid(tmp_path: Path) -
     assert load_settings(other).llm.model == "MODEL"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    TABLES["wrong_answers_write_nothing"],
-)
+@pytest.mark.parametrize(("arguments", "words"), TABLES["wrong_answers_write_nothing"])
 def test_wrong_answers_write_nothing(
     tmp_path: Path, arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -103,10 +103,7 @@ def test_a_dry_run_says_what_handlers_will_do_and_needs_no_kafka(
     assert "decontextualize_claim" in done.out
 
 
-@pytest.mark.parametrize(
-    ("run", "refused", "says"),
-    TABLES["a_run_is_checked_before_kafka_is_asked"],
-)
+@pytest.mark.parametrize(("run", "refused", "says"), TABLES["a_run_is_checked_before_kafka_is_asked"])
 def test_a_run_is_checked_before_kafka_is_asked(
     publish: Ran, tmp_path: Path, run: str, refused: str | None, says: str
 ) -> None:

@@ -86,10 +86,7 @@ def test_domains_are_written_as_hosts_are(import_: Ran, out: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    TABLES["unusable_line_is_named_and_nothing_is_written"],
-)
+@pytest.mark.parametrize(("line", "words"), TABLES["unusable_line_is_named_and_nothing_is_written"])
 def test_unusable_line_is_named_and_nothing_is_written(
     import_: Ran, tmp_path: Path, out: Path, line: str, words: str
 ) -> None:

@@ -179,10 +179,7 @@ def test_results_that_flip_are_shown_with_their_reasons(assay: Any) -> None:
 # --- wrong usage -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("handler", "other", "says"),
-    TABLES["wrong_usage_exits_2_with_one_line"],
-)
+@pytest.mark.parametrize(("handler", "other", "says"), TABLES["wrong_usage_exits_2_with_one_line"])
 def test_wrong_usage_exits_2_with_one_line(assay: Any, handler: str, other: str, says: str) -> None:
     status, out, err = assay([page()], other, handler=handler)
     assert (status, out) == (2, "")

@@ -146,10 +146,7 @@ def test_marks_need_the_token(console: OwnConsole) -> None:
     assert KnownMarks.written == []
 
 
-@pytest.mark.parametrize(
-    "form",
-    TABLES["a_form_without_a_decision_or_a_mark_is_refused"],
-)
+@pytest.mark.parametrize("form", TABLES["a_form_without_a_decision_or_a_mark_is_refused"])
 def test_a_form_without_a_decision_or_a_mark_is_refused(console: OwnConsole, form: dict[str, str]) -> None:
     page(console, 1)
     assert console.client.post("/review/mark", data=form, headers=ACTING).status_code == 400

@@ -39,10 +39,7 @@ def test_empty_selection_matches_every_letter() -> None:
     assert typed().means("score_page", None, letter(died_at="", reason=""))
 
 
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    TABLES["each_word_narrows_the_choice"],
-)
+@pytest.mark.parametrize(("words", "meant"), TABLES["each_word_narrows_the_choice"])
 def test_each_word_narrows_the_choice(words: dict[str, Any], meant: bool) -> None:
     selection = typed(**words)
     assert not selection.open
@@ -53,10 +50,7 @@ def test_letter_without_a_time_is_outside_any_time_range() -> None:
     assert not typed(since="7d").means("score_page", None, letter(died_at="?"))
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    TABLES["unknown_selection_value_is_refused_with_the_known_ones"],
-)
+@pytest.mark.parametrize(("words", "complaint"), TABLES["unknown_selection_value_is_refused_with_the_known_ones"])
 def test_unknown_selection_value_is_refused_with_the_known_ones(words: dict[str, Any], complaint: str) -> None:
     with pytest.raises(SelectionError, match=complaint.replace("?", r"\?")):
         typed(**words)

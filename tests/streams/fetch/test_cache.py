@@ -115,10 +115,7 @@ async def test_a_file_that_breaks_later_is_done_without_for_a_while(tmp_path: Pa
         assert await cache.get("q", URL) == page(time)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    TABLES["damaged_row_is_a_miss_and_other_rows_stay"],
-)
+@pytest.mark.parametrize("damage", TABLES["damaged_row_is_a_miss_and_other_rows_stay"])
 async def test_damaged_row_is_a_miss_and_other_rows_stay(tmp_path: Path, damage: str) -> None:
     time, file = VirtualTime(), tmp_path / "c.sqlite"
     async with caching(time, cache_path=file) as cache:

@@ -372,8 +372,7 @@ async def test_cancelling_in_the_middle_leaves_nothing_open(web: Web) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
-    [(said, expected and FetchFailure[expected]) for said, expected in TABLES["ways_of_packing"]],
+    ("said", "expected"), [(said, expected and FetchFailure[expected]) for said, expected in TABLES["ways_of_packing"]]
 )
 async def test_ways_of_packing(web: Web, said: str, expected: FetchFailure | None) -> None:
     web.routes["/a"] = response(gzip.compress(b"<p>a"), Content_Encoding=said)

@@ -49,10 +49,7 @@ def test_the_plan_is_reproduced_tier_by_tier() -> None:
     assert (both, estimate.saved(both)) == (25_000_000, 0.75)
 
 
-@pytest.mark.parametrize(
-    ("articles", "mix", "chunks", "points", "with_articles", "saved"),
-    TABLES["other_mixes"],
-)
+@pytest.mark.parametrize(("articles", "mix", "chunks", "points", "with_articles", "saved"), TABLES["other_mixes"])
 def test_other_mixes(articles: int, mix: str, chunks: float, points: int, with_articles: int, saved: float) -> None:
     estimate = assumed(articles, mix, chunks)
     assert (estimate.points, estimate.points_with_articles) == (points, with_articles)

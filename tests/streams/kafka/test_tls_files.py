@@ -45,10 +45,7 @@ def test_a_certificate_is_taken_with_its_key(folder: Path, files: dict[str, str]
     assert context(folder, **files).verify_mode is ssl.CERT_REQUIRED
 
 
-@pytest.mark.parametrize(
-    ("files", "named", "variable"),
-    TABLES["a_file_that_cant_be_used_is_named_with_its_variable"],
-)
+@pytest.mark.parametrize(("files", "named", "variable"), TABLES["a_file_that_cant_be_used_is_named_with_its_variable"])
 def test_a_file_that_cant_be_used_is_named_with_its_variable(
     folder: Path, files: dict[str, str], named: str, variable: str
 ) -> None:

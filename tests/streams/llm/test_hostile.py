@@ -90,10 +90,7 @@ async def test_invalid_or_past_retry_after_is_ignored(wish: str) -> None:
         assert isinstance(await gateway.answer(question()), ModelReply)
 
 
-@pytest.mark.parametrize(
-    "error",
-    TABLES["errors_of_any_form_are_values_error"],
-)
+@pytest.mark.parametrize("error", TABLES["errors_of_any_form_are_values_error"])
 @pytest.mark.parametrize("code", [400, 429, 500])
 async def test_errors_of_any_form_are_values(error: Any, code: int) -> None:
     async with served(raw(json.dumps(error).encode(), code)) as (_, gateway):

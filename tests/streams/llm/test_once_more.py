@@ -70,10 +70,7 @@ async def test_budget_without_room_for_a_retry_returns_the_first_reply() -> None
         assert isinstance(await gateway.answer(question("Another?", task=GATE)), ModelUnavailable)
 
 
-@pytest.mark.parametrize(
-    ("task", "text", "attempts"),
-    TABLES["one_request_is_enough"],
-)
+@pytest.mark.parametrize(("task", "text", "attempts"), TABLES["one_request_is_enough"])
 async def test_one_request_is_enough(task: str, text: str, attempts: int) -> None:
     policy = AT_EASE.model_copy(update={"attempts": attempts})
     async with served(says(text), policy) as (server, gateway):

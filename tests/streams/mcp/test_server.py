@@ -168,10 +168,7 @@ async def test_a_new_session_of_a_client_has_no_new_limit() -> None:
     assert ["refused" in answer for answer in answers] == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "kind"),
-    TABLES["refusals_say_what_to_do"],
-)
+@pytest.mark.parametrize(("tool", "arguments", "kind"), TABLES["refusals_say_what_to_do"])
 async def test_refusals_say_what_to_do(tool: str, arguments: dict[str, Any], kind: str) -> None:
     async with connected(load_settings()) as client:
         answer = await called(client, tool, **arguments)

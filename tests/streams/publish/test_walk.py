@@ -58,10 +58,7 @@ async def test_position_is_found_again_in_a_compressed_copy(tmp_path: Path) -> N
         assert [entry.place async for entry in entries] == [f"{path}:3"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "says"),
-    TABLES["a_source_that_has_changed_is_named"],
-)
+@pytest.mark.parametrize(("first", "second", "says"), TABLES["a_source_that_has_changed_is_named"])
 async def test_a_source_that_has_changed_is_named(
     tmp_path: Path, first: tuple[int, ...], second: tuple[int, ...], says: str
 ) -> None:

@@ -43,10 +43,7 @@ def test_without_a_difference_there_is_no_yaml(settings: Settings) -> None:
     assert as_yaml({}) == ""
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    TABLES["impossible_changes_are_refused"],
-)
+@pytest.mark.parametrize(("changes", "says"), TABLES["impossible_changes_are_refused"])
 def test_impossible_changes_are_refused(settings: Settings, changes: dict[str, Any], says: str) -> None:
     with pytest.raises(SettingsError, match=says):
         changed(settings, changes)

@@ -72,10 +72,7 @@ def test_console_log_has_no_json_and_no_colours_off_a_terminal(capsys: Capture) 
     assert not {"{", "\x1b"} & set(shown)
 
 
-@pytest.mark.parametrize(
-    ("level", "shown"),
-    TABLES["the_least_level_counts"],
-)
+@pytest.mark.parametrize(("level", "shown"), TABLES["the_least_level_counts"])
 def test_the_least_level_counts(capsys: Capture, level: str, shown: tuple[str, ...]) -> None:
     configure_logs(level, "json")
     log = structlog.get_logger("streams.test")

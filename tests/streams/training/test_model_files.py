@@ -81,10 +81,7 @@ def test_what_is_not_there_is_said_with_its_path(folder: Path) -> None:
         read_ranking_model(str(folder))
 
 
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    TABLES["a_manifest_with_a_wrong_key_is_refused_by_its_name"],
-)
+@pytest.mark.parametrize(("fields", "told"), TABLES["a_manifest_with_a_wrong_key_is_refused_by_its_name"])
 def test_a_manifest_with_a_wrong_key_is_refused_by_its_name(folder: Path, fields: dict[str, Any], told: str) -> None:
     with pytest.raises(ModelMismatchError) as refusal:
         read_ranking_model(changed(folder, **fields))
