@@ -12,7 +12,8 @@ from tests.samples import ROOT
 def test_every_file_of_the_wheel_compiles_and_names_no_package_of_the_repository(tmp_path: Path) -> None:
     build = f"from hatchling.build import build_wheel; build_wheel({str(tmp_path)!r})"
     subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True, capture_output=True)
-    with zipfile.ZipFile(*tmp_path.glob("*.whl")) as wheel:
+    [built] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(built) as wheel:
         sources = {name: wheel.read(name).decode() for name in wheel.namelist() if name.endswith(".py")}
     assert len(sources) > 300
     for name, source in sources.items():

@@ -36,29 +36,7 @@ TABLES = tables(__file__)
 
 RULES = shipped_rules(RankResultsRules)
 ALL = ["retrieval", "bm25", "ranking", "trees", "mmr", "reasoning"]
-CANDIDATES: list[dict[str, Any]] = [
-    {
-        "url": "https://news.example/race",
-        "title": "Boat race on the river this Sunday",
-        "content": "The boat race starts at noon at the mill bridge. Admission is free.",
-        "date": "2026-05-01",
-        "cts_score": 83,
-        "trust_features": {"source_tier": 2, "base_score": 25, "citation_count": 67, "word_count": 941},
-    },
-    {
-        "url": "https://blog.example/boats",
-        "title": "My boats",
-        "content": "I mend boats in winter and race pigeons in summer.",
-        "cts_score": 59,
-    },
-    {
-        "url": "https://town.gov.uk/roads",
-        "title": "Roads closed",
-        "content": "Mill Bridge is closed to traffic on Sunday because of the boat race.",
-        "cts_score": None,
-    },
-    {"url": "https://other.example/soup", "title": "Soup", "content": "A recipe for leek soup."},
-]
+CANDIDATES: list[dict[str, Any]] = list(TABLES["candidates"])
 
 
 def request(**fields: Any) -> RankingRequested:

@@ -217,15 +217,7 @@ def test_thresholds_are_configuration() -> None:
 
 
 STORY = "Dredging starts in March, the port authority said on Tuesday. It takes nine months."
-ALL_SEEN = {
-    "has_byline": True,
-    "has_author": True,
-    "has_date": True,
-    "schema_type": "NewsArticle",
-    "has_headings": True,
-    "external_links_count": 5,
-    "is_wire_report": False,
-}
+ALL_SEEN = TABLES["all_seen"]
 
 
 def score_text(content: str = STORY, url: str = "https://blog.example.com/a", **fields: Any) -> ScoredPage:

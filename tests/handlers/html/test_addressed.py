@@ -14,13 +14,7 @@ from tests.tables import tables
 
 TABLES = tables(__file__)
 
-WORDS = {
-    "model": "ai language_model* 模型",
-    "override": "ignor* forget",
-    "instruction": "instructions rules",
-    "you": "you",
-    "role": "system inst im_start",
-}
+WORDS = TABLES["words"]
 
 
 def addressed(**weights: float) -> Addressed:
