@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from handlers.judge_relevance import JudgeRelevanceRules
 from handlers.offline.judges import UNDECIDED, judge_ranking, judge_relevance
-from handlers.ranking.config import RankingSection
 from handlers.ranking.judge import read_ranking_reply
-from schemas.rules import Rules
-from tests.rules import shipped_rules
+from tests.rules import RankingRules, shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -102,11 +100,7 @@ def test_any_text_has_an_answer(hostile: str) -> None:
     assert said("x", query=hostile) in ("Relevant", "Irrelevant", UNDECIDED)
 
 
-class _Rules(Rules):
-    ranking: RankingSection
-
-
-BM25 = shipped_rules(_Rules).ranking.bm25.model_dump()
+BM25 = shipped_rules(RankingRules).ranking.bm25.model_dump()
 WORDS = ["boat", "race", "river"]
 
 

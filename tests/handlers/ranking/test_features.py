@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.ranking.candidates import Candidate
-from handlers.ranking.config import RankingSection
 from handlers.ranking.features import extract_features
 from handlers.ranking.fusion import Corpus, Fused, fuse
 from handlers.ranking.model import (
@@ -29,20 +28,15 @@ from handlers.ranking.model import (
 from handlers.ranking.query import read_query
 from schemas.queries import CandidateTrust
 from schemas.ranking import RankedResult
-from schemas.rules import Rules
 from tests.handlers.ranking.frozen.cases import Case, frozen_cases, frozen_model, frozen_scores, frozen_vectors
 from tests.handlers.ranking.models import manifest_of
-from tests.rules import shipped_rules
+from tests.rules import RankingRules, shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
 
-class _Rules(Rules):
-    ranking: RankingSection
-
-
-SECTION = shipped_rules(_Rules).ranking
+SECTION = shipped_rules(RankingRules).ranking
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CASES = frozen_cases()
 TRUST = CandidateTrust(

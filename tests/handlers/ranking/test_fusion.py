@@ -11,22 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.ranking.candidates import Candidate
-from handlers.ranking.config import Bm25Section, RankingSection
+from handlers.ranking.config import Bm25Section
 from handlers.ranking.fusion import Corpus, Fused, age_in_days, fuse
 from handlers.ranking.query import read_query
 from schemas.queries import CandidateTrust
-from schemas.rules import Rules
-from tests.rules import shipped_rules
+from tests.rules import RankingRules, shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
 
-class _Rules(Rules):
-    ranking: RankingSection
-
-
-RANKING = shipped_rules(_Rules).ranking
+RANKING = shipped_rules(RankingRules).ranking
 SECTION = RANKING.bm25
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
