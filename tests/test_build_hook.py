@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.samples import ROOT
 
 
-def test_every_file_of_the_wheel_compiles_and_names_no_package_of_the_repository(tmp_path: Path) -> None:
+def test_every_file_of_the_wheel_compiles_below_one_name(tmp_path: Path) -> None:
     build = f"from hatchling.build import build_wheel; build_wheel({str(tmp_path)!r})"
     subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True, capture_output=True)
     [built] = tmp_path.glob("*.whl")

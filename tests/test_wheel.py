@@ -138,7 +138,7 @@ def test_every_command_prints_its_help(assay: Path, tmp_path: Path, command: str
 
 
 def test_files_are_generated_for_the_settings_in_force(assay: Path, tmp_path: Path) -> None:
-    """From templates beside the code; the files of a checkout are refused where there is none."""
+    """From templates beside the code; the files of a checkout are refused without a checkout."""
     for option, file in (("--prometheus", "alerts.yml"), ("--kubernetes", "base/kustomization.yaml")):
         run([assay, "generate", option, tmp_path / "made"], tmp_path)
         assert (tmp_path / "made" / file).is_file()
