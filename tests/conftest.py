@@ -112,8 +112,9 @@ SHARE_WITH_BROKER = 0.8
 """Part of a run in which files with a broker begin: a long one at the end would keep one processor busy alone."""
 LONGEST = (
     "tests/prometheus/test_live.py",
-    "tests/kafka/test_upgrade_demo.py",
     "tests/kafka/test_worker_processes.py",
+    "tests/simulation/test_simulation.py",
+    "tests/test_wheel.py",
     "tests/streams/workers/test_pool.py",
 )
 """Files that take long begin first, or they would run alone at the end."""

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from handlers.ranking.config import RankingSection
 from schemas.rules import Rules
 from streams.runtime.settings_files import read_document
 
@@ -15,6 +16,12 @@ CONTENT_TREES = CONFIG.parent / "handlers" / "html" / "trained.json"
 ADDRESSED = CONFIG.parent / "handlers" / "html" / "addressed.json"
 R = TypeVar("R", bound=Rules)
 _KNOWN: defaultdict[type[Rules], list[Rules]] = defaultdict(list)
+
+
+class RankingRules(Rules):
+    """The rules of ranking alone."""
+
+    ranking: RankingSection
 
 
 @cache

@@ -62,8 +62,8 @@ def below_one_name(source: str, modules: frozenset[str]) -> str:
     >>> below_one_name("preload = ('streams.app', 'schemas', f'streams.app')  # from schemas import event", known)
     "preload = ('assay.streams.app', 'schemas', f'streams.app')  # from schemas import event"
     """
-    lines = [line.encode() for line in source.splitlines(keepends=True)]
-    for (row, start), (end_row, end), text in sorted(_edits(ast.parse(source), source, modules), reverse=True):
+    lines = source.encode().splitlines(keepends=True)
+    for (row, start), (end_row, end), text in sorted(_edits(ast.parse(source), lines, modules), reverse=True):
         first, last = lines[row - 1][:start], lines[end_row - 1][end:]
         lines[row - 1 : end_row] = [first + text.encode() + last]
     return b"".join(lines).decode()
@@ -73,21 +73,22 @@ _Edit = tuple[tuple[int, int], tuple[int, int], str]
 """Where a text begins and ends (line, offset in bytes), and what takes its place."""
 
 
-def _edits(tree: ast.AST, source: str, modules: frozenset[str]) -> Iterator[_Edit]:
+def _edits(tree: ast.AST, lines: list[bytes], modules: frozenset[str]) -> Iterator[_Edit]:
     for node in ast.walk(tree):
         for child in ast.iter_child_nodes(node):
-            if not isinstance(child, ast.Import | ast.ImportFrom | ast.Constant):
+            if isinstance(child, ast.Import) and any(_is_ours(alias.name) for alias in child.names):
+                end = child.end_lineno or 0, child.end_col_offset or 0
+                yield (child.lineno, child.col_offset), end, "; ".join(map(_imported, child.names))
                 continue
-            text = ast.get_source_segment(source, child) or ""
-            place = (child.lineno, child.col_offset), (child.end_lineno or 0, child.end_col_offset or 0)
-            if isinstance(child, ast.Constant):
-                # A part of an f-string has the place of the whole string.
-                if child.value in modules and not isinstance(node, ast.JoinedStr):
-                    yield *place, text.replace(child.value, f"{BELOW}.{child.value}", 1)
-            elif isinstance(child, ast.Import) and any(_is_ours(alias.name) for alias in child.names):
-                yield *place, "; ".join(map(_imported, child.names))
-            elif isinstance(child, ast.ImportFrom) and not child.level and _is_ours(child.module or ""):
-                yield *place, text.replace(f"from {child.module}", f"from {BELOW}.{child.module}", 1)
+            if isinstance(child, ast.ImportFrom) and not child.level and _is_ours(child.module or ""):
+                name = child.module or ""
+            # A part of an f-string has the place of the whole string.
+            elif isinstance(child, ast.Constant) and child.value in modules and not isinstance(node, ast.JoinedStr):
+                name = child.value
+            else:
+                continue
+            place = child.lineno, lines[child.lineno - 1].index(name.encode(), child.col_offset)
+            yield place, place, f"{BELOW}."
 
 
 def _is_ours(module: str) -> bool:

@@ -81,8 +81,7 @@ def detach_broker(port: int, data_dir: Path | None, *, as_json: bool) -> int:
             return tell("broker", f"{_already(other)} (its data: {other.data_dir})", 1)
         print(_as_json(other, None) if as_json else _already(other))
         return 0
-    command = [sys.executable, "-c", "from streams.cli.main import main; main()"]
-    command += ["broker", "--json", "--port", str(port)]
+    command = [sys.executable, "-m", "assay", "broker", "--json", "--port", str(port)]
     command += [] if data_dir is None else ["--data", str(data_dir.absolute())]
     try:
         kafka_jars(cache_folder(), _say)  # a download shows its progress here

@@ -13,8 +13,6 @@ ROWS = {
     for number, _, tests in ROW.findall((ROOT / "docs/requirements.md").read_text("utf-8"))
 }
 FOLDERS = ("config", "handlers", "schemas", "streams", "tests", "tools")
-CHECKS = {"tests/ranking_checks.py": "test_ranking_checks.py"}
-"""Helpers that name requirements, with the test that is listed for them."""
 
 
 def _named(text: str) -> Iterator[str]:
@@ -45,7 +43,7 @@ def test_each_test_is_listed_with_the_requirements_that_it_names() -> None:
         for name, text in _files()
         for number in _named(text)
         if name.startswith("tests/") and number in ROWS
-        if CHECKS.get(name, name.removeprefix("tests/")) not in {test.partition("::")[0] for test in ROWS[number]}
+        if name.removeprefix("tests/") not in {test.partition("::")[0] for test in ROWS[number]}
     }
     assert missing == set()
 

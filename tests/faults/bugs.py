@@ -28,6 +28,7 @@ from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.consumer import CountingConsumer, PartitionCursor
 from streams.pipeline.partition import Partition, State
 from streams.topology.codec import OutputRecord
+from tests.tables import tables
 
 Place = Literal["simulation", "rounds", "rounds on three brokers"]
 
@@ -271,188 +272,36 @@ def take_old_poll(cursor: PartitionCursor) -> bool:
     return False
 
 
-_EVERYWHERE: frozenset[Place] = frozenset({"simulation", "rounds"})
 _COMMITTER = (commit, "Committer")
 """What ``committer_factory`` makes."""
-_TABLE = (
-    SeededBug(
-        name="one_id",
-        changes="all partitions of a process share one transactional producer",
-        finds="twice",
-        where=_EVERYWHERE,
-        replaces=_COMMITTER,
-        by=OneIdForTheProcess,
-    ),
-    SeededBug(
-        name="not_awaited",
-        changes="a transaction is committed without looking whether its records were taken",
-        finds="lost",
-        where=_EVERYWHERE,
-        replaces=_COMMITTER,
-        by=SendsNotAwaited,
-    ),
-    SeededBug(
-        name="read_before_fence",
-        changes="a new owner reads the committed offset before it fences the previous one",
-        finds="twice",
-        where=_EVERYWHERE,
-        replaces=_COMMITTER,
-        by=ReadBeforeTheFence,
-    ),
-    SeededBug(
-        name="positions",
-        changes="the offset of what was taken in is committed, not that of what is finished",
-        finds="lost",
-        where=_EVERYWHERE,
-        replaces=_COMMITTER,
-        by=CommitOfPositions,
-    ),
-    SeededBug(
-        name="offset_before_outputs",
-        changes="at least once, the offset is committed before the outputs are sent",
-        finds="lost",
-        where=_EVERYWHERE,
-        replaces=_COMMITTER,
-        by=OffsetBeforeOutputs,
-        transactional=False,
-    ),
-    SeededBug(
-        name="end_sent_again",
-        changes="the end of a transaction that got no answer is sent again",
-        finds="twice",
-        where=_EVERYWHERE,
-        replaces=_COMMITTER,
-        by=EndSentAgain,
-    ),
-    SeededBug(
-        name="offsets_sent_again",
-        changes="the offsets of a transaction that got no answer are sent again",
-        finds="twice",
-        where=frozenset({"simulation"}),
-        replaces=_COMMITTER,
-        by=OffsetsSentAgain,
-    ),
-    SeededBug(
-        name="doubt_is_failure",
-        changes="a commit without an answer counts as failed, and its outputs are written again",
-        finds="twice",
-        where=_EVERYWHERE,
-        replaces=_COMMITTER,
-        by=DoubtIsFailure,
-    ),
-    SeededBug(
-        name="doubt_is_success",
-        changes="a commit without an answer counts as done",
-        finds="lost",
-        where=_EVERYWHERE,
-        replaces=_COMMITTER,
-        by=DoubtIsSuccess,
-    ),
-    SeededBug(
-        name="two_transactions",
-        changes="the first half of the outputs has a transaction without the offset",
-        finds="torn",
-        where=_EVERYWHERE,
-        replaces=_COMMITTER,
-        by=TwoTransactions,
-    ),
-    SeededBug(
-        name="last_first",
-        changes="the outputs of a transaction are sent in another order than their inputs",
-        finds="out_of_order",
-        where=_EVERYWHERE,
-        replaces=_COMMITTER,
-        by=LastFirst,
-    ),
-    SeededBug(
-        name="dead_letters_dropped",
-        changes="a bad record is passed over without a dead letter",
-        finds="lost",
-        where=_EVERYWHERE,
-        replaces=_COMMITTER,
-        by=DeadLettersDropped,
-    ),
-    SeededBug(
-        name="begins_at_the_end",
-        changes="a group without a committed offset begins at the end of its topic",
-        finds="lost",
-        where=_EVERYWHERE,
-        replaces=_COMMITTER,
-        by=BeginsAtTheEnd,
-    ),
-    SeededBug(
-        name="reads_uncommitted",
-        changes="intake also takes records of transactions that are open or aborted",
-        finds="aborted",
-        where=_EVERYWHERE,
-        replaces=(CountingConsumer, "__init__"),
-        by=read_uncommitted,
-    ),
-    SeededBug(
-        name="window_kept",
-        changes="the work in the window goes on after another owner has moved the offset",
-        finds="twice",
-        where=_EVERYWHERE,
-        replaces=(Partition, "_resume_from"),
-        by=keep_window,
-    ),
-    SeededBug(
-        name="commit_at_the_stop",
-        changes="a partition that closes commits what was taken in and drops the work",
-        finds="lost",
-        where=_EVERYWHERE,
-        replaces=(Partition, "close"),
-        by=commit_at_the_stop,
-    ),
-    SeededBug(
-        name="old_poll",
-        changes="records that were requested before the last seek are taken in, so earlier ones are passed over",
-        finds="lost",
-        where=frozenset({"simulation"}),
-        replaces=(PartitionCursor, "discards_poll"),
-        by=take_old_poll,
-    ),
-    SeededBug(
-        name="read_at_once",
-        changes="a new owner reads the committed offset before the coordinator has written one",
-        finds="twice",
-        where=frozenset({"simulation"}),
-        replaces=(Committer, "_read_after_write"),
-        by=read_at_once,
-    ),
-    SeededBug(
-        name="read_anywhere",
-        changes="a new owner reads the committed offset from a broker that is cut off and no longer coordinates",
-        finds="twice",
-        where=frozenset({"simulation"}),
-        replaces=(Committer, "_read_after_write"),
-        by=read_anywhere,
-    ),
-    SeededBug(
-        name="refused_sent",
-        changes="records are sent to partitions that the broker has refused to add to the transaction",
-        finds="twice",
-        where=frozenset({"simulation"}),
-        replaces=(SingleEndProducer, "_fail_unsent"),
-        by=send_what_was_refused,
-    ),
-    SeededBug(
-        name="illegal_ends",
-        changes="an operation that the client forbids after an error ends the partition",
-        finds="bugs",
-        where=frozenset({"simulation"}),
-        replaces=(commit, "IN_DOUBT"),
-        by=tuple(error for error in IN_DOUBT if error is not IllegalOperation),
-    ),
-    SeededBug(
-        name="leader_alone",
-        changes="at least once, the leader of a partition alone confirms records (acks=1)",
-        finds="lost",
-        where=frozenset({"rounds on three brokers"}),
-        replaces=(SingleEndProducer, "__init__"),
-        by=trust_the_leader,
-        transactional=False,
-    ),
-)
-BUGS = {bug.name: bug for bug in _TABLE}
+_REPLACED: dict[str, tuple[tuple[Any, str], Any]] = {
+    "one_id": (_COMMITTER, OneIdForTheProcess),
+    "not_awaited": (_COMMITTER, SendsNotAwaited),
+    "read_before_fence": (_COMMITTER, ReadBeforeTheFence),
+    "positions": (_COMMITTER, CommitOfPositions),
+    "offset_before_outputs": (_COMMITTER, OffsetBeforeOutputs),
+    "end_sent_again": (_COMMITTER, EndSentAgain),
+    "offsets_sent_again": (_COMMITTER, OffsetsSentAgain),
+    "doubt_is_failure": (_COMMITTER, DoubtIsFailure),
+    "doubt_is_success": (_COMMITTER, DoubtIsSuccess),
+    "two_transactions": (_COMMITTER, TwoTransactions),
+    "last_first": (_COMMITTER, LastFirst),
+    "dead_letters_dropped": (_COMMITTER, DeadLettersDropped),
+    "begins_at_the_end": (_COMMITTER, BeginsAtTheEnd),
+    "reads_uncommitted": ((CountingConsumer, "__init__"), read_uncommitted),
+    "window_kept": ((Partition, "_resume_from"), keep_window),
+    "commit_at_the_stop": ((Partition, "close"), commit_at_the_stop),
+    "old_poll": ((PartitionCursor, "discards_poll"), take_old_poll),
+    "read_at_once": ((Committer, "_read_after_write"), read_at_once),
+    "read_anywhere": ((Committer, "_read_after_write"), read_anywhere),
+    "refused_sent": ((SingleEndProducer, "_fail_unsent"), send_what_was_refused),
+    "illegal_ends": ((commit, "IN_DOUBT"), tuple(error for error in IN_DOUBT if error is not IllegalOperation)),
+    "leader_alone": ((SingleEndProducer, "__init__"), trust_the_leader),
+}
+"""By the name of a bug: the object and the attribute that it replaces, and the replacement."""
+BUGS = {
+    name: SeededBug(name, replaces=replaces, by=by, **fields | {"where": frozenset(fields["where"])})
+    for name, fields in tables(__file__).items()
+    for replaces, by in [_REPLACED[name]]
+}
 """The seeded bugs by name."""

@@ -20,6 +20,9 @@ from schemas.retrieval import (
     RetrievedContent,
 )
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(ClassifyResultsRules)
 LISTING = RetrievedContent(
@@ -342,18 +345,7 @@ def in_band(result: ClassifiedResult) -> bool:
             return score == 0.4
 
 
-PIECES = [
-    "Read more ",
-    "View event ",
-    "29 Nov 2024 ",
-    "8 PM ",
-    "$25 ",
-    "Venue: Hall ",
-    PROSE,
-    "音乐会",
-    "\n",
-    "https://a.b/c ",
-]
+PIECES = TABLES["pieces"]
 TEXTS = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 
 

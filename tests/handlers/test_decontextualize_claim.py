@@ -38,6 +38,9 @@ from schemas.replies import (
 from streams.llm.tasks import answer_offline
 from streams.settings.model import load_settings
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(DecontextualizeClaimRules)
 CLAIM = ExtractedClaim(
@@ -282,13 +285,8 @@ def test_a_search_without_result_does_not_fail_the_claim(reply: Reply, outcome: 
 @pytest.mark.parametrize(
     ("name", "arguments", "outcome"),
     [
-        ("delete_everything", '{"query": "a"}', ToolOutcome.UNKNOWN_TOOL),
-        ("", "", ToolOutcome.UNKNOWN_TOOL),
-        (SEARCH, "", ToolOutcome.INVALID_ARGUMENTS),
+        *((name, arguments, ToolOutcome[outcome]) for name, arguments, outcome in TABLES["unknown_calls"]),
         (SEARCH, "[" * 50_000, ToolOutcome.INVALID_ARGUMENTS),
-        (SEARCH, '{"query": 7}', ToolOutcome.INVALID_ARGUMENTS),
-        (SEARCH, '{"query": "  "}', ToolOutcome.INVALID_ARGUMENTS),
-        (SEARCH, '["a"]', ToolOutcome.INVALID_ARGUMENTS),
     ],
 )
 def test_a_call_of_nothing_we_have_is_answered_and_recorded(name: str, arguments: str, outcome: ToolOutcome) -> None:
@@ -356,12 +354,8 @@ def test_claim_and_source_are_in_blocks_and_cut() -> None:
 @pytest.mark.parametrize(
     ("score", "entailed", "coverage", "why"),
     [
-        ("1", 1.0, 1.0, None),
-        ("0.9", None, 1.0, ClaimExclusion.INCOMPLETE_SCORES),
-        ("0.9", 1.0, None, ClaimExclusion.INCOMPLETE_SCORES),
-        ("0", 1.0, 1.0, ClaimExclusion.LOW_QUALITY),
-        ("0.34", 1.0, 1.0, ClaimExclusion.LOW_QUALITY),
-        ("0.343", 1.0, 1.0, None),
+        (score, entailed, coverage, why and ClaimExclusion[why])
+        for score, entailed, coverage, why in TABLES["promotable"]
     ],
 )
 def test_a_claim_is_promotable_or_it_is_said_why_not(

@@ -176,10 +176,7 @@ def test_a_judge_is_shown_so_many_results_and_no_more() -> None:
     assert "(20 of 300 results are shown)" in user
 
 
-@pytest.mark.parametrize(
-    ("score", "gaps", "missing", "recommendation"),
-    TABLES["the_bands_are_half_open"],
-)
+@pytest.mark.parametrize(("score", "gaps", "missing", "recommendation"), TABLES["the_bands_are_half_open"])
 def test_the_bands_are_half_open(score: float, gaps: str, missing: tuple[str, ...], recommendation: str) -> None:
     assert recommend(score, gaps, missing, Bands()) == recommendation
 
@@ -209,11 +206,7 @@ def test_a_gap_in_the_acceptable_band_keeps_the_search_going() -> None:
 
 
 MALFORMED = [
-    "",
-    "null",
-    "[]",
-    "0.9",
-    "I would say 0.9.",
+    *TABLES["malformed"],
     f"```json\n{reply()}\n```",
     f"{reply()} {reply(quality_score=0.1)}",
     reply()[:-1],
@@ -234,7 +227,6 @@ MALFORMED = [
     reply(suggested_refinements="more"),
     reply(suggested_refinements=[1]),
     reply(because="of this"),
-    '{"satisfied": true}',
     reply().replace("0.9", "9" * 5000),
     reply().replace("0.9", "1e999"),
     "[" * 100_000,

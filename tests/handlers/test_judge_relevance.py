@@ -221,10 +221,7 @@ def test_anything_else_keeps_the_source_out(text: str) -> None:
     assert not judged.relevant
 
 
-@pytest.mark.parametrize(
-    ("text", "meaning"),
-    TABLES["a_word_is_read_exactly"],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "meaning"), TABLES["a_word_is_read_exactly"])  # fmt: skip
 def test_a_word_is_read_exactly(text: str, meaning: str) -> None:
     assert read_word(text) == meaning
 
@@ -252,22 +249,7 @@ def test_the_offline_judge_answers_from_the_facts() -> None:
     assert answer(asked(source(query="how wine is made")).facts) == UNDECIDED
 
 
-@pytest.mark.parametrize(
-    ("query", "title", "text", "word"),
-    [
-        ("東京タワーの高さはどのくらい", "東京タワー", "東京タワーの高さは333メートルです。", "Relevant"),
-        (
-            "犬にチョコレートは危険ですか",
-            "犬とチョコレート",
-            "チョコレートは犬に中毒を起こす危険があります。",
-            "Relevant",
-        ),
-        ("건강보험료 얼마 내나요", "건강보험료 계산", "건강보험료는 소득에 따라 다릅니다.", "Relevant"),
-        ("澳洲的首都是哪裡", "坎培拉", "坎培拉是澳洲的首都，位於雪梨和墨爾本之間。", "Relevant"),
-        ("パスポートの申請に必要なもの", "運転免許の更新", "運転免許の更新には写真が必要です。", "Irrelevant"),
-        ("straw hat", "Straw bale gardening", "Grow vegetables in straw bales on your patio.", UNDECIDED),
-    ],
-)
+@pytest.mark.parametrize(("query", "title", "text", "word"), TABLES["question_words_need_not_occur_in_the_page"])
 def test_question_words_need_not_occur_in_the_page(query: str, title: str, text: str, word: str) -> None:
     assert answer(asked(source(query=query, html=None, title=title, content=text)).facts) == word
 

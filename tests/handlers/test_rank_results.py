@@ -30,32 +30,13 @@ from tests.cpu import cpu_seconds
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules
 from tests.samples import emitted, instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(RankResultsRules)
 ALL = ["retrieval", "bm25", "ranking", "trees", "mmr", "reasoning"]
-CANDIDATES: list[dict[str, Any]] = [
-    {
-        "url": "https://news.example/race",
-        "title": "Boat race on the river this Sunday",
-        "content": "The boat race starts at noon at the mill bridge. Admission is free.",
-        "date": "2026-05-01",
-        "cts_score": 83,
-        "trust_features": {"source_tier": 2, "base_score": 25, "citation_count": 67, "word_count": 941},
-    },
-    {
-        "url": "https://blog.example/boats",
-        "title": "My boats",
-        "content": "I mend boats in winter and race pigeons in summer.",
-        "cts_score": 59,
-    },
-    {
-        "url": "https://town.gov.uk/roads",
-        "title": "Roads closed",
-        "content": "Mill Bridge is closed to traffic on Sunday because of the boat race.",
-        "cts_score": None,
-    },
-    {"url": "https://other.example/soup", "title": "Soup", "content": "A recipe for leek soup."},
-]
+CANDIDATES: list[dict[str, Any]] = list(TABLES["candidates"])
 
 
 def request(**fields: Any) -> RankingRequested:
@@ -262,22 +243,9 @@ def test_result_without_judge_score_keeps_its_fused_score() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "Passage 1 is the best.",
-        "1, 2, 3, 4",
+        *TABLES["malformed_reply_keeps_the_previous_order"],
         f"```json\n{scored(1.0, 0.0)}\n```",
         scored(1.0) + scored(0.5),
-        '{"scores": []}',
-        '{"scores": [{"number": 1, "score": 1.01}]}',
-        '{"scores": [{"number": 1, "score": NaN}]}',
-        '{"scores": [{"number": 1, "score": "0.5"}]}',
-        '{"scores": [{"number": 0, "score": 0.5}]}',
-        '{"scores": [{"number": 5, "score": 0.5}]}',
-        '{"scores": [{"number": 1.0, "score": 0.5}]}',
-        '{"scores": [{"number": 1, "score": 0.5}, {"number": 1, "score": 0.6}]}',
-        '{"scores": [{"number": 1, "score": 0.5, "why": "good"}]}',
-        '{"scores": [{"number": 1, "score": 0.5}], "best": 1}',
-        '{"order": [1, 2]}',
         "[" * 50_000,
     ],
     ids=lambda text: repr(text[:30]),
@@ -312,13 +280,7 @@ def test_unavailable_model_or_index_is_retried() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "off", "key"),
-    [
-        ({"bm25": {"enabled": False}}, StageName.BM25, "bm25"),
-        ({"model_ranking": {"enabled": False}}, StageName.RANKING, "ranking"),
-        ({"trees": {"mode": "off"}}, StageName.TREES, "trees"),
-        ({"mmr": {"enabled": False}}, StageName.MMR, "mmr"),
-        ({"reasoning": {"enabled": False}}, StageName.REASONING, ""),
-    ],
+    [(changes, StageName[off], key) for changes, off, key in TABLES["every_stage_has_a_switch"]],
     ids=lambda value: str(value),
 )
 def test_every_stage_has_a_switch(changes: dict[str, Any], off: StageName, key: str) -> None:

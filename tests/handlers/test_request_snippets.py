@@ -11,6 +11,9 @@ from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.relevance import SnippetsCompleted, SnippetsRequested
 from tests.rules import shipped_rules
 from tests.samples import instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 DOMAINS = {
     "care": {"title": "Care", "relevantSources": ["https://a.example/", "https://b.example/"]},
@@ -38,47 +41,22 @@ def test_first_source_is_fetched_and_the_rest_queued() -> None:
     assert urls(event) == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "query"),
-    [
-        ({"context": "my own words"}, "my own words"),
-        ({"context": None}, "care of a child"),
-        ({"context": " \n"}, "care of a child"),
-        ({"query": None, "context": " 親權怎麼分配？ "}, "親權怎麼分配？"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "query"), TABLES["the_users_words_come_before_the_query"])
 def test_the_users_words_come_before_the_query(fields: dict[str, Any], query: str) -> None:
     assert decided(**fields).query == query
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({"domain": "health"}, ["c", "a"]),
-        ({}, ["a", "b"]),
-        ({"domain": " "}, ["a", "b"]),
-        ({"query": "health care for all"}, ["a", "b", "c"]),
-        ({"urls": ["https://d.example/"]}, ["d"]),
-        ({"urls": ["https://d.example/"], "domain": "care"}, ["d"]),
-        ({"urls": ["https://d.example/"], "domain": "nowhere"}, ["d"]),
-        ({"urls": None, "domain": "care"}, ["a", "b"]),
-    ],
-)
-def test_sources_come_from_the_request_then_domain_then_query(fields: dict[str, Any], expected: list[str]) -> None:
-    assert urls(decided(**fields)) == expected
+@pytest.mark.parametrize(("fields", "expected"), TABLES["sources_come_from_the_request_then_domain_then_query"])
+def test_sources_come_from_the_request_then_domain_then_query(
+    fields: dict[str, Any], expected: tuple[str, ...]
+) -> None:
+    assert urls(decided(**fields)) == list(expected)
 
 
 @pytest.mark.parametrize(
     ("fields", "failure"),
     [
-        ({"domain": "nowhere"}, "unknown_domain"),
-        ({"query": None}, "no_query"),
-        ({"query": " ", "context": ""}, "no_query"),
-        ({"urls": [" "]}, "no_sources"),
-        ({"query": "how to fix a leaking tap"}, "no_sources"),
-        ({"context": "which of the two"}, "no_sources"),
-        ({"urls": []}, "no_sources"),
-        ({"urls": [], "domain": "care"}, "no_sources"),
+        *TABLES["what_can_not_be_tried_is_complete_at_once_and_says_why"],
         ({"urls": [f"https://d.example/{number}" for number in range(101)]}, "too_large"),
         ({"query": "q" * 20_001}, "too_large"),
         ({"context": "q" * 20_001}, "too_large"),

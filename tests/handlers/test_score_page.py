@@ -160,14 +160,9 @@ def test_nothing_a_page_says_raises_its_tier() -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        '{"@type": "NewsArticle", "headline": "\\ud800\\u0000 x", "author": "\\udfff\\u0000Jane Doe"}',
+        *TABLES["hostile_json_ld"],
         "[" * 3000 + "]" * 3000,
         '{"a":' * 2000 + '{"@type": "Article"}' + "}" * 2000,
-        '{"@type": ["Thing", null, 7, {"a": 1}], "author": {"@id": "#a"}, "@id": "#a"}',
-        '{"@graph": [{"@type": "WebSite"}, {"@type": "NewsArticle", "author": [{"name": ["A B", 3]}]}]',
-        "null",
-        "",
-        "not json",
     ],
 )
 def test_hostile_json_ld(script: str) -> None:
@@ -182,11 +177,8 @@ def test_lone_surrogates_can_be_serialised() -> None:
     assert scored.to_json()
 
 
-FRAGMENTS = [
-    "<div>", "</div>", "<a href=//x.org>", "<table>", "<tr><td>", "<b a=1>", "<p>", "</p>", "<h2>", "</script>",
-    "<script type=application/ld+json>", '{"@type":"Article"}', "2024-13-45", "<time datetime=", "<template>", "By ",
-    "<svg>", "<frameset>", "</body>", "<!--", "\x00", "\ud800", "x" * 90, "<meta name=author content=",
-    "記者王", "民國999年9月99日",
+FRAGMENTS = [*TABLES["fragments"],
+"\ud800",
 ]  # fmt: skip
 
 bodies = st.one_of(
@@ -210,20 +202,7 @@ def test_any_body_has_an_outcome(body: str | bytes, content_type: str | None) ->
     assert ScoredPage.model_validate_json(scored.to_json()) == scored
 
 
-@pytest.mark.parametrize(
-    ("section", "change", "says"),
-    [
-        ("tiered_indexing", {"tier_a": {"min_cts": 30, "chunking": "full", "max_chunk_size": 512}}, "tiered_indexing"),
-        ("tiered_indexing", {"tier_a": {"min_cts": 170, "chunking": "full", "max_chunk_size": 512}}, "min_cts"),
-        ("trust_labels", {"high": 40}, "trust_labels"),
-        ("trust_labels", {"unknown": 1}, "trust_labels.unknown"),
-        (
-            "trust_points",
-            {"citation": {"doi_or_citation": 60, "external_links": 5, "references_section": 5}},
-            "base scores and trust points sum to more than 100",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("section", "change", "says"), TABLES["configuration_that_makes_no_sense_is_refused"])
 def test_configuration_that_makes_no_sense_is_refused(section: str, change: dict[str, Any], says: str) -> None:
     document = yaml.safe_load((CONFIG / "config_indexing.yaml").read_text("utf-8"))
     with pytest.raises(ValidationError, match=says):
@@ -238,15 +217,7 @@ def test_thresholds_are_configuration() -> None:
 
 
 STORY = "Dredging starts in March, the port authority said on Tuesday. It takes nine months."
-ALL_SEEN = {
-    "has_byline": True,
-    "has_author": True,
-    "has_date": True,
-    "schema_type": "NewsArticle",
-    "has_headings": True,
-    "external_links_count": 5,
-    "is_wire_report": False,
-}
+ALL_SEEN = TABLES["all_seen"]
 
 
 def score_text(content: str = STORY, url: str = "https://blog.example.com/a", **fields: Any) -> ScoredPage:
@@ -255,22 +226,7 @@ def score_text(content: str = STORY, url: str = "https://blog.example.com/a", **
 
 
 @pytest.mark.parametrize(
-    ("url", "content", "metadata", "total", "tier"),
-    [
-        ("https://www.agency.gov.tw/a", STORY, {"has_byline": False}, 40, "B"),
-        ("https://udn.com/a", STORY, {"has_byline": False}, 25, "C"),
-        ("https://blog.example.com/a", STORY, ALL_SEEN, 47, "B"),
-        ("https://udn.com/a", STORY, ALL_SEEN | {"has_statistics": True}, 70, "A"),
-        ("https://udn.com/a", f"{STORY} 1%, 2%, 3%, 4%, 5%, 6%", ALL_SEEN, 70, "A"),
-        (
-            "https://www.agency.gov.tw/a",
-            f"{STORY} doi:10.1234/abcd\nReferences\nA book, 2019.",
-            ALL_SEEN | {"has_statistics": True},
-            100,
-            "A",
-        ),
-        ("https://blog.example.com/a", STORY, {}, 10, "C"),
-    ],
+    ("url", "content", "metadata", "total", "tier"), TABLES["extracted_page_is_scored_by_metadata_and_text"]
 )
 def test_extracted_page_is_scored_by_metadata_and_text(
     url: str, content: str, metadata: dict[str, Any], total: int, tier: str
@@ -280,10 +236,7 @@ def test_extracted_page_is_scored_by_metadata_and_text(
     assert scored.trust_features.cts_score == total
 
 
-@pytest.mark.parametrize(
-    ("url", "tier", "label"),
-    TABLES["page_without_metadata_has_null_score_and_source_tier"],
-)
+@pytest.mark.parametrize(("url", "tier", "label"), TABLES["page_without_metadata_has_null_score_and_source_tier"])
 def test_page_without_metadata_has_null_score_and_source_tier(url: str, tier: str, label: str) -> None:
     scored = score_text(url=url, date="2024-05-03")
     assert (scored.cts_score, scored.trust_features.cts_score) == (None, None)

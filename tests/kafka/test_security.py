@@ -171,13 +171,7 @@ def test_a_refused_client_says_why_and_what_to_do(
     assert re.search(expected, finding.detail)
 
 
-COMMANDS = [
-    "publish pages.crawled.v1 pages.jsonl",
-    "tail pages.crawled.v1",
-    "run score_page",
-    "replay list",
-    "dlq list",
-]
+COMMANDS = TABLES["commands"]
 
 
 @pytest.mark.parametrize("create_topics", [True, False])

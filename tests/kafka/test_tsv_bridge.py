@@ -18,15 +18,12 @@ from streams.settings.model import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
 from tests.kafka.installation import Installation, Installing, assay_command, install, installed, line_of, until
 from tests.samples import EXAMPLES
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 SCORE_PAGE = HANDLERS[0]
-ROWS = [
-    'https://www.agency.gov.tw/a\t一\t第一行\\n\\t第二行\t2024-05-03\t{"has_author": true, "external_links_count": 3}',
-    'https://udn.com/b\tTwo\tText of doi:10.1234/abcd\t\t{"has_headings": true, "schema_type": "NewsArticle"}',
-    "https://udn.com/c\tThree\tFrom before there was metadata.\t2019-01-01",
-    "no row",
-    "https://blog.example.com/d\tFour\t\t\t{}",
-]
+ROWS = TABLES["rows"]
 SCORES = {
     "https://www.agency.gov.tw/a": (61, "B", "score"),
     "https://udn.com/b": (51, "B", "score"),

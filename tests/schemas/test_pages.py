@@ -8,6 +8,9 @@ import pytest
 from pydantic import ValidationError
 
 from schemas.pages import MAX_CONTENT_TYPE, MAX_PAGE_BYTES, CrawledPage, CrawlerMetadata, ScoredPage
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 URL = "https://a.example/"
 SCORED: dict[str, Any] = {
@@ -26,17 +29,7 @@ SCORED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {},
-        {"html": "<p>", "content": "text"},
-        {"html_base64": "PHA+", "content": ""},
-        {"html": "", "html_base64": ""},
-        {"html": "<p>", "html_base64": "PHA+", "content": "text"},
-        {"title": "A title", "quality_metadata": {}},
-    ],
-)
+@pytest.mark.parametrize("body", TABLES["exactly_one_body_is_needed"])
 def test_exactly_one_body_is_needed(body: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match="exactly one of html, html_base64 and content"):
         CrawledPage.model_validate({"url": URL, **body})
@@ -61,19 +54,7 @@ def test_an_author_may_come_as_text(author: Any, names: tuple[str, ...]) -> None
     assert CrawledPage.model_validate_json(page.to_json()) == page
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"has_byline": "maybe"},
-        {"has_author": 2},
-        {"schema_type": 5},
-        {"external_links_count": -1},
-        {"external_links_count": 10**12},
-        {"citation_count": "many"},
-        [],
-        "{}",
-    ],
-)
+@pytest.mark.parametrize("wrong", TABLES["metadata_of_a_wrong_type_is_refused"])
 def test_metadata_of_a_wrong_type_is_refused(wrong: Any) -> None:
     with pytest.raises(ValidationError, match="quality_metadata"):
         CrawledPage.model_validate({"url": URL, "content": "", "quality_metadata": wrong})

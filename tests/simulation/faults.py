@@ -11,54 +11,18 @@ from tests.simulation import codes
 from tests.simulation.broker import Failure
 from tests.simulation.network import Connection, Network
 from tests.simulation.world import OUTSIDE, Process
+from tests.tables import tables
 
-KINDS = {
-    "killed": 1,
-    "killed_sent": 1,
-    "killed_handled": 1,
-    "frozen": 1,
-    "frozen_sent": 1,
-    "request_lost": 1,
-    "answer_lost": 1,
-    "late": 1,
-    "silent": 1,
-    "slow": 1,
-    "error": 4,
-    "outage": 1,
-    "moved": 1,
-    "joined": 1,
-    "left": 1,
-}
+TABLES = tables(__file__)
+
+KINDS = TABLES["kinds"]
 """What happens, and how often. There are many errors, each with its own path through the client."""
 _CUT_OFF_SECONDS = 2.5
 """A move that would last longer leaves a broker behind that still answers for this time."""
 _LASTING = ("cut_off", "frozen", "frozen_sent", "late", "slow", "outage")
-_REQUESTS = {
-    "EndTxn": 8,
-    "TxnOffsetCommit": 5,
-    "Produce": 5,
-    "OffsetCommit": 4,
-    "AddPartitionsToTxn": 3,
-    "AddOffsetsToTxn": 3,
-    "InitProducerId": 3,
-    "OffsetFetch": 3,
-    "JoinGroup": 2,
-    "SyncGroup": 2,
-    "Heartbeat": 2,
-    "Fetch": 4,
-    "FindCoordinator": 1,
-    "Metadata": 3,
-    "Offset": 1,
-}
+_REQUESTS = TABLES["requests"]
 """Requests that faults wait for, and how often."""
-_LATE = {
-    "EndTxn": 4,
-    "TxnOffsetCommit": 4,
-    "OffsetCommit": 2,
-    "Produce": 2,
-    "AddPartitionsToTxn": 1,
-    "AddOffsetsToTxn": 1,
-}
+_LATE = TABLES["late"]
 """Requests that change something if they arrive late, and how often."""
 _LATE_SECONDS = (0.05, 0.7)
 """The next transaction of the producer is open a moment after the connection is back."""

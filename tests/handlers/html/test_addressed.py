@@ -14,13 +14,7 @@ from tests.tables import tables
 
 TABLES = tables(__file__)
 
-WORDS = {
-    "model": "ai language_model* 模型",
-    "override": "ignor* forget",
-    "instruction": "instructions rules",
-    "you": "you",
-    "role": "system inst im_start",
-}
+WORDS = TABLES["words"]
 
 
 def addressed(**weights: float) -> Addressed:
@@ -69,10 +63,7 @@ def test_the_line_with_the_sentences_is_found() -> None:
     assert [(one.line, one.score, one.reason) for one in found] == [(2, 3.0, "override, instruction")]
 
 
-@pytest.mark.parametrize(
-    ("text", "has_role"),
-    TABLES["only_marks_are_roles"],
-)
+@pytest.mark.parametrize(("text", "has_role"), TABLES["only_marks_are_roles"])
 def test_only_marks_are_roles(text: str, has_role: bool) -> None:
     assert any(one.has_role for one in addressed().sentences(text)) is has_role
 

@@ -149,15 +149,7 @@ def test_main_text_is_kept_until_a_script_shows_it() -> None:
     assert "harbour festival" in event.content
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        f"<meta name=description content='{ORDER}'>",
-        f"<title>{ORDER}</title>",
-        f'<script type="application/ld+json">{{"@type": "Product", "description": "{ORDER}"}}</script>',
-        f'<script type="application/ld+json">{{"@type": "Article", "author": "{ORDER}"}}</script>',
-    ],
-)
+@pytest.mark.parametrize("head", TABLES["metadata_with_orders_is_quarantined"])
 def test_metadata_with_orders_is_quarantined(head: str) -> None:
     event = scored("", head)
     assert {one.outcome for one in event.hidden_text} == {"quarantined"}
@@ -246,20 +238,14 @@ def test_the_event_has_a_bounded_part_of_hidden_text() -> None:
     assert event.hidden_text[0].outcome == "quarantined"
 
 
-@pytest.mark.parametrize(
-    "unit",
-    TABLES["hostile_pages_take_bounded_time"],
-)
+@pytest.mark.parametrize("unit", TABLES["hostile_pages_take_bounded_time"])
 def test_hostile_pages_take_bounded_time(unit: str) -> None:
     count = 200 if unit.startswith("<div") else 500_000 // len(unit)
     page = CrawledPage(url="https://a.example/x", html=f"<body>{unit * count}</body>")
     assert cpu_seconds(lambda: score_page(page, RULES)) < 5
 
 
-@pytest.mark.parametrize(
-    "body",
-    TABLES["text_that_visitors_see_is_kept"],
-)
+@pytest.mark.parametrize("body", TABLES["text_that_visitors_see_is_kept"])
 def test_text_that_visitors_see_is_kept(body: str) -> None:
     event = scored(body.format("The rowing clubs start at noon from the quay in front of the customs house."))
     assert event.hidden_text == ()
@@ -274,14 +260,8 @@ def test_white_letters_of_a_class_on_an_assistant_are_no_alarm() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "<style>.x{{display:none}} .9{{display:none}}</style><p class=x>{}</p>",
-        "<p popover>{}</p>",
-        "<style>.x{{font-size:0}} .xy p{{font-size:9px}} .y .x{{font-size:1px}}</style><p class=x>{}</p>",
-        "<style>.x{{font-size:0}} .y{{opacity:1}}</style><p class='x y'>{}</p>",
-        "<style media='print, screen'>.x{{display:none}}</style><p class=x>{}</p>",
-        "<style media='not print'>.x{{display:none}}</style><p class=x>{}</p>",
+        *TABLES["orders_are_quarantined_beside_what_browsers_ignore"],
         "<i style='margin:0'></i>" * 3000 + "<p style='display:none'>{}</p>",
-        "<div style='font-size:0'><b class=a style='font-size:1px'>{}</b></div>",
     ],
 )
 def test_orders_are_quarantined_beside_what_browsers_ignore(body: str) -> None:

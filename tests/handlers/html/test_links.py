@@ -7,23 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.mark.parametrize(
     ("url", "canonical"),
     [
-        ("https://example.com:443/a#b", "https://example.com/a"),
-        ("https://example.com:8443/a", "https://example.com:8443/a"),
-        ("http://[::1]:80/", "http://[::1]/"),
-        ("https://example.com/?utm_source=x&b=1&a=2", "https://example.com/?a=2&b=1"),
-        ("ftp://example.com/", None),
-        ("https:///a", None),
-        ("https://example.com:99999/", None),
-        ("http://[::1", None),
-        ("", None),
+        *TABLES["canonical_url"],
         ("https://example.com/" + "a" * 8172, "https://example.com/" + "a" * 8172),
         ("https://example.com/" + "a" * 8173, None),
-        ("https://example.com/\x00", None),
     ],
 )
 def test_canonical_url(url: str, canonical: str | None) -> None:

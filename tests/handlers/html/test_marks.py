@@ -12,20 +12,11 @@ TABLES = tables(__file__)
 WORDS = StoryWords(READING)
 
 
-@pytest.mark.parametrize(
-    ("html", "marks"),
-    [
-        ("<span itemprop=author>Ada</span>", [("itemprop:author", "", "Ada", False)]),
-        ("<meta itemprop=datePublished content=2024-05-03>", [("itemprop:datepublished", "2024-05-03", "", False)]),
-        ("<p>By <a rel='author external' href=/a>Ada</a></p>", [("rel:author", "", "Ada", False)]),
-        ("<footer><a rel=author href=/a>Ada</a></footer>", [("rel:author", "", "Ada", False)]),
-        ("<span itemprop=name>Ada</span>", []),
-    ],
-)
-def test_stated(html: str, marks: list[tuple[str, str, str, bool]]) -> None:
+@pytest.mark.parametrize(("html", "marks"), TABLES["stated"])
+def test_stated(html: str, marks: tuple[tuple[str, str, str, bool], ...]) -> None:
     found = stated_marks(story_of(outline_of(html)))
 
-    assert [(mark.name, mark.value, mark.text, mark.boilerplate) for mark in found] == marks
+    assert [(mark.name, mark.value, mark.text, mark.boilerplate) for mark in found] == list(marks)
 
 
 def test_times_near_the_text_come_first() -> None:
@@ -56,23 +47,7 @@ def parts(html: str) -> dict[str, bool]:
     return {block.text: story.holds(block.element, block.start) for block in page.blocks()}
 
 
-@pytest.mark.parametrize(
-    "html",
-    [
-        "<h1>Title</h1><p>own</p><div class=review>other</div>",
-        "<h1>Title</h1><p>own</p><div id=customer-reviews><div><p>other</p></div></div>",
-        "<h1>Title</h1><p>own</p><ul><li class='comment depth-1'>other</li></ul>",
-        "<h1>Title</h1><p>own</p><p><span class=testimonial>other</span></p>",
-        "<h1>Title</h1><p>own</p><h2>12 Comments</h2><p>other</p>",
-        "<h1>Title</h1><p>own</p><h2>Reviews (3)</h2><h3>Great!</h3><p>other</p>",
-        "<h1>Title</h1><p>own</p><h3>Kundenbewertungen</h3><p>other</p><h2>Next</h2><p>own again</p>",
-        "<h1>Title</h1><p>own</p><h2>網友評論</h2><p>other</p>",
-        "<h1>Title</h1><p>own</p><h2>Comentarios:</h2><p>other</p>",
-        # What holds the heading is the page's own, whatever it is called.
-        "<div class=review><h1>Title</h1><p>own</p><div class=comments>other</div></div>",
-        "<h1>Comments on a plan</h1><p>own</p><h2>Comments of the council</h2><p>own again</p><h2>Replies</h2>other",
-    ],
-)
+@pytest.mark.parametrize("html", TABLES["parts_of_others"])
 def test_parts_of_others(html: str) -> None:
     found = parts(html)
 
@@ -80,10 +55,7 @@ def test_parts_of_others(html: str) -> None:
     assert found["other"]
 
 
-@pytest.mark.parametrize(
-    ("html", "kind", "url", "is_so"),
-    TABLES["announcements_of_events"],
-)
+@pytest.mark.parametrize(("html", "kind", "url", "is_so"), TABLES["announcements_of_events"])
 def test_announcements_of_events(html: str, kind: str | None, url: str, is_so: bool) -> None:
     page = outline_of(html)
 

@@ -52,10 +52,7 @@ def test_without_a_description_the_summary_is_the_first_words() -> None:
     assert summary.startswith("The tram depot opens")
 
 
-@pytest.mark.parametrize(
-    ("head", "body", "title"),
-    TABLES["a_title_is_looked_for_where_it_is_most_likely"],
-)
+@pytest.mark.parametrize(("head", "body", "title"), TABLES["a_title_is_looked_for_where_it_is_most_likely"])
 def test_a_title_is_looked_for_where_it_is_most_likely(head: str, body: str, title: str) -> None:
     assert seen(page(f"{body}<p>{SAID}</p>", head), title="Given")[0] == title
 
@@ -80,10 +77,7 @@ def test_paragraphs_are_kept_and_what_is_around_them_is_not() -> None:
     assert snippet(html) == f"{SAID}\n{MORE}"
 
 
-@pytest.mark.parametrize(
-    "about_the_site",
-    TABLES["paragraph_about_the_site_is_dropped"],
-)
+@pytest.mark.parametrize("about_the_site", TABLES["paragraph_about_the_site_is_dropped"])
 def test_paragraph_about_the_site_is_dropped(about_the_site: str) -> None:
     assert snippet(page(f"<main><p>{SAID}</p><p>{about_the_site}</p></main>")) == SAID
     assert snippet(text=f"{about_the_site}\n{SAID}") == SAID
@@ -119,10 +113,7 @@ def test_rows_of_a_table_with_figures_are_content() -> None:
     assert snippet(page(f"<main><table><tr><td>{SAID}</td><td>{MORE}</td></tr></table></main>")) == f"{SAID}\n{MORE}"
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    TABLES["a_sentence_may_be_all_that_a_page_says"],
-)
+@pytest.mark.parametrize(("said", "expected"), TABLES["a_sentence_may_be_all_that_a_page_says"])
 def test_a_sentence_may_be_all_that_a_page_says(said: str, expected: str) -> None:
     assert snippet(page(f"<main><p>{said}</p></main>")) == expected
     assert snippet(text=f"Home\n{said}") == expected

@@ -28,14 +28,7 @@ def read(*scripts: Any, item_types: tuple[str, ...] = (), part_types: tuple[str,
 @pytest.mark.parametrize(
     "script",
     [
-        ARTICLE,
-        [ARTICLE],
-        {"@graph": [{"@type": "WebSite", "name": "Site"}, ARTICLE]},
-        {"@type": "WebPage", "mainEntity": ARTICLE},
-        ARTICLE | {"@type": ["Thing", "NewsArticle"]},
-        ARTICLE | {"@type": "https://schema.org/NewsArticle"},
-        ARTICLE | {"author": [{"@id": "#ada"}], "about": {"@id": "#ada", "name": "Ada Lovelace"}},
-        ARTICLE | {"author": "Ada Lovelace"},
+        *TABLES["shapes"],
         "<!-- " + json.dumps(ARTICLE) + " -->",
         json.dumps(ARTICLE)[:-1] + ",}",
         json.dumps(ARTICLE) + ";",
@@ -54,16 +47,7 @@ def test_the_best_type_of_several_scripts_wins() -> None:
     assert read({"@type": "Organization"}).type == "Organization"
 
 
-@pytest.mark.parametrize(
-    ("script", "name"),
-    [
-        ({"@type": "AssessAction", "object": {"@type": "ScholarlyArticle"}}, "AssessAction"),
-        ({"@type": "WebPage", "about": {"@type": "NewsArticle"}}, "NewsArticle"),
-        ({"@type": "WebPage", "publisher": {"@type": "Organization"}}, "WebPage"),
-        ({"@type": "WebPage", "mainEntity": {"@type": "Product"}}, "Product"),
-        ({"@type": "ItemList", "itemListElement": [{"@type": "ListItem", "item": {"@type": "Movie"}}]}, "ItemList"),
-    ],
-)
+@pytest.mark.parametrize(("script", "name"), TABLES["the_parts_of_a_thing_are_not_the_page"])
 def test_the_parts_of_a_thing_are_not_the_page(script: dict[str, Any], name: str) -> None:
     assert read(script).type == name
 
@@ -122,10 +106,7 @@ def title(html: str, stated: str = "", site: str = "", headline: str = "") -> st
     return find_title(story.outline, data, stated, story.heading, site, "www.example.com")
 
 
-@pytest.mark.parametrize(
-    ("html", "stated", "site", "expected"),
-    TABLES["find_title"],
-)
+@pytest.mark.parametrize(("html", "stated", "site", "expected"), TABLES["find_title"])
 def test_find_title(html: str, stated: str, site: str, expected: str) -> None:
     assert title(html, stated, site) == expected
 

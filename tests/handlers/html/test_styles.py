@@ -11,10 +11,7 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize(
-    ("style", "kind"),
-    TABLES["hiding_styles"],
-)
+@pytest.mark.parametrize(("style", "kind"), TABLES["hiding_styles"])
 def test_hiding_styles(style: str, kind: str) -> None:
     found = hiding(style)
     assert found is not None
@@ -70,28 +67,19 @@ def test_a_large_sheet_takes_bounded_time() -> None:
         assert cpu_seconds(partial(showing_classes, sheet, "font-size")) < 1
 
 
-@pytest.mark.parametrize(
-    ("style", "kind"),
-    TABLES["other_forms_of_the_same_values"],
-)
+@pytest.mark.parametrize(("style", "kind"), TABLES["other_forms_of_the_same_values"])
 def test_other_forms_of_the_same_values(style: str, kind: str) -> None:
     found = hiding(style)
     assert found is not None
     assert found.kind == kind
 
 
-@pytest.mark.parametrize(
-    "style",
-    TABLES["values_of_visible_text"],
-)
+@pytest.mark.parametrize("style", TABLES["values_of_visible_text"])
 def test_values_of_visible_text(style: str) -> None:
     assert hiding(style, (255, 255, 255)) is None
 
 
-@pytest.mark.parametrize(
-    "style",
-    TABLES["styles_that_alone_do_not_tell"],
-)
+@pytest.mark.parametrize("style", TABLES["styles_that_alone_do_not_tell"])
 def test_styles_that_alone_do_not_tell(style: str) -> None:
     found = hiding(style, (255, 255, 255))
     assert found is not None

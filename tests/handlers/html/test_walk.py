@@ -5,6 +5,9 @@ from hypothesis import strategies as st
 from handlers.html.main_text import main_text
 from handlers.html.walk import has_data_table
 from tests.handlers.html.rules import READING, outline_of
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 ROWS = "<tr><td>1<td>2<tr><td>3<td>4"
 PARAGRAPH = "<p>Three days of heavy rain have ended the longest drought in forty years, the weather office said.</p>"
@@ -86,22 +89,9 @@ def test_a_page_without_text_has_no_blocks(html: str) -> None:
     assert outline_of(html).blocks() == []
 
 
-@pytest.mark.parametrize(
-    ("html", "lines"),
-    [
-        ("<p>a<b>b</b> <i>c</i></p>", ["ab c"]),
-        ("<p>a<br>b</p>", ["a", "b"]),
-        ("<p>a<!-- --> <!-- -->b<!-- -->c</p>", ["a bc"]),
-        ("<div>a<div class=clear></div>b</div>", ["a", "b"]),
-        ("<div>see <a href=/x>this</a>, too</div>", ["see this, too"]),
-        ("<ul><li><a href=/x>x</a></li><li>words</li></ul>", ["words"]),
-        ("<h2><a href=/x>Title</a></h2>", ["Title"]),
-        ("<a href=/x><div>card</div></a>", ["card"]),
-        ("<h2>" + "<b>" * 30 + "x<i>y</i></h2>z", ["xy", "z"]),
-    ],
-)
-def test_lines(html: str, lines: list[str]) -> None:
-    assert [block.text for block in outline_of(html).blocks()] == lines
+@pytest.mark.parametrize(("html", "lines"), TABLES["lines"])
+def test_lines(html: str, lines: tuple[str, ...]) -> None:
+    assert [block.text for block in outline_of(html).blocks()] == list(lines)
 
 
 def test_depth_does_not_matter() -> None:
@@ -146,17 +136,9 @@ def test_any_page_has_an_outline(parts: list[str]) -> None:
         assert 0 <= block.start < block.end <= len(page.texts)
 
 
-@pytest.mark.parametrize(
-    ("html", "types"),
-    [
-        ("<div vocab=https://schema.org/ typeof=Article><p property=author typeof=Person>Ada</div>", ["Article"]),
-        ("<div typeof='schema:Article sioc:Item'>Rain</div>", ["schema:Article"]),
-        ("<div vocab=https://example.com/ typeof=Article>Rain</div>", []),
-        ("<div typeof=Article>Rain</div>", []),
-    ],
-)
-def test_rdfa_types_are_those_of_schema_org(html: str, types: list[str]) -> None:
-    assert outline_of(html).item_types == types
+@pytest.mark.parametrize(("html", "types"), TABLES["rdfa_types_are_those_of_schema_org"])
+def test_rdfa_types_are_those_of_schema_org(html: str, types: tuple[str, ...]) -> None:
+    assert outline_of(html).item_types == list(types)
 
 
 def test_unquoted_metadata_value_is_read() -> None:
@@ -171,17 +153,6 @@ def test_items_are_separated_from_their_parts() -> None:
     assert (page.item_types, page.part_types) == (["Product", "Article"], ["Review"])
 
 
-@pytest.mark.parametrize(
-    ("html", "holds"),
-    [
-        (f"<table><tr><th>a<th>b{ROWS}</table>", True),
-        (f"<table><caption>c</caption>{ROWS}</table>", True),
-        (f"<table>{ROWS}</table>", False),
-        ("<table><tr><th>a<th>b<tr><td>1</table>", False),
-        (f"<table><tr><th>a<td><table>{ROWS}</table><tr><td>b<td>c</table>", False),
-        (f"<nav><table><tr><th>a<th>b{ROWS}</table></nav>", False),
-        ("<p>no table</p>", False),
-    ],
-)
+@pytest.mark.parametrize(("html", "holds"), TABLES["has_data_table"])
 def test_has_data_table(html: str, holds: bool) -> None:
     assert has_data_table(outline_of(html), READING) is holds

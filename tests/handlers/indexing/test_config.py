@@ -66,14 +66,7 @@ def test_a_domain_in_two_lists_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [
-        ({"lists": {"gazette": {"de": {"a.example": "A"}}}}, "unknown kind 'gazette'"),
-        ({"own": {"a.example": {"kind": "gazette"}}}, "unknown kind 'gazette'"),
-        ({"own": {"a.example": {"reason": "good"}}}, "needs a kind or a tier"),
-        ({"own": {"a.example": {"tier": 4}}}, "less than or equal to 3"),
-        ({"lists": {"newspaper": {"Germany": {"a.example": "A"}}}}, "should match pattern"),
-        ({"lists": {"newspaper": {"de": {"a.example": {"name": "A"}}}}}, "reason"),
-    ],
+    TABLES["a_list_that_can_not_be_used_is_an_error"],
     ids=["list of no kind", "own of no kind", "own without", "own tier", "country", "entry"],
 )
 def test_a_list_that_can_not_be_used_is_an_error(changes: dict[str, Any], words: str) -> None:

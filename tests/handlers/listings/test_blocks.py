@@ -20,10 +20,7 @@ def around(html: str) -> list[Element]:
     return [elements.of(link) for link in links]
 
 
-@pytest.mark.parametrize(
-    ("html", "in_menu"),
-    TABLES["menus_are_detected_by_tag_and_class_name"],
-)
+@pytest.mark.parametrize(("html", "in_menu"), TABLES["menus_are_detected_by_tag_and_class_name"])
 def test_menus_are_detected_by_tag_and_class_name(html: str, in_menu: bool) -> None:
     assert around(html)[0].in_menu is in_menu
 

@@ -86,10 +86,7 @@ def test_links_to_other_sites_beside_the_items_are_left_out() -> None:
     assert urls(follow(cards + badge)) == [f"https://kalender.example/story-{n}" for n in range(5)]
 
 
-@pytest.mark.parametrize(
-    ("pager", "expected"),
-    TABLES["the_next_page"],
-)
+@pytest.mark.parametrize(("pager", "expected"), TABLES["the_next_page"])
 def test_the_next_page(pager: str, expected: str | None) -> None:
     found = follow(listing(extra=pager))
     assert found.next_page == expected
@@ -130,15 +127,7 @@ def page(block: str) -> str:
 
 @pytest.mark.parametrize(
     "block",
-    [
-        '<li><a class="title" href="/shows/{n}-x">{title}</a> <a class="hall" href="/halls/{n}">Hall {n}</a>'
-        '<a class="buy" href="/tickets/{n}">Buy tickets</a></li>',
-        '<li><a class="name" href="/shows/{n}-x">{title}</a> <a class="hall" href="/halls/{n}">HALL {n}</a></li>',
-        f'<section class="ev"><h2>{SHOW_LINK}</h2><p>At {HALL_LINK}</p></section>',
-        f'<section class="ev"><p>{HALL_LINK}</p><h2>{SHOW_LINK}</h2></section>',
-        f'<div class="c">{HALL_LINK}<a class="show-title" href="/shows/{{n}}-x">{{title}}</a></div>',
-        f'<ul><li><a href="/days/{{n}}">0{{n}}.12.2026</a></li><li class="t">{SHOW_LINK}</li></ul>',
-    ],
+    TABLES["item_is_the_heading_or_the_first_named_link"],
     ids=["tickets", "first", "heading", "heading_last", "title_last", "day_first"],
 )
 def test_item_is_the_heading_or_the_first_named_link(block: str) -> None:

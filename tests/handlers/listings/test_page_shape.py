@@ -11,6 +11,9 @@ from handlers.html.encoding import parse_bytes
 from handlers.listings.page_shape import PageShape, measure_page
 from handlers.text.patterns import compile_patterns
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
 CARD = '<div class="card c{0}"><h3><a href="/event/{0}">Concert number {0}</a></h3><p>A short teaser.</p></div>'
@@ -68,12 +71,7 @@ def test_menus_are_not_counted_unless_they_hold_the_main_part() -> None:
 @pytest.mark.parametrize(
     "html",
     [
-        "",
-        "<",
-        "<body>",
-        "no markup",
-        "<frameset><frame></frameset>",
-        "\x00<a href>",
+        *TABLES["hostile_pages"],
         "<a href=x>" * 2000,
         "<div>" * 500,
     ],

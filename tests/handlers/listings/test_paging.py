@@ -101,9 +101,6 @@ def test_what_the_head_states_counts_where_the_page_links_there() -> None:
     assert found("/article", link("/about", "About"), stated="/another-article") is None
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    TABLES["numbers_in_addresses"],
-)
+@pytest.mark.parametrize(("url", "expected"), TABLES["numbers_in_addresses"])
 def test_numbers_in_addresses(url: str, expected: int | None) -> None:
     assert position_of(SITE + url, SECTION).page == expected

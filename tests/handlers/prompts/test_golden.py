@@ -10,15 +10,12 @@ from schemas.outcome import Emit
 from streams.topology import Handler, handler_named
 from tests.rules import shipped_rules
 from tests.samples import EXAMPLES, instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 GOLDEN = Path(__file__).parent / "golden"
-STEPS = {
-    "decontextualize_claim": ("steering", "decontextualize_claim"),
-    "evaluate_retrieval": ("gaming_headset", "classify_results", "evaluate_retrieval"),
-    "evaluate_search": ("gaming_headset", "evaluate_search"),
-    "judge_relevance": ("steering", "judge_relevance"),
-    "rank_results": ("steering", "rank_results"),
-}
+STEPS = TABLES["steps"]
 """The example of the first handler's topic, and the handlers that it passes through."""
 
 

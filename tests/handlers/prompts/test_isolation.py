@@ -13,29 +13,15 @@ from tests.handlers.prompts.attacks import ANY_ATTACK, HONEST, attacks
 from tests.handlers.prompts.prompts import TASKS, prompts_of
 from tests.rendered import LABEL_LINE, blocks_of, label_forms, problems
 from tests.rules import PROMPTS
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 MARK = "zebrafinch"
 """A word that only the untrusted text has."""
 ATTACKS = [*attacks()]
 SAMPLE = [text for _, text in ATTACKS[:: len(ATTACKS) // 40]] + [text for name, text in ATTACKS[-33:]]
-FIELDS = {
-    "evaluate_retrieval": {"query", "source 1 title", "source 1 url", "source 1 text"},
-    "evaluate_search": {
-        "goal",
-        "required_fields",
-        "result 1 title",
-        "result 1 url",
-        "result 1 text",
-        "fields_unchecked",
-    },
-    "judge_relevance": {"query", "title", "summary"},
-    "decontextualize_claim": {"claim", "source", "found"},
-    "rank_results": {"query", "passage 1 title", "passage 1 text"},
-    "analyst": {"query", "source 3 title", "source 3 date", "source 3 text"},
-    "critic": {"query", "finding 1 text", "finding 1 critic", "source 3 title", "source 3 date", "source 3 text"},
-    "writer": {"query", "finding 1 text", "finding 1 critic", "source 3 title", "source 3 date", "source 3 text"},
-    "context": {"source 3 title", "source 3 date", "source 3 text"},
-}
+FIELDS = TABLES["fields"]
 """Where a prompt shows the untrusted text."""
 LABELLED = {
     "evaluate_retrieval": {"source 1": "LOW", "source 2": "MEDIUM"},

@@ -17,6 +17,9 @@ from schemas.queries import CandidateTrust, RankingCandidate, RankingRequested
 from schemas.replies import VectorHit
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 SECTION = RetrievalSection(points=100, documents=20, most_points=900, candidates=50, passages=2, max_characters=300)
 RULES = shipped_rules(IndexPageRules)
@@ -25,23 +28,7 @@ ANY_JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
     max_leaves=6,
 )
-KEYS = [
-    "url",
-    "document_id",
-    "domain",
-    "title",
-    "date",
-    "author",
-    "site_name",
-    "language",
-    "tier",
-    "cts_score",
-    "trust_label",
-    "trust_features",
-    "kind",
-    "ordinal",
-    "text",
-]
+KEYS = TABLES["keys"]
 
 
 def hit(score: float, url: str = "https://a.example/1", text: str = "", **payload: Any) -> VectorHit:
@@ -133,16 +120,8 @@ def test_old_points_have_no_score() -> None:
 @pytest.mark.parametrize(
     ("payload", "score"),
     [
-        ({"cts_score": "80"}, None),
-        ({"cts_score": True}, None),
-        ({"cts_score": 101}, None),
+        *TABLES["invalid_scores_in_payloads_become_null"],
         ({"cts_score": float("nan")}, None),
-        ({"cts_score": 69.9}, 69),
-        ({"cts_score": None, "trust_features": {"cts_score": 33}}, 33),
-        ({"trust_features": {"cts_score": 300}}, None),
-        ({"trust_features": {"source_tier": 9, "cts_score": 33}}, None),
-        ({"trust_features": "HIGH"}, None),
-        ({"trust_features": {}}, None),
     ],
 )
 def test_invalid_scores_in_payloads_become_null(payload: dict[str, Any], score: int | None) -> None:
@@ -150,19 +129,7 @@ def test_invalid_scores_in_payloads_become_null(payload: dict[str, Any], score: 
     assert found.cts_score == score
 
 
-@pytest.mark.parametrize(
-    ("fields", "score"),
-    [
-        ({"cts_score": "80"}, None),
-        ({"cts_score": True}, None),
-        ({"cts_score": 101}, None),
-        ({"cts_score": 69.9}, 69),
-        ({"cts_score": "80", "trust_features": {"cts_score": 33}}, 33),
-        ({"trust_features": {"cts_score": 300}}, None),
-        ({"trust_features": {"source_tier": 9, "cts_score": 33}}, None),
-        ({"trust_features": "HIGH"}, None),
-    ],
-)
+@pytest.mark.parametrize(("fields", "score"), TABLES["invalid_scores_in_given_candidates_become_null"])
 def test_invalid_scores_in_given_candidates_become_null(fields: dict[str, Any], score: int | None) -> None:
     [found] = take_given([given_one(**fields)], SECTION)
     assert found.cts_score == score

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.ranking.candidates import Candidate
-from handlers.ranking.config import RankingSection
 from handlers.ranking.features import extract_features
 from handlers.ranking.fusion import Corpus, Fused, fuse
 from handlers.ranking.model import (
@@ -29,20 +28,15 @@ from handlers.ranking.model import (
 from handlers.ranking.query import read_query
 from schemas.queries import CandidateTrust
 from schemas.ranking import RankedResult
-from schemas.rules import Rules
 from tests.handlers.ranking.frozen.cases import Case, frozen_cases, frozen_model, frozen_scores, frozen_vectors
 from tests.handlers.ranking.models import manifest_of
-from tests.rules import shipped_rules
+from tests.rules import RankingRules, shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
 
-class _Rules(Rules):
-    ranking: RankingSection
-
-
-SECTION = shipped_rules(_Rules).ranking
+SECTION = shipped_rules(RankingRules).ranking
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CASES = frozen_cases()
 TRUST = CandidateTrust(
@@ -213,10 +207,7 @@ def test_document_features_come_from_its_own_fields() -> None:
     assert list(bare.values())[8:11] == [0, 0, 0.2]
 
 
-@pytest.mark.parametrize(
-    ("date", "days"),
-    TABLES["age_is_counted_in_days_from_when_it_was_asked"],
-)
+@pytest.mark.parametrize(("date", "days"), TABLES["age_is_counted_in_days_from_when_it_was_asked"])
 def test_age_is_counted_in_days_from_when_it_was_asked(date: str, days: float) -> None:
     row = row_of(replace(RAIN, date=date))
     assert row["recency_days"] == days

@@ -103,10 +103,7 @@ def test_date_span_that_ends_before_it_begins_is_rejected() -> None:
     assert read(date_from="2024-05-03", date_to="2024-05-03").date_to == day(2024, 5, 4)
 
 
-@pytest.mark.parametrize(
-    ("written", "site"),
-    TABLES["domains_are_read_as_people_write_them"],
-)
+@pytest.mark.parametrize(("written", "site"), TABLES["domains_are_read_as_people_write_them"])
 def test_domains_are_read_as_people_write_them(written: str, site: str) -> None:
     assert read(domain=written).domains == (site,)
 

@@ -11,22 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.ranking.candidates import Candidate
-from handlers.ranking.config import Bm25Section, RankingSection
+from handlers.ranking.config import Bm25Section
 from handlers.ranking.fusion import Corpus, Fused, age_in_days, fuse
 from handlers.ranking.query import read_query
 from schemas.queries import CandidateTrust
-from schemas.rules import Rules
-from tests.rules import shipped_rules
+from tests.rules import RankingRules, shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
 
-class _Rules(Rules):
-    ranking: RankingSection
-
-
-RANKING = shipped_rules(_Rules).ranking
+RANKING = shipped_rules(RankingRules).ranking
 SECTION = RANKING.bm25
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
@@ -133,10 +128,7 @@ def test_a_quoted_phrase_beats_its_scattered_words() -> None:
     assert best(fused('bridge "high tide"', found)) == 1
 
 
-@pytest.mark.parametrize(
-    ("title", "query", "exact"),
-    TABLES["titles_are_the_query_but_for_the_site"],
-)
+@pytest.mark.parametrize(("title", "query", "exact"), TABLES["titles_are_the_query_but_for_the_site"])
 def test_titles_are_the_query_but_for_the_site(title: str, query: str, exact: bool) -> None:
     assert fused(query, [candidate(0, title)])[0].exact_title is exact
 
@@ -150,17 +142,7 @@ def test_what_is_new_is_put_up_only_where_news_are_wanted() -> None:
     assert not any(each.temporal_boost for each in fused("latest tide", found, now=None))
 
 
-@pytest.mark.parametrize(
-    ("date", "age"),
-    [
-        (None, None),
-        ("soon", None),
-        ("2026-03-10", 0.5),
-        ("2026-03-10T12:00:00", 0.0),
-        ("2026-03-10T12:00:00+08:00", 8 / 24),
-        ("2027-01-01", -296.5),
-    ],
-)
+@pytest.mark.parametrize(("date", "age"), TABLES["ages_are_days"])
 def test_ages_are_days(date: str | None, age: float | None) -> None:
     assert age_in_days(date, NOW) == (age if age is None else pytest.approx(age))
 

@@ -8,17 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.ranking.candidates import Candidate
-from handlers.ranking.config import Bm25Section, RankingSection
+from handlers.ranking.config import Bm25Section
 from handlers.ranking.fusion import Corpus
-from schemas.rules import Rules
-from tests.rules import shipped_rules
+from tests.rules import RankingRules, shipped_rules
 
-
-class _Rules(Rules):
-    ranking: RankingSection
-
-
-SECTION = shipped_rules(_Rules).ranking.bm25
+SECTION = shipped_rules(RankingRules).ranking.bm25
 
 
 def candidate(text: str, title: str = "", place: int = 0) -> Candidate:

@@ -6,18 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from handlers.ranking.config import MmrSection, RankingSection
+from handlers.ranking.config import MmrSection
 from handlers.ranking.mmr import diversify, weight_of
 from schemas.ranking import Intent
-from schemas.rules import Rules
-from tests.rules import shipped_rules
+from tests.rules import RankingRules, shipped_rules
 
-
-class _Rules(Rules):
-    ranking: RankingSection
-
-
-SECTION = shipped_rules(_Rules).ranking.mmr
+SECTION = shipped_rules(RankingRules).ranking.mmr
 SCORES = st.lists(st.floats(-1e6, 1e6), max_size=12)
 
 

@@ -4,38 +4,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.ranking.config import RankingSection
 from handlers.ranking.query import read_query
 from schemas.ranking import Intent
-from schemas.rules import Rules
-from tests.rules import shipped_rules
+from tests.rules import RankingRules, shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
 
-class _Rules(Rules):
-    ranking: RankingSection
-
-
-SECTION = shipped_rules(_Rules).ranking.intent
+SECTION = shipped_rules(RankingRules).ranking.intent
 STOP_WORDS = frozenset(["the", "of", "is", "this", "的"])
 
 
-@pytest.mark.parametrize(
-    ("query", "sign"),
-    TABLES["specific_intent_is_recognised"],
-)
+@pytest.mark.parametrize(("query", "sign"), TABLES["specific_intent_is_recognised"])
 def test_specific_intent_is_recognised(query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent
     assert note.intent is Intent.SPECIFIC
     assert sign in note.reason
 
 
-@pytest.mark.parametrize(
-    ("query", "sign"),
-    TABLES["exploratory_intent_is_recognised"],
-)
+@pytest.mark.parametrize(("query", "sign"), TABLES["exploratory_intent_is_recognised"])
 def test_exploratory_intent_is_recognised(query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent
     assert note.intent is Intent.EXPLORATORY

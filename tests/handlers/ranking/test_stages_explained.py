@@ -8,14 +8,12 @@ from schemas.llm import LlmCall
 from schemas.replies import ModelReply
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 SECTION = shipped_rules(RankResultsRules).ranking
-TEXTS = (
-    "The boat race starts at noon at the mill bridge.",
-    "The boat race starts at noon at the old mill bridge.",
-    "A boat for hire.",
-    "Soup with leeks.",
-)
+TEXTS = TABLES["texts"]
 
 
 def section(trees: str = "off", mmr: bool = True, shown: int = 20) -> RankingSection:

@@ -16,14 +16,12 @@ from tests.handlers.ranking.frozen.cases import frozen_model
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules
 from tests.samples import emitted
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(RankResultsRules)
-PAGES = [
-    ("harbour", "Harbour closed for the storm", "The harbour is closed until the storm has passed, the office said."),
-    ("storm", "Storm warning", "A storm will reach the harbour at noon, and the ferries stay where they are."),
-    ("ferry", "Ferries", "The timetable of the ferries, and of the harbour's buses."),
-    ("mill", "The old mill", "A mill by the river, open on Sunday."),
-]
+PAGES = TABLES["pages"]
 HIGH = {"source_tier": 1, "has_doi": True, "citation_count": 12, "word_count": 3000, "schema_type": "NewsArticle"}
 LOW = {"source_tier": 3, "has_byline": False, "has_author": True, "domain_is_government": False}
 

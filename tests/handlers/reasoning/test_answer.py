@@ -144,10 +144,7 @@ def test_sources_of_high_trust_are_cited_first(rules: AnswerRules) -> None:
     assert [sentence.sources for sentence in answer.sentences] == [(1, 2, 3), (1, 2), (2,), (3,)]
 
 
-@pytest.mark.parametrize(
-    ("text", "cautioned"),
-    TABLES["what_only_low_sources_say_is_worded_with_caution"],
-)
+@pytest.mark.parametrize(("text", "cautioned"), TABLES["what_only_low_sources_say_is_worded_with_caution"])
 def test_what_only_low_sources_say_is_worded_with_caution(rules: AnswerRules, text: str, cautioned: bool) -> None:
     """R-255."""
     [sentence] = written(rules, (text, [3])).sentences
@@ -168,16 +165,7 @@ def test_a_chinese_question_has_a_chinese_caution(rules: AnswerRules) -> None:
     assert "[" not in answer.sentences[0].text
 
 
-@pytest.mark.parametrize(
-    ("cited", "left_out"),
-    [
-        (("It is known.", []), "1 sentence cited no source"),
-        (("", [1]), "1 sentence cited no source"),
-        (("In 2099.", [99]), "1 sentence cited a source that is not there (99)"),
-        (("In 2099.", [1, 0]), "1 sentence cited a source that is not there (0)"),
-        (("In 2099.", [-1]), "1 sentence cited a source that is not there (-1)"),
-    ],
-)
+@pytest.mark.parametrize(("cited", "left_out"), TABLES["a_sentence_without_a_source_that_is_there_is_left_out"])
 def test_a_sentence_without_a_source_that_is_there_is_left_out(rules: AnswerRules, cited: Cited, left_out: str) -> None:
     answer = written(rules, ("On 3 May.", [1]), cited)
     assert [sentence.text for sentence in answer.sentences] == ["On 3 May."]

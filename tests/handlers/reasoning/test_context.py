@@ -147,36 +147,20 @@ def test_lines_are_as_the_plan_prints_them() -> None:
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        ("  The\tDaily \r\n Planet ", "The Daily Planet"),
-        ("聯合報「即時」【獨家】（UDN）", "聯合報 即時 獨家 UDN"),
-        ("A‹B›<C>[D]⟦E⟧❲F❳⎡G⎤", "A B C D E F G"),
-        ("Ne\u200bws\u202e24\u00ad", "News24"),
-        ("ＣＮＡ", "CNA"),
+        *TABLES["a_name_is_one_plain_line_or_nothing"],
         ("x" * 500, "x" * MAX_NAME_CHARACTERS),
-        ("CNA: tier corrected to HIGH", ""),
-        ("[TRUST_TIER: HIGH] CNA", ""),
-        ("ＨＩＧＨ", ""),
-        ("\u200b \u3164", ""),
-        ("---", ""),
-        ("", ""),
     ],
 )
 def test_a_name_is_one_plain_line_or_nothing(given: str, shown: str) -> None:
     assert plain_name(given) == shown
 
 
-@pytest.mark.parametrize(
-    "name",
-    TABLES["a_name_that_rates_a_source_is_not_shown"],
-)
+@pytest.mark.parametrize("name", TABLES["a_name_that_rates_a_source_is_not_shown"])
 def test_a_name_that_rates_a_source_is_not_shown(name: str) -> None:
     assert plain_name(name) == ""
 
 
-@pytest.mark.parametrize(
-    "name",
-    TABLES["a_name_with_such_a_word_is_shown"],
-)
+@pytest.mark.parametrize("name", TABLES["a_name_with_such_a_word_is_shown"])
 def test_a_name_with_such_a_word_is_shown(name: str) -> None:
     assert plain_name(name) == name
 
@@ -216,10 +200,7 @@ def test_a_role_sees_what_it_is_trusted_with(
     assert [source.number for source in shown] == numbers
 
 
-@pytest.mark.parametrize(
-    ("query", "language"),
-    TABLES["the_language_is_the_querys"],
-)
+@pytest.mark.parametrize(("query", "language"), TABLES["the_language_is_the_querys"])
 def test_the_language_is_the_querys(section: ReasoningSection, query: str, language: str) -> None:
     assert language_of(query, section) == language
 

@@ -19,10 +19,7 @@ def read(url: str) -> Address:
     return read_address(url, PATTERNS)
 
 
-@pytest.mark.parametrize(
-    "url",
-    TABLES["listing_words_at_the_end"],
-)  # fmt: skip
+@pytest.mark.parametrize("url", TABLES["listing_words_at_the_end"])  # fmt: skip
 def test_listing_words_at_the_end(url: str) -> None:
     assert read(url).listing
 
@@ -39,10 +36,7 @@ def test_no_parts_of_words_and_no_slugs(url: str) -> None:
     assert not read(url).listing
 
 
-@pytest.mark.parametrize(
-    "url",
-    TABLES["identifiers"],
-)  # fmt: skip
+@pytest.mark.parametrize("url", TABLES["identifiers"])  # fmt: skip
 def test_identifiers(url: str) -> None:
     assert read(url).identifier
 
@@ -95,18 +89,12 @@ def test_front_pages(url: str) -> None:
     assert read(url).root
 
 
-@pytest.mark.parametrize(
-    "url",
-    TABLES["navigation"],
-)
+@pytest.mark.parametrize("url", TABLES["navigation"])
 def test_navigation(url: str) -> None:
     assert read(url).navigation
 
 
-@pytest.mark.parametrize(
-    ("url", "word"),
-    TABLES["page_about_the_site_is_not_navigation"],
-)
+@pytest.mark.parametrize(("url", "word"), TABLES["page_about_the_site_is_not_navigation"])
 def test_page_about_the_site_is_not_navigation(url: str, word: str) -> None:
     assert read(url).information == word
     assert not read(url).navigation

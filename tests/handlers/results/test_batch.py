@@ -12,6 +12,9 @@ from schemas.replies import FetchFailure
 from schemas.retrieval import ClassifiedResult, ResultsClassified, ResultType, RetrievalBatch, RetrievedContent
 from tests.rules import shipped_rules
 from tests.samples import instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 SPECIFIC, AGGREGATOR, NAVIGATION = ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION
 LIMITS = st.builds(
@@ -22,17 +25,8 @@ LIMITS = st.builds(
 )
 
 
-@pytest.mark.parametrize(
-    ("urls", "kept"),
-    [
-        (["https://a.example/x", "https://a.example/x#top", "HTTPS://A.example:443/x?utm_source=mail"], [0]),
-        (["https://a.example/x", "https://a.example/y", "https://a.example/x?page=2"], [0, 1, 2]),
-        (["/events", "/events", "ftp://a.example/", "javascript:void(0)", "/Events"], [0, 2, 3, 4]),
-        (["https://b.example/", "https://a.example/", "https://b.example/"], [0, 1]),
-        ([], []),
-    ],
-)
-def test_one_result_for_an_address_in_the_order_of_the_first(urls: list[str], kept: list[int]) -> None:
+@pytest.mark.parametrize(("urls", "kept"), TABLES["one_result_for_an_address_in_the_order_of_the_first"])
+def test_one_result_for_an_address_in_the_order_of_the_first(urls: tuple[str, ...], kept: tuple[int, ...]) -> None:
     contents = [RetrievedContent(url=url, title=f"result {number}") for number, url in enumerate(urls)]
     found = distinct_results(contents)
     assert [result.url for result in found] == [urls[number] for number in kept]

@@ -90,10 +90,7 @@ def test_a_field_without_a_rule_is_left_to_a_model() -> None:
     assert found.rubric.coverage == 0.0
 
 
-@pytest.mark.parametrize(
-    ("hosts", "points"),
-    TABLES["points_for_where_results_come_from"],
-)
+@pytest.mark.parametrize(("hosts", "points"), TABLES["points_for_where_results_come_from"])
 def test_points_for_where_results_come_from(hosts: tuple[str, ...], points: float) -> None:
     assert assessed(*[result(f"https://{host}/x") for host in hosts]).rubric.diversity == pytest.approx(points)
 
@@ -102,10 +99,7 @@ def test_results_from_nowhere_take_no_points() -> None:
     assert assessed(result(), result("not an address")).rubric.diversity == 0.0
 
 
-@pytest.mark.parametrize(
-    ("goal", "titles", "points"),
-    TABLES["points_for_what_results_say"],
-)
+@pytest.mark.parametrize(("goal", "titles", "points"), TABLES["points_for_what_results_say"])
 def test_points_for_what_results_say(goal: str, titles: tuple[str, ...], points: float) -> None:
     found = assessed(*[result(title=title, content="x") for title in titles], goal=goal)
     assert found.rubric.relevance == pytest.approx(points)
@@ -121,10 +115,7 @@ def test_few_results_are_less_than_acceptable(count: int, few: bool) -> None:
     assert assessed(*[result()] * count).few is few
 
 
-@pytest.mark.parametrize(
-    ("hosts", "narrow"),
-    TABLES["results_from_less_domains_than_give_points_are_narrow"],
-)
+@pytest.mark.parametrize(("hosts", "narrow"), TABLES["results_from_less_domains_than_give_points_are_narrow"])
 def test_results_from_less_domains_than_give_points_are_narrow(hosts: tuple[str, ...], narrow: bool) -> None:
     assert assessed(*[result(f"https://{host}/x") for host in hosts]).narrow is narrow
 
@@ -137,10 +128,7 @@ def test_results_miss_the_goal_by_words_or_by_kind(titles: tuple[str, ...], off_
     assert assessed(*[result(title=title) for title in titles]).off_goal is off_goal
 
 
-@pytest.mark.parametrize(
-    ("goal", "fields", "shopping"),
-    TABLES["a_goal_is_to_buy_by_its_words_or_by_a_required_field"],
-)
+@pytest.mark.parametrize(("goal", "fields", "shopping"), TABLES["a_goal_is_to_buy_by_its_words_or_by_a_required_field"])
 def test_a_goal_is_to_buy_by_its_words_or_by_a_required_field(
     goal: str, fields: tuple[str, ...], shopping: bool
 ) -> None:

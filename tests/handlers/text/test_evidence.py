@@ -40,18 +40,12 @@ def value_of(found: Evidence) -> str | None:
             return found.name
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    TABLES["dates"],
-)
+@pytest.mark.parametrize(("text", "value"), TABLES["dates"])
 def test_dates(text: str, value: str | None) -> None:
     assert [found for _, found in details(text, "date")] == [value]
 
 
-@pytest.mark.parametrize(
-    ("text", "date", "precision", "month", "day"),
-    TABLES["a_date_states_what_is_certain"],
-)
+@pytest.mark.parametrize(("text", "date", "precision", "month", "day"), TABLES["a_date_states_what_is_certain"])
 def test_a_date_states_what_is_certain(
     text: str, date: str | None, precision: str | None, month: int | None, day: int | None
 ) -> None:
@@ -72,10 +66,7 @@ def test_no_dates(text: str) -> None:
     assert details(text, "date") == []
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    TABLES["times"],
-)
+@pytest.mark.parametrize(("text", "value"), TABLES["times"])
 def test_times(text: str, value: str) -> None:
     assert [found for _, found in details(f"begins {text} sharp", "time")] == [value]
 
@@ -85,18 +76,12 @@ def test_no_times(text: str) -> None:
     assert details(text, "time") == []
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    TABLES["prices"],
-)
+@pytest.mark.parametrize(("text", "value"), TABLES["prices"])
 def test_prices(text: str, value: str) -> None:
     assert [found for _, found in details(text, "price")] == [value]
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    TABLES["places"],
-)
+@pytest.mark.parametrize(("text", "value"), TABLES["places"])
 def test_places(text: str, value: str) -> None:
     assert [found for _, found in details(text, "place")] == [value]
 
@@ -121,10 +106,7 @@ def test_offsets_hold_for_any_text(text: str) -> None:
     assert len(fold(text)) == len(text)
 
 
-@pytest.mark.parametrize(
-    "piece",
-    TABLES["long_text_of_one_kind_is_read_in_time"],
-)
+@pytest.mark.parametrize("piece", TABLES["long_text_of_one_kind_is_read_in_time"])
 def test_long_text_of_one_kind_is_read_in_time(piece: str) -> None:
     text = piece * (20_000 // len(piece))
     found = find_evidence(text, PATTERNS.details)

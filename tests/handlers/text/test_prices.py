@@ -23,41 +23,22 @@ def prices(text: str) -> list[str]:
     return [f"{price.amount} {price.currency or price.unit or ''}".rstrip() for price in found]
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    TABLES["one_price"],
-)
+@pytest.mark.parametrize(("text", "value"), TABLES["one_price"])
 def test_one_price(text: str, value: str) -> None:
     assert prices(text) == [value]
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ("50 dollar 40 rmb", ["50 $", "40 CNY"]),
-        ("rmb 10 usd 20", ["10 CNY", "20 USD"]),
-        ("€ 10 € 20", ["10 EUR", "20 EUR"]),
-        ("5 € 10 €", ["5 EUR", "10 EUR"]),
-        ("$20，300美圆", ["20 $", "300 USD"]),
-        ("10-20 €", ["20 EUR"]),
-    ],
-)
-def test_several_prices(text: str, values: list[str]) -> None:
-    assert prices(text) == values
+@pytest.mark.parametrize(("text", "values"), TABLES["several_prices"])
+def test_several_prices(text: str, values: tuple[str, ...]) -> None:
+    assert prices(text) == list(values)
 
 
-@pytest.mark.parametrize(
-    "text",
-    TABLES["no_price"],
-)
+@pytest.mark.parametrize("text", TABLES["no_price"])
 def test_no_price(text: str) -> None:
     assert prices(text) in ([], ["4 EUR"])
 
 
-@pytest.mark.parametrize(
-    ("text", "currency", "unit"),
-    TABLES["currency_is_null_unless_one_is_meant"],
-)
+@pytest.mark.parametrize(("text", "currency", "unit"), TABLES["currency_is_null_unless_one_is_meant"])
 def test_currency_is_null_unless_one_is_meant(text: str, currency: str | None, unit: str | None) -> None:
     [price] = [detail for detail in find_evidence(text, PATTERNS.details) if detail.kind == "price"]
     assert (price.currency, price.unit) == (currency, unit)
@@ -68,15 +49,7 @@ def test_every_currency_code_is_one_of_iso_4217() -> None:
     assert {unit for unit in units if is_currency_code(unit)} <= list_currencies()
 
 
-@pytest.mark.parametrize(
-    ("text", "amount"),
-    [
-        ("$0.00000001 thousand", "0.00001"),
-        ("€999999999999.9 thousand", "999999999999900"),
-        ("€1.23456789012345678 million", "1234567.89012345678"),
-        (f"€{'9' * 24} trillion trillion", f"{'9' * 24}{'0' * 24}"),
-    ],
-)
+@pytest.mark.parametrize(("text", "amount"), TABLES["scaled_amounts_are_exact"])
 def test_scaled_amounts_are_exact(text: str, amount: str) -> None:
     assert prices(text)[0].split()[0] == amount
 
@@ -87,10 +60,7 @@ def test_free_admission_counts_as_a_word_of_its_own() -> None:
     assert prices("全场免费入场吧") == ["0"]
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    TABLES["amounts"],
-)
+@pytest.mark.parametrize(("text", "value"), TABLES["amounts"])
 def test_amounts(text: str, value: str) -> None:
     assert decimal_amount(text) == value
 

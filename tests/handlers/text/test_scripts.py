@@ -15,10 +15,7 @@ PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
 SMALL_WORDS = PATTERNS.details.small_words
 
 
-@pytest.mark.parametrize(
-    ("declared", "text", "language"),
-    TABLES["find_language"],
-)
+@pytest.mark.parametrize(("declared", "text", "language"), TABLES["find_language"])
 def test_find_language(declared: str, text: str, language: str | None) -> None:
     assert find_language(declared, text, SMALL_WORDS) == language
 
@@ -51,10 +48,7 @@ def test_without_a_word_of_any_language_every_ending_counts() -> None:
     assert languages_of(["sneakers"], PATTERNS) == frozenset(PATTERNS.plurals)
 
 
-@pytest.mark.parametrize(
-    ("name", "language", "plural"),
-    TABLES["plurals_are_a_languages_own"],
-)
+@pytest.mark.parametrize(("name", "language", "plural"), TABLES["plurals_are_a_languages_own"])
 def test_plurals_are_a_languages_own(name: str, language: str, plural: str) -> None:
     assert plural_of(name.split(), frozenset((language,)), PATTERNS) == plural
 

@@ -12,32 +12,14 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    TABLES["ways_to_write_the_same_are_the_same"],
-)
+@pytest.mark.parametrize(("one", "other"), TABLES["ways_to_write_the_same_are_the_same"])
 def test_ways_to_write_the_same_are_the_same(one: str, other: str) -> None:
     assert tokenize(one) == tokenize(other) != []
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("The U.S. has 3.5 million, don't", ["the", "u", "s", "has", "3", "5", "million", "don", "t"]),
-        ("中央社", ["中央", "中央社"]),
-        ("人工智慧", ["人工", "智慧", "人工智慧"]),
-        ("iPhone手機 2024年", ["iphone", "手機", "2024", "年"]),
-        ("颱風假宜蘭", ["颱風", "風假", "假宜", "宜蘭"]),
-        ("東京都のニュース", ["東", "京都", "の", "ニュース"]),
-        ("한국어", ["한국", "국어"]),
-        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
-        ("Новости дня", ["новости", "дня"]),
-        ("", []),
-        ("… !? —", []),
-    ],
-)
-def test_tokens_are_split_in_every_script(text: str, tokens: list[str]) -> None:
-    assert tokenize(text) == tokens
+@pytest.mark.parametrize(("text", "tokens"), TABLES["tokens_are_split_in_every_script"])
+def test_tokens_are_split_in_every_script(text: str, tokens: tuple[str, ...]) -> None:
+    assert tokenize(text) == list(tokens)
 
 
 @pytest.mark.parametrize("part", ["立法", "法院", "立法院", "卓榮", "榮泰", "通過"])
@@ -61,10 +43,7 @@ def test_other_numbers_of_a_noun() -> None:
     assert forms_of("2024") == ("2024",)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    TABLES["other_forms_of_a_verb"],
-)
+@pytest.mark.parametrize(("one", "other"), TABLES["other_forms_of_a_verb"])
 def test_other_forms_of_a_verb(one: str, other: str) -> None:
     assert other in forms_of(one)
 

@@ -24,18 +24,12 @@ def after(text: str) -> str:
     return WORDS.after(text.lower(), text, 0)
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    TABLES["the_longest_word_that_ends"],
-)
+@pytest.mark.parametrize(("text", "found"), TABLES["the_longest_word_that_ends"])
 def test_the_longest_word_that_ends(text: str, found: str) -> None:
     assert before(text) == found
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    TABLES["the_longest_word_that_begins"],
-)
+@pytest.mark.parametrize(("text", "found"), TABLES["the_longest_word_that_begins"])
 def test_the_longest_word_that_begins(text: str, found: str) -> None:
     assert after(text) == found
 
@@ -57,10 +51,7 @@ def test_wide_signs_are_narrow_but_for_the_comma() -> None:
     assert read_text("８：３０，ＰＭ\u3000￥５–６", NO_PATTERNS).folded == "8:30，pm ¥5-6"
 
 
-@pytest.mark.parametrize(
-    ("text", "part", "floor", "is_alone"),
-    TABLES["word_boundaries_are_checked"],
-)
+@pytest.mark.parametrize(("text", "part", "floor", "is_alone"), TABLES["word_boundaries_are_checked"])
 def test_word_boundaries_are_checked(text: str, part: str, floor: int, is_alone: bool) -> None:
     start = text.index(part)
     assert read_text(text, NO_PATTERNS).stands_alone(start, start + len(part), floor) is is_alone
@@ -71,9 +62,6 @@ def test_blanks_are_skipped_both_ways() -> None:
     assert (reading.skip_blanks(1), reading.skip_blanks_back(5, 9)) == (3, 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    TABLES["small_numbers"],
-)
+@pytest.mark.parametrize(("text", "value"), TABLES["small_numbers"])
 def test_small_numbers(text: str, value: int) -> None:
     assert small_number(text) == value

@@ -41,8 +41,7 @@ def test_a_threshold_belongs_to_the_class_that_it_begins(score: int, tier: str) 
 
 
 @pytest.mark.parametrize(
-    ("score", "source_tier", "label", "label_source"),
-    TABLES["a_score_decides_and_without_one_the_source"],
+    ("score", "source_tier", "label", "label_source"), TABLES["a_score_decides_and_without_one_the_source"]
 )
 def test_a_score_decides_and_without_one_the_source(
     score: int | None, source_tier: int | None, label: str, label_source: str

@@ -69,10 +69,7 @@ def source_at(url: str, rules: SourceRules = RULES) -> Source:
     return source_of(host, registered_domain(host), None, "", rules, path)
 
 
-@pytest.mark.parametrize(
-    ("host", "because"),
-    TABLES["source_of_says_why"],
-)
+@pytest.mark.parametrize(("host", "because"), TABLES["source_of_says_why"])
 def test_source_of_says_why(host: str, because: str) -> None:
     assert source_of(host, registered_domain(host), None, "", RULES).because == because
 

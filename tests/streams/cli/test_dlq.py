@@ -5,23 +5,14 @@ import pytest
 from streams.cli.dlq import none_waiting
 from streams.cli.main import _run
 from streams.kafka.settings import KafkaSettings
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (["list", "--handler", "unknown"], "there is no handler 'unknown'"),
-        (["list", "--reason", "nothing"], "there is no reason 'nothing'"),
-        (["redrive", "--since", "soon"], "--since takes a time"),
-        (["redrive", "--limit", "0"], "--limit"),
-        (["purge"], "say which dead letters"),
-        (["purge", "--all"], "--yes"),
-        (["show", "score_page"], "HANDLER/PARTITION/OFFSET"),
-        (["show", "unknown/1/2"], "HANDLER/PARTITION/OFFSET"),
-    ],
-)
+@pytest.mark.parametrize(("words", "complaint"), TABLES["wrong_usage_is_reported_in_one_line"])
 def test_wrong_usage_is_reported_in_one_line(
-    words: list[str], complaint: str, capfd: pytest.CaptureFixture[str]
+    words: tuple[str, ...], complaint: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(["dlq", *words]) == 2
     told = capfd.readouterr().err

@@ -10,6 +10,9 @@ from streams.cli import doctor, doctor_checks
 from streams.fetch.settings import FetchSettings
 from streams.local_kafka.install import BrokerUnavailable
 from streams.settings.model import HttpSettings, Settings, load_settings
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.fixture
@@ -63,17 +66,9 @@ def test_python_must_be_new_enough(version: tuple[int, ...], state: str) -> None
     assert doctor_checks.check_python(version).state == state
 
 
-@pytest.mark.parametrize(
-    ("required", "has", "state", "detail"),
-    [
-        (["pydantic>=2"], "0.0.1", "warn", "pydantic 0.0.1 (tested with"),
-        (["no.such_Package>=1"], "1", "fail", "no.such_Package is not installed"),
-        (["torn>=1; extra == 'x'", "pydantic[email]>=2"], "0.0.1", "warn", "pydantic 0.0.1"),
-        (["openai>=3"], "0.0.1", "warn", "openai 0.0.1"),
-    ],
-)
+@pytest.mark.parametrize(("required", "has", "state", "detail"), TABLES["packages_are_looked_at"])
 def test_packages_are_looked_at(
-    required: list[str], has: str, state: str, detail: str, monkeypatch: pytest.MonkeyPatch
+    required: tuple[str, ...], has: str, state: str, detail: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metadata, "requires", lambda _: required)
     monkeypatch.setattr(metadata, "version", lambda _: has)

@@ -12,6 +12,9 @@ from streams.kafka.last_records import Decision, LatestDecisions
 from streams.kafka.settings import KafkaSettings
 from streams.settings.model import load_settings
 from streams.topology import HANDLERS
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 DAY = 86400.0
 
@@ -92,20 +95,12 @@ def test_decisions_under_other_rules_are_reported() -> None:
     assert (other.state, other.detail) == ("warn", "index_page last decided under other rules, at 2026-11-21 08:00 UTC")
 
 
-@pytest.mark.parametrize(
-    ("values", "brokers", "found"),
-    [
-        ({"transaction.max.timeout.ms": "900000", "offsets.retention.minutes": "10080"}, 1, []),
-        ({"transaction.max.timeout.ms": "10000"}, 1, [("transaction timeout", "fail")]),
-        ({"offsets.retention.minutes": "1440"}, 1, [("offsets", "warn")]),
-        ({"auto.create.topics.enable": "true"}, 3, [("topics", "warn"), ("replication", "warn")]),
-    ],
-)
+@pytest.mark.parametrize(("values", "brokers", "found"), TABLES["unsuitable_broker_settings_are_reported"])
 def test_unsuitable_broker_settings_are_reported(
-    values: dict[str, str | None], brokers: int, found: list[tuple[str, str]]
+    values: dict[str, str | None], brokers: int, found: tuple[tuple[str, str], ...]
 ) -> None:
     findings = doctor_kafka._suits(KafkaSettings(), brokers, values)
-    assert [(finding.what, finding.state) for finding in findings] == found
+    assert [(finding.what, finding.state) for finding in findings] == list(found)
 
 
 def test_old_kafka_version_is_reported() -> None:

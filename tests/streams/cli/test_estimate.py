@@ -13,6 +13,9 @@ from streams.settings.model import Settings, load_settings
 from streams.views.amounts import in_bytes
 from tests.command_line import Ran
 from tests.samples import scored
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.fixture(scope="module")
@@ -138,16 +141,9 @@ def test_a_sample_comes_from_standard_input(ran: Ran, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("options", "status", "says"),
     [
-        ({"mix": "10/50/30"}, 2, "of the tiers A, B and C that sum to 100, such as 10/50/40, not '10/50/30'"),
-        ({"mix": "-1/50/51"}, 2, "not '-1/50/51'"),
-        ({"mix": "ten"}, 2, "not 'ten'"),
-        ({"mix": "1\n/2/3"}, 2, "that sum to 100"),
-        ({"articles": 0}, 2, "--articles takes a number of at least 1, not 0"),
-        ({"articles": -5}, 2, "--articles"),
-        ({"chunks": 0.0}, 2, "--chunks takes a number above 0, not 0"),
+        *TABLES["wrong_usage_is_one_line"],
         ({"chunks": float("nan")}, 2, "--chunks"),
         ({"chunks": float("inf")}, 2, "--chunks"),
-        ({"dimensions": 0}, 2, "--dimensions"),
         ({"sample": Path("x.jsonl"), "mix": "10/50/40"}, 2, "leave --mix and --chunks out"),
         ({"sample": Path("x.jsonl"), "chunks": 10.0}, 2, "leave --mix and --chunks out"),
         ({"sample": Path("nowhere.jsonl")}, 1, "nowhere.jsonl: No such file"),

@@ -13,6 +13,9 @@ from schemas.pages import ScoredPage
 from streams.cli.export import EveryRow, NewestRows
 from streams.cli.export_intake import FileError, written
 from tests.samples import scored
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 def page(url: str, title: str, fetched_at: str | None = None) -> ScoredPage:
@@ -33,25 +36,17 @@ def test_a_row_for_each_page() -> None:
     assert (titles(target.getvalue()), rows.count) == (["one", "two"], 2)
 
 
-@pytest.mark.parametrize(
-    ("pages", "kept"),
-    [
-        ([("u", "one", None), ("v", "two", None), ("u", "three", None)], ["two", "three"]),
-        ([("u", "one", "2026-01-02T00:00:00+00:00"), ("u", "two", "2026-01-01T00:00:00+00:00")], ["one"]),
-        ([("u", "one", "2026-01-01T00:00:00"), ("u", "two", "2026-01-01T08:00:00+08:00")], ["two"]),
-        ([("u", "one", "2026-01-01T00:00:00+00:00"), ("u", "two", None)], ["one"]),
-        ([("u", "one", None), ("u", "two", "0001-01-01T00:00:00+08:00")], ["two"]),
-        ([], []),
-    ],
-)
-def test_export_keeps_the_newest_page_of_each_url(pages: list[tuple[str, str, str | None]], kept: list[str]) -> None:
+@pytest.mark.parametrize(("pages", "kept"), TABLES["export_keeps_the_newest_page_of_each_url"])
+def test_export_keeps_the_newest_page_of_each_url(
+    pages: tuple[tuple[str, str, str | None], ...], kept: tuple[str, ...]
+) -> None:
     target = io.BytesIO()
     rows = NewestRows(target)
-    for told in pages:
+    for told in list(pages):
         rows.add(page(*told))
     assert target.getvalue() == b""
     rows.finish()
-    assert (titles(target.getvalue()), rows.count) == (kept, len(kept))
+    assert (titles(target.getvalue()), rows.count) == (list(kept), len(list(kept)))
 
 
 def test_a_file_is_there_as_a_whole(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
 from streams.settings.model import load_settings
 from tests.samples import run_assay
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 def test_country_and_sources_decide_as_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,18 +42,9 @@ def test_every_line_of_the_file_that_is_commented_out_is_valid(tmp_path: Path) -
     assert load_settings(other).llm.model == "MODEL"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--country", "zz"], "no country domain"),
-        (["--country", "denmark"], "no country domain"),
-        (["--source", "dr.dk"], "DOMAIN=TIER"),
-        (["--source", "dr.dk=4"], "DOMAIN=TIER"),
-        (["--source", "localhost=1"], "DOMAIN=TIER"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "words"), TABLES["wrong_answers_write_nothing"])
 def test_wrong_answers_write_nothing(
-    tmp_path: Path, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "own.yaml"
     assert run_assay("init", *arguments, "--out", str(file)) == 2

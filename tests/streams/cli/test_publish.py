@@ -17,6 +17,9 @@ from streams.topology import topic_named
 from streams.topology.codec import OutputRecord
 from tests.command_line import Done, Ran
 from tests.samples import run_assay
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 PAGES = "pages.crawled.v1"
 
@@ -100,15 +103,7 @@ def test_a_dry_run_says_what_handlers_will_do_and_needs_no_kafka(
     assert "decontextualize_claim" in done.out
 
 
-@pytest.mark.parametrize(
-    ("run", "refused", "says"),
-    [
-        ("", None, "a run id is 1 to 100 letters"),
-        ("a b", None, "a run id is"),
-        ("x" * 101, None, "a run id is"),
-        ("r", "pages.jsonl", "is one of the sources"),
-    ],
-)
+@pytest.mark.parametrize(("run", "refused", "says"), TABLES["a_run_is_checked_before_kafka_is_asked"])
 def test_a_run_is_checked_before_kafka_is_asked(
     publish: Ran, tmp_path: Path, run: str, refused: str | None, says: str
 ) -> None:

@@ -23,6 +23,9 @@ from streams.query.route import QueryRoute
 from streams.settings.model import HttpSettings, Settings
 from tests.streams.query.indexes import BLOG, GOV, NEWS, fill, settings_at
 from tests.streams.query.toys import completed, ranked
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 Shown = Callable[..., tuple[int, str, str]]
 TEXT = "when does the river bridge open"
@@ -213,20 +216,10 @@ def test_candidates_come_from_a_file_in_several_forms(tmp_path: Path, ask: Shown
 @pytest.mark.parametrize(
     ("text", "options", "content", "said"),
     [
-        (" \n", {}, None, "query must not be empty"),
+        *TABLES["invalid_request_is_reported_in_one_line"],
         ("x" * 4001, {}, None, "longer than 4000 characters"),
         ("渡" * 20_000, {}, None, "longer than 4000 characters"),
         (b"caf\xe9".decode("utf-8", "surrogateescape"), {}, None, "not UTF-8"),
-        ("x", {"tiers": ("D",)}, None, "filters.tiers"),
-        ("x", {"app": "foo"}, None, "--app: 'foo' is no address such as http://127.0.0.1:8080"),
-        ("x", {"app": "http://"}, None, "no address"),
-        ("x", {"since": "soon"}, "[]", "date_from"),
-        ("x", {}, "{", "not JSON"),
-        ("x", {}, '{"url": "https://a.example/"}\n\n{', "candidates, line 3: not JSON"),
-        ("x", {}, '{"title": "no address"}', "candidates, line 1: candidates.0.url"),
-        ("x", {}, '{"url": "https://a.example/"}\n\n{"title": "no address"}', "candidates, line 3: candidates.1.url"),
-        ("x", {}, '[{"url": "https://a.example/"}, 7]', "candidates, candidate 2: candidates.1"),
-        ("!!!", {}, '{"url": "https://a.example/"}', "the query has no words"),
         ("x", {}, "[" + ", ".join(['{"url": "https://a.example/"}'] * 201) + "]", "200 at most"),
         ("x", {"candidates": Path("/nowhere/at/all")}, None, "No such file"),
     ],

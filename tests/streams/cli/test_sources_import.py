@@ -86,24 +86,7 @@ def test_domains_are_written_as_hosts_are(import_: Ran, out: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("exa mple.org,2", "'exa mple.org' is not a domain"),
-        ("localhost,2", "'localhost' is not a domain"),
-        ("203.0.113.9,2", "'203.0.113.9' is not a domain"),
-        (f"{'a' * 64}.example,2", "is not a domain"),
-        (",2", "'' is not a domain"),
-        ("a..example,2", "is not a domain"),
-        ("a.example,gazette", "'gazette' is not a kind; there are "),
-        ("a.example", "has neither a kind nor a tier; --kind or --tier"),
-        ("a.example,4", "'4' is not a kind"),
-        ("co.uk,newspaper", "co.uk is a public suffix"),
-        ("github.io,1", "github.io is a public suffix"),
-        ("a.example,2,why,more", "4 columns"),
-        ("one.example,3", "one.example is on line 1 already, with another entry"),
-    ],
-)
+@pytest.mark.parametrize(("line", "words"), TABLES["unusable_line_is_named_and_nothing_is_written"])
 def test_unusable_line_is_named_and_nothing_is_written(
     import_: Ran, tmp_path: Path, out: Path, line: str, words: str
 ) -> None:
@@ -116,12 +99,8 @@ def test_unusable_line_is_named_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("{", "not JSON"),
+        *TABLES["json_lines_of_any_shape_are_refused_with_their_number"],
         ("[" * 100_000, "not JSON"),
-        ("3", "not a JSON object"),
-        ('{"domain": ["a.example"], "tier": 1}', "is not a domain"),
-        ('{"domain": "a.example", "kind": ["newspaper"]}', "is not a kind"),
-        ('{"domain": "a.example", "tier": true}', "True is not a tier"),
     ],
     ids=lambda value: value[:20],
 )

@@ -12,6 +12,9 @@ import pytest
 from streams.cli.main import _run
 from streams.replay.comparisons import comparable
 from tests.samples import EXAMPLES, environment
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 HIGHER = "source_rules: {base_scores: {tier_3: 35}}\n"
 
@@ -176,20 +179,7 @@ def test_results_that_flip_are_shown_with_their_reasons(assay: Any) -> None:
 # --- wrong usage -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("handler", "other", "says"),
-    [
-        ("score_page", "tiered_indexing: {tier_d: {min_cts: 1}}", "tiered_indexing.tier_d: is not a known key"),
-        ("score_page", "tiered_indexing: {tier_a: {min_cts: 5}}", "tiered_indexing"),
-        ("score_page", "colour: blue", "colour: is not a known key"),
-        ("score_page", "a: [\n", "other.yaml: "),
-        ("score_page", "source_rules: {base_scores: {tier_1: 70}}", "more than 100"),
-        ("nope", HIGHER, "there is no handler 'nope'"),
-        ("follow_listing", HIGHER, "of score_page and classify_results, not of follow_listing"),
-        ("extract_snippet", HIGHER, "not of extract_snippet"),
-        ("fetch_page", HIGHER, "not of fetch_page"),
-    ],
-)
+@pytest.mark.parametrize(("handler", "other", "says"), TABLES["wrong_usage_exits_2_with_one_line"])
 def test_wrong_usage_exits_2_with_one_line(assay: Any, handler: str, other: str, says: str) -> None:
     status, out, err = assay([page()], other, handler=handler)
     assert (status, out) == (2, "")

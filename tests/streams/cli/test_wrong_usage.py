@@ -5,38 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.samples import ROOT, run_assay, variables_of_assay
+from tests.tables import tables
 
-PAGE = '{"url":"https://a.example/1","html":"<title>T</title><p>Some text.</p>"}\n'
-SOURCES = {
-    "bad.jsonl": "not json\n" + PAGE,
-    "other.jsonl": '{"page_content": "x", "metadata": {}}\n',
-    "page.html": "<!doctype html><title>Tides</title><h2>When</h2><p>Some text.</p>",
-    "folder/one.html": "<title>One</title><p>Some text.</p>",
-    "key.yaml": "tiered_indexing: {tier_a: {min_ct: 3}}\n",
-    "value.yaml": "tiered_indexing: {tier_a: {min_cts: high}}\n",
-    "order.yaml": "tiered_indexing: {tier_a: {min_cts: 30}, tier_b: {min_cts: 40}}\n",
-    "broken.yaml": "tiered_indexing: {tier_a: [\n",
-}
-WRONG: list[tuple[str, int, str]] = [
-    ("try score_page nofile.jsonl", 2, "assay try: nofile.jsonl: No such file or folder"),
-    ("publish pages.crawled.v1 nofile.jsonl", 2, "assay publish: nofile.jsonl: No such file or folder"),
-    ("try score_page bad.jsonl", 1, "assay try: bad.jsonl:1: undecodable: "),
-    ("publish pages.crawled.v1 bad.jsonl --check", 1, "assay publish: bad.jsonl:1: undecodable: "),
-    ("try classify_results other.jsonl", 1, f"events of this kind are in {ROOT}/schemas/examples/retrieval.batches.v1"),
-    ("stats --input nofile.jsonl", 2, "assay stats: nofile.jsonl: No such file or folder"),
-    ("try classify_results page.html", 2, "page.html has pages, and retrieval.batches.v1 does not take pages"),
-    ("try score_page https://a.example/x", 2, "is an address; `assay score https://a.example/x` fetches and scores it"),
-    ("publish pages.crawled.v1 https://a.example/x", 2, "`assay score https://a.example/x` fetches and scores it"),
-    ("try scorepage", 2, "there is no handler 'scorepage'; did you mean score_page?"),
-    ("run score_pag", 2, "there is no handler 'score_pag'; did you mean score_page?"),
-    ("publish page.crawled.v1 page.html", 2, "there is no topic 'page.crawled.v1'; did you mean pages.crawled.v1"),
-    ("lag --config key.yaml", 2, "key.yaml: tiered_indexing.tier_a.min_ct: is not a known key; did you mean min_cts?"),
-    ("lag --config value.yaml", 2, "value.yaml: tiered_indexing.tier_a.min_cts: Input should be a valid integer"),
-    ("lag --config value.yaml", 2, "not 'high'"),
-    ("lag --config order.yaml", 2, "tiered_indexing: tier_a.min_cts (30) must be above tier_b.min_cts (40)"),
-    ("lag --config broken.yaml", 2, "broken.yaml: "),
-    ("topcs x", 2, "Did you mean 'topics'"),
-]
+TABLES = tables(__file__)
+SOURCES = TABLES["sources"]
+WRONG = [(line, status, text.replace("ROOT", str(ROOT))) for line, status, text in TABLES["wrong"]]
 
 
 @pytest.fixture(autouse=True)

@@ -76,16 +76,7 @@ def test_a_foreign_host_is_refused(console: OwnConsole, path: str) -> None:
     assert console.client.get(path, headers={"host": "evil.example"}).status_code == 421
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"origin": "http://evil.example"},
-        {"origin": "null"},
-        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "cors"},
-        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"},
-        {"sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors"},
-    ],
-)
+@pytest.mark.parametrize("headers", TABLES["a_page_of_another_site_can_not_read"])
 def test_a_page_of_another_site_can_not_read(console: OwnConsole, headers: dict[str, str]) -> None:
     assert console.client.get("/live/dots", headers=headers).status_code == 403
 
@@ -182,10 +173,7 @@ def test_reading_that_needs_a_token_needs_one_in_the_settings() -> None:
 @pytest.mark.parametrize(
     "error", [KafkaConnectionError("no broker answers"), TlsFileError("ssl_cafile", Path("ca.pem"), OSError("missing"))]
 )
-@pytest.mark.parametrize(
-    "path",
-    TABLES["an_unknown_object_answers_503_while_kafka_is_down"],
-)
+@pytest.mark.parametrize("path", TABLES["an_unknown_object_answers_503_while_kafka_is_down"])
 def test_an_unknown_object_answers_503_while_kafka_is_down(
     console: OwnConsole, monkeypatch: pytest.MonkeyPatch, path: str, error: Exception
 ) -> None:

@@ -15,6 +15,9 @@ from streams.console.review_marks import Marks
 from streams.kafka.settings import KafkaSettings
 from tests.samples import scored
 from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 ACTING = OWN | AUTHORIZED
 
@@ -143,16 +146,7 @@ def test_marks_need_the_token(console: OwnConsole) -> None:
     assert KnownMarks.written == []
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        {},
-        {"right": "perhaps", "topic": "pages.scored.v1", "partition": "0", "offset": "0"},
-        {"right": "yes", "topic": "replays.v1", "partition": "0", "offset": "0"},
-        {"right": "yes", "topic": "pages.scored.v1", "partition": "-1", "offset": "0"},
-        {"right": "yes", "topic": "pages.scored.v1", "partition": "0", "offset": "²"},
-    ],
-)
+@pytest.mark.parametrize("form", TABLES["a_form_without_a_decision_or_a_mark_is_refused"])
 def test_a_form_without_a_decision_or_a_mark_is_refused(console: OwnConsole, form: dict[str, str]) -> None:
     page(console, 1)
     assert console.client.post("/review/mark", data=form, headers=ACTING).status_code == 400

@@ -44,15 +44,7 @@ async def test_cached_page_is_kept_per_query_and_survives_a_restart(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("result", "seconds", "kept"),
-    [
-        (None, 999, True),
-        (None, 1001, False),
-        (FetchFailure.CLIENT_ERROR, 99, True),
-        (FetchFailure.CLIENT_ERROR, 101, False),
-        (FetchFailure.ROBOTS, 99, True),
-        (FetchFailure.TIMEOUT, 0, False),
-        (FetchFailure.RATE_LIMITED, 0, False),
-    ],
+    [(result and FetchFailure[result], seconds, kept) for result, seconds, kept in TABLES["how_long"]],
 )
 async def test_how_long(result: FetchFailure | None, seconds: float, kept: bool) -> None:
     time = VirtualTime()
@@ -123,10 +115,7 @@ async def test_a_file_that_breaks_later_is_done_without_for_a_while(tmp_path: Pa
         assert await cache.get("q", URL) == page(time)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    TABLES["damaged_row_is_a_miss_and_other_rows_stay"],
-)
+@pytest.mark.parametrize("damage", TABLES["damaged_row_is_a_miss_and_other_rows_stay"])
 async def test_damaged_row_is_a_miss_and_other_rows_stay(tmp_path: Path, damage: str) -> None:
     time, file = VirtualTime(), tmp_path / "c.sqlite"
     async with caching(time, cache_path=file) as cache:

@@ -85,9 +85,6 @@ async def test_next_address_is_tried_after_a_refused_connection(served: tuple[in
     assert isinstance(found, Response)
 
 
-@pytest.mark.parametrize(
-    ("status", "said", "expected"),
-    TABLES["where_a_redirect_leads"],
-)
+@pytest.mark.parametrize(("status", "said", "expected"), TABLES["where_a_redirect_leads"])
 def test_where_a_redirect_leads(status: int, said: str, expected: str | None) -> None:
     assert Response(status, {"location": said}, b"", 0.0).location("http://a.example/x/y") == expected

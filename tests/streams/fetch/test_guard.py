@@ -183,10 +183,7 @@ async def test_a_name_is_resolved_once_under_its_host_and_port() -> None:
     assert asked == [("shop.example.com", 8080)]
 
 
-@pytest.mark.parametrize(
-    ("url", "why"),
-    TABLES["a_refusal_says_which_address_and_why"],
-)
+@pytest.mark.parametrize(("url", "why"), TABLES["a_refusal_says_which_address_and_why"])
 async def test_a_refusal_says_which_address_and_why(url: str, why: str) -> None:
     assert await judge(url, PUBLIC, "10.0.0.2") == FetchRefused(url, FORBIDDEN, why)
 
@@ -201,10 +198,7 @@ async def test_the_operator_may_permit_a_host_or_a_network() -> None:
     assert isinstance(await judge("http://0x7f000001/", allow_private=True), FetchRefused)
 
 
-@pytest.mark.parametrize(
-    "url",
-    TABLES["a_permission_is_for_exactly_that_host"],
-)
+@pytest.mark.parametrize("url", TABLES["a_permission_is_for_exactly_that_host"])
 async def test_a_permission_is_for_exactly_that_host(url: str) -> None:
     assert isinstance(await judge(url, "10.0.0.1", resolve={"inside.example": "[::1]:8080"}), FetchRefused)
 

@@ -19,6 +19,9 @@ from streams.fetch.worker import FetchWorker
 from streams.telemetry.metrics import Metrics
 from tests.streams.fetch.virtual import VirtualTime
 from tests.streams.fetch.web import HTML, Web, hangs, in_turn, response, serving
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 PAGE = response("<h1>Hello</h1>")
 
@@ -318,14 +321,7 @@ async def test_long_retry_after_applies_to_all_waiting_requests(web: Web) -> Non
 
 @pytest.mark.parametrize(
     ("location", "expected"),
-    [
-        ("http://[", FetchFailure.INVALID_URL),
-        ("//user@site.example/", FetchFailure.INVALID_URL),
-        ("http://localhost/", FetchFailure.FORBIDDEN_ADDRESS),
-        ("http://2130706433/", FetchFailure.FORBIDDEN_ADDRESS),
-        ("javascript:alert(1)", FetchFailure.FORBIDDEN_SCHEME),
-        ("", FetchFailure.CLIENT_ERROR),
-    ],
+    [(location, FetchFailure[expected]) for location, expected in TABLES["redirects_to_odd_places"]],
 )
 async def test_redirects_to_odd_places(web: Web, location: str, expected: FetchFailure) -> None:
     web.routes["/a"] = response("", status=301, Location=location)
@@ -376,15 +372,7 @@ async def test_cancelling_in_the_middle_leaves_nothing_open(web: Web) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        ("identity, gzip", None),
-        ("gzip, ", None),
-        ("GZIP", None),
-        ("gzip, gzip", FetchFailure.NOT_HTML),
-        ("gzip, br", FetchFailure.NOT_HTML),
-        ("zstd", FetchFailure.NOT_HTML),
-    ],
+    ("said", "expected"), [(said, expected and FetchFailure[expected]) for said, expected in TABLES["ways_of_packing"]]
 )
 async def test_ways_of_packing(web: Web, said: str, expected: FetchFailure | None) -> None:
     web.routes["/a"] = response(gzip.compress(b"<p>a"), Content_Encoding=said)

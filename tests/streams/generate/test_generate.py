@@ -9,7 +9,9 @@ from pydantic import TypeAdapter
 
 from streams.cli.commands import run_command_line
 from streams.cli.generate import run_generate
+from streams.generate import outputs
 from streams.generate.asyncapi import asyncapi_document
+from streams.generate.examples import FOLDER
 from streams.generate.graph import mermaid, plain_text, readers, writers
 from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release
 from streams.generate.outputs import drift, generate
@@ -45,6 +47,13 @@ def checkout(inputs: Path, generated: dict[Path, str], tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def _with_examples(generated: dict[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The handlers do not write the examples again: ``test_examples.py`` compares what they write."""
+    written = {path: text for path, text in generated.items() if path.is_relative_to(FOLDER)}
+    monkeypatch.setattr(outputs, "examples", lambda *_: written)
+
+
 def test_generated_files_end_with_a_newline_and_name_the_tool(generated: dict[Path, str]) -> None:
     for path, text in generated.items():
         assert text.endswith("\n")
@@ -53,6 +62,7 @@ def test_generated_files_end_with_a_newline_and_name_the_tool(generated: dict[Pa
             assert "assay generate" in text.splitlines()[0]
 
 
+@pytest.mark.usefixtures("_with_examples")
 def test_generated_files_are_up_to_date(
     checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +117,7 @@ def test_what_would_not_be_in_the_files_is_not_passed_over(
         assert "`assay generate --prometheus FOLDER`" in told.err
 
 
+@pytest.mark.usefixtures("_with_examples")
 def test_invalid_threshold_is_reported_in_one_line(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shipped = checkout / "config/assay.yaml"
     shipped.write_text(shipped.read_text("utf-8") + "alerts:\n  tier_shift: 2\n", "utf-8")
@@ -255,6 +266,7 @@ def test_a_new_example_is_listed_and_from_then_on_kept(checkout: Path) -> None:
     assert goldens(checkout)[LIST] == (checkout / LIST).read_text()
 
 
+@pytest.mark.usefixtures("_with_examples")
 def test_every_earlier_version_counts_not_only_the_last(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Version 2 dropped a bound that version 1 had not; today's has it: only version 1's records would be refused."""
     folder = checkout / RELEASED / PAGES_CRAWLED.name
@@ -276,20 +288,21 @@ def test_every_earlier_version_counts_not_only_the_last(checkout: Path, capsys: 
 
 def test_release_keeps_changed_schemas_and_refuses_breaking_ones(checkout: Path) -> None:
     shutil.rmtree(checkout / RELEASED)
-    release(checkout, "0.2.0")
-    assert release(checkout, "0.3.0") == []
+    topics = (PAGES_CRAWLED, PAGES_SCORED)
+    release(checkout, "0.2.0", topics)
+    assert release(checkout, "0.3.0", topics) == []
     [first] = (checkout / RELEASED / PAGES_CRAWLED.name).glob("*.json")
     schema = json.loads(first.read_text())
     del schema["properties"]["context"]
     first.write_text(json.dumps(schema))
-    assert release(checkout, "0.10.0") == [RELEASED / PAGES_CRAWLED.name / "0.10.0.schema.json"]
-    assert release(checkout, "0.11.0") == []
+    assert release(checkout, "0.10.0", topics) == [RELEASED / PAGES_CRAWLED.name / "0.10.0.schema.json"]
+    assert release(checkout, "0.11.0", topics) == []
     (checkout / RELEASED / PAGES_CRAWLED.name / "0.9.0.schema.json").write_text(json.dumps(schema))
-    assert release(checkout, "0.11.0") == []
+    assert release(checkout, "0.11.0", topics) == []
     (checkout / RELEASED / PAGES_CRAWLED.name / "0.12.0.schema.json").write_text(json.dumps(schema))
     with pytest.raises(ValueError, match="with another schema; raise the version first"):
-        release(checkout, "0.12.0")
+        release(checkout, "0.12.0", topics)
     schema["properties"]["retired"] = {}
     first.write_text(json.dumps(schema))
     with pytest.raises(ValueError, match="the field is gone"):
-        release(checkout, "0.13.0")
+        release(checkout, "0.13.0", topics)

@@ -2,7 +2,9 @@
 
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,14 @@ def handler(name: str) -> Handler:
     named = handler_named(name)
     assert named is not None
     return named
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _schemas_are_read_once() -> Iterator[None]:
+    """The definitions of a version are megabytes, and are read for each document."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kubernetes_validate.utils, "schema_contents", cache(kubernetes_validate.utils.schema_contents))
+        yield
 
 
 @pytest.mark.parametrize("version", KUBERNETES)

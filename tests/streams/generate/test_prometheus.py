@@ -51,10 +51,7 @@ def test_each_handler_has_its_own_objective() -> None:
             assert f'le="{float(handler.slo_seconds)}"' in held[handler.name]
 
 
-@pytest.mark.parametrize(
-    ("expression", "why"),
-    TABLES["an_expression_over_what_is_not_declared_is_refused"],
-)
+@pytest.mark.parametrize(("expression", "why"), TABLES["an_expression_over_what_is_not_declared_is_refused"])
 def test_an_expression_over_what_is_not_declared_is_refused(expression: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         refuse_undeclared(expression, "place")

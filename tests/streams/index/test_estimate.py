@@ -8,6 +8,9 @@ from schemas.pages import ScoredPage, Tier
 from streams.index.estimate import TIERS, IndexEstimate, SampledPages, estimate_documents, estimate_points, parse_mix
 from tests.rules import shipped_rules
 from tests.samples import scored
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(IndexPageRules)
 TIERED = RULES.tiered_indexing
@@ -46,17 +49,7 @@ def test_the_plan_is_reproduced_tier_by_tier() -> None:
     assert (both, estimate.saved(both)) == (25_000_000, 0.75)
 
 
-@pytest.mark.parametrize(
-    ("articles", "mix", "chunks", "points", "with_articles", "saved"),
-    [
-        (1, "100/0/0", 1, 1, 2, 0.0),
-        (1, "0/0/100", 1, 1, 1, 0.0),
-        (1000, "0/100/0", 1, 2000, 2000, -1.0),
-        (1000, "100/0/0", 7.5, 7500, 8500, 0.0),
-        (200, "12.5/37.5/50", 4, 25 * 4 + 75 * 2 + 100, 25 * 5 + 75 * 2 + 100, 1 - 350 / 800),
-        (10**15, "10/50/40", 10, 24 * 10**14, 25 * 10**14, 0.76),
-    ],
-)
+@pytest.mark.parametrize(("articles", "mix", "chunks", "points", "with_articles", "saved"), TABLES["other_mixes"])
 def test_other_mixes(articles: int, mix: str, chunks: float, points: int, with_articles: int, saved: float) -> None:
     estimate = assumed(articles, mix, chunks)
     assert (estimate.points, estimate.points_with_articles) == (points, with_articles)
@@ -93,16 +86,7 @@ def test_documents_that_are_there_are_estimated_by_their_tiers() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "10/50/30",
-        "10/50/40.001",
-        "-10/60/50",
-        "10/90",
-        "1/2/3/4",
-        "a/b/c",
-        "nan/50/50",
-        "inf/0/0",
-        "//",
-        "",
+        *TABLES["a_wrong_mix_says_what_is_wanted"],
         "9" * 9999,
     ],
 )

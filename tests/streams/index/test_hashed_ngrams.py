@@ -23,10 +23,7 @@ def test_every_text_has_a_vector_of_length_1(text: str) -> None:
     assert math.isclose(math.fsum(value * value for value in vector), 1.0, rel_tol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("question", "near", "far"),
-    TABLES["shared_words_bring_texts_together"],
-)
+@pytest.mark.parametrize(("question", "near", "far"), TABLES["shared_words_bring_texts_together"])
 def test_shared_words_bring_texts_together(question: str, near: str, far: str) -> None:
     assert likeness(question, near) > likeness(question, far) + 0.1
 

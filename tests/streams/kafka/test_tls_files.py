@@ -9,6 +9,9 @@ from streams.kafka.clients import TlsFileError, connection
 from streams.kafka.settings import KafkaSettings
 from tests.kafka.secured_kafka import KEY_PASSWORD, write_certificates
 from tests.samples import instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.fixture(scope="module")
@@ -42,19 +45,7 @@ def test_a_certificate_is_taken_with_its_key(folder: Path, files: dict[str, str]
     assert context(folder, **files).verify_mode is ssl.CERT_REQUIRED
 
 
-@pytest.mark.parametrize(
-    ("files", "named", "variable"),
-    [
-        ({"cafile": "missing.pem"}, "missing.pem", "SSL_CAFILE"),
-        ({"cafile": "text.pem"}, "text.pem", "SSL_CAFILE"),
-        ({"certfile": "missing.pem"}, "missing.pem", "SSL_CERTFILE"),
-        ({"certfile": "client.pem"}, "client.pem", "SSL_CERTFILE"),
-        ({"certfile": "client.pem", "keyfile": "missing.key"}, "missing.key", "SSL_KEYFILE"),
-        ({"certfile": "client.pem", "keyfile": "server.pem"}, "server.pem", "SSL_KEYFILE"),
-        ({"certfile": "client.pem", "keyfile": "encrypted.key"}, "encrypted.key", "SSL_KEYFILE, __SSL_PASSWORD"),
-        ({"certfile": "both.pem", "password": "x"}, "both.pem", "SSL_CERTFILE, __SSL_PASSWORD"),
-    ],
-)
+@pytest.mark.parametrize(("files", "named", "variable"), TABLES["a_file_that_cant_be_used_is_named_with_its_variable"])
 def test_a_file_that_cant_be_used_is_named_with_its_variable(
     folder: Path, files: dict[str, str], named: str, variable: str
 ) -> None:

@@ -8,6 +8,9 @@ from pydantic import SecretStr
 
 from streams.llm.checks import Check, checks_of_models
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 KEPT = Path("llm.sqlite")
 URL = "http://localhost:8000/v1"
@@ -26,16 +29,11 @@ def said(models: ModelsSection = PRICED, model: str = "m", **llm: Any) -> list[C
 @pytest.mark.parametrize(
     ("state", "words", "given"),
     [
-        ("note", "the offline judge answers for evaluate_search, judge_relevance, by rules", {"model": ""}),
-        ("warn", "though a model is named; set ASSAY_LLM__API_KEY or ASSAY_LLM__BASE_URL", {}),
-        ("fail", "none is named for evaluate_search, judge_relevance", {"base_url": URL, "api_key": "k", "model": ""}),
-        ("note", "without a key", {"base_url": URL}),
-        ("warn", "has no path; most servers answer below /v1", {"base_url": "http://localhost:8000/", "api_key": "k"}),
+        *TABLES["one_remark_for_each_thing"],
         ("warn", "none for m: what it costs is not known", {"api_key": "k", "models": UNPRICED}),
         ("fail", "the budget can't be kept", {"api_key": "k", "models": UNPRICED, "budget_usd_per_day": 1.0}),
         ("warn", "no bound for a day's costs", {"api_key": "k", "models": DEAR}),
         ("warn", "more calls at once than it is allowed (1)", {"api_key": "k", "models": ONE_CALL}),
-        ("warn", "a restart pays again", {"api_key": "k", "cache_path": None}),
     ],
 )
 def test_one_remark_for_each_thing(state: str, words: str, given: dict[str, Any]) -> None:

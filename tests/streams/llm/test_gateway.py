@@ -38,6 +38,9 @@ from tests.streams.llm.model_server import (
     status,
 )
 from tests.streams.llm.questions import FREE, HASTY, MODEL, TASK, gateway_at, question, served
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 AT_EASE = TaskPolicy(deadline_seconds=5.0, patience_seconds=5.0, attempts=HASTY.attempts)
 """For calls that are to be tried again, however busy the machine is."""
@@ -186,13 +189,8 @@ async def test_the_same_question_is_paid_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"task": "task-2"},
-        {"prompt_version": "ffffffffffff"},
-        {"temperature": 0.5},
-        {"max_tokens": 11},
-        {"schema": {"type": "object"}},
+        *TABLES["another_question_is_another"],
         {"tools": (ToolSpec("search", "Searches.", {}),)},
-        {"text": "Was it?"},
     ],
 )
 async def test_another_question_is_another(other: dict[str, Any]) -> None:

@@ -28,6 +28,9 @@ from tests.samples import instance
 from tests.streams.doubles import START, VirtualClock
 from tests.streams.llm.model_server import Wire, calls_tools, hangs, model_server, raw, resets, says, slow, status
 from tests.streams.llm.questions import FREE, MODEL, TASK, gateway_at, question, served
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 LABELS = {"task": TASK, "model": MODEL}
 KEY = "sesame-123"
@@ -87,20 +90,7 @@ async def test_invalid_or_past_retry_after_is_ignored(wish: str) -> None:
         assert isinstance(await gateway.answer(question()), ModelReply)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        {"error": {"message": "no", "type": 400}},
-        {"error": {"message": ["no"], "type": {"a": 1}}},
-        {"error": {"message": None, "code": True, "param": 7}},
-        {"object": "error", "message": "no", "code": 400},
-        {"error": "temperature is bad"},
-        {"error": [1]},
-        [1],
-        "no",
-        None,
-    ],
-)
+@pytest.mark.parametrize("error", TABLES["errors_of_any_form_are_values_error"])
 @pytest.mark.parametrize("code", [400, 429, 500])
 async def test_errors_of_any_form_are_values(error: Any, code: int) -> None:
     async with served(raw(json.dumps(error).encode(), code)) as (_, gateway):

@@ -14,6 +14,9 @@ from tests.samples import instance
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.model_server import Behaviour, hangs, says, status
 from tests.streams.llm.questions import question, served
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 AT_EASE = TaskPolicy(deadline_seconds=5.0, patience_seconds=5.0, attempts=2)
 GATE = "judge_relevance"
@@ -67,16 +70,7 @@ async def test_budget_without_room_for_a_retry_returns_the_first_reply() -> None
         assert isinstance(await gateway.answer(question("Another?", task=GATE)), ModelUnavailable)
 
 
-@pytest.mark.parametrize(
-    ("task", "text", "attempts"),
-    [
-        (GATE, "Relevant", 2),  # in its protocol
-        (GATE, "perhaps", 1),  # as often as the task is asked
-        ("decontextualize_claim", "perhaps", 2),  # its handler asks again
-        ("writer", "perhaps", 2),
-        ("task-1", "perhaps", 2),  # has no protocol
-    ],
-)
+@pytest.mark.parametrize(("task", "text", "attempts"), TABLES["one_request_is_enough"])
 async def test_one_request_is_enough(task: str, text: str, attempts: int) -> None:
     policy = AT_EASE.model_copy(update={"attempts": attempts})
     async with served(says(text), policy) as (server, gateway):

@@ -9,18 +9,12 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    TABLES["addresses"],
-)
+@pytest.mark.parametrize(("given", "kept"), TABLES["addresses"])
 def test_addresses(given: str, kept: str) -> None:
     assert LlmSettings(base_url=given).base_url == kept
 
 
-@pytest.mark.parametrize(
-    "given",
-    TABLES["invalid_base_url_is_refused"],
-)
+@pytest.mark.parametrize("given", TABLES["invalid_base_url_is_refused"])
 def test_invalid_base_url_is_refused(given: str) -> None:
     with pytest.raises(SettingsError) as refused:
         load_settings(llm={"base_url": given})

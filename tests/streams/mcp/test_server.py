@@ -25,6 +25,9 @@ from tests.samples import ROOT, environment
 from tests.streams.fetch.web import Web, response, serving
 from tests.streams.llm.model_server import model_server, says
 from tests.streams.query.indexes import fill, settings_at
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -165,16 +168,7 @@ async def test_a_new_session_of_a_client_has_no_new_limit() -> None:
     assert ["refused" in answer for answer in answers] == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "kind"),
-    [
-        ("search", {"query": ""}, "invalid"),
-        ("search", {"query": "carbon tax"}, "no_index"),
-        ("fetch", {"id": "no address"}, "forbidden_scheme"),
-        ("score", {"url": "", "html": "<p>a"}, "invalid"),
-        ("check_claim", {"claim": "a\0b"}, "invalid"),
-    ],
-)
+@pytest.mark.parametrize(("tool", "arguments", "kind"), TABLES["refusals_say_what_to_do"])
 async def test_refusals_say_what_to_do(tool: str, arguments: dict[str, Any], kind: str) -> None:
     async with connected(load_settings()) as client:
         answer = await called(client, tool, **arguments)

@@ -118,10 +118,7 @@ def test_batches_are_counted_by_their_verdict(passed: bool, label: str) -> None:
     assert told(event.model_copy(update={"passed": passed})) == {f"assay_batches_total {label}": 1}
 
 
-@pytest.mark.parametrize(
-    ("name", "level", "says"),
-    TABLES["judgments_are_counted_and_logged_by_outcome"],
-)
+@pytest.mark.parametrize(("name", "level", "says"), TABLES["judgments_are_counted_and_logged_by_outcome"])
 def test_judgments_are_counted_and_logged_by_outcome(name: str, level: str, says: str) -> None:
     event: RelevanceJudged = example(RelevanceJudged, f"relevance.judged.v1/{name}")
     with structlog.testing.capture_logs() as logs:

@@ -14,6 +14,9 @@ from streams.publish.sources import Format, check_source, format_of, read, read_
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES
 from streams.topology.codec import OutputRecord
 from tests.samples import instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 def read_all(path: Path, run: str | None = None, stated: Format | None = None) -> list[OutputRecord | Refused]:
@@ -73,20 +76,10 @@ class TestPageLists:
     @pytest.mark.parametrize(
         ("case", "reason"),
         [
-            ([], "no case with a file"),
-            ("a.html", "no case with a file"),
-            ({"url": "https://a.example/"}, "no case with a file: KeyError"),
-            ({"file": "none.html"}, "none.html is not a file"),
-            ({"file": "pages"}, "pages is not a file"),
-            ({"file": "nul\0.html"}, "can't be found"),
+            *TABLES["invalid_case_is_refused_with_its_line"],
             ({"file": "x" * 5000}, "too long"),
-            ({"file": "loop"}, "loop"),
-            ({"file": "broken.gz"}, "broken.gz: "),
-            ({"file": "cut.gz"}, "cut.gz: "),
-            ({"file": "torn.gz"}, "torn.gz: "),
             ({"file": "a.html", "url": "x" * 9000}, "url: "),
             ({"file": "a.html", "url": "https://a.example/\ud800"}, "url: "),
-            ({"file": "a.html", "fetched_at": "yesterday"}, "fetched_at: "),
         ],
     )
     def test_invalid_case_is_refused_with_its_line(self, tmp_path: Path, case: Any, reason: str) -> None:

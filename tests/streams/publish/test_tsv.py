@@ -13,16 +13,10 @@ from tests.samples import emitted, instance
 from tests.samples import scored as scored_page
 from tests.tables import tables
 
+TABLES = tables(__file__)
+
 URL = "https://a.example/1"
-METADATA = {
-    "has_byline": True,
-    "has_author": True,
-    "has_date": False,
-    "schema_type": "NewsArticle",
-    "has_headings": True,
-    "external_links_count": 5,
-    "is_wire_report": False,
-}
+METADATA = TABLES["metadata"]
 
 
 def row(*columns: str) -> bytes:

@@ -140,9 +140,6 @@ async def test_unreachable_server_is_refused(tmp_path: Path) -> None:
             pass
 
 
-@pytest.mark.parametrize(
-    ("host", "url"),
-    TABLES["an_application_is_asked_from_this_machine"],
-)
+@pytest.mark.parametrize(("host", "url"), TABLES["an_application_is_asked_from_this_machine"])
 def test_an_application_is_asked_from_this_machine(host: str, url: str) -> None:
     assert application_url(HttpSettings(host=host)) == url

@@ -61,10 +61,7 @@ def test_ambiguous_number_is_neither_date_nor_offset(text: str) -> None:
         bounds_of(text, "", "", NOW)
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "since", "says"),
-    TABLES["empty_range_is_refused"],
-)
+@pytest.mark.parametrize(("start", "end", "since", "says"), TABLES["empty_range_is_refused"])
 def test_empty_range_is_refused(start: str, end: str, since: str, says: str) -> None:
     with pytest.raises(ReplayError, match=says):
         bounds_of(start, end, since, NOW)

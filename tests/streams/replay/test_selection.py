@@ -31,10 +31,7 @@ def test_addresses_of_pages_targets_results_and_sources() -> None:
     assert SOURCE.url in set(addresses(SOURCE))
 
 
-@pytest.mark.parametrize(
-    ("address", "inside"),
-    TABLES["domains_are_compared_by_whole_labels"],
-)
+@pytest.mark.parametrize(("address", "inside"), TABLES["domains_are_compared_by_whole_labels"])
 def test_domains_are_compared_by_whole_labels(address: str, inside: bool) -> None:
     assert in_domain(address, frozenset({"example.com"})) is inside
 

@@ -9,6 +9,9 @@ import yaml
 from streams.runtime.settings_files import SettingsError
 from streams.settings.changes import as_yaml, changed, differences
 from streams.settings.model import Settings, load_settings
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 CHANGES: dict[str, Any] = {
     "tiered_indexing": {"tier_a": {"min_cts": 60}},
@@ -40,17 +43,7 @@ def test_without_a_difference_there_is_no_yaml(settings: Settings) -> None:
     assert as_yaml({}) == ""
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"tiered_indexing": {"tier_a": {"min_cts": 5}}}, "tiered_indexing: "),
-        ({"tiered_indexing": {"tier_d": {}}}, "tier_d: is not a known key"),
-        ({"trust_labels": {"high": "much"}}, "high"),
-        ({"colour": {"a": 1}}, "colour: is no section"),
-        ({"tiered_indexing": 7}, "tiered_indexing: is no section"),
-        ({"model_fields": {}}, "model_fields: is no section"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "says"), TABLES["impossible_changes_are_refused"])
 def test_impossible_changes_are_refused(settings: Settings, changes: dict[str, Any], says: str) -> None:
     with pytest.raises(SettingsError, match=says):
         changed(settings, changes)

@@ -100,10 +100,7 @@ def test_mappings_are_merged_and_anything_else_is_replaced() -> None:
 # --- what is wrong ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "key"),
-    TABLES["wrong_key_is_named_with_its_path"],
-)
+@pytest.mark.parametrize(("text", "key"), TABLES["wrong_key_is_named_with_its_path"])
 def test_wrong_key_is_named_with_its_path(tmp_path: Path, text: str, key: str) -> None:
     with pytest.raises(SettingsError) as raised:
         load_settings(overlay(tmp_path, text))

@@ -4,22 +4,12 @@ import ast
 from pathlib import Path
 
 from streams.telemetry.metrics import METRICS
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 _STREAMS = Path(__file__).parents[3] / "streams"
-ELSEWHERE = {
-    "assay_search_judge_drift": "telemetry/decisions.py",
-    "assay_query_trees_agreement": "telemetry/decisions.py",
-    "assay_replay_records_total": "replay/",
-    "assay_replay_remaining_records": "replay/",
-    "assay_replay_cost_usd_total": "replay/",
-    "assay_replay_waiting": "replay/",
-    "assay_group_lag_records": "cli/lag",
-    "assay_group_lag_seconds": "cli/lag",
-    "assay_group_retention_left_seconds": "cli/lag",
-    "assay_group_lost_records": "cli/lag",
-    "assay_group_members": "cli/lag",
-    "assay_topic_dead_letters": "cli/lag",
-}
+ELSEWHERE = TABLES["elsewhere"]
 """What no worker shows in a demonstration, and the code that sets it: where a model judges searches, where trees
 re-rank in shadow, in replays, and in `assay lag --serve`."""
 

@@ -71,10 +71,7 @@ def test_results_far_below_the_last_feedback_are_dropped() -> None:
     assert whole.grades.tolist() == [0, 1, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    TABLES["spellings_of_a_query_are_normalized"],
-)
+@pytest.mark.parametrize(("one", "other"), TABLES["spellings_of_a_query_are_normalized"])
 def test_spellings_of_a_query_are_normalized(one: str, other: str) -> None:
     assert normalized(one) == normalized(other)
 
@@ -107,19 +104,7 @@ def test_the_split_is_about_the_share_and_never_changes() -> None:
     assert all(is_held_out(query, 0.5) for query in held)
 
 
-@pytest.mark.parametrize(
-    ("labelled", "phase"),
-    [
-        (0, None),
-        (499, None),
-        (500, "binary"),
-        (1_999, "binary"),
-        (2_000, "pairwise"),
-        (4_999, "pairwise"),
-        (5_000, "listwise"),
-        (10**7, "listwise"),
-    ],
-)
+@pytest.mark.parametrize(("labelled", "phase"), TABLES["the_phase_follows_from_how_much_is_labelled"])
 def test_the_phase_follows_from_how_much_is_labelled(labelled: int, phase: str | None) -> None:
     assert SECTION.phases.phase_of(labelled) == phase
 

@@ -23,6 +23,9 @@ from streams.training.model_files import SHIPPED_MANIFEST, manifest_path, read_r
 from tests.handlers.ranking.models import generated_model
 from tests.samples import run_assay, the_handler
 from tests.streams.query.toys import Answers
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.fixture
@@ -78,15 +81,7 @@ def test_what_is_not_there_is_said_with_its_path(folder: Path) -> None:
         read_ranking_model(str(folder))
 
 
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
-        ({"phase": "Phase D"}, "phase: Input should be 'binary', 'pairwise' or 'listwise'"),
-        ({"weights": 3}, "weights: Extra inputs are not permitted"),
-        ({"features": None}, "features: Input should be a valid array"),
-        ({"sha256": "abc"}, "sha256: String should match"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "told"), TABLES["a_manifest_with_a_wrong_key_is_refused_by_its_name"])
 def test_a_manifest_with_a_wrong_key_is_refused_by_its_name(folder: Path, fields: dict[str, Any], told: str) -> None:
     with pytest.raises(ModelMismatchError) as refusal:
         read_ranking_model(changed(folder, **fields))

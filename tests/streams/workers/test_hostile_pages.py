@@ -59,7 +59,7 @@ async def check(limits: JobLimits, size: int, names: Iterable[str]) -> None:
 
 
 async def test_hostile_pages_end_and_others_are_scored() -> None:
-    await check(JobLimits(cpu_seconds=0.5, wall_seconds=60, memory_bytes=512 << 20), 150_000, SOME)
+    await check(JobLimits(cpu_seconds=0.3, wall_seconds=60, memory_bytes=512 << 20), 150_000, SOME)
 
 
 @pytest.mark.slow
