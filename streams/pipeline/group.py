@@ -344,6 +344,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
                         await self._wake.wait()
                 slice_began = self._clock.monotonic()
                 continue
+            # Step 3. Start the next record.
             partition, entry = self._ready.popleft()
             self._begin(partition, entry)
             if self._clock.monotonic() - slice_began > _SLICE_SECONDS:
