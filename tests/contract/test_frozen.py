@@ -60,13 +60,15 @@ def _topics() -> Iterator[str]:
 
 
 def _groups() -> Iterator[str]:
+    named: dict[str, Any] = {"plan": "PLAN", "run": "PLAN-RUN"}
+    plan = ReplayPlan.model_construct(**named)
     for handler in HANDLERS:
         emits = ",".join(topic.name for topic in handler.emits)
         yield f"{handler.group} reads {handler.consumes.name} writes {emits} lane={handler.lane} v{handler.version}"
         yield f"{dead_letter_topic(handler.consumes.name, handler.group)} dead letters"
         yield f"{replay_group(handler.name, 'PLAN')} replay"
         yield f"{replay_dead_letters(handler, 'PLAN')} dead letters of a replay"
-        replay = run_group(handler.name, ReplayPlan.model_construct(plan="PLAN", run="PLAN-RUN"))
+        replay = run_group(handler.name, plan)
         reads = [(group, handler.consumes.name) for group in (handler.group, replay)]
         for group, topic in [*reads, *((retry.group, retry.topic) for retry in handler.retry_topics)]:
             yield f"{transactional_id(group, TopicPartition(topic, 'PARTITION'))} transactional id"
