@@ -177,6 +177,7 @@ class Committer:
 
         At least once, an error or a crash before the offset is committed repeats the outputs under the same ids.
         """
+        # Step 9. The offset is committed here.
         if self._transactional:
             offsets = {self._partition: OffsetAndMetadata(next_offset, "")}
             await self._writer.write(self._prefix, outputs, self._group, offsets)

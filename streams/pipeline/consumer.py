@@ -84,6 +84,7 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
                     await self._room_made.wait()
             return {}
         most = min((max_records or _POLL_RECORDS, *rooms.values()))
+        # Step 1. Poll the partitions that have room.
         try:
             polled: Polled = await super().getmany(*(partitions or rooms), timeout_ms=timeout_ms, max_records=most)
         except BaseException:

@@ -1,9 +1,7 @@
 """One handler's membership in a consumer group: intake, the records in flight, and the assigned partitions.
 
-FastStream delivers the raw records of one poll (``intake``), and aiokafka reports rebalances. Records that may start
-wait in one queue over all partitions, first come, first served. Records of a retry topic wait until they are due. A
-runner processes them in order, and moves those that wait on I/O to tasks, up to the handler's concurrency. While the
-circuit breaker is open, only the probe runs.
+A runner starts the records of all partitions in order, and moves those that wait on I/O to tasks. While the circuit
+breaker is open, only the probe runs.
 
 Invariants: intake never raises and never waits. No record of a partition that is closing starts. The event loop gets
 control at least every few milliseconds, so heartbeats continue.
@@ -344,6 +342,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
                         await self._wake.wait()
                 slice_began = self._clock.monotonic()
                 continue
+            # Step 3. Start the next record.
             partition, entry = self._ready.popleft()
             self._begin(partition, entry)
             if self._clock.monotonic() - slice_began > _SLICE_SECONDS:

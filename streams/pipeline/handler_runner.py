@@ -171,6 +171,7 @@ class HandlerRunner:
             if len(replies) >= self.handler.rounds:
                 return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks")
             try:
+                # Step 6. Ask the service; the handler then decides again.
                 async with asyncio.timeout(self.retry.attempt_seconds):
                     replies = (*replies, await self._services.answer(need, run))
             except Exception as error:

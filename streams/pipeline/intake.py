@@ -101,6 +101,7 @@ class IntakeBroker(KafkaBroker):
         )
 
         async def intake(records: Annotated[Any, SkipValidation]) -> None:
+            # Step 1. Pass the records of a poll on as they are.
             group.intake(records)
 
         subscriber(intake)

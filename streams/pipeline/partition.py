@@ -162,6 +162,7 @@ class Partition:
             if self._window.exceeds(size):
                 cursor.take_again(record.offset)
                 return
+            # Step 2. Admit the record; it starts unless an earlier one of its key is in progress.
             entry = self._window.admit(record.offset, record.key, size, record)
             cursor.advance(record.offset)
             if entry is not None:
@@ -174,6 +175,7 @@ class Partition:
         """Stores a record's result and lets the next record of its key start."""
         if self.state is State.CLOSED or not self._window.owns(entry):
             return
+        # Step 8. Keep the outputs; the next record of the key may start.
         following = self._window.finish(entry, done, done.size)
         self._progress.set()
         if following is not None:
@@ -236,6 +238,7 @@ class Partition:
             whole = len(prefix) == len(self._window)
             next_offset = self.position() if whole else prefix[-1].offset + 1
             outputs = [output for entry in prefix if entry.done for output in entry.done.outputs]
+            # Step 9. Commit the outputs and the offset of the finished records.
             await self._commit(outputs, next_offset, len(prefix))
 
     async def _commit(self, outputs: Sequence[OutputRecord], next_offset: int, inputs: int) -> None:

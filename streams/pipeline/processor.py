@@ -120,6 +120,7 @@ class RecordProcessor:
         try:
             if self._runner.in_child:
                 return Pending(RawRecord(record.value, tuple(record.headers), started.produced), None, started)
+            # Step 4. Decode the record.
             event = decode(self._handler.consumes, record.value, record.headers, started.produced)
             if isinstance(event, Dead):
                 return self._result_of(started, event, Stage.DECODE)
@@ -167,6 +168,7 @@ class RecordProcessor:
     def _result_of(self, started: Started, outcome: Outcome, stage: Stage, attempts: int = 1) -> Done:
         """The records of an outcome; counts it."""
         input_ = started.input
+        # Step 7. Encode the events, or make a retry record or a dead letter.
         if isinstance(outcome, Emit):
             encoded = self._encode(outcome.events, input_)
             if isinstance(encoded, Done):

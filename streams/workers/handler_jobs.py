@@ -60,9 +60,11 @@ def answer_of(
     handler: Handler, rules: Rules, source: Event | RawRecord, replies: tuple[Reply, ...] = (), state: Any = None
 ) -> Answer:
     """The handler's answer in this process; an exception becomes ``Dead(handler_bug)``."""
+    # Step 4. Decode a record that arrives in a child process as bytes.
     event = decode(handler.consumes, *source) if isinstance(source, RawRecord) else source
     if isinstance(event, Dead):
         return Answer(event, Stage.DECODE)
+    # Step 5. Let the handler decide, also when it continues with replies.
     try:
         return Answer(handler.resume(event, replies, rules, state) if replies else handler.fn(event, rules))
     except MemoryError:
@@ -82,6 +84,7 @@ async def answer_in(
     """The answer from a child process, if there is a pool and the handler runs in one."""
     if pool is None or handler.runs == "inline":
         return answer_of(handler, rules, source, replies, state)
+    # Steps 4 and 5, in a child process.
     result: Answer | Dead = await pool.run(HandlerJob(handler.name, source, replies, state))
     return Answer(result) if isinstance(result, Dead) else result
 

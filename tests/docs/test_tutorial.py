@@ -22,6 +22,8 @@ pytestmark = pytest.mark.kafka
 DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"<!-- run -->\n```sh\n(.*?)\n```\n(?:<!-- prints -->\n```text\n(.*?)\n```\n)?", re.DOTALL)
 _END = "=== end of block"
+PAGES = [("../README.md", 2), ("tutorial.md", 12), ("query.md", 5), ("answers.md", 3)]
+"""Pages in the folder of documents, and how many blocks each has at least."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,14 @@ def free_port() -> int:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("name", "least"), [("tutorial.md", 12), ("query.md", 5), ("answers.md", 3)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("../README.md", 2), ("tutorial.md", 12), ("query.md", 5), ("answers.md", 3)]
+)
 def test_what_a_page_says_is_what_happens(kafka: str, topic_prefix: str, tmp_path: Path, name: str, least: int) -> None:
     steps = blocks((DOCS / name).read_text("utf-8"))
     assert len(steps) >= least
+    # README's commands are for the folder of a clone.
+    (tmp_path / "schemas").symlink_to(DOCS.parent / "schemas")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     environment = kept | {
         "HOME": str(tmp_path),
