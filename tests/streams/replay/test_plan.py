@@ -71,7 +71,7 @@ def test_the_longest_names_are_topics_and_groups() -> None:
     assert max(len(topic.name) for topic in TOPICS) + len(".replay.") + 48 + 64 < 249
 
 
-def test_a_handler_of_the_index_writes_to_the_live_index_only_where_it_is_asked_to() -> None:
+def test_a_handler_of_the_index_needs_to_live() -> None:
     for name in ("index_page", "index_utterance"):
         with pytest.raises(ReplayError, match=f"{name} writes to the index, .* --to-live"):
             plan(name)
