@@ -6,7 +6,7 @@ shows which records were requested before a partition was opened or set back.
 
 A poll that raises has moved positions past records that were not delivered: aiokafka drains one partition after another
 and discards what it has when the next one fails. Therefore every partition is set back to the next record that intake
-expects. Records of a producer never make a poll raise: see ``streams.kafka.decompression``.
+expects. Records of a producer never make a poll raise: see ``streams.kafka.aiokafka_fixes.unreadable_records``.
 
 Under back pressure a partition is not polled. It is neither paused nor set back: both would discard what the consumer
 has fetched ahead, to fetch and decompress it again.
@@ -26,7 +26,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.client import ConnectionGroup
 from aiokafka.errors import IllegalStateError, KafkaError
 
-from streams.kafka.clients import raise_offset_errors
+from streams.kafka.aiokafka_fixes.offset_errors import raise_offset_errors
 
 Polled = dict[TopicPartition, list[ConsumerRecord]]
 _POLL_RECORDS = 500

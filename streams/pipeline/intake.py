@@ -21,8 +21,8 @@ from faststream.prometheus import ConsumeAttrs, MetricsSettingsProvider, Prometh
 from prometheus_client import CollectorRegistry
 from pydantic import SkipValidation
 
+from streams.kafka.aiokafka_fixes.bounded_unpacking import limit_unpacking
 from streams.kafka.clients import connection, group_of, started
-from streams.kafka.decompression import limit_unpacking
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.settings.model import Settings

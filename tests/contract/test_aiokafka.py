@@ -307,7 +307,7 @@ async def test_an_error_without_partitions_is_taken_for_no_offsets(monkeypatch: 
     assert await member._do_fetch_commit_offsets([TopicPartition("t", 0)]) == {}
 
 
-# --- batches of records, which streams.kafka.decompression reads ----------------------------------------------------
+# --- batches of records, which streams.kafka.aiokafka_fixes reads ---------------------------------------------------
 
 
 @pytest.mark.parametrize("codec", CODECS)

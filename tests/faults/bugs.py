@@ -18,10 +18,12 @@ from unittest.mock import patch
 from aiokafka import AIOKafkaProducer
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import IllegalOperation
+from aiokafka.producer.message_accumulator import MessageAccumulator
 from aiokafka.producer.sender import Sender
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.kafka.clients import SingleEndProducer
+from streams.kafka.aiokafka_fixes import refused_partitions
+from streams.kafka.aiokafka_fixes.single_end import SingleEndProducer
 from streams.kafka.transactions import IN_DOUBT, send_all
 from streams.pipeline import commit
 from streams.pipeline.commit import CommitResult, Committer
@@ -248,7 +250,7 @@ async def commit_at_the_stop(
     await close(partition, 0)
 
 
-def send_what_was_refused(producer: SingleEndProducer, error: Exception) -> None:
+def send_what_was_refused(accumulator: MessageAccumulator, error: Exception) -> None:
     """As aiokafka does by itself: the records may become part of the previous transaction."""
 
 
@@ -294,7 +296,7 @@ _REPLACED: dict[str, tuple[tuple[Any, str], Any]] = {
     "old_poll": ((PartitionCursor, "discards_poll"), take_old_poll),
     "read_at_once": ((Committer, "_read_after_write"), read_at_once),
     "read_anywhere": ((Committer, "_read_after_write"), read_anywhere),
-    "refused_sent": ((SingleEndProducer, "_fail_unsent"), send_what_was_refused),
+    "refused_sent": ((refused_partitions, "fail_unsent"), send_what_was_refused),
     "illegal_ends": ((commit, "IN_DOUBT"), tuple(error for error in IN_DOUBT if error is not IllegalOperation)),
     "leader_alone": ((SingleEndProducer, "__init__"), trust_the_leader),
 }

@@ -7,7 +7,8 @@ from aiokafka.client import ConnectionGroup, CoordinationType
 from aiokafka.protocol.transaction import TxnOffsetCommitRequest
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.kafka.clients import SingleEndProducer, producer_options
+from streams.kafka.aiokafka_fixes.single_end import SingleEndProducer
+from streams.kafka.clients import producer_options
 from tests.kafka.installation import CRAWLED, Installation
 
 INVALID_PRODUCER_EPOCH = 47

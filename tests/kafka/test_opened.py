@@ -58,7 +58,8 @@ async def test_broker_that_starts_to_answer_is_asked_again(
 ) -> None:
     """As one does that starts on a machine with too much to do."""
     monkeypatch.setattr(broker, "_ANSWER_SECONDS", 0.5)
-    monkeypatch.setattr("streams.kafka.clients._END_SECONDS", 60.0)  # the request, which is given as long, ends first
+    # The request, which is given as long, ends first.
+    monkeypatch.setattr("streams.kafka.aiokafka_fixes.forced_stop.END_SECONDS", 60.0)
     async with SilentBroker(kafka, answers=1) as silent:
         assert not await asyncio.to_thread(broker._answers, silent.address)
     assert connections.made

@@ -311,7 +311,7 @@ async def test_a_step_that_hangs_ends_in_doubt_at_the_deadline(exactly_once: boo
 async def test_open_that_hangs_is_tried_again_after_the_deadline(
     exactly_once: bool, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streams.kafka.clients._END_SECONDS", 0.01)
+    monkeypatch.setattr("streams.kafka.aiokafka_fixes.forced_stop.END_SECONDS", 0.01)
     bench = Bench(client := Client(hangs=step), exactly_once, deadline=0.05)
     assert await bench.committer.open() == 17
     assert client.calls.count(("committed", PARTITION)) == 1
