@@ -20,7 +20,7 @@ PLAN_NAME = r"^[a-z0-9][a-z0-9_-]{0,47}$"
 
 
 class ReplayState(StrEnum):
-    """The state of a replay."""
+    """The state of a replay. Only earlier releases wrote ``promoting`` and ``promoted``."""
 
     PLANNED = "planned"
     RUNNING = "running"
@@ -95,8 +95,8 @@ class ReplayStage(Part):
 
     Attributes:
         handler: Its name.
-        topic: The topic that it reads, without the prefix: its own topic, or the shadow that an earlier stage writes.
-        ranges: The records, one range per partition; empty until the earlier stages are done.
+        topic: The topic that it reads, without the prefix.
+        ranges: The records, one range per partition.
         decisions: The offset ranges of the handler's earlier decisions, so that a resumed replay selects the same
             records; empty if the selection does not use decisions.
         config_version: Hash of the rules that its decisions use.
@@ -105,7 +105,7 @@ class ReplayStage(Part):
         begun: Whether its consumer group has been set to the start of the ranges. From then on the group's offsets
             are the progress of the stage.
         deleted: Records of its ranges that retention deleted before the stage read them.
-        promoting: Live topics to which the promotion has begun to copy, each with its own group.
+        promoting: Topics to which an earlier release copied its results; always empty in new plans.
     """
 
     handler: str
@@ -127,9 +127,9 @@ class ReplayPlan(Event):
         plan: Its name.
         run: The value of the header ``assay_run`` of every record that it writes.
         detail: The reason for the state, for people; may be "".
-        stages: The handlers, each before the handlers that read its output.
+        stages: The handler. Plans of earlier releases may have several, each before those that read its output.
         stage: Index of the current stage, from 0; the number of stages when all are done.
-        selection: Which records are selected; only for stages that read records that this plan did not write.
+        selection: Which records are selected.
         target: Where it writes its results.
         rate: Largest number of records per second of all its processes; null for no limit.
         max_cost_usd: Largest cost of models; null if no model is asked.

@@ -32,7 +32,10 @@ class BelowOneName(BuildHookInterface[Any]):
             shutil.copytree(root / package, copies / package, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
         modules = modules_of(copies)
         for path in copies.rglob("*.py"):
-            path.write_text(below_one_name(path.read_text("utf-8"), modules), "utf-8")
+            try:
+                path.write_text(below_one_name(path.read_text("utf-8"), modules), "utf-8")
+            except ValueError as error:
+                raise ValueError(f"{path.relative_to(copies)}, {error}") from error
         build_data["force_include"] |= {str(copies / BELOW): BELOW}
         build_data["force_include"] |= {str(copies / package): f"{BELOW}/{package}" for package in PACKAGES}
 
@@ -87,7 +90,10 @@ def _edits(tree: ast.AST, lines: list[bytes], modules: frozenset[str]) -> Iterat
                 name = child.value
             else:
                 continue
-            place = child.lineno, lines[child.lineno - 1].index(name.encode(), child.col_offset)
+            column = lines[child.lineno - 1].find(name.encode(), child.col_offset)
+            if column < 0:
+                raise ValueError(f"line {child.lineno}: {name} must be on the line where its statement begins")
+            place = child.lineno, column
             yield place, place, f"{BELOW}."
 
 

@@ -41,7 +41,7 @@ COMMANDS = {
     "mcp": ("mcp:mcp", "Serve the tools search, fetch, score and check_claim to an agent (MCP)."),
     "reply": ("reply:reply", "Show a model's reply, by the call id of an event."),
     "train": ("train:train", "Train a ranking model from feedback, and report whether it is better."),
-    "replay": ("replay:replay", "Process a part of a topic again: `assay replay HANDLER…`."),
+    "replay": ("replay:replay", "Process a part of a topic again: `assay replay HANDLER`."),
     "dlq": ("dlq:dlq", "Count dead letters, show one, send them again, or delete them."),
     "lag": ("lag:lag", "Show how far each consumer group is behind, including stopped ones."),
     "top": ("top:top", "Watch the handlers at work: rate, lag, age, dead letters, costs."),

@@ -44,7 +44,7 @@ class _HandlersFirst(TyperGroup):
 
 
 replay = command_group(
-    "Process a part of a topic again: `assay replay HANDLER…`.\n\nIts options are those of `assay replay run`.",
+    "Process a part of a topic again: `assay replay HANDLER`.\n\nIts options are those of `assay replay run`.",
     _HandlersFirst,
 )
 
@@ -161,7 +161,7 @@ def replay_list(
 
 @replay.command("show")
 def replay_show(plan: Plan, as_json: AsJson = False, config: Config = None) -> int:
-    """Show one plan: its stages, their topics, and its progress."""
+    """Show one plan: its handler, its topics, and its progress."""
     settings = _settings(config)
 
     async def shown(store: PlanStore) -> int:

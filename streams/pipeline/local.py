@@ -125,12 +125,15 @@ class LazyServices:
         if self._searches and isinstance(need, SearchVectors) and (missing := self._missing_index()):
             return VectorsUnavailable(missing)
         if self._live is None:
+            import structlog
+
             from streams.pipeline.services import LiveServices
             from streams.telemetry.setup import configure_logs
 
             settings = self._settings
             # structlog writes to standard output by default, which is for answers only.
-            configure_logs(settings.logs.level, settings.logs.format)
+            if not structlog.is_configured():
+                configure_logs(settings.logs.level, settings.logs.format)
             if not self._searches:
                 index = settings.index.model_copy(update={"url": "", "path": None})
                 settings = settings.model_copy(update={"index": index})

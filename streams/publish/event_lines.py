@@ -56,7 +56,7 @@ class LineEvent(NamedTuple):
 
 
 def events_of(line: Line, topic: Topic) -> Iterator[LineEvent]:
-    """The events of a topic in a line; a blank line is no event."""
+    """The events of a topic in a line; a blank line cannot be decoded."""
     if line.content is None:
         yield LineEvent(line.place, too_long())
         return

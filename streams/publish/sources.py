@@ -209,20 +209,20 @@ async def read_piped_lines(descriptor: int, limit: int) -> AsyncIterator[bytes |
         OSError: The descriptor cannot be read.
     """
     held = bytearray()
-    too_long = False
+    passed = False
     while chunk := await _read(descriptor):
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
             held += chunk[start:end]
-            yield None if too_long or len(held) > limit else bytes(held)
+            yield None if passed or len(held) > limit else bytes(held)
             held.clear()
-            too_long, start = False, end + 1
+            passed, start = False, end + 1
         held += chunk[start:]
         if len(held) > limit:
             held.clear()
-            too_long = True
-    if held or too_long:
-        yield None if too_long else bytes(held)
+            passed = True
+    if held or passed:
+        yield None if passed else bytes(held)
 
 
 async def _read(descriptor: int) -> bytes:

@@ -219,7 +219,7 @@ async def estimate(
     *,
     advance: Advance = lambda _: None,
 ) -> Estimate:
-    """Estimates a replay whose stages that read live topics have their ranges.
+    """Estimates a replay whose stage has its ranges.
 
     Raises:
         ReplayError: A handler has nothing that the selection asks for.

@@ -1,6 +1,7 @@
 """``import assay``: results with reasons, refusals as values, and the same decisions as a worker's."""
 
 import asyncio
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -105,6 +106,13 @@ def test_snippet_of_a_relevant_page_and_none_of_another() -> None:
     assert found.reasons == ("the offline judge: relevant",)
     other = instance(assay.Snippet, assay.snippet(page.encode(), url=URL, query="wedding cakes of brakes in Paris"))
     assert (other.relevant, other.text) == (False, "")
+
+
+def test_the_log_of_the_program_is_left_alone() -> None:
+    """The judge of a claim is the first that opens services."""
+    before = logging.getLogger().handlers[:], logging.getLogger().level
+    instance(assay.Claim, assay.claim("He was elected in May."))
+    assert (logging.getLogger().handlers, logging.getLogger().level) == before
 
 
 def test_claims() -> None:
