@@ -14,11 +14,11 @@ from schemas.review import DecisionReviewed
 from streams.console.review_agreement import newest_marks
 from streams.kafka.clients import make_admin, make_producer, make_reader, opened
 from streams.kafka.groups import read_topics
+from streams.kafka.log_reader import records_to_end
 from streams.kafka.settings import KafkaSettings
 from streams.topology import DECISIONS_REVIEWED
 from streams.topology.codec import decode, encode, timestamp
 
-_POLL_MS = 100
 _FETCH_WAIT_MS = 50
 """Each read of the end of the topic waits for a fetch that finds nothing, so that one must be short."""
 MOST_MARKS = 100_000
@@ -48,11 +48,8 @@ class Marks:
         async with self._lock:
             if self._reader is None and not await self._start():
                 return self.by_decision
-            ends = await self._reader.end_offsets(self._partitions)
-            while any([await self._reader.position(at) < ends[at] for at in self._partitions]):
-                for records in (await self._reader.getmany(timeout_ms=_POLL_MS)).values():
-                    for record in records:
-                        self._add(record)
+            async for record in records_to_end(self._reader, self._partitions):
+                self._add(record)
         return self.by_decision
 
     async def write(self, review: DecisionReviewed, now: datetime) -> None:

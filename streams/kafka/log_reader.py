@@ -78,6 +78,17 @@ async def records_between(
             reader.pause(*waiting)
 
 
+async def records_to_end(
+    reader: AIOKafkaConsumer, partitions: Sequence[TopicPartition]
+) -> AsyncGenerator[ConsumerRecord, None]:
+    """The records from the reader's positions up to the present end of all partitions. Raises KafkaError."""
+    ends = await reader.end_offsets(partitions)
+    while any([await reader.position(at) < ends[at] for at in partitions]):
+        for records in (await reader.getmany(timeout_ms=_POLL_MS)).values():
+            for record in records:
+                yield record
+
+
 def assign_paused(reader: AIOKafkaConsumer, partitions: Collection[TopicPartition]) -> None:
     """Assigns all partitions at once: a reader that gets them one by one can stop to deliver records."""
     reader.assign(list(partitions))

@@ -25,6 +25,7 @@ from schemas.event import Envelope, derive_id
 from schemas.outcome import Dead
 from schemas.replays import ReplayPlan
 from streams.kafka.clients import make_producer, make_reader, opened
+from streams.kafka.log_reader import records_to_end
 from streams.kafka.transactions import FENCED, RecordWriter
 from streams.replay.plan import ReplayTroubleError
 from streams.replay.ranges import has_topic
@@ -38,7 +39,6 @@ log = structlog.get_logger(__name__)
 
 Transition = Callable[[ReplayPlan | None], ReplayPlan | None]
 """Returns the next state of a plan, or None to leave it unchanged. The argument is None if the plan does not exist."""
-_POLL_MS = 100
 _FETCH_WAIT_MS = 50
 """Each read of the end of the topic waits for a fetch that finds nothing, so that one must be short."""
 _FENCED_SECONDS = 60.0
@@ -108,11 +108,8 @@ class PlanStore:
     async def refresh(self) -> dict[str, ReplayPlan]:
         """Reads up to the present end, and returns the plans by name. Raises KafkaError."""
         async with self._reading:
-            ends = await self._reader.end_offsets(self._partitions)
-            while any([await self._reader.position(partition) < ends[partition] for partition in self._partitions]):
-                for records in (await self._reader.getmany(timeout_ms=_POLL_MS)).values():
-                    for record in records:
-                        self._add(record)
+            async for record in records_to_end(self._reader, self._partitions):
+                self._add(record)
         return self.plans
 
     def _add(self, record: ConsumerRecord) -> None:
