@@ -5,7 +5,7 @@ report writes anything.
 
 Examples:
     assay replay judge_relevance --since 7d --outcome error,timeout --dry-run
-    assay replay score_page --downstream --dry-run --json
+    assay replay score_page --dry-run --json
     assay replay score_page --since 1d --config stricter.yaml --diff
 """
 

@@ -246,7 +246,7 @@ async def test_replay_metrics_have_their_own_lane_and_no_plan_label(kafka: str, 
     await place.feed([page(number) for number in range(9)])
     await place.feed([(b"", b"{")])
     name = "a-name-that-nobody-foresaw"
-    await planned(place.settings, "score_page", plan=name, downstream=True)
+    await planned(place.settings, "score_page", plan=name)
     registry = CollectorRegistry()
     clock = SystemClock()
     async with PlanStore(place.settings, clock) as store:
@@ -260,13 +260,12 @@ async def test_replay_metrics_have_their_own_lane_and_no_plan_label(kafka: str, 
     assert "assay_event_age_seconds" not in shown(families), "what is replayed is as old as it is"
     counted = {(sample.name, *sample.labels.values()): sample.value for sample in samples}
     assert counted["assay_replay_records_total", "score_page", "replayed"] == 10
-    assert counted["assay_replay_records_total", "index_page", "replayed"] == 9
-    assert counted["assay_replay_remaining_records", "index_page"] == 0
+    assert counted["assay_replay_remaining_records", "score_page"] == 0
     assert counted["assay_dead_events_total", "score_page", "replay", "undecodable", "decode"] == 1
     groups = {sample.labels["consumer_group"] for sample in samples if sample.name.startswith("faststream")}
-    assert groups == {f"{topic_prefix}assay.{handler}.replay" for handler in ("score_page", "index_page")}
+    assert groups == {f"{topic_prefix}assay.score_page.replay"}
     topics = {sample.labels["handler"] for sample in samples if sample.name.startswith("faststream")}
-    assert topics == {topic_prefix + CRAWLED, f"{topic_prefix}{SCORED}.replay"}
+    assert topics == {topic_prefix + CRAWLED}
 
 
 async def test_lag_metrics_use_the_topologys_handlers_and_topics(installing: Installing) -> None:
