@@ -9,7 +9,7 @@ import structlog
 
 from schemas.event import Event
 from schemas.outcome import DeadReason, RetryReason, Stage
-from streams.telemetry.decisions import DecisionMetrics
+from streams.telemetry.decision_metrics import DecisionMetrics
 from streams.telemetry.labels import LANES, Lane
 from streams.telemetry.metrics import Metrics
 

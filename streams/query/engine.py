@@ -24,7 +24,7 @@ from streams.pipeline.local import LocalHandler
 from streams.runtime.backoff import Chance
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.model import Settings
-from streams.telemetry.decisions import QueryMetrics
+from streams.telemetry.decision_metrics import QueryMetrics
 from streams.telemetry.labels import RefusalReason, Via
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler

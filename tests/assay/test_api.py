@@ -108,7 +108,7 @@ def test_snippet_of_a_relevant_page_and_none_of_another() -> None:
     assert (other.relevant, other.text) == (False, "")
 
 
-def test_the_log_of_the_program_is_left_alone() -> None:
+def test_the_log_of_the_program_is_unchanged() -> None:
     """The judge of a claim is the first that opens services."""
     before = logging.getLogger().handlers[:], logging.getLogger().level
     instance(assay.Claim, assay.claim("He was elected in May."))
