@@ -154,12 +154,7 @@ def test_trust_passes_through_and_labels_name_their_origin() -> None:
         title: (result.cts_score, result.trust_label, result.reasoning_metadata.label_source)
         for title, result in by_title.items()
     }
-    assert found == {
-        "Boat race on the river this Sunday": (83, "HIGH", "score"),
-        "My boats": (59, "MEDIUM", "score"),
-        "Roads closed": (None, "HIGH", "fallback"),
-        "Soup": (None, "LOW", "fallback"),
-    }
+    assert found == TABLES["trust_passes_through_and_labels_name_their_origin"]
     for result in event.results:
         assert result.reasoning_metadata.trust_label == result.trust_label
 
@@ -349,14 +344,7 @@ def test_shadow_trees_change_nothing_and_report_agreement(diverse: bool) -> None
     assert event.llm is not None
 
 
-@pytest.mark.parametrize(
-    ("section", "values", "told"),
-    [
-        ("retrieval", {"points": 2000, "most_points": 1999}, "most_points"),
-        ("bm25", {"repetition_least": 0.5, "repetition_full": 0.5}, "repetition_full"),
-        ("intent", {"short_words": 8}, "long_words"),
-    ],
-)
+@pytest.mark.parametrize(("section", "values", "told"), TABLES["numbers_that_contradict_each_other_are_refused"])
 def test_numbers_that_contradict_each_other_are_refused(section: str, values: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         rules(**{section: values})

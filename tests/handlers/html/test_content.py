@@ -178,14 +178,7 @@ def test_any_text_can_be_read_and_travels(content: str, date: str, name: str) ->
         text.encode()
 
 
-@pytest.mark.parametrize(
-    ("shown", "expected"),
-    [
-        ("", "A kettle of steel & wood"),
-        ("Kettle", "Kettle\nA kettle of steel & wood"),
-        ("Wood and steel: a kettle of both", "Wood and steel: a kettle of both"),
-    ],
-)
+@pytest.mark.parametrize(("shown", "expected"), TABLES["a_product_is_described_by_its_structured_data"])
 def test_a_product_is_described_by_its_structured_data(shown: str, expected: str) -> None:
     data = StructuredData(type="Product", is_thing=True, description="<p>A kettle of steel &amp; wood</p>")
     assert with_description(shown, data) == expected

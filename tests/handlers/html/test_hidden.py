@@ -216,14 +216,7 @@ def test_visible_orders_are_reported_and_lower_the_label() -> None:
     assert sum(line.points for line in event.cts_breakdown) == event.cts_score
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'A typical attack begins with "Ignore all previous instructions", followed by what the attacker wants.',
-        "Ignore the foam that forms at the top; it will disappear when the jam cools.",
-        "Read all instructions before you use the appliance, and keep this manual for later.",
-    ],
-)
+@pytest.mark.parametrize("text", TABLES["ordinary_texts_are_not_flagged"])
 def test_ordinary_texts_are_not_flagged(text: str) -> None:
     event = scored(f"<p>{text}</p><p hidden>{text}</p>")
     assert event.injection_suspected is None

@@ -95,20 +95,7 @@ def test_the_table_is_the_plans() -> None:
     assert [feature.value for feature in Feature] == list(range(41))
     assert (TOTAL_FEATURES_PHASE_A, TOTAL_FEATURES_PHASE_C, len(NAMES)) == (29, 41, 41)
     assert {VERSION_PHASE_A: NAMES[:29], VERSION_PHASE_C: NAMES} == FEATURES_OF
-    assert NAMES[29:] == (
-        "trust_features_present",
-        "cts_score",
-        "source_tier",
-        "has_doi",
-        "citation_count",
-        "external_links_count",
-        "has_references_section",
-        "has_headings",
-        "has_statistics",
-        "has_byline",
-        "is_wire_report",
-        "domain_authority",
-    )
+    assert NAMES[29:] == TABLES["the_table_is_the_plans"]
     first = {
         0: "query_length",
         6: "document_length",
