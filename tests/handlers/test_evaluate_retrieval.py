@@ -418,6 +418,7 @@ def test_label_cannot_be_forged_across_fields_or_in_the_query(fields: dict[str, 
 
 
 MALFORMED = [
+    *(reply(**fields) for fields in TABLES["malformed"]),
     "",
     "0.8",
     "Good sources.",
@@ -425,12 +426,6 @@ MALFORMED = [
     f"```json\n{reply()}\n```",
     reply() + reply(0.1),
     reply(recall=float("nan")),
-    reply(precision=1.01),
-    reply(quality=-0.01),
-    reply(recall="0.8"),
-    reply(recall=True),
-    reply(recall=None),
-    reply(sources=None),
     reply(sources=[source(0)]),
     reply(sources=[source(3)]),
     reply(sources=[source(1), source(1)]),
@@ -438,7 +433,6 @@ MALFORMED = [
     reply(sources=[source("1")]),
     reply(sources=[source(1, relevance=None)]),
     reply(sources=[source(1, quality=2)]),
-    reply(passed=True),
     '{"contextRecall": 0.1, ' + reply()[1:],
     "{" * 100_000,
 ]
