@@ -419,10 +419,7 @@ def test_label_cannot_be_forged_across_fields_or_in_the_query(fields: dict[str, 
 
 MALFORMED = [
     *(reply(**fields) for fields in TABLES["malformed"]),
-    "",
-    "0.8",
-    "Good sources.",
-    "[0.8, 0.6, 0.5]",
+    *TABLES["malformed_texts"],
     f"```json\n{reply()}\n```",
     reply() + reply(0.1),
     reply(recall=float("nan")),

@@ -91,15 +91,7 @@ def test_unobserved_facts_are_null() -> None:
 
 
 def test_what_the_crawler_saw_is_taken_over() -> None:
-    told = {
-        "has_byline": False,
-        "has_author": True,
-        "has_date": False,
-        "schema_type": "newsarticle",
-        "has_headings": True,
-        "external_links_count": 7,
-        "is_wire_report": True,
-    }
+    told = dict(TABLES["what_the_crawler_saw_is_taken_over"])
     seen = facts(date="2026-01-02", quality_metadata=told)
     assert {name: getattr(seen, name) for name in told} == told
     assert seen.schema_is_article

@@ -98,11 +98,7 @@ def test_orders_in_noscript_are_not_in_a_snippet() -> None:
 
 def test_nested_hidden_elements_are_taken_out_once() -> None:
     inner = f"<p style='display:none'>{ORDER}</p>"
-    for form in (
-        "<div aria-hidden=true>{}</div>",
-        "<div hidden><b hidden>{}</b></div>",
-        "<div style='left:-999em;position:fixed'>{}</div>",
-    ):
+    for form in TABLES["nested_hidden_elements_are_taken_out_once"]:
         event = scored(form.format(f"{TAB * 5}{inner}<div aria-hidden=true>{inner}</div>"))
         assert event.hidden_text[0].outcome == "quarantined"
         assert ORDER not in elsewhere(event)
@@ -181,14 +177,7 @@ def test_separators_between_words_of_thai_are_kept() -> None:
 
 
 def test_metadata_of_an_article_on_attacks_is_a_quotation() -> None:
-    about = "".join(
-        f"<p>{line}</p>"
-        for line in (
-            "The attack hides an order in a page, which the chatbot then follows.",
-            "Attackers put it in white letters between two paragraphs of an ordinary text.",
-            "Two of five chatbots followed the order, and three told the user of it.",
-        )
-    )
+    about = "".join(f"<p>{line}</p>" for line in TABLES["metadata_of_an_article_on_attacks_is_a_quotation"])
     head = f'<title>Orders in pages</title><meta name="description" content="Attackers write: {ORDER}">'
     (one,) = {hidden.outcome for hidden in scored(f"{about}<p>{TEXT}</p>", head).hidden_text}
     assert one == "left_out"

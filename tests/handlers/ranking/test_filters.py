@@ -25,13 +25,7 @@ def day(year: int, month: int = 1, day: int = 1, hour: int = 0) -> datetime:
 
 
 def candidate(**fields: Any) -> Candidate:
-    values: dict[str, Any] = {
-        "url": "https://news.example.com/a",
-        "title": "",
-        "text": "",
-        "passage": "",
-        "position": 0,
-    }
+    values: dict[str, Any] = dict(TABLES["candidate"])
     return Candidate(**(values | fields))
 
 

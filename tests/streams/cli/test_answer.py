@@ -484,22 +484,7 @@ async def test_a_question_is_needed(answer: Answers, text: str) -> None:
 
 async def test_candidates_come_from_a_file(answer: Answers, tmp_path: Path) -> None:
     file = tmp_path / "candidates.jsonl"
-    rows = [
-        {
-            "url": "https://www.cna.com.tw/1",
-            "title": "石門水庫關閉",
-            "content": "石門水庫於五月一日關閉。",
-            "site_name": "中央社",
-            "cts_score": 83,
-        },
-        {
-            "url": "https://medium.com/@a/1",
-            "title": "水庫",
-            "content": "石門水庫於四月關閉。",
-            "site_name": "Medium 部落格",
-            "cts_score": 21,
-        },
-    ]
+    rows = list(TABLES["candidates_come_from_a_file_2"])
     file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), "utf-8")
     _, out, _ = await answer("石門水庫何時關閉", candidates=file, no_model=True)
     assert out.splitlines()[:5] == list(TABLES["candidates_come_from_a_file"])
