@@ -185,26 +185,12 @@ def test_a_full_text_counts_the_details_of_its_beginning_only() -> None:
     assert classify(content.model_copy(update={"content_kind": "snippet"})).actionable_score == 0.95
 
 
-@pytest.mark.parametrize(
-    ("title", "content"),
-    [
-        ("Alle Veranstaltungen in Berlin", "Konzert mehr erfahren Theater mehr erfahren Tickets kaufen"),
-        ("Alle begivenheder i Aarhus", "Koncert læs mere Teater læs mere se alle"),
-        ("活动列表", "音乐会 查看详情 话剧 查看详情 展览 查看更多"),
-    ],
-)
+@pytest.mark.parametrize(("title", "content"), TABLES["listings_in_other_languages"])
 def test_listings_in_other_languages(title: str, content: str) -> None:
     assert classify(RetrievedContent(title=title, content=content)).result_type is ResultType.AGGREGATOR
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "Das Konzert beginnt am 29. November 2024 um 20 Uhr in der Hauptstraße 5, der Eintritt kostet 25,00 €.",
-        "Koncerten begynder den 29. november 2024 kl. 20.00 på Klostergade 34, og billetten koster 199 kr.",
-        "音乐会将于2024年11月29日晚上8点在人民路12号的剧院举行，票价：180元，欢迎大家前来欣赏。",
-    ],
-)
+@pytest.mark.parametrize("content", TABLES["items_in_other_languages_are_rich"])
 def test_items_in_other_languages_are_rich(content: str) -> None:
     result = classify(RetrievedContent(url="https://example.com/e/482913", content=content))
     assert result.result_type is ResultType.SPECIFIC_CONTENT
@@ -267,11 +253,9 @@ def test_given_scores_need_no_fallback() -> None:
 def test_beyond_the_hop_limit_no_extraction_is_needed() -> None:
     """Nothing is fetched then, so there would be nothing to wait for."""
     classified, needed = emitted(LISTING, attempt=2, previous_actionable_information=0.3)
-    assert (classified.needs_extraction, classified.extraction_reason, classified.extraction_targets) == (
-        False,
-        None,
-        (),
-    )
+    assert (classified.needs_extraction, classified.extraction_reason, classified.extraction_targets) == TABLES[
+        "beyond_the_hop_limit_no_extraction_is_needed"
+    ]
     assert needed == []
     assert classified.improvement == pytest.approx(-0.1)
 
@@ -298,11 +282,9 @@ def test_each_canonical_url_gets_one_extraction() -> None:
 def test_listings_that_cannot_be_visited_need_no_extraction(url: str) -> None:
     classified, needed = emitted(LISTING.model_copy(update={"url": url}))
     assert classified.counts.aggregator == 1
-    assert (classified.needs_extraction, classified.extraction_reason, classified.extraction_targets) == (
-        False,
-        None,
-        (),
-    )
+    assert (classified.needs_extraction, classified.extraction_reason, classified.extraction_targets) == TABLES[
+        "listings_that_cannot_be_visited_need_no_extraction"
+    ]
     assert needed == []
 
 

@@ -43,14 +43,7 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 RULES = shipped_rules(DecontextualizeClaimRules)
-CLAIM = ExtractedClaim(
-    claim_id="c-1",
-    claim_text="It opened in 1911.",
-    source_text="The Grand Theatre of Aarhus stands by the river. It opened in 1911.",
-    source_id="doc-1",
-    entailed_score=0.9,
-    coverage_score=0.8,
-)
+CLAIM = ExtractedClaim(**TABLES["claim"])
 SEARCH = "vector_search_utterances"
 HITS = VectorsReply((VectorHit(0.91, {"source_id": "talk-2", "text": "It opened in 1911.", "context": "A museum"}),))
 

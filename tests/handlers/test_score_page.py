@@ -45,18 +45,7 @@ def score(html: str | bytes, url: str = "https://blog.example.com/a", **fields: 
     return emitted(ScoredPage, score_page(CrawledPage(url=url, **body, **fields), RULES))
 
 
-@pytest.mark.parametrize(
-    ("url", "parts", "total", "tier"),
-    [
-        ("https://www.agency.gov.tw/a", (), 40, "B"),
-        ("https://blog.example.com/a", (HEADING, LINK, AUTHOR, DATE), 39, "C"),
-        ("https://blog.example.com/a", (HEADING, LINK, AUTHOR, DATE, TABLE), 47, "B"),
-        ("https://udn.com/a", (*STRUCTURE, LINK), 70, "A"),
-        ("https://blog.example.com/a", (*STRUCTURE, LINK, DOI, REFERENCES), 70, "A"),
-        ("https://udn.com/a", (), 25, "C"),
-        ("https://www.agency.gov.tw/a", (*STRUCTURE, LINK, DOI, REFERENCES), 100, "A"),
-    ],
-)
+@pytest.mark.parametrize(("url", "parts", "total", "tier"), TABLES["edge_table_on_pages"])
 def test_edge_table_on_pages(url: str, parts: tuple[str, ...], total: int, tier: str) -> None:
     scored = score(page(*parts), url)
     assert scored.cts_score == total, scored.cts_breakdown

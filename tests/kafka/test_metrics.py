@@ -52,22 +52,12 @@ from tests.streams.llm.judges import BATCH, GOOD, SOURCE
 from tests.streams.llm.model_server import model_server, says, status
 from tests.streams.telemetry.setters import ELSEWHERE
 from tests.streams.telemetry.strays import strays
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 MODEL = "vendor/small-1"
-WITH_MODELS = {
-    "assay_llm_allowed_requests_per_minute",
-    "assay_llm_breaker_open",
-    "assay_llm_budget_left_usd",
-    "assay_llm_budget_usd",
-    "assay_llm_cached_total",
-    "assay_llm_cost_usd_total",
-    "assay_llm_limit_seconds",
-    "assay_llm_queue_seconds",
-    "assay_llm_request_seconds",
-    "assay_llm_requests_total",
-    "assay_llm_tokens_total",
-    "assay_llm_unavailable_total",
-}
+WITH_MODELS = set(TABLES["with_models"])
 """What the demonstration doesn't need, since it asks no model; a judge that does shows all of it."""
 SECOND_TIME = {"assay_retries_total", "assay_index_points_removed_total", "assay_fetches_cached_total"}
 """What takes a handler that fails once, a page that crosses tiers, and a page that is asked for again."""

@@ -244,11 +244,7 @@ async def test_given_candidates_leave_no_number_in_any_prompt(
     assert [str(stage) for stage in event.stages] == ["bm25", "ranking", "mmr", "reasoning"]
     assert out_of_order(event) == []
     labels = {result.url: (result.trust_label, result.reasoning_metadata.label_source) for result in event.results}
-    assert labels == {
-        "https://blog.example/dam": ("MEDIUM", "score"),
-        "https://water.gov.tw/dam": ("HIGH", "fallback"),
-        "https://www.cna.com.tw/dam": ("MEDIUM", "fallback"),
-    }
+    assert labels == TABLES["given_candidates_leave_no_number_in_any_prompt"]
     assert len(prompts) == 4
     for text in prompts:
         assert numbers_of_trust(text, event.results) == []

@@ -7,6 +7,9 @@ from streams.kafka.topics import create_topics
 from streams.replay.ranges import EARLIEST, LATEST, Bound, resolve_ranges
 from streams.topology import PAGES_CRAWLED
 from tests.kafka.installation import install
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 FIRST = datetime(2026, 11, 21, 8, tzinfo=UTC)
 AFTER = Bound(at=FIRST + timedelta(days=1))
@@ -34,11 +37,4 @@ async def test_instant_maps_to_the_first_record_at_or_after_it(kafka: str, topic
         assert [its.partition for its in ranges] == list(range(PAGES_CRAWLED.partitions))
         assert {(its.start, its.end) for its in ranges if its.partition != 1} == {(0, 0)}
         found[name] = (ranges[1].start, ranges[1].end)
-    assert found == {
-        "all": (0, 4),
-        "from the second": (1, 4),
-        "from between the second and the third": (2, 4),
-        "to the third": (0, 2),
-        "from after the last": (4, 4),
-        "to after the last": (0, 4),
-    }
+    assert found == TABLES["instant_maps_to_the_first_record_at_or_after_it"]

@@ -24,12 +24,7 @@ TABLES = tables(__file__)
 
 SCORE_PAGE = HANDLERS[0]
 ROWS = TABLES["rows"]
-SCORES = {
-    "https://www.agency.gov.tw/a": (61, "B", "score"),
-    "https://udn.com/b": (51, "B", "score"),
-    "https://udn.com/c": (None, "B", "fallback"),
-    "https://blog.example.com/d": (10, "C", "score"),
-}
+SCORES = TABLES["scores"]
 
 
 @pytest.fixture

@@ -10,32 +10,12 @@ from pydantic import ValidationError
 from streams.topology import TOPICS
 from streams.topology.event_schemas import schema_of
 from tests.samples import EVENTS, small_example
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 FAILED = "no_meaningful_content"
-CASES: list[tuple[str, dict[str, Any], bool]] = [
-    ("snippets.extracted.v1", {"outcome": "extracted", "snippet": "Text.", "failure": None}, True),
-    ("snippets.extracted.v1", {"outcome": "failed", "snippet": None, "failure": FAILED}, True),
-    ("snippets.extracted.v1", {"outcome": "extracted", "snippet": "Text.", "failure": FAILED}, False),
-    ("snippets.extracted.v1", {"outcome": "extracted", "snippet": None, "failure": None}, False),
-    ("snippets.extracted.v1", {"outcome": "extracted", "snippet": None, "failure": FAILED}, False),
-    ("snippets.extracted.v1", {"outcome": "failed", "snippet": "Text.", "failure": None}, False),
-    ("snippets.extracted.v1", {"outcome": "failed", "snippet": None, "failure": None}, False),
-    ("snippets.extracted.v1", {"outcome": "lost", "snippet": None, "failure": FAILED}, False),
-    ("extraction.completed.v1", {"status": "failed", "failure": "timeout"}, True),
-    ("extraction.completed.v1", {"status": "partial", "failure": None}, True),
-    ("extraction.completed.v1", {"status": "failed", "failure": None}, False),
-    ("extraction.completed.v1", {"status": "ok", "failure": "timeout"}, False),
-    ("extraction.completed.v1", {"status": "partial", "failure": "timeout"}, False),
-    ("ranking.feedback.v1", {"clicked": False, "dwell_ms": None, "grade": None}, True),
-    ("ranking.feedback.v1", {"clicked": True, "dwell_ms": 10, "grade": 4}, True),
-    ("ranking.feedback.v1", {"clicked": None, "dwell_ms": None, "grade": None}, False),
-    ("pages.crawled.v1", {"html": "<p>", "html_base64": None, "content": None}, True),
-    ("pages.crawled.v1", {"html": None, "html_base64": "PHA+", "content": None}, True),
-    ("pages.crawled.v1", {"html": None, "html_base64": None, "content": "Text."}, True),
-    ("pages.crawled.v1", {"html": "<p>", "html_base64": "PHA+", "content": None}, False),
-    ("pages.crawled.v1", {"html": "<p>", "html_base64": None, "content": "Text."}, False),
-    ("pages.crawled.v1", {"html": None, "html_base64": None, "content": None}, False),
-]
+CASES: list[tuple[str, dict[str, Any], bool]] = TABLES["cases"]
 
 
 @pytest.mark.parametrize(("topic", "fields", "valid"), CASES)

@@ -91,15 +91,7 @@ def test_unobserved_facts_are_null() -> None:
 
 
 def test_what_the_crawler_saw_is_taken_over() -> None:
-    told = {
-        "has_byline": False,
-        "has_author": True,
-        "has_date": False,
-        "schema_type": "newsarticle",
-        "has_headings": True,
-        "external_links_count": 7,
-        "is_wire_report": True,
-    }
+    told = dict(TABLES["what_the_crawler_saw_is_taken_over"])
     seen = facts(date="2026-01-02", quality_metadata=told)
     assert {name: getattr(seen, name) for name in told} == told
     assert seen.schema_is_article
@@ -178,14 +170,7 @@ def test_any_text_can_be_read_and_travels(content: str, date: str, name: str) ->
         text.encode()
 
 
-@pytest.mark.parametrize(
-    ("shown", "expected"),
-    [
-        ("", "A kettle of steel & wood"),
-        ("Kettle", "Kettle\nA kettle of steel & wood"),
-        ("Wood and steel: a kettle of both", "Wood and steel: a kettle of both"),
-    ],
-)
+@pytest.mark.parametrize(("shown", "expected"), TABLES["a_product_is_described_by_its_structured_data"])
 def test_a_product_is_described_by_its_structured_data(shown: str, expected: str) -> None:
     data = StructuredData(type="Product", is_thing=True, description="<p>A kettle of steel &amp; wood</p>")
     assert with_description(shown, data) == expected

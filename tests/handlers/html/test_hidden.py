@@ -98,11 +98,7 @@ def test_orders_in_noscript_are_not_in_a_snippet() -> None:
 
 def test_nested_hidden_elements_are_taken_out_once() -> None:
     inner = f"<p style='display:none'>{ORDER}</p>"
-    for form in (
-        "<div aria-hidden=true>{}</div>",
-        "<div hidden><b hidden>{}</b></div>",
-        "<div style='left:-999em;position:fixed'>{}</div>",
-    ):
+    for form in TABLES["nested_hidden_elements_are_taken_out_once"]:
         event = scored(form.format(f"{TAB * 5}{inner}<div aria-hidden=true>{inner}</div>"))
         assert event.hidden_text[0].outcome == "quarantined"
         assert ORDER not in elsewhere(event)
@@ -181,14 +177,7 @@ def test_separators_between_words_of_thai_are_kept() -> None:
 
 
 def test_metadata_of_an_article_on_attacks_is_a_quotation() -> None:
-    about = "".join(
-        f"<p>{line}</p>"
-        for line in (
-            "The attack hides an order in a page, which the chatbot then follows.",
-            "Attackers put it in white letters between two paragraphs of an ordinary text.",
-            "Two of five chatbots followed the order, and three told the user of it.",
-        )
-    )
+    about = "".join(f"<p>{line}</p>" for line in TABLES["metadata_of_an_article_on_attacks_is_a_quotation"])
     head = f'<title>Orders in pages</title><meta name="description" content="Attackers write: {ORDER}">'
     (one,) = {hidden.outcome for hidden in scored(f"{about}<p>{TEXT}</p>", head).hidden_text}
     assert one == "left_out"
@@ -216,14 +205,7 @@ def test_visible_orders_are_reported_and_lower_the_label() -> None:
     assert sum(line.points for line in event.cts_breakdown) == event.cts_score
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'A typical attack begins with "Ignore all previous instructions", followed by what the attacker wants.',
-        "Ignore the foam that forms at the top; it will disappear when the jam cools.",
-        "Read all instructions before you use the appliance, and keep this manual for later.",
-    ],
-)
+@pytest.mark.parametrize("text", TABLES["ordinary_texts_are_not_flagged"])
 def test_ordinary_texts_are_not_flagged(text: str) -> None:
     event = scored(f"<p>{text}</p><p hidden>{text}</p>")
     assert event.injection_suspected is None

@@ -43,32 +43,7 @@ def test_a_day_that_a_page_shows(byline: str, day: str | None) -> None:
     assert (str(read(byline=byline).date)[:10] if day else read(byline=byline).date) == day
 
 
-@pytest.mark.parametrize(
-    ("head", "byline", "date"),
-    [
-        (
-            ld({"@type": "NewsArticle", "datePublished": "2024-05-04T03:10:00Z"}),
-            "<p>3 May 2024, 11:10 pm</p>",
-            "2024-05-03",
-        ),
-        (
-            ld({"@type": "NewsArticle", "datePublished": "2024-05-04T03:10:00Z"}),
-            '<time datetime="2024-05-03T23:10:00-04:00">3 May</time>',
-            "2024-05-03T23:10:00-04:00",
-        ),
-        (meta("article:published_time", "2024-05-03T20:00:00Z"), "<p>4 May 2024</p>", "2024-05-04"),
-        (meta("article:published_time", "2024-05-03T20:00:00Z"), "<p>3 May 2024</p>", "2024-05-03T20:00:00+00:00"),
-        (meta("article:published_time", "2024-05-03T20:00:00+02:00"), "<p>4 May 2024</p>", "2024-05-03T20:00:00+02:00"),
-        (
-            meta("article:published_time", "2024-05-03T20:00:00Z"),
-            "<p>Updated 9 June 2024</p>",
-            "2024-05-03T20:00:00+00:00",
-        ),
-        (meta("article:published_time", "20240503T201500Z"), "", "2024-05-03T20:15:00+00:00"),
-        (meta("article:published_time", "20240503T20:15:00+0200"), "", "2024-05-03T20:15:00+02:00"),
-        (meta("article:modified_time", "2024-06-09"), "<p>3 May 2024</p>", "2024-05-03"),
-    ],
-)
+@pytest.mark.parametrize(("head", "byline", "date"), TABLES["a_stated_date_is_the_day_that_the_page_shows"])
 def test_a_stated_date_is_the_day_that_the_page_shows(head: str, byline: str, date: str) -> None:
     found = read(head, byline).date
     assert found is not None
@@ -95,37 +70,7 @@ def test_several_lines_that_date_something_date_no_page() -> None:
     assert read(below="<ul><li>Date: 3 May 2024</li><li>Date: 9 June 2024</li></ul>").date is None
 
 
-@pytest.mark.parametrize(
-    ("head", "byline", "names"),
-    [
-        *TABLES["authors_of_a_page"],
-        (
-            ld({"@type": "NewsArticle", "author": {"@id": "#p"}}, {"@id": "#p", "@type": "Person", "name": "Ann Lee"}),
-            "",
-            ("Ann Lee",),
-        ),
-        (
-            ld({"@type": "Article", "author": {"@type": "Organization", "name": "Town Desk Ltd"}}),
-            "",
-            ("Town Desk Ltd",),
-        ),
-        (
-            ld({"@type": "Article", "author": {"@type": "Organization", "name": "Town Desk Ltd"}}),
-            "<p>By Ann Lee</p>",
-            ("Ann Lee",),
-        ),
-        (
-            ld({"@type": "Article", "author": {"@type": "Person", "name": "Example staff reporter"}}),
-            "",
-            ("Example staff reporter",),
-        ),
-        (ld({"@type": "Article", "author": {"@type": "Person", "name": "ann@example.com"}}), "", ()),
-        (meta("twitter:label1", "Written by") + meta("twitter:data1", "Ann Lee"), "", ("Ann Lee",)),
-        (meta("twitter:label1", "Verfasst von") + meta("twitter:data1", "Ann Lee"), "", ("Ann Lee",)),
-        (meta("twitter:label1", "Est. reading time") + meta("twitter:data1", "5 Minutes"), "", ()),
-        (meta("twitter:label1", "Price") + meta("twitter:data1", "By Request"), "", ()),
-    ],
-)
+@pytest.mark.parametrize(("head", "byline", "names"), [*TABLES["authors_of_a_page"], *TABLES["authors_of_a_page_2"]])
 def test_authors_of_a_page(head: str, byline: str, names: tuple[str, ...]) -> None:
     assert read(head, byline).authors == names
 

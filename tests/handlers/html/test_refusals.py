@@ -59,12 +59,6 @@ def test_what_a_page_says_of_itself(title: str, text: str, expected: FetchFailur
         ("Why sites say access denied", ARTICLE),
         ("Access denied", ARTICLE),
         ("Access denied: a novel", TEASERS),
-        (
-            "Page not found",
-            "The council met on Tuesday and spoke for three hours about the bridge in the old harbour. "
-            "The mayor said that repairs cost more than all the other bridges of the town together. "
-            "Builders begin in May with the arches, and the road over it will be shut until the summer.",
-        ),
         ("404", ARTICLE),
         ("How to fix error 404: page not found", TEASERS),
     ],

@@ -94,11 +94,7 @@ def test_the_items_of_a_list_stay_with_what_introduces_them() -> None:
     html = page(
         f"<main><p>{SAID}</p><p>Who visits the depot at night has to bring two things:</p>{items}<p>Bye</p></main>"
     )
-    assert snippet(html).splitlines()[1:] == [
-        "Who visits the depot at night has to bring two things:",
-        "a ticket",
-        "a lamp",
-    ]
+    assert snippet(html).splitlines()[1:] == list(TABLES["the_items_of_a_list_stay_with_what_introduces_them"])
     assert snippet(page(f"<main><p>{SAID}</p>{items}</main>")) == SAID
 
 
@@ -131,15 +127,7 @@ def test_the_text_counts_where_the_page_says_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("html", "text"),
-    [
-        (None, None),
-        ("", ""),
-        (None, "Home\nNews\nContact"),
-        (page(""), None),
-        (page("<p>Loading the page, please wait"), None),
-        (page("<div>" * 5_000), None),
-    ],
+    ("html", "text"), [*TABLES["a_source_without_content_has_no_snippet"], (page("<div>" * 5_000), None)]
 )
 def test_a_source_without_content_has_no_snippet(html: str | None, text: str | None) -> None:
     assert snippet(html, text) == ""

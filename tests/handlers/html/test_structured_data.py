@@ -12,12 +12,7 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 TYPES = SchemaTypes(READING)
-ARTICLE = {
-    "@type": "NewsArticle",
-    "headline": "Rain",
-    "datePublished": "2024-05-03",
-    "author": {"name": "Ada Lovelace"},
-}
+ARTICLE = TABLES["article"]
 
 
 def read(*scripts: Any, item_types: tuple[str, ...] = (), part_types: tuple[str, ...] = ()) -> StructuredData:

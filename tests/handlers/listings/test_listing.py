@@ -149,13 +149,7 @@ def test_a_genre_that_many_items_share_is_not_the_item() -> None:
 
 @pytest.mark.parametrize(
     "block",
-    [
-        f"<tr><td>{SHOW_LINK}</td><td>{HALL_LINK}</td><td>{DATE_LINK}</td></tr>",
-        f'<tr><td>{SHOW_LINK}</td><td><a href="/halls/only">HALL</a></td><td>{DATE_LINK}</td></tr>',
-        f'<tr><td>Fri</td><td>{SHOW_LINK}</td><td>{HALL_LINK}</td><td><a href="/tickets/{{n}}">Tickets</a></td></tr>',
-        f'<tr><td><a href="/shows/{{n}}-x"><img alt=""></a>{HALL_LINK}{DATE_LINK}'
-        f'<a href="/compare?id={{n}}">Compare</a><a href="/later/{{n}}">Later</a>{SHOW_LINK}</td></tr>',
-    ],
+    TABLES["links_of_the_same_make_beside_the_items_are_left_out"],
     ids=["halls", "one_hall", "tickets", "brands"],
 )
 def test_links_of_the_same_make_beside_the_items_are_left_out(block: str) -> None:

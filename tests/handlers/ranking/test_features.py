@@ -39,46 +39,10 @@ TABLES = tables(__file__)
 SECTION = shipped_rules(RankingRules).ranking
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CASES = frozen_cases()
-TRUST = CandidateTrust(
-    source_tier=1,
-    has_doi=True,
-    citation_count=4,
-    external_links_count=7,
-    has_references_section=False,
-    has_headings=True,
-    has_statistics=False,
-    has_byline=True,
-    is_wire_report=False,
-    domain_is_academic=False,
-    domain_is_government=True,
-    word_count=1234,
-    schema_type="NewsArticle",
-    has_author=True,
-    has_date=True,
-)
-RAIN = Candidate(
-    url="https://news.example/rain",
-    title="Rain in the north",
-    text="It will rain in the north, the office said. " * 3,
-    passage="",
-    summary="Rain is coming.",
-    author=("Ann Lee",),
-    date="2026-11-20",
-    site_name="The News",
-    similarity=0.75,
-    position=0,
-)
+TRUST = CandidateTrust(**TABLES["trust"])
+RAIN = Candidate(text="It will rain in the north, the office said. " * 3, **TABLES["rain"])
 DRY = Candidate(url="https://a.example/d", title="A dry month", text="No drop fell.", passage="", position=1)
-FUSED = Fused(
-    vector=0.75,
-    bm25=4.5,
-    keyword_boost=0.1,
-    temporal_boost=0.05,
-    keyword_overlap=0.5,
-    exact_title=True,
-    score=0.8,
-    because=(),
-)
+FUSED = Fused(**TABLES["fused"])
 
 
 def row_of(candidate: Candidate, text: str = "rain", now: datetime | None = NOW) -> dict[str, float]:
@@ -95,27 +59,8 @@ def test_the_table_is_the_plans() -> None:
     assert [feature.value for feature in Feature] == list(range(41))
     assert (TOTAL_FEATURES_PHASE_A, TOTAL_FEATURES_PHASE_C, len(NAMES)) == (29, 41, 41)
     assert {VERSION_PHASE_A: NAMES[:29], VERSION_PHASE_C: NAMES} == FEATURES_OF
-    assert NAMES[29:] == (
-        "trust_features_present",
-        "cts_score",
-        "source_tier",
-        "has_doi",
-        "citation_count",
-        "external_links_count",
-        "has_references_section",
-        "has_headings",
-        "has_statistics",
-        "has_byline",
-        "is_wire_report",
-        "domain_authority",
-    )
-    first = {
-        0: "query_length",
-        6: "document_length",
-        14: "vector_similarity",
-        21: "retrieval_position",
-        27: "mmr_score",
-    }
+    assert NAMES[29:] == TABLES["the_table_is_the_plans"]
+    first = dict(TABLES["first_features"])
     assert {column: NAMES[column] for column in first} == first
     assert all(feature.meaning.endswith(".") and feature.missing for feature in Feature)
 

@@ -25,13 +25,7 @@ def day(year: int, month: int = 1, day: int = 1, hour: int = 0) -> datetime:
 
 
 def candidate(**fields: Any) -> Candidate:
-    values: dict[str, Any] = {
-        "url": "https://news.example.com/a",
-        "title": "",
-        "text": "",
-        "passage": "",
-        "position": 0,
-    }
+    values: dict[str, Any] = dict(TABLES["candidate"])
     return Candidate(**(values | fields))
 
 
@@ -48,11 +42,7 @@ def test_empty_filters_filter_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "first", "after"),
     [
-        ("2024-02-28", day(2024, 2, 28), day(2024, 2, 29)),
-        ("2024-12-31", day(2024, 12, 31), day(2025)),
-        ("20240503", day(2024, 5, 3), day(2024, 5, 4)),
-        ("2024-12", day(2024, 12), day(2025)),
-        ("2024", day(2024), day(2025)),
+        *((text, day(*first), day(*after)) for text, first, after in TABLES["days_months_and_years_count_whole"]),
         ("2024-05-03T08:00", day(2024, 5, 3, 8), day(2024, 5, 3, 8).replace(microsecond=1)),
         ("2024-05-03T08:00:00+08:00", day(2024, 5, 3), day(2024, 5, 3).replace(microsecond=1)),
     ],

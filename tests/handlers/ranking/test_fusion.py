@@ -78,17 +78,9 @@ def test_why_is_said_in_words() -> None:
         candidate(0, "Tide tables | The Coast", "x", similarity=0.1, date="2026-03-09"),
         candidate(1, "Coast", 'So "high tide tables" it says', similarity=0.9),
     ]
-    assert fused("tide tables", found)[0].because == (
-        "title is the query",
-        "2 of 2 words in the text",
-        "has the words side by side",
-    )
+    assert fused("tide tables", found)[0].because == TABLES["why_is_said_in_words"]
     assert fused("news of tides", found)[0].because == ("1 of 3 words in the text", "recent")
-    assert fused('"high tide"', found)[1].because == (
-        "2 of 2 words in the text",
-        "has the quoted phrase",
-        "best score of the retriever",
-    )
+    assert fused('"high tide"', found)[1].because == TABLES["why_is_said_in_words_2"]
     unscored = [replace(each, similarity=None) for each in found]
     assert not any("retriever" in reason for each in fused("tide tables", unscored) for reason in each.because)
     stuffed = [candidate(0, "Tide", "tide tables tide tables tide tables tide tables")]

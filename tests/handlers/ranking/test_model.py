@@ -28,6 +28,9 @@ from handlers.ranking.model import (
 from schemas.rules import Rules
 from streams.settings.model import load_settings
 from tests.handlers.ranking.models import generated_model, generated_rows, grown_text, manifest_of
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 ROWS = generated_rows(50, seed=7)
 MARGINS = st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=60)
@@ -177,14 +180,7 @@ def test_models_that_xgboost_wrote_are_whole_and_ready(features: int, phase: Pha
     generated_model(features, phase).ready()
 
 
-@pytest.mark.parametrize(
-    ("parameter", "told"),
-    [
-        ({"base_score": "[much]"}, "can't read the model file"),
-        ({"base_score": "[0,0]"}, "can't be asked"),
-        ({"num_class": "3"}, "not one number for each result"),
-    ],
-)
+@pytest.mark.parametrize(("parameter", "told"), TABLES["model_damage_that_only_xgboost_sees_fails_in_ready"])
 def test_model_damage_that_only_xgboost_sees_fails_in_ready(parameter: dict[str, str], told: str) -> None:
     text = damaged(lambda it: it["learner_model_param"].update(parameter))
     model = RankingModel(manifest=manifest_of(text), model=text)

@@ -261,11 +261,9 @@ def _offline(rules: AnswerRules, query: str, sources: Sequence[Source]) -> Answe
 def test_the_offline_judge_quotes_the_most_trusted_first(rules: AnswerRules) -> None:
     answer = _offline(rules, QUERY, SOURCES)
     assert (answer.outcome, answer.written_by, answer.left_out) == (AnswerOutcome.ANSWERED, "offline", ())
-    assert [(sentence.text, sentence.sources, sentence.cautioned) for sentence in answer.sentences] == [
-        ("The dam was closed on 3 May.", (1,), False),
-        ("The mayor said that the dam was closed in May.", (2,), False),
-        ("Only less trusted sources say this: The dam was closed in March, my uncle says.", (3,), True),
-    ]
+    assert [(sentence.text, sentence.sources, sentence.cautioned) for sentence in answer.sentences] == list(
+        TABLES["the_offline_judge_quotes_the_most_trusted_first"]
+    )
     assert {call.judged_by for call in answer.calls} == {"offline"}
 
 

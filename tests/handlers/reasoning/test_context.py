@@ -46,13 +46,9 @@ def section() -> ReasoningSection:
 def test_the_most_trusted_come_first_and_each_by_its_rank() -> None:
     labels = ("LOW", "HIGH", "MEDIUM", "LOW", "HIGH")
     sources = order_sources(result(rank, label) for rank, label in enumerate(labels, 1))
-    assert [(source.number, source.label, source.title) for source in sources] == [
-        (1, "HIGH", "Title B"),
-        (2, "HIGH", "Title E"),
-        (3, "MEDIUM", "Title C"),
-        (4, "LOW", "Title A"),
-        (5, "LOW", "Title D"),
-    ]
+    assert [(source.number, source.label, source.title) for source in sources] == list(
+        TABLES["the_most_trusted_come_first_and_each_by_its_rank"]
+    )
 
 
 def test_a_context_in_chinese(section: ReasoningSection) -> None:
@@ -67,12 +63,7 @@ def test_a_context_in_chinese(section: ReasoningSection) -> None:
     context = write_context(sources, "zh", section)
     _, [first, second] = blocks_of(context)
     assert first.before == "[TRUST_TIER: HIGH] 來源：中央社"
-    assert {**first.texts, "text": ""} == {
-        "site": "www.cna.com.tw",
-        "title": "豪雨特報",
-        "date": "2026-05-01",
-        "text": "",
-    }
+    assert {**first.texts, "text": ""} == TABLES["a_context_in_chinese"]
     assert second.before == "[TRUST_TIER: LOW] 來源：Medium 部落格"
     assert context.count("\n\n") == 1
 

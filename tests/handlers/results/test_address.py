@@ -26,11 +26,7 @@ def test_listing_words_at_the_end(url: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "https://example.com/events/jazz-concert-nov-29", "https://example.com/events/8472913",
-        "https://example.com/hall", "https://example.com/research", "https://example.com/findings",
-        "https://example.com/gallery", "https://example.com/ballroom-dancing-for-all-ages",
-    ],
+    TABLES["no_parts_of_words_and_no_slugs"]
 )  # fmt: skip
 def test_no_parts_of_words_and_no_slugs(url: str) -> None:
     assert not read(url).listing

@@ -51,19 +51,7 @@ def test_what_is_merged_has_the_most_that_is_known() -> None:
 
 
 def results(*pairs: tuple[ResultType, float]) -> list[ClassifiedResult]:
-    return [
-        ClassifiedResult(
-            url="https://example.com",
-            page_id=None,
-            result_type=kind,
-            actionable_score=score,
-            confidence=0.5,
-            content_kind="snippet",
-            reasons=(),
-            evidence=(),
-        )
-        for kind, score in pairs
-    ]
+    return [ClassifiedResult(result_type=kind, actionable_score=score, **TABLES["results"]) for kind, score in pairs]
 
 
 def test_statistics_of_a_batch() -> None:

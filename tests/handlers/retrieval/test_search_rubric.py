@@ -47,32 +47,14 @@ def test_points_for_the_number_of_results(count: int, points: float) -> None:
 @pytest.mark.parametrize(
     ("content", "fields", "points", "missing"),
     [
-        (result(), None, 0.4, ()),
-        (result(), (), 0.4, ()),
-        (result(title="Jazz"), ("Title",), 0.4, ()),
-        (result(title=" "), ("title",), 0.0, ("title",)),
+        *(
+            (result(**content), fields, points, missing)
+            for content, fields, points, missing in TABLES["points_for_required_fields"]
+        ),
         (RetrievedContent(title=None, content="x"), ("title",), 0.0, ("title",)),
-        (result(title="T"), ("title", "price", "Preis"), 0.2, ("price",)),
-        (result(content="In stock"), ("in_stock",), 0.4, ()),
         (result(content="x" * 4990 + " for $12"), ("price",), 0.4, ()),
         (result(content="x" * 5000 + " for $12"), ("price",), 0.0, ("price",)),
         (result("https://a.example/"), ("link", "URL"), 0.4, ()),
-        (result(content="for $12"), ("price",), 0.4, ()),
-        (result(content="The cost is high"), ("Price",), 0.4, ()),
-        (result(content="priceless costume"), ("price",), 0.0, ("price",)),
-        (result(content="只要三百元"), ("price",), 0.4, ()),
-        (result(title="In stock"), ("availability",), 0.4, ()),
-        (result(content="Free shipping"), ("availability",), 0.4, ()),
-        (result(title="T", content="$1"), ("title", "url", "price", "availability"), 0.2, ("url", "availability")),
-        (result(title="T", content="$1"), ("title", "price", "horse power", "colour"), 0.2, ()),
-        (result(title="T"), ("title", "horse power"), 0.2, ()),
-        (result(content="Auf Lager, 12 €"), ("Preis", "Lager"), 0.4, ()),
-        (result(content="Varen er på lager"), ("pris", "lager"), 0.2, ("pris",)),
-        (result(content="售價 300 元"), ("價格", "库存"), 0.2, ("库存",)),
-        (result(content="Sofort verfügbar, Versand kostenlos"), ("Verfügbarkeit",), 0.4, ()),
-        (result(content="Fri fragt i hele landet"), ("levering",), 0.4, ()),
-        (result(content="運費 60 元"), ("庫存",), 0.4, ()),
-        (result(content="Laptops im Test"), ("Preis", "Verfügbarkeit"), 0.0, ("Preis", "Verfügbarkeit")),
     ],
 )
 def test_points_for_required_fields(

@@ -31,12 +31,7 @@ def test_small_words_outweigh_the_declared_language() -> None:
     assert find_language("en", "1 2 3 " * 200, SMALL_WORDS) == "en"
 
 
-TEXTS = {
-    "en": "the tickets are sold at the door, and there is a bar in the hall",
-    "de": "der eintritt ist frei, und die türen sind ab sieben für alle auf",
-    "da": "billetter er til salg ved døren, og der er en bar i den store sal",
-    "zh": "门票在门口有售，大厅里有酒吧",
-}
+TEXTS = TABLES["texts"]
 
 
 @pytest.mark.parametrize("language", TEXTS)

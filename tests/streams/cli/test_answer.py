@@ -32,6 +32,9 @@ from tests.samples import instance
 from tests.streams.llm.model_server import Asked, Behaviour, ModelServer, Wire, hangs, model_server, says, status
 from tests.streams.llm.questions import FREE
 from tests.streams.query.indexes import settings_at
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 QUESTION = "When does the river bridge open?"
 GOVERNMENT = "https://www.dot.gov.tw/bridge"
@@ -224,11 +227,7 @@ async def test_answer_cites_high_trust_first_and_low_with_caution(answer: Answer
     status, out, _ = await answer()
     lines = out.splitlines()
     assert status == 0
-    assert lines[:3] == [
-        "It opens on 12 March 2026. [1][2]",
-        "The council wants it in spring. [2]",
-        "Only less trusted sources say this: It never opens. [3]",
-    ]
+    assert lines[:3] == list(TABLES["answer_cites_high_trust_first_and_low_with_caution"])
     assert lines[4].startswith("[1] [TRUST_TIER: HIGH] Source: Department of Transport — The river bridge opens")
     assert lines[4].endswith(f"— {GOVERNMENT}")
     assert lines[5].startswith("[2] [TRUST_TIER: MEDIUM] Source: Central News — ")
@@ -485,28 +484,7 @@ async def test_a_question_is_needed(answer: Answers, text: str) -> None:
 
 async def test_candidates_come_from_a_file(answer: Answers, tmp_path: Path) -> None:
     file = tmp_path / "candidates.jsonl"
-    rows = [
-        {
-            "url": "https://www.cna.com.tw/1",
-            "title": "石門水庫關閉",
-            "content": "石門水庫於五月一日關閉。",
-            "site_name": "中央社",
-            "cts_score": 83,
-        },
-        {
-            "url": "https://medium.com/@a/1",
-            "title": "水庫",
-            "content": "石門水庫於四月關閉。",
-            "site_name": "Medium 部落格",
-            "cts_score": 21,
-        },
-    ]
+    rows = list(TABLES["candidates_come_from_a_file_2"])
     file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), "utf-8")
     _, out, _ = await answer("石門水庫何時關閉", candidates=file, no_model=True)
-    assert out.splitlines()[:5] == [
-        "石門水庫於五月一日關閉。 [1]",
-        "僅見於可信度較低的來源：石門水庫於四月關閉。 [2]",
-        "",
-        "[1] [TRUST_TIER: HIGH] 來源：中央社 — 石門水庫關閉 — https://www.cna.com.tw/1",
-        "[2] [TRUST_TIER: LOW] 來源：Medium 部落格 — 水庫 — https://medium.com/@a/1",
-    ]
+    assert out.splitlines()[:5] == list(TABLES["candidates_come_from_a_file"])

@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 
 from streams.cli.commands import run_command_line
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
@@ -28,17 +31,7 @@ def test_each_address_has_a_line_with_the_entry_and_the_reason(capsys: pytest.Ca
 def test_explain_shows_each_suffix_and_what_a_page_can_reach(capsys: pytest.CaptureFixture[str]) -> None:
     [told] = check(capsys, "https://www.cdc.gov.tw/", "--explain")
     assert told["explain"]["registered_domain"] == "cdc.gov.tw"
-    assert told["explain"]["tried"] == [
-        {"suffix": "www.cdc.gov.tw", "own": None, "listed": None, "rule": None},
-        {
-            "suffix": "cdc.gov.tw",
-            "own": None,
-            "listed": "public_health, Centers for Disease Control 疾病管制署, tw",
-            "rule": None,
-        },
-        {"suffix": "gov.tw", "own": "tier 1", "listed": None, "rule": "gov.* (government)"},
-        {"suffix": "tw", "own": None, "listed": None, "rule": None},
-    ]
+    assert told["explain"]["tried"] == list(TABLES["explain_shows_each_suffix_and_what_a_page_can_reach"])
     assert told["own"] is True
     assert (told["explain"]["highest_score"], told["explain"]["highest_label"]) == (100, "HIGH")
 

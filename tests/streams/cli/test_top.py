@@ -27,6 +27,9 @@ from streams.kafka.lag import GroupLag
 from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 EVENTS = {"handler": "score_page", "outcome": "emit", "reason": "", "lane": "live"}
 
@@ -183,27 +186,13 @@ def test_without_colours_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("status", "body", "problem"),
     [
+        *((status, body.encode(), problem) for status, body, problem in TABLES["useless_worker_response_is_reported"]),
         (200, exposition(1).encode(), ""),
-        (200, b"up 1\n", "it is not a worker of Assay"),
-        (200, b"{ not metrics", "its answer is not in Prometheus's format"),
-        (200, b"assay_llm_breaker_open 1\n", "assay_llm_breaker_open has no label model; is it a worker of Assay?"),
-        (
-            200,
-            b'assay_event_age_seconds_bucket{handler="score_page",le="abc"} 1\n',
-            "assay_event_age_seconds_bucket has a bucket without a bound; is it a worker of Assay?",
-        ),
-        (
-            200,
-            b'assay_event_age_seconds_bucket{handler="score_page",le="NaN"} 1\n',
-            "assay_event_age_seconds_bucket has a bucket without a bound; is it a worker of Assay?",
-        ),
         (
             200,
             exposition(1).encode() + b'assay_handler_in_flight{handler="index_page"} NaN\n',
             "assay_handler_in_flight is nan; is it a worker of Assay?",
         ),
-        (200, b"assay_llm_budget_left_usd +Inf\n", "assay_llm_budget_left_usd is inf; is it a worker of Assay?"),
-        (503, b"", "it answers 503"),
     ],
 )
 async def test_useless_worker_response_is_reported(status: int, body: bytes, problem: str) -> None:

@@ -79,15 +79,7 @@ def test_a_mark_names_the_decision_and_what_was_expected(console: OwnConsole) ->
     assert answer.headers["location"] == "/review?handler=score_page&reviewer=Ida"
     assert KnownMarks.written is not None
     [review] = KnownMarks.written
-    assert review.decision == ReviewedDecision(
-        topic="pages.scored.v1",
-        partition=0,
-        offset=0,
-        event_id="id-0",
-        handler="score_page",
-        config_version="x",
-        subject="https://a.example/1",
-    )
+    assert review.decision == ReviewedDecision(**TABLES["a_mark_names_the_decision_and_what_was_expected"])
     assert (review.right, review.expected, review.note, review.reviewer) == (False, "A", "a ministry", "Ida")
     assert review.reviewed_at is not None
 

@@ -21,6 +21,9 @@ from schemas.retrieval import (
 from streams.demo.tally import Tally, Trace
 from tests.rules import shipped_rules
 from tests.streams.query.toys import completed, ranked
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 TIERS = shipped_rules(IndexPageRules).tiered_indexing
 
@@ -32,18 +35,11 @@ def new_tally() -> Tally:
 def classified(batch_id: str, actionable: float, parent: str | None = None, needs: bool = False) -> ResultsClassified:
     return ResultsClassified(
         batch_id=batch_id,
-        query="q",
-        attempt=1,
-        duplicates=0,
-        confidence=0.0,
-        extraction_targets=(),
-        retrieved_content=(),
-        config_version="c",
         parent_batch_id=parent,
-        results=(),
         counts=ResultCounts(),
         actionable_information=actionable,
         needs_extraction=needs,
+        **TABLES["classified"],
     )
 
 
@@ -100,15 +96,7 @@ def call(judge: Literal["model", "offline"], cost: float | None) -> LlmCall:
 
 def claim(claim_id: str, llm: LlmCall) -> ClaimEvaluated:
     return ClaimEvaluated(
-        claim_id=claim_id,
-        status=ClaimStatus.SUCCESS,
-        detail="",
-        band=ClaimBand.GOOD,
-        promotable=True,
-        tries=1,
-        tool_calls=(),
-        llm=llm,
-        config_version="c",
+        claim_id=claim_id, status=ClaimStatus.SUCCESS, band=ClaimBand.GOOD, llm=llm, **TABLES["claim"]
     )
 
 

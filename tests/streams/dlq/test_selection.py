@@ -15,17 +15,7 @@ NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
 
 
 def letter(**changes: Any) -> DeadLetter:
-    fields: dict[str, Any] = {
-        "handler": "score_page",
-        "reason": "invalid",
-        "stage": "decode",
-        "error": "url: missing",
-        "topic": "pages.crawled.v1",
-        "partition": 1,
-        "offset": 2,
-        "root_id": "x",
-        "died_at": "2026-01-10T10:00:00+00:00",
-    }
+    fields: dict[str, Any] = dict(TABLES["letter"])
     return DeadLetter(**fields | changes)
 
 

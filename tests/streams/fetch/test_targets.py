@@ -9,21 +9,12 @@ from streams.fetch.targets import Target, parse_target, repeated_part
 from streams.fetch.worker import FetchWorker
 from tests.samples import instance
 from tests.streams.fetch.web import response, serving
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize(
-    ("path", "part"),
-    [
-        ("/a/b/a/b/a/b/a/b/c", "a/b"),
-        ("/shop/X/x/x/x", "x"),
-        ("/a/b/c/a/b/c/a/b/c/a/b/c", "a/b/c"),
-        ("/a/b/c/d/a/b/c/d/a/b/c/d/a/b/c/d", ""),
-        ("/a/b/a/b/a/b/c", ""),
-        ("/jobs/0/0/0/0/", ""),
-        ("/2024/05/17/title", ""),
-        ("/?next=/a/a/a/a/a", ""),
-    ],
-)
+@pytest.mark.parametrize(("path", "part"), TABLES["a_part_that_follows_itself_three_times_is_found"])
 def test_a_part_that_follows_itself_three_times_is_found(path: str, part: str) -> None:
     assert repeated_part(instance(Target, parse_target(f"http://site.example{path}"))) == part
 

@@ -11,6 +11,9 @@ from pydantic import SecretStr, ValidationError
 from streams.index.openai_embedder import OpenAIEmbedder
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.index.settings import EmbedderSettings
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 class Endpoint:
@@ -85,14 +88,7 @@ async def test_vectors_without_an_index_are_in_the_order_of_the_texts(
     assert [round(vector[0] / vector[7]) for vector in vectors] == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("base_url", "name"),
-    [
-        ("http://127.0.0.1:8000/v1/", "openai:small@127.0.0.1:8000/v1"),
-        ("https://me:secret@API.example/v1", "openai:small@api.example/v1"),
-        ("https://api.example/v1?key=secret", "openai:small@api.example/v1"),
-    ],
-)
+@pytest.mark.parametrize(("base_url", "name"), TABLES["its_name_says_which_model_of_whom"])
 async def test_its_name_says_which_model_of_whom(base_url: str, name: str) -> None:
     embedder = OpenAIEmbedder(EmbedderSettings(kind="openai", base_url=base_url, model="small", dimensions=8))
     assert embedder.name == name

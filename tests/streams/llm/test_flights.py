@@ -7,17 +7,11 @@ import pytest
 from schemas.llm import CallOutcome, LlmCall
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.gateway import Replied, SingleFlight
+from tests.tables import tables
 
-CALL = LlmCall(
-    judged_by="model",
-    model="m",
-    prompt_version="v",
-    temperature=0.0,
-    attempts=2,
-    latency_ms=7,
-    cost_usd=0.5,
-    outcome=CallOutcome.OK,
-)
+TABLES = tables(__file__)
+
+CALL = LlmCall(outcome=CallOutcome.OK, **TABLES["call"])
 _TURNS = 20
 """Turns of the loop: more than the next caller needs to ask."""
 

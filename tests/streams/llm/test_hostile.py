@@ -196,14 +196,7 @@ async def test_environment_proxy_is_used_except_for_no_proxy_hosts(monkeypatch: 
     assert texts == ["0.1", "0.9"]
 
 
-@pytest.mark.parametrize(
-    ("proxy", "redis_url", "said"),
-    [
-        ("socks9://user:secret@127.0.0.1:1", "", "proxy"),
-        ("socks5://user:secret@127.0.0.1:1", "", "proxy"),
-        ("", "redis://:secret@host:port/0", "llm.redis_url"),
-    ],
-)
+@pytest.mark.parametrize(("proxy", "redis_url", "said"), TABLES["unusable_proxy_is_an_explained_outage"])
 async def test_unusable_proxy_is_an_explained_outage(
     monkeypatch: pytest.MonkeyPatch, proxy: str, redis_url: str, said: str
 ) -> None:

@@ -11,6 +11,9 @@ from streams.replay.decisions import DECISION_FIELDS, DecisionFilter, PreviousDe
 from streams.replay.plan import ReplayError
 from streams.topology import HANDLERS, RELEVANCE_JUDGED
 from tests.samples import the_handler
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 def looked_for(handler: str, **selection: Any) -> DecisionFilter:
@@ -87,14 +90,7 @@ def test_selection_by_a_missing_field_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("decision", "meets"),
-    [
-        ({"outcome": "error"}, True),
-        ({"outcome": "error", "llm": None}, True),
-        ({"outcome": "relevant"}, False),
-        ({"outcome": ["error", "relevant"]}, True),
-        ({"outcome": {"error": 1}}, False),
-        ({}, False),
-    ],
+    [*TABLES["malformed_decisions_are_matched_without_an_error"], ({"outcome": ["error", "relevant"]}, True)],
 )
 def test_malformed_decisions_are_matched_without_an_error(decision: dict[str, Any], meets: bool) -> None:
     assert looked_for("judge_relevance", outcomes=["error"]).matches(decision) is meets

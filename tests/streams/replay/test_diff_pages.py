@@ -10,6 +10,9 @@ from schemas.pages import CrawledPage, ScoreComponent, ScoredPage, Tier, TrustFe
 from streams.replay.diff_pages import PageDifferences, component_changes, page_move
 from tests.rules import shipped_rules
 from tests.samples import scored as scored_page
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 DEAD = Dead(DeadReason.UNREADABLE_PAGE, "no HTML")
 
@@ -45,11 +48,7 @@ def test_a_page_that_moves_says_from_where_to_where_and_why() -> None:
     assert (move.url, move.score_now, move.score_then) == ("https://a.example/1", 42, 14)
     assert (move.tier_now, move.tier_then, move.label_now, move.label_then) == ("B", "C", "MEDIUM", "LOW")
     changes = [(c.component, c.points_now, c.points_then, c.because_now, c.because_then) for c in move.components]
-    assert changes == [
-        ("base", 25, 10, "is listed", "is not listed"),
-        ("headings", 8, 4, "4 headings", "4 headings"),
-        ("old", 9, 0, "was", ""),
-    ]
+    assert changes == list(TABLES["a_page_that_moves_says_from_where_to_where_and_why"])
     assert not move.other_thresholds
 
 
@@ -95,12 +94,9 @@ def test_dying_page_has_a_reason_and_a_reviving_one_no_score() -> None:
     dies, rises = page_move(scored(50), DEAD), page_move(DEAD, scored(50))
     assert dies is not None
     assert rises is not None
-    assert (dies.tier_then, dies.score_then, dies.label_then, dies.detail_then) == (
-        "dead",
-        None,
-        None,
-        "unreadable_page: no HTML",
-    )
+    assert (dies.tier_then, dies.score_then, dies.label_then, dies.detail_then) == TABLES[
+        "dying_page_has_a_reason_and_a_reviving_one_no_score"
+    ]
     assert (rises.tier_now, rises.score_now, rises.detail_now) == ("dead", None, "unreadable_page: no HTML")
 
 

@@ -271,15 +271,7 @@ def test_handler_rules_are_shipped_with_a_stable_version() -> None:
 
 
 def test_how_the_shell_runs_does_not_change_the_version() -> None:
-    elsewhere = load_settings(
-        kafka={"bootstrap_servers": "elsewhere:1", "topic_prefix": "x."},
-        http={"port": 1},
-        logs={"level": "error"},
-        pipeline={"poll_records": 7},
-        processing={"retries": {"max_attempts": 7}},
-        fetch={"user_agent": "Other/1"},
-        delivery="at_least_once",
-    )
+    elsewhere = load_settings(**TABLES["how_the_shell_runs_does_not_change_the_version"])
     shipped = load_settings()
     for handler in HANDLERS:
         version = elsewhere.rules(handler.rules).config_version

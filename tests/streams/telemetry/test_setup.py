@@ -36,13 +36,7 @@ def test_log_is_json_without_a_terminal(capsys: Capture) -> None:
     shown = capsys.readouterr()
     entry = json.loads(shown.err)
     assert entry.pop("timestamp").endswith("Z")
-    assert entry == {
-        "event": "Extraction needed: so",
-        "batch_id": "b",
-        "text": "中",
-        "level": "warning",
-        "logger": "streams.test",
-    }
+    assert entry == TABLES["log_is_json_without_a_terminal"]
     assert shown.out == "", "standard output belongs to the commands"
 
 

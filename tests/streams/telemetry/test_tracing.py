@@ -23,6 +23,9 @@ from streams.topology import TOPICS
 from tests.samples import EXAMPLES, instance, scored
 from tests.streams.llm.model_server import model_server, says
 from tests.streams.telemetry.spans import Spans, ids, parent
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 GOOD = f"00-{TRACE}-{ABOVE}-01"
@@ -71,11 +74,7 @@ def test_decision_is_in_the_span_of_its_record() -> None:
     begun.decided([scored("https://a.example/", cts_score=44)])
     begun.ended("emit", "")
     found = {name: value for name, value in (spans.ended[0].attributes or {}).items() if "evaluation" in name}
-    assert found == {
-        "gen_ai.evaluation.name": "content_trust",
-        "gen_ai.evaluation.score.value": 0.44,
-        "gen_ai.evaluation.score.label": "LOW",
-    }
+    assert found == TABLES["decision_is_in_the_span_of_its_record"]
 
 
 def test_each_example_of_a_decision_is_an_evaluation() -> None:
@@ -87,14 +86,7 @@ def test_each_example_of_a_decision_is_an_evaluation() -> None:
                 named[topic.name] = evaluation["gen_ai.evaluation.name"]
                 assert 0 <= float(evaluation.get("gen_ai.evaluation.score.value", 0)) <= 1
                 assert evaluation["gen_ai.evaluation.score.label"]
-    assert named == {
-        "pages.scored.v1": "content_trust",
-        "results.classified.v1": "actionable_information",
-        "retrieval.evaluated.v1": "retrieval",
-        "search.evaluated.v1": "search",
-        "relevance.judged.v1": "relevance",
-        "claims.evaluated.v1": "decontextualization",
-    }
+    assert named == TABLES["each_example_of_a_decision_is_an_evaluation"]
 
 
 @pytest.mark.parametrize(
@@ -189,19 +181,7 @@ async def test_model_call_span_has_settings_and_usage_without_text() -> None:
         await client.ask(need, "small-1", ModelLimits())
         await client.aclose()
     [ended] = spans.named("chat small-1")
-    assert dict(ended.attributes or {}) == {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "openai",
-        "gen_ai.request.model": "small-1",
-        "gen_ai.request.max_tokens": 10,
-        "gen_ai.request.temperature": 0.5,
-        "gen_ai.usage.input_tokens": 120,
-        "gen_ai.usage.output_tokens": 10,
-        "gen_ai.response.finish_reasons": ("length",),
-        "assay.task": "judge_relevance",
-        "assay.prompt_version": "0123456789ab",
-        "error.type": "truncated",
-    }
+    assert dict(ended.attributes or {}) == TABLES["model_call_span_has_settings_and_usage_without_text"]
     assert secret not in ended.to_json()
 
 

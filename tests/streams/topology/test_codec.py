@@ -14,6 +14,9 @@ from schemas.retrieval import RetrievalBatch
 from streams.topology import PAGES_CRAWLED, RANKING_REQUESTED, RETRIEVAL_BATCHES, TOPIC_BYTES, TOPICS, Topic
 from streams.topology.codec import MAX_DETAIL, Headers, OutputRecord, decode, encode, timestamp
 from tests.samples import EXAMPLES, instance, small_example
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 GOLDEN = [(topic, path) for topic in TOPICS for path in sorted((EXAMPLES / topic.name).glob("*.json"))]
 NOON = datetime(2025, 1, 2, 12, tzinfo=UTC)
@@ -199,13 +202,9 @@ def test_what_no_topic_takes_is_refused_before_it_is_read() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        b"",
-        b" ",
-        b"{",
-        b"hello",
+        *(value.encode() for value in TABLES["invalid_json_is_undecodable"]),
         b"\xff\xfe",
         b'{"batchId":"\xff"}',
-        b'{"batchId":"\\ud800"}',
         BATCH[:-1],
         BATCH + b"}",
         b"\xef\xbb\xbf{}}",
@@ -223,11 +222,7 @@ def test_invalid_json_is_undecodable(value: bytes) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        b"null",
-        b"[]",
-        b"17",
-        b'"text"',
-        b"{}",
+        *(value.encode() for value in TABLES["invalid_json_value_names_the_field"]),
         BATCH[:-1] + b',"attempt":' + b"9" * 4000 + b"}",
         BATCH[:-1] + b',"attempt":1e400}',
         BATCH[:-1] + b',"attempt":-1}',

@@ -42,18 +42,8 @@ def request(query: str, signals: list[Signals | None], request_id: str = "r") ->
 @pytest.mark.parametrize(
     ("signals", "grade"),
     [
+        *((Signals(**signals), grade) for signals, grade in TABLES["explicit_grade_precedes_dwell_time_and_click"]),
         (None, 0),
-        (Signals(clicked=False), 0),
-        (Signals(clicked=True), 1),
-        (Signals(dwell_ms=0), 0),
-        (Signals(dwell_ms=1), 1),
-        (Signals(clicked=True, dwell_ms=9_999), 1),
-        (Signals(dwell_ms=10_000), 2),
-        (Signals(clicked=True, dwell_ms=29_999), 2),
-        (Signals(clicked=True, dwell_ms=30_000), 3),
-        (Signals(clicked=True, dwell_ms=86_400_000), 4),
-        (Signals(clicked=True, dwell_ms=86_400_000, grade=0), 0),
-        (Signals(clicked=False, grade=4), 4),
     ],
     ids=str,
 )

@@ -14,6 +14,9 @@ from streams.training.report import write_card
 from streams.training.train import NotTrained, Refusal, Trained, train
 from tests.samples import instance
 from tests.streams.training.feedback import SIGNAL, completed, joined, row, world
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 pytestmark = pytest.mark.slow
 
@@ -262,17 +265,7 @@ def test_position_bias_counts_good_results_further_down_more() -> None:
 def test_model_card_states_data_limits_and_licence() -> None:
     made = trained(joined(world(60)))
     card = write_card(made, SECTION)
-    for words in (
-        "# Ranking model feedback",
-        "| results with feedback | 600 |",
-        "2026-11-01 08:00 to 2026-11-28 08:00",
-        "`binary:logistic`",
-        "| order as served |",
-        "| keyword_overlap |",
-        "Presentation bias",
-        "## Licence",
-        "in shadow first",
-    ):
+    for words in TABLES["model_card_states_data_limits_and_licence"]:
         assert words in card
 
 
