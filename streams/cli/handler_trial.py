@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -39,7 +40,7 @@ class HandlerTrial:
         """Prepares the handler. Raises as ``LocalHandler``."""
         self._handler = handler
         self._loop = runner
-        self._opening = LocalHandler.open(settings, handler)
+        self._opening = LocalHandler.open(settings, handler, before_services=partial(_set_up_log, settings))
         self._local = runner.run(self._opening.__aenter__())
         self.rules = self._local.rules
 
@@ -172,3 +173,10 @@ def dumped(value: Any) -> str:
     except UnicodeEncodeError:
         return json.dumps(value)
     return text
+
+
+def _set_up_log(settings: Settings) -> None:
+    # structlog writes to standard output by default, which is for answers only.
+    from streams.telemetry.setup import configure_logs  # not at the top: most trials log nothing
+
+    configure_logs(settings.logs.level, settings.logs.format)

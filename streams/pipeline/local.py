@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
@@ -72,6 +72,7 @@ class LocalHandler:
         *,
         isolate: bool = True,
         searches_index: bool | None = None,
+        before_services: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[Self]:
         """A handler with services of its own, if none are given, and with a child process that its first input starts.
 
@@ -82,9 +83,10 @@ class LocalHandler:
             isolate: A handler that reads pages runs in a child process, under the limits of the settings.
             searches_index: Own services use the index of the settings, and not an empty one in memory; None: they do
                 for a handler that only searches.
+            before_services: Called before own services are opened; a command sets up its log here.
         """
         reads = only_searches([handler]) if searches_index is None else searches_index
-        own = LazyServices(settings, reads)
+        own = LazyServices(settings, reads, before_services)
         pool = forked_pool([(handler, settings.rules(handler.rules))], settings.workers) if isolate else None
         try:
             local = cls(settings, handler, services or own, pool)
@@ -114,8 +116,9 @@ class LocalHandler:
 class LazyServices:
     """The pipeline's services, imported and created when the handler first asks for one."""
 
-    def __init__(self, settings: Settings, searches_index: bool) -> None:
+    def __init__(self, settings: Settings, searches_index: bool, before_open: Callable[[], None]) -> None:
         """Opens nothing. ``searches_index``: the index of the settings is read; otherwise an empty one in memory."""
+        self._before_open = before_open
         self._settings = settings
         self._searches = searches_index
         self._live: LiveServices | None = None
@@ -125,15 +128,10 @@ class LazyServices:
         if self._searches and isinstance(need, SearchVectors) and (missing := self._missing_index()):
             return VectorsUnavailable(missing)
         if self._live is None:
-            import structlog
-
             from streams.pipeline.services import LiveServices
-            from streams.telemetry.setup import configure_logs
 
+            self._before_open()
             settings = self._settings
-            # structlog writes to standard output by default, which is for answers only.
-            if not structlog.is_configured():
-                configure_logs(settings.logs.level, settings.logs.format)
             if not self._searches:
                 index = settings.index.model_copy(update={"url": "", "path": None})
                 settings = settings.model_copy(update={"index": index})

@@ -128,7 +128,7 @@ async def test_estimate_matches_the_cost_and_a_second_replay_is_free(
     assert len(judged) == ALL + 1
     assert all(event.llm is not None and event.llm.cached for event in judged)
     show_estimate(found)
-    assert "costs: about 0; answers in the journal save $" in capsys.readouterr().out
+    assert "costs: about $0; answers in the journal save $" in capsys.readouterr().out
 
 
 class Conversing:
