@@ -1,1 +1,1 @@
-"""Trust: score, source tiers and labels, on the standard library alone (R-178)."""
+"""Trust, on the standard library alone (R-178): score, ``sources`` (tiers 1 to 3), ``labels`` (index tiers A to C)."""

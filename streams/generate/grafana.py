@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
@@ -87,6 +88,7 @@ class Dashboard:
         return tuple(panel for row in self.rows for panel in row.panels)
 
 
+@cache
 def dashboards() -> tuple[Dashboard, ...]:
     """The dashboards; the first is where Grafana opens."""
     return tuple(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Container, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,7 @@ def settings_page(document: dict[str, Any]) -> dict[Path, str]:
     return {Path("docs/settings.md"): rendered_text("pages/settings.md.j2", sections=sections)}
 
 
+@cache
 def _shared_sections() -> dict[str, list[Handler]]:
     """The handlers that read each section, of the sections that more than one reads."""
     readers: dict[str, list[Handler]] = {}

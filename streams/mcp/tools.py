@@ -57,6 +57,7 @@ class Tools:
         self._services = LiveServices(settings, at_once=True)
         self._fetches: defaultdict[str, deque[float]] = defaultdict(deque)
         self._pool: WorkerPool | None = None
+        self._handlers: dict[str, LocalHandler] = {}
         self._open = AsyncExitStack()
         self._searching = asyncio.Lock()
         """One search at a time: its end closes the index, because embedded files belong to one process."""
@@ -173,8 +174,11 @@ class Tools:
 
     async def _decide(self, handler: Handler, event: Event) -> Event | Answer:
         """The first event of a handler's decision, or a refusal."""
-        local = LocalHandler(self._settings, handler, self._services, self._pool, self._clock)
-        outcome = await local.decide(event)
+        if handler.name not in self._handlers:
+            self._handlers[handler.name] = LocalHandler(
+                self._settings, handler, self._services, self._pool, self._clock
+            )
+        outcome = await self._handlers[handler.name].decide(event)
         match outcome:
             case Emit():
                 return outcome.events[0]

@@ -12,8 +12,8 @@ In the code each step begins with a comment ``Step n.``.
 4. Decode: ``processor.RecordProcessor.begin`` turns bytes into an event with ``topology/codec.py``. For a handler that
    runs in child processes, the child decodes (``workers/handler_jobs.py``).
 5. Decide: ``handler_runner.HandlerRunner.decide`` calls the handler in this process. ``finish`` calls it in a child
-   process (``workers/pool.py``). The handlers are in ``handlers``, one module each. The tier of a
-   page's source is decided in ``handlers/trust/sources.py``.
+   process (``workers/pool.py``). The handlers are in ``handlers``, one module each. ``source_of`` of
+   ``handlers/trust/sources.py`` decides the tier of a page's source.
 6. Ask: ``handler_runner.HandlerRunner.finish`` answers the handler's requests for pages, documents and models through
    ``services``, and retries in place.
 7. Encode: ``processor.RecordProcessor._result_of`` makes the output records. ``failures`` makes a record for a retry
@@ -27,8 +27,8 @@ Before a record of an assigned partition is admitted, ``commit.Committer.open`` 
 (exactly once) and reads the offset to continue at. When the partition is revoked, ``partition.Partition.close``
 commits what is finished. ``health`` finds groups that have stopped, and ``drain`` the end of all work.
 
-A replay takes the same path (``replay/group.py``). Three things limit it: the ends of its ranges in step 2
-(``replay/ranges.py``), its rate and late live traffic in step 3 (``replay/pace.py``), and its costs in step 6
-(``replay/budget.py``). Before step 4 ``replay/processor.py`` leaves out records that are not selected. Outside of
-Kafka, ``local`` runs steps 5 and 6.
+A replay takes the same path (``replay/group.py``). Three things limit it: the ends of its ranges, which
+``replay/ranges.py`` makes and ``Partition.admit`` applies in step 2, its rate and late live traffic in step 3
+(``replay/pace.py``), and its costs in step 6 (``replay/budget.py``). Before step 4 ``replay/processor.py`` leaves out
+records that are not selected. Outside of Kafka, ``local`` runs steps 5 and 6.
 """

@@ -68,32 +68,30 @@ class LocalHandler:
         cls,
         settings: Settings,
         handler: Handler,
-        services: Services | None = None,
         *,
         isolate: bool = True,
         searches_index: bool | None = None,
         before_services: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[Self]:
-        """A handler with services of its own, if none are given, and with a child process that its first input starts.
+        """A handler with services of its own, and with a child process that its first input starts.
 
         Args:
             settings: The configuration.
             handler: The handler.
-            services: The caller's; None for own services, which are closed at the end.
             isolate: A handler that reads pages runs in a child process, under the limits of the settings.
-            searches_index: Own services use the index of the settings, and not an empty one in memory; None: they do
+            searches_index: The services use the index of the settings, and not an empty one in memory; None: they do
                 for a handler that only searches.
-            before_services: Called before own services are opened; a command sets up its log here.
+            before_services: Called before the services are opened; a command sets up its log here.
         """
         reads = only_searches([handler]) if searches_index is None else searches_index
-        own = LazyServices(settings, reads, before_services)
+        services = LazyServices(settings, reads, before_services)
         pool = forked_pool([(handler, settings.rules(handler.rules))], settings.workers) if isolate else None
         try:
-            local = cls(settings, handler, services or own, pool)
+            local = cls(settings, handler, services, pool)
             local._forked = pool
             yield local
         finally:
-            await own.aclose()
+            await services.aclose()
             if pool is not None:
                 await pool.stop()
 

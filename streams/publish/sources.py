@@ -209,20 +209,20 @@ async def read_piped_lines(descriptor: int, limit: int) -> AsyncIterator[bytes |
         OSError: The descriptor cannot be read.
     """
     held = bytearray()
-    passed = False
+    exceeded = False
     while chunk := await _read(descriptor):
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
             held += chunk[start:end]
-            yield None if passed or len(held) > limit else bytes(held)
+            yield None if exceeded or len(held) > limit else bytes(held)
             held.clear()
-            passed, start = False, end + 1
+            exceeded, start = False, end + 1
         held += chunk[start:]
         if len(held) > limit:
             held.clear()
-            passed = True
-    if held or passed:
-        yield None if passed else bytes(held)
+            exceeded = True
+    if held or exceeded:
+        yield None if exceeded else bytes(held)
 
 
 async def _read(descriptor: int) -> bytes:

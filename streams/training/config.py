@@ -69,6 +69,20 @@ class GrowthSection(Section):
     leaf_weight: float = Field(ge=0, description="Curvature that a leaf needs (min_child_weight).")
     penalty: float = Field(ge=0, description="On large leaves (lambda).")
 
+    @property
+    def parameters(self) -> dict[str, str | float]:
+        """XGBoost's parameters of one thread; the number of trees is an argument of its own."""
+        return {
+            "tree_method": "hist",
+            "max_depth": self.depth,
+            "learning_rate": self.rate,
+            "subsample": self.rows,
+            "colsample_bytree": self.columns,
+            "min_child_weight": self.leaf_weight,
+            "lambda": self.penalty,
+            "nthread": 1,
+        }
+
 
 class TrainingSection(Section):
     """The ``training`` section."""

@@ -249,19 +249,7 @@ def grow(groups: Sequence[Group], names: Sequence[str], phase: Phase, section: T
         nthread=1,
     )
     growth = section.growth
-    parameters: dict[str, Any] = {
-        "objective": OBJECTIVES[phase],
-        "tree_method": "hist",
-        "max_depth": growth.depth,
-        "learning_rate": growth.rate,
-        "subsample": growth.rows,
-        "colsample_bytree": growth.columns,
-        "min_child_weight": growth.leaf_weight,
-        "lambda": growth.penalty,
-        "nthread": 1,
-        "seed": seed,
-        "verbosity": 0,
-    }
+    parameters: dict[str, Any] = {"objective": OBJECTIVES[phase], "seed": seed, "verbosity": 0} | growth.parameters
     if section.position_bias and not binary:
         parameters["lambdarank_unbiased"] = True
     booster = xgboost.train(parameters, data, num_boost_round=growth.trees)

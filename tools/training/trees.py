@@ -51,17 +51,8 @@ def grow(
     data = xgboost.DMatrix(
         np.stack(intervals, axis=1), wanted, weight=weights, base_margin=np.tile(start, (len(table), 1)), nthread=1
     )
-    parameters: dict[str, Any] = {
-        "objective": "binary:logistic" if is_share else "multi:softprob",
-        "tree_method": "hist",
-        "max_depth": growth.depth,
-        "learning_rate": growth.rate,
-        "subsample": growth.rows,
-        "colsample_bytree": growth.columns,
-        "min_child_weight": growth.leaf_weight,
-        "lambda": growth.penalty,
-        "nthread": 1,
-    } | ({} if is_share else {"num_class": classes})
+    objective = {"objective": "binary:logistic"} if is_share else {"objective": "multi:softprob", "num_class": classes}
+    parameters: dict[str, Any] = objective | growth.parameters
     dumps = [
         (number % classes, json.loads(text))
         for seed in seeds
