@@ -314,9 +314,8 @@ def _print_plan(account: PlanStatus) -> None:
         lines["records"] = "; ".join(f"{key} {value}" for key, value in chosen.items())
     for what, text in lines.items():
         print(f"  {what:10} {text}")
-    for number, stage in enumerate(plan.stages):
-        left = f"{account.remaining:,} of {account.total:,} left" if account.total else "waits for those before it"
-        state = "done" if number < plan.stage else left if number == plan.stage else "waits for those before it"
+    for stage in plan.stages:
+        state = "done" if plan.stage else f"{account.remaining:,} of {account.total:,} left"
         state += f", {gone:,} deleted before they could be read" if (gone := count(stage.deleted)) else ""
         print(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
         for topic in own_topics(plan.model_copy(update={"stages": (stage,)})):

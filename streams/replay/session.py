@@ -26,12 +26,10 @@ _LOOKS_PER_REFRESH = 3
 
 @dataclass(slots=True)
 class ReplayProgress:
-    """How far a plan has come; offsets are of the present stage, counts are of this process."""
+    """How far a plan has come; counts of records are of this process."""
 
     plan: str
     handler: str = ""
-    stage: int = 0
-    stages: int = 0
     total: int = 0
     remaining: int = 0
     replayed: int = 0
