@@ -206,7 +206,7 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
         if as_json:
             print(json.dumps(account.to_wire()))
         else:
-            left = f"{account.remaining:,} of {account.total:,} left in {_stage_of(account.plan)}"
+            left = f"{account.remaining:,} of {account.total:,} left in {account.plan.stages[0].handler}"
             print(f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`")
         if account.members:
             told = f"{account.members} processes have not left its group: they are finishing, or were killed just now"
@@ -320,7 +320,3 @@ def _print_plan(account: PlanStatus) -> None:
         print(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
         for topic in own_topics(plan.model_copy(update={"stages": (stage,)})):
             print(f"    {topic}")
-
-
-def _stage_of(plan: ReplayPlan) -> str:
-    return plan.stages[min(plan.stage, len(plan.stages) - 1)].handler

@@ -26,15 +26,7 @@ from streams.replay.ranges import count
 from streams.replay.session import LOOK_SECONDS, PlanSession
 from streams.replay.shadow import make_shadow
 from streams.replay.stage import StageContext
-from streams.replay.transitions import (
-    UNFINISHED,
-    after_stage,
-    has_moved_on,
-    paused,
-    started,
-    with_deleted,
-    with_stage,
-)
+from streams.replay.transitions import UNFINISHED, after_stage, has_moved_on, paused, started, with_deleted, with_stage
 from streams.runtime.process import installed_version
 from streams.telemetry.setup import make_tracer
 

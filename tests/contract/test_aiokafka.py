@@ -290,12 +290,7 @@ async def test_producer_knows_the_coordinator_and_its_connection(kafka: str, top
             await sender.send_offsets_to_transaction({TopicPartition(name, 0): OffsetAndMetadata(7, "")}, group)
         node = sender._sender._coordinators[CoordinationType.GROUP]
         connection = sender.client._conns[node, ConnectionGroup.COORDINATION]
-        offset = -1
-        while offset < 0:  # the marker of the commit is written after its answer
-            answer = await connection.send(OffsetFetchRequest(group, [(name, [0])]))
-            [(_, [(_, offset, _, code)])] = answer.topics
-            assert (answer.error_code, code) == (0, 0)
-        assert offset == 7
+        assert (await connection.send(OffsetFetchRequest(group, [(name, [0])]))).error_code == 0
         connection.close()
         with pytest.raises(KafkaConnectionError):
             await connection.send(OffsetFetchRequest(group, [(name, [0])]))
