@@ -21,6 +21,7 @@ from aiokafka.structs import OffsetAndMetadata
 from schemas.event import Envelope, Event
 from schemas.outcome import Dead
 from streams.kafka.clients import make_admin, make_producer, make_reader, opened
+from streams.kafka.groups import read_topics
 from streams.kafka.log_reader import await_open_transactions
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import FENCED, RecordWriter
@@ -97,12 +98,10 @@ class TopicTable(Generic[V]):
         """Opens the reader, if the topic exists. Returns whether it does."""
         name = self._kafka.topic_prefix + self._topic.name
         async with opened(make_admin(self._kafka)) as admin:
-            if name not in await admin.list_topics():
-                return False
-            [described] = await admin.describe_topics([name])
-        partitions = [TopicPartition(name, partition["partition"]) for partition in described["partitions"]]
-        if not partitions:
+            numbers = (await read_topics(admin, [name]))[name].partitions
+        if not numbers:
             return False
+        partitions = [TopicPartition(name, number) for number in numbers]
         reader = make_reader(self._kafka, client_id=self._client_id, fetch_wait_ms=_FETCH_WAIT_MS)
         await self._clients.enter_async_context(opened(reader))
         reader.assign(partitions)

@@ -1,6 +1,6 @@
 """Runs a plan until it is finished, stopped, cancelled, or at its cost limit (R-009).
 
-The plan store has the state of the plan, and the its consumer group has its progress. No other state exists,
+The plan store has the state of the plan, and its consumer group has the progress. No other state exists,
 so a process may be killed at any moment, and several processes may share a plan.
 """
 
