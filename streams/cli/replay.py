@@ -20,11 +20,10 @@ from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import print_rows, tell
 from streams.cli.replay_run import carry_out, preview, refused, run_replay
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
-from streams.replay.plan import ReplayError, ReplayRequest, own_topics
-from streams.replay.plan_store import NoPlanTopicError, PlanStore
+from streams.replay.plan import ReplayError, ReplayRequest, routes, stage_of
+from streams.replay.plan_store import NoPlanTopicError, PlanSession, PlanStore
 from streams.replay.ranges import bounds_of, count
 from streams.replay.run import ReplayRun
-from streams.replay.session import PlanSession
 from streams.replay.transitions import existing
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
@@ -206,7 +205,7 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
         if as_json:
             print(json.dumps(account.to_wire()))
         else:
-            left = f"{account.remaining:,} of {account.total:,} left in {account.plan.stages[0].handler}"
+            left = f"{account.remaining:,} of {account.total:,} left in {stage_of(account.plan).handler}"
             print(f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`")
         if account.members:
             told = f"{account.members} processes have not left its group: they are finishing, or were killed just now"
@@ -281,7 +280,7 @@ def _print_table(found: list[PlanStatus]) -> None:
         (
             its.plan.plan,
             str(its.plan.state),
-            ", ".join(stage.handler for stage in its.plan.stages),
+            stage_of(its.plan).handler,
             str(its.plan.target),
             f"{its.remaining:,} of {its.total:,}" if its.total else "",
             str(its.members or ""),
@@ -314,9 +313,9 @@ def _print_plan(account: PlanStatus) -> None:
         lines["records"] = "; ".join(f"{key} {value}" for key, value in chosen.items())
     for what, text in lines.items():
         print(f"  {what:10} {text}")
-    for stage in plan.stages:
-        state = "done" if plan.stage else f"{account.remaining:,} of {account.total:,} left"
-        state += f", {gone:,} deleted before they could be read" if (gone := count(stage.deleted)) else ""
-        print(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
-        for topic in own_topics(plan.model_copy(update={"stages": (stage,)})):
-            print(f"    {topic}")
+    stage = stage_of(plan)
+    state = "done" if plan.stage else f"{account.remaining:,} of {account.total:,} left"
+    state += f", {gone:,} deleted before they could be read" if (gone := count(stage.deleted)) else ""
+    print(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
+    for topic in routes(plan).values():
+        print(f"    {topic}")

@@ -12,6 +12,8 @@ Examples:
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from rich.console import Console
 from rich.text import Text
@@ -22,13 +24,15 @@ from streams.cli.progress import ProgressLine
 from streams.cli.try_diff import not_comparable, print_comparison
 from streams.llm.journal import JournalError
 from streams.replay.budget import cost_problems
-from streams.replay.comparisons import comparison_of
-from streams.replay.dry_run import compare
+from streams.replay.comparisons import compare, comparison_of
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
-from streams.replay.plan import ReplayError, handler_of
+from streams.replay.plan import ReplayError, handler_of, stage_of
 from streams.replay.ranges import count
+from streams.replay.selection import read_selected
 from streams.settings.model import Settings
+from streams.topology.codec import timestamp
 from streams.views.amounts import in_bytes, in_money, in_time
+from streams.workers.handler_jobs import RawRecord
 
 
 async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> int:
@@ -40,14 +44,14 @@ async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> 
     """
     try:
         with ProgressLine("replay", "estimating", offsets_read(settings, plan)) as advance:
-            found = await estimate(settings, plan, advance=advance)
+            found = await estimate(settings, plan, advance)
     except JournalError as error:
         raise ReplayError(f"the journal of answers can't be read: {error}") from error
     if as_json:
         print(json.dumps({"plan": plan.plan, "max_cost_usd": plan.max_cost_usd, **found.to_wire()}))
     else:
         show_estimate(found, plan.max_cost_usd)
-    for problem in cost_problems(settings, [handler_of(stage) for stage in plan.stages]):
+    for problem in cost_problems(settings, handler_of(plan)):
         tell("replay", f"it cannot be carried out yet: {problem}")
     return 0
 
@@ -123,20 +127,24 @@ def _show_money(console: Console, found: Estimate, max_cost_usd: float | None) -
 
 
 async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit: int, as_json: bool) -> int:
-    """Compares the decisions of a plan's handlers under two configurations, and prints up to ``limit`` differences.
+    """Compares the decisions of a plan's handler under two configurations, and prints up to ``limit`` differences.
 
     Raises:
-        ReplayError: A handler does not have what the selection asks for.
+        ReplayError: The handler does not have what the selection asks for.
         SettingsError: Sections of a configuration that are valid by themselves contradict each other.
         KafkaError: The cluster cannot be read.
     """
-    comparisons = []
-    for stage in plan.stages:
-        if (comparison := comparison_of(handler_of(stage), limit)) is None:
-            return tell("replay", not_comparable(stage.handler), 2)
-        comparisons.append((stage, comparison))
-    for stage, comparison in comparisons:
-        with ProgressLine("replay", f"comparing {stage.handler}", count(stage.ranges)) as advance:
-            compared = await compare(settings, other, stage, plan.selection, comparison, advance)
-        print_comparison(compared.handler, comparison, compared.version_now, compared.version_then, as_json=as_json)
+    handler, ranges = handler_of(plan), stage_of(plan).ranges
+    if (comparison := comparison_of(handler, limit)) is None:
+        return tell("replay", not_comparable(handler.name), 2)
+    with ProgressLine("replay", f"comparing {handler.name}", count(ranges)) as advance:
+        records = read_selected(settings, plan, [ranges], advance)
+
+        async def sources() -> AsyncGenerator[RawRecord]:
+            async with aclosing(records):
+                async for record in records:
+                    yield RawRecord(record.value, record.headers, timestamp(record.timestamp))
+
+        await compare(settings, other, handler, sources(), comparison)
+    print_comparison(handler, comparison, settings, other, as_json=as_json)
     return 0

@@ -22,18 +22,11 @@ from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics
 from streams.llm.journal import JournalError
-from streams.replay.admission import begin, resolved
-from streams.replay.plan import (
-    ReplayError,
-    ReplayRequest,
-    ReplayTroubleError,
-    make_plan,
-    own_topics,
-)
-from streams.replay.plan_store import PlanStore
+from streams.replay.admin import begin, resolved
+from streams.replay.plan import ReplayError, ReplayRequest, ReplayTroubleError, make_plan, routes, stage_of
+from streams.replay.plan_store import PlanSession, PlanStore, ReplayProgress
 from streams.replay.ranges import Bound, count
 from streams.replay.run import ReplayRun
-from streams.replay.session import PlanSession, ReplayProgress
 from streams.runtime.clock import SystemClock
 from streams.runtime.process import freeze_gc
 from streams.settings.model import Settings
@@ -152,11 +145,12 @@ def _is_refused(error: BaseException | None) -> bool:
 
 def _summarize(plan: ReplayPlan, last: ReplayProgress | None, seconds: float, as_json: bool) -> None:
     done = last or ReplayProgress(plan.plan)
-    topics = own_topics(plan)
+    deleted = max(done.deleted, count(stage_of(plan).deleted))
+    topics = list(routes(plan).values())
     if as_json:
         counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead}
-        counts["deleted"] = _deleted(plan, done)
-        remaining = 0 if plan.stage >= len(plan.stages) else None if last is None else last.remaining
+        counts["deleted"] = deleted
+        remaining = 0 if plan.stage else None if last is None else last.remaining
         left = {"remaining": remaining, "cost_usd": done.spent_usd}
         where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
         print(json.dumps(where | counts | left | {"seconds": round(seconds, 2), "topics": topics}))
@@ -169,7 +163,7 @@ def _summarize(plan: ReplayPlan, last: ReplayProgress | None, seconds: float, as
         print(f"  {plan.detail}")
     if done.dead:
         print(f"  why they are dead: `assay dlq list --each --plan {plan.plan}`")
-    if deleted := _deleted(plan, done):
+    if deleted:
         print(f"  {deleted:,} offsets were deleted (retention) before they could be read")
     if plan.state in (ReplayState.PAUSED, ReplayState.RUNNING):
         print(f"  continue with `assay replay resume {plan.plan}`")
@@ -178,14 +172,10 @@ def _summarize(plan: ReplayPlan, last: ReplayProgress | None, seconds: float, as
 
 
 def _warn_of_empty_ranges(plan: ReplayPlan) -> None:
-    """Warns of stages without records between the bounds, which are usually a mistake."""
-    for stage in plan.stages:
-        if not count(stage.ranges):
-            tell("replay", f"warning: {stage.topic} has no records between --from and --to for {stage.handler}")
-
-
-def _deleted(plan: ReplayPlan, done: ReplayProgress) -> int:
-    return max(done.deleted, sum(count(stage.deleted) for stage in plan.stages))
+    """Warns if there are no records between the bounds, which is usually a mistake."""
+    stage = stage_of(plan)
+    if not count(stage.ranges):
+        tell("replay", f"warning: {stage.topic} has no records between --from and --to for {stage.handler}")
 
 
 def refused(command: str, error: ReplayError) -> int:

@@ -1,4 +1,4 @@
-"""Runs handlers on records without writing, fetching or paying, to predict calls and compare configurations.
+"""Runs handlers on records without writing, fetching or paying, to predict calls.
 
 If the journal or the offline judge has the answer to a question, the handler continues and its results go to the
 handlers below it. Other questions are counted, and priced by earlier calls of the same task and model: prompts by the
@@ -9,31 +9,27 @@ bounds are used: the prompt as estimated, the longest reply, one call.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from schemas.event import Envelope, Event
 from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, SearchVectors
-from schemas.outcome import Dead, DeadReason, Emit, Outcome
-from schemas.replays import ReplaySelection, ReplayStage
+from schemas.outcome import Emit
 from schemas.replies import ModelFailed, ModelReply, Reply
 from schemas.rules import Rules
-from streams.kafka.log_reader import read_log
 from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
 from streams.llm.request import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits
 from streams.llm.sqlite_journal import SqliteJournal, make_journal
 from streams.llm.tasks import answer_offline
-from streams.replay.diff import Comparison
-from streams.replay.plan import ReplayError, handler_of, is_paid
-from streams.replay.selection import make_selector
+from streams.replay.plan import is_paid
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.model import Settings
 from streams.topology import Handler, topic_of
-from streams.topology.codec import Headers, encode, timestamp
-from streams.workers.handler_jobs import Answer, RawRecord, answer_in, converse, forked_pool
+from streams.topology.codec import Headers, encode
+from streams.workers.handler_jobs import RawRecord, converse, forked_pool
 from streams.workers.pool import WorkerPool
 
 
@@ -278,71 +274,3 @@ class DryRun:
                     below.records += 1
                     below.size += len(record.key or b"") + len(record.value or b"")
                     await self._handle(below, event)
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What was compared.
-
-    Attributes:
-        handler: The handler's name.
-        records: Records that were decided.
-        dead: Those of them that are dead under either configuration.
-        version_now: ``config_version`` of the handler's rules under the configuration in force.
-        version_then: The same under the other configuration; equal versions decide alike.
-    """
-
-    handler: str
-    records: int
-    dead: int
-    version_now: str
-    version_then: str
-
-
-async def compare(
-    settings: Settings,
-    other: Settings,
-    stage: ReplayStage,
-    selection: ReplaySelection,
-    comparison: Comparison,
-    advance: Callable[[int], None] = lambda _: None,
-) -> Compared:
-    """Decides every selected record of a stage's ranges under both configurations, and feeds the comparison.
-
-    ``settings`` are in force, ``other`` are those of the comparison. ``advance`` is called for each record.
-
-    Raises:
-        ReplayError: The handler makes requests, or has nothing that the selection asks for.
-        SettingsError: Sections of a configuration contradict each other.
-        KafkaError: The cluster can't be read.
-    """
-    handler = handler_of(stage)
-    if handler.read is not None:
-        raise ReplayError(f"{handler.name} asks for what a comparison does not provide; leave --diff out")
-    now, then = settings.rules(handler.rules), other.rules(handler.rules)
-    selects = await make_selector(settings, handler, selection, stage.decisions)
-    records = dead = 0
-    async with (
-        forked_pool([(handler, now)], settings.workers) or nullcontext() as pool_now,
-        forked_pool([(handler, then)], settings.workers) or nullcontext() as pool_then,
-        aclosing(read_log(settings.kafka, stage.topic, stage.ranges)) as source,
-    ):
-        async for record in source:
-            advance(1)
-            if not selects(record):
-                continue
-            raw = RawRecord(record.value, record.headers, timestamp(record.timestamp))
-            outcomes = [
-                _outcome(handler, await answer_in(pool, handler, rules, raw))
-                for pool, rules in ((pool_now, now), (pool_then, then))
-            ]
-            comparison.add(*outcomes)
-            records += 1
-            dead += any(isinstance(outcome, Dead) for outcome in outcomes)
-    return Compared(handler.name, records, dead, now.config_version, then.config_version)
-
-
-def _outcome(handler: Handler, answer: Answer) -> Outcome:
-    if isinstance(answer.of, Ask):
-        return Dead(DeadReason.HANDLER_BUG, f"{handler.name} has no reader and asks")
-    return answer.of

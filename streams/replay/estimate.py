@@ -12,13 +12,12 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayStage
-from streams.kafka.log_reader import read_log
+from schemas.replays import OffsetRange, ReplayPlan
 from streams.llm.limits import Shares
 from streams.replay.dry_run import Forecast, HandlerDryRun, open_dry_run
-from streams.replay.plan import closure, handler_of, is_paid
+from streams.replay.plan import EVERYTHING, closure, handler_of, is_paid, stage_of
 from streams.replay.ranges import count
-from streams.replay.selection import make_selector
+from streams.replay.selection import read_selected
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Topic
 from streams.topology.codec import OutputRecord, timestamp
@@ -210,57 +209,36 @@ SAMPLE_RECORDS = 1000
 _WINDOWS = 8
 """Parts of each partition that a sample is taken from."""
 
-Advance = Callable[[int], None]
 
-
-async def estimate(
-    settings: Settings,
-    plan: ReplayPlan,
-    *,
-    advance: Advance = lambda _: None,
-) -> Estimate:
-    """Estimates a replay whose stage has its ranges.
+async def estimate(settings: Settings, plan: ReplayPlan, advance: Callable[[int], None] = lambda _: None) -> Estimate:
+    """Estimates a plan that has its ranges; ``advance`` is called for each record that is read.
 
     Raises:
         ReplayError: A handler has nothing that the selection asks for.
         JournalError: The journal can't be read.
         KafkaError: The cluster can't be read.
     """
-    stages = [(stage, handler_of(stage)) for stage in plan.stages]
-    handlers = [handler for _, handler in stages]
-    span = read = 0
-    async with open_dry_run(settings, handlers, handlers) as dry_run:
-        for stage, handler in stages:
-            selects = await make_selector(settings, handler, plan.selection, stage.decisions)
-            span += count(stage.ranges)
-            for window in _read_of(settings, plan, stage):
-                read += count(window)
-                async with aclosing(read_log(settings.kafka, stage.topic, window)) as records:
-                    async for record in records:
-                        advance(1)
-                        if selects(record):
-                            its = record.key, record.value, record.headers, timestamp(record.timestamp)
-                            await dry_run.add(handler, *its)
+    handler, parts = handler_of(plan), _parts_of(settings, plan)
+    async with (
+        open_dry_run(settings, [handler], [handler]) as dry_run,
+        aclosing(read_selected(settings, plan, parts, advance)) as records,
+    ):
+        async for record in records:
+            await dry_run.add(handler, record.key, record.value, record.headers, timestamp(record.timestamp))
+    span, read = count(stage_of(plan).ranges), sum(map(count, parts))
     scale = span / read if read else 1.0
-    scaling = _Scaling.of(settings, replaying=True, rate=plan.rate, scale=scale)
-    found = {name: scaling.apply(part) for name, part in dry_run.parts.items()}
-    taken = sum(found[handler.name].records for handler in handlers)
-    size = sum(found[handler.name].bytes for handler in handlers)
-    sampled = sum(dry_run.parts[handler.name].records for handler in handlers) if scale != 1.0 else None
-    return _summed(found.values(), taken, size, sampled)
+    part = dry_run.parts[handler.name]
+    found = _Scaling.of(settings, replaying=True, rate=plan.rate, scale=scale).apply(part)
+    return _summed([found], found.records, found.bytes, part.records if scale != 1.0 else None)
 
 
 def offsets_read(settings: Settings, plan: ReplayPlan) -> int:
     """How many offsets ``estimate`` reads."""
-    return sum(count(window) for stage in plan.stages for window in _read_of(settings, plan, stage))
+    return sum(map(count, _parts_of(settings, plan)))
 
 
 async def estimate_source(
-    settings: Settings,
-    topic: Topic,
-    records: AsyncIterable[OutputRecord],
-    *,
-    rate: float | None = None,
+    settings: Settings, topic: Topic, records: AsyncIterable[OutputRecord], *, rate: float | None = None
 ) -> Estimate:
     """Estimates the work of all handlers on records of a topic that are not on Kafka yet. Raises JournalError.
 
@@ -295,9 +273,9 @@ def windows(ranges: Sequence[OffsetRange], most: int) -> list[tuple[OffsetRange,
     return [tuple(window(its, number) for its in ranges if its.end > its.start) for number in range(_WINDOWS)]
 
 
-def _read_of(settings: Settings, plan: ReplayPlan, stage: ReplayStage) -> list[tuple[OffsetRange, ...]]:
-    """The parts of a stage's ranges that are read: a sample if no handler is paid and every record is selected."""
-    handlers = [handler_of(other) for other in plan.stages]
-    if plan.selection != ReplaySelection() or any(is_paid(handler, settings) for handler in handlers):
-        return [tuple(stage.ranges)]
-    return windows(stage.ranges, SAMPLE_RECORDS // len(plan.stages))
+def _parts_of(settings: Settings, plan: ReplayPlan) -> list[tuple[OffsetRange, ...]]:
+    """The parts of a plan's ranges that are read: a sample if the handler is free and every record is selected."""
+    ranges = stage_of(plan).ranges
+    if plan.selection != EVERYTHING or is_paid(handler_of(plan), settings):
+        return [tuple(ranges)]
+    return windows(ranges, SAMPLE_RECORDS)

@@ -29,7 +29,7 @@ class ReplayRate:
         self._share = 0.0
         self._next = clock.monotonic()
 
-    def told(self, held: int, of: int) -> None:
+    def assigned(self, held: int, of: int) -> None:
         """Sets this process's share of the rate: its partitions, of all partitions of the topic."""
         self._share = held / of if of > 0 else 0.0
 

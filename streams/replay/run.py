@@ -1,32 +1,31 @@
-"""Runs a plan until it is finished, stopped, cancelled, or at its cost limit (R-009).
+"""Runs a plan until it is finished, stopped, cancelled, or at its cost limit.
 
-The plan store has the state of the plan, and the its consumer group has its progress. No other state exists,
-so a process may be killed at any moment, and several processes may share a plan.
+The plan store has the state of the plan, and its consumer group has its progress. No other state exists, so a process
+may be killed at any moment, and several processes may share a plan.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 
 from aiokafka.errors import KafkaError
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayState
 from streams.llm.journal import JournalError
+from streams.llm.sqlite_journal import make_journal
 from streams.pipeline.services import LiveServices
-from streams.replay.admin import plan_status
-from streams.replay.admission import asks_models, check_conflicts, check_terms
-from streams.replay.budget import CostBound, bound_of, paid_for
+from streams.replay.admin import check_conflicts, check_terms, make_shadow, plan_status
+from streams.replay.budget import CostBound, paid_for
 from streams.replay.group import StageReader
 from streams.replay.pace import is_live_late
-from streams.replay.plan import ReplayError
-from streams.replay.processor import ReplayProcessor
+from streams.replay.plan import ReplayError, asks_models, stage_of
+from streams.replay.plan_store import LOOK_SECONDS, PlanSession
 from streams.replay.ranges import count
-from streams.replay.session import LOOK_SECONDS, PlanSession
-from streams.replay.shadow import make_shadow
-from streams.replay.stage import StageContext
-from streams.replay.transitions import UNFINISHED, after_stage, has_moved_on, paused, started, with_deleted, with_stage
+from streams.replay.stage import ReplayProcessor, StageContext
+from streams.replay.transitions import UNFINISHED, begun, finished, paused, started, with_deleted
 from streams.runtime.process import installed_version
 from streams.telemetry.setup import make_tracer
 
@@ -45,7 +44,7 @@ class ReplayRun:
         self._session = session
         self._terms = dict(terms or {})
         self._tracer = make_tracer(session.settings.telemetry, installed_version())
-        self._counted_usd: dict[str, float] = {}
+        self._counted_usd = 0.0
 
     async def run(self) -> ReplayPlan:
         """Continues the plan. Returns its state after the work.
@@ -76,64 +75,47 @@ class ReplayRun:
             raise
 
     async def _run_plan(self, plan: ReplayPlan) -> ReplayPlan:
-        session = self._session
-        await make_shadow(session.settings, plan)
-        bound = bound_of(session.settings, plan.run, plan.max_cost_usd) if asks_models(plan) else None
-        services = LiveServices(session.settings, session.metrics, journal=bound, replaying=True, tracer=self._tracer)
-        try:
-            if bound is not None:
+        """Processes the records to their end, or until the work must stop. Returns the plan after it."""
+        session, settings = self._session, self._session.settings
+        await make_shadow(settings, plan)
+        async with AsyncExitStack() as open_now:
+            open_now.push_async_callback(self._tracer.aclose)
+            bound: CostBound | None = None
+            if asks_models(plan):
+                bound = CostBound(make_journal(settings.llm), plan.run, plan.max_cost_usd)
+                open_now.push_async_callback(bound.aclose)
                 session.progress.spent_usd = await bound.spent()
-            return await self._run_stage(plan, services, bound)
-        finally:
-            await services.aclose()
-            await self._tracer.aclose()
-            if bound is not None:
-                await bound.aclose()
-
-    async def _run_stage(self, plan: ReplayPlan, services: LiveServices, bound: CostBound | None) -> ReplayPlan:
-        """Runs the present stage to its end, or until it must stop. Returns the plan after it."""
-        session, at = self._session, plan.stage
-        context = StageContext(session, plan, services, self._tracer, bound)
-        # In one transaction: a process that sees the started stage finds the offsets and does not set them back.
-        plan = await session.change(lambda newest: with_stage(newest, at, begun=True), context.group.starts)
-        if has_moved_on(plan, at):
-            return plan
-        await context.group.await_start(session.clock)
-        try:
+            services = LiveServices(settings, session.metrics, journal=bound, replaying=True, tracer=self._tracer)
+            open_now.push_async_callback(services.aclose)
+            context = StageContext(session, plan, services, self._tracer, bound)
+            # In one transaction: a process that sees the started stage finds the offsets and does not set them back.
+            plan = await session.change(begun, context.group.starts)
+            if plan.state is not ReplayState.RUNNING:
+                return plan
+            await context.group.await_start(session.clock)
+            open_now.push_async_callback(context.close)
             await context.open()
-            return await self._process_stage(plan, context)
-        finally:
-            await context.close()
+            return await self._process(plan, context)
 
-    async def _process_stage(self, plan: ReplayPlan, context: StageContext) -> ReplayPlan:
-        """Processes the records of an open stage. Returns the plan after it."""
-        session, progress, at = self._session, self._session.progress, context.at
+    async def _process(self, plan: ReplayPlan, context: StageContext) -> ReplayPlan:
+        session, progress = self._session, self._session.progress
         progress.handler = context.handler.name
-        progress.total = progress.remaining = count(context.stage.ranges)
+        progress.total = progress.remaining = count(stage_of(plan).ranges)
         work = await self._prepared(plan, context)
         if isinstance(work, str):
-            return await self._after_stop(plan, context, work)
+            return await self._pause(plan, work)
         await self._look_at_live(plan, context)
-        before = (progress.replayed, progress.passed_over, progress.dead)
-
-        def count_records() -> None:
-            progress.replayed, progress.passed_over = before[0] + work.replayed, before[1] + work.passed_over
-            progress.dead = before[2] + work.dead
-
         watch = asyncio.create_task(self._watch_live(plan, context), name="live traffic")
         try:
             async with context.reader(work) as reader:
-                why = await self._until_done(plan, context, reader, count_records)
+                why = await self._until_done(plan, context, reader, work)
             # With those that were in flight when the work stopped.
-            count_records()
-            await self._count_cost(context)
+            await self._count(context, work)
         finally:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
             session.metrics.replay_waiting.labels(context.handler.name).set(0)
-        if why is None:
-            return await session.change(lambda newest: after_stage(newest, at))
-        return await self._after_stop(plan, context, why)
+        return await session.change(finished) if why is None else await self._pause(plan, why)
 
     async def _prepared(self, plan: ReplayPlan, context: StageContext) -> ReplayProcessor | str:
         """The processing of each record, which may take a while to prepare, or why the preparation was stopped."""
@@ -155,23 +137,22 @@ class ReplayRun:
             await asyncio.gather(preparing, return_exceptions=True)
 
     async def _until_done(
-        self, plan: ReplayPlan, context: StageContext, reader: StageReader, count_records: Callable[[], None]
+        self, plan: ReplayPlan, context: StageContext, reader: StageReader, work: ReplayProcessor
     ) -> str | None:
-        """Waits until the stage is done. Returns None then, otherwise why it stopped."""
-        session, progress, at = self._session, self._session.progress, context.at
+        """Waits until all ranges are read. Returns None then, otherwise why it stopped."""
+        session, progress = self._session, self._session.progress
         deleted: list[OffsetRange] = []
         while True:
             done = await reader.update_progress()
             deleted.extend(await reader.deleted())
             if deleted:
                 with contextlib.suppress(KafkaError, OSError):
-                    plan = await session.change(lambda newest: with_deleted(newest, at, deleted))
+                    plan = await session.change(lambda newest: with_deleted(newest, deleted))
                     deleted.clear()
-            progress.deleted = sum(count(stage.deleted) for stage in plan.stages)
-            count_records()
+            progress.deleted = count(stage_of(plan).deleted)
             if context.pace.waiting:
                 progress.note = "gives way to live traffic"
-            await self._count_cost(context)
+            await self._count(context, work)
             session.metrics.replay_remaining_records.labels(context.handler.name).set(reader.own_remaining)
             session.report(progress)
             if done:
@@ -185,23 +166,15 @@ class ReplayRun:
             if ended := _end_of(plan):
                 return ended
 
-    async def _after_stop(self, plan: ReplayPlan, context: StageContext, why: str) -> ReplayPlan:
-        """The plan after a stage that stopped before its end."""
-        with contextlib.suppress(KafkaError, OSError):
-            left = await context.group.progress()
-            if left is not None:
-                self._session.progress.remaining = left.remaining
-        newest = await self._pause(plan, why)
-        # Other processes continue the plan, but here it is paused.
-        return paused(newest, why) or newest
-
     async def _pause(self, plan: ReplayPlan, why: str) -> ReplayPlan:
-        """Pauses the plan unless other processes work on it. Returns the newest state."""
+        """Pauses the plan unless other processes work on it. Returns it as it is for this process."""
         session, others = self._session, 0
         with contextlib.suppress(KafkaError, OSError):
             [status] = await plan_status(session.settings, [await session.newest(plan)])
-            others = status.members
-        return await session.change(lambda newest: None if others else paused(newest, why))
+            session.progress.remaining, others = status.remaining, status.members
+        newest = await session.change(lambda newest: None if others else paused(newest, why))
+        # Other processes continue the plan, but here it is paused.
+        return paused(newest, why) or newest
 
     async def _watch_live(self, plan: ReplayPlan, context: StageContext) -> None:
         while True:
@@ -216,16 +189,18 @@ class ReplayRun:
                 context.pace.waiting = await is_live_late(session.settings, context.handler, session.clock)
         session.metrics.replay_waiting.labels(context.handler.name).set(context.pace.waiting)
 
-    async def _count_cost(self, context: StageContext) -> None:
+    async def _count(self, context: StageContext, work: ReplayProcessor) -> None:
+        """Counts records and costs of this process."""
+        session, progress, handler = self._session, self._session.progress, context.handler.name
+        progress.replayed, progress.passed_over, progress.dead = work.replayed, work.passed_over, work.dead
         if context.bound is None:
             return
-        session, handler = self._session, context.handler.name
         with contextlib.suppress(JournalError):
-            session.progress.spent_usd = await context.bound.spent()
+            progress.spent_usd = await context.bound.spent()
         # The plan's account also has calls in flight and calls of other processes; the metric counts this process.
         paid = paid_for(session.metrics, handler)
-        session.metrics.replay_cost_usd_total.labels(handler).inc(max(0.0, paid - self._counted_usd.get(handler, 0.0)))
-        self._counted_usd[handler] = paid
+        session.metrics.replay_cost_usd_total.labels(handler).inc(max(0.0, paid - self._counted_usd))
+        self._counted_usd = paid
 
 
 def _end_of(plan: ReplayPlan) -> str:

@@ -24,9 +24,8 @@ from streams.cli.lag_server import LagExporter
 from streams.demo.run import Demo, run
 from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
-from streams.replay.plan_store import PlanStore
+from streams.replay.plan_store import PlanSession, PlanStore
 from streams.replay.run import ReplayRun
-from streams.replay.session import PlanSession
 from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, load_settings
 from streams.telemetry.labels import TASKS

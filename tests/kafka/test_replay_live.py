@@ -13,9 +13,8 @@ from schemas.pages import CrawledPage
 from schemas.replays import ReplayPlan, ReplayState
 from schemas.rules import Rules
 from streams.kafka.clients import connection, make_producer, opened
-from streams.replay.plan_store import PlanStore
+from streams.replay.plan_store import PlanSession, PlanStore
 from streams.replay.run import ReplayRun
-from streams.replay.session import PlanSession
 from streams.runtime.clock import SystemClock
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, REPLAYS

@@ -22,9 +22,8 @@ from streams.cli.lag_server import LagExporter
 from streams.demo import feed
 from streams.demo.run import Demo, run
 from streams.http.server import HttpServer
-from streams.replay.plan_store import PlanStore
+from streams.replay.plan_store import PlanSession, PlanStore
 from streams.replay.run import ReplayRun
-from streams.replay.session import PlanSession
 from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, Settings, load_settings
 from streams.telemetry.metrics import Metrics

@@ -2,7 +2,7 @@ import pytest
 
 from streams.cli.progress import ProgressLine
 from streams.cli.replay_run import ReplayScreen
-from streams.replay.session import ReplayProgress
+from streams.replay.plan_store import ReplayProgress
 
 
 def test_a_line_has_the_handler_the_costs_and_what_delays_it(capsys: pytest.CaptureFixture[str]) -> None:

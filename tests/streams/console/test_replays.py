@@ -11,7 +11,7 @@ from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState
 from streams.console.app import make_app
 from streams.replay.admin import PlanStatus
 from streams.replay.plan import ReplayError
-from streams.replay.session import PlanSession
+from streams.replay.plan_store import PlanSession
 from streams.settings.model import Settings
 from tests.streams.console.consoles import AUTHORIZED, BEGAN, OWN, OwnConsole
 
