@@ -19,7 +19,7 @@ from typing import Any
 
 from schemas.replays import ReplayPlan, ReplayState
 from streams.kafka.clients import make_admin, opened
-from streams.kafka.groups import read_groups
+from streams.kafka.groups import GroupState, read_groups
 from streams.kafka.topics import PlannedTopic, describe_topic, make_topics, plan_topics
 from streams.llm.journal import JournalError
 from streams.replay.budget import cost_problems, open_account, spent_by
@@ -198,11 +198,11 @@ async def plan_status(settings: Settings, plans: Iterable[ReplayPlan]) -> list[P
         states = await read_groups(admin, sorted(group.name for group in groups if not group.plan.stage))
     found = []
     for group in groups:
-        plan, total, left, members = group.plan, 0, 0, 0
-        if not plan.stage:
-            state = states[group.name]
-            total, left, members = count(stage_of(plan).ranges), remaining(state, group.ends), state.members
-        found.append(PlanStatus(plan, total, total if left is None else left, members, await _spent(settings, plan)))
+        plan, total = group.plan, 0 if group.plan.stage else count(stage_of(group.plan).ranges)
+        state = states.get(group.name, GroupState())
+        left = remaining(state, group.ends) if total else 0
+        spent = await _spent(settings, plan)
+        found.append(PlanStatus(plan, total, total if left is None else left, state.members, spent))
     return found
 
 

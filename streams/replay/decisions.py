@@ -58,7 +58,8 @@ def allowed_values(event: type[Event], path: str) -> list[str]:
 def _field(event: type[Event], name: str) -> tuple[str, list[str]]:
     """The wire path of a field, and ``allowed_values``. Raises ReplayError if there is no such field."""
     schema = event.model_json_schema(by_alias=True, mode="serialization")
-    nodes, path = [schema], []
+    nodes: list[Mapping[str, Any]] = [schema]
+    path: list[str] = []
     for part in name.split("."):
         fields: dict[str, list[Mapping[str, Any]]] = {}
         for node in nodes:

@@ -7,10 +7,10 @@ Each figure states its basis.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any
 
 from schemas.replays import OffsetRange, ReplayPlan
 from streams.llm.limits import Shares
@@ -19,7 +19,7 @@ from streams.replay.plan import EVERYTHING, closure, handler_of, is_paid, stage_
 from streams.replay.ranges import count
 from streams.replay.selection import read_selected
 from streams.settings.model import Settings
-from streams.topology import HANDLERS, Topic
+from streams.topology import HANDLERS, Handler, Topic
 from streams.topology.codec import OutputRecord, timestamp
 
 AROUND_SECONDS = 0.0004
@@ -108,64 +108,55 @@ class Estimate:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scaling:
-    """How the figures of a dry run become those of the work.
+def _estimated(
+    settings: Settings, part: HandlerDryRun, rate: float | None, *, replaying: bool, scale: float = 1.0
+) -> HandlerEstimate:
+    """The estimate of a handler.
 
-    Attributes:
-        shares: The shares of models' limits.
-        users: The users of these shares.
-        rate: Records a second at most; None is unlimited.
-        scale: All records, for each record that was read. Only free handlers are sampled, so money is never scaled.
+    ``scale`` is the number of all records for each record that was read. Only free handlers are sampled, so money is
+    never scaled.
     """
+    bounds = [
+        (scale * (part.busy + part.records * AROUND_SECONDS), f"the work on {part.records:,} records, measured now")
+    ]
+    if rate is not None:
+        bounds.append((round(part.records * scale) / rate, f"the rate of {rate:g} records/s"))
+    if part.forecast is not None and part.forecast.calls:
+        bounds += _model_bounds(settings, part.handler, part.forecast, replaying)
+    seconds, because = max(bounds)
+    return HandlerEstimate(
+        handler=part.handler.name,
+        records=round(part.records * scale),
+        bytes=round(part.size * scale),
+        seconds=round(seconds, 3),
+        because=because,
+        open=part.outcomes["open"] if part.forecast is not None else 0,
+        pages=round(part.pages * scale),
+        points=round(part.points * scale),
+        offline=round(part.offline * scale),
+        paid=None if part.forecast is None else _paid(part.forecast),
+    )
 
-    shares: Shares
-    users: str
-    rate: float | None
-    scale: float = 1.0
 
-    @classmethod
-    def of(cls, settings: Settings, *, replaying: bool, rate: float | None, scale: float = 1.0) -> Self:
-        """The limits of replays, or those of live traffic."""
-        models = {name: settings.model_of(name) for name in settings.model_tasks}
-        part = settings.models.replay_share if replaying else 1.0 - settings.models.replay_share
-        shares = Shares(models, {name: settings.models.task(name).weight for name in models}, part)
-        return cls(shares, "replays" if replaying else "live traffic", rate, scale)
-
-    def apply(self, part: HandlerDryRun) -> HandlerEstimate:
-        """The estimate of a handler."""
-        seconds, because = max(self._bounds(part))
-        return HandlerEstimate(
-            handler=part.handler.name,
-            records=round(part.records * self.scale),
-            bytes=round(part.size * self.scale),
-            seconds=round(seconds, 3),
-            because=because,
-            open=part.outcomes["open"] if part.forecast is not None else 0,
-            pages=round(part.pages * self.scale),
-            points=round(part.points * self.scale),
-            offline=round(part.offline * self.scale),
-            paid=None if part.forecast is None else _paid(part.forecast),
-        )
-
-    def _bounds(self, part: HandlerDryRun) -> Iterator[tuple[float, str]]:
-        """Seconds in one process by each possible bottleneck, with its name."""
-        work = self.scale * (part.busy + part.records * AROUND_SECONDS)
-        yield work, f"the work on {part.records:,} records, measured now"
-        if self.rate is not None:
-            yield round(part.records * self.scale) / self.rate, f"the rate of {self.rate:g} records/s"
-        if (forecast := part.forecast) is None or not forecast.calls:
-            return
-        limits, share = forecast.limits, self.shares.of(part.handler.name)
-        for amount, most, what in (
-            (forecast.calls, limits.requests_per_minute, "requests"),
-            (sum(forecast.tokens()), limits.tokens_per_minute, "tokens"),
-        ):
-            if (minute := most * share) > 0:
-                yield 60 * amount / minute, f"{minute:,.0f} {what} a minute of {forecast.model} for {self.users}"
-        if (each := forecast.call_seconds()) is not None:
-            at_once = max(1, min(int(limits.in_flight * share), part.handler.concurrency))
-            yield forecast.calls * each / at_once, f"{at_once} calls at once of {each:.2g} s each, as before"
+def _model_bounds(
+    settings: Settings, handler: Handler, forecast: Forecast, replaying: bool
+) -> Iterator[tuple[float, str]]:
+    """Seconds in one process by each limit of the handler's model, with its name."""
+    models = settings.models
+    part = models.replay_share if replaying else 1.0 - models.replay_share
+    asked = {name: settings.model_of(name) for name in settings.model_tasks}
+    share = Shares(asked, {name: models.task(name).weight for name in asked}, part).of(handler.name)
+    users = "replays" if replaying else "live traffic"
+    limits = forecast.limits
+    for amount, most, what in (
+        (forecast.calls, limits.requests_per_minute, "requests"),
+        (sum(forecast.tokens()), limits.tokens_per_minute, "tokens"),
+    ):
+        if (minute := most * share) > 0:
+            yield 60 * amount / minute, f"{minute:,.0f} {what} a minute of {forecast.model} for {users}"
+    if (seconds := forecast.call_seconds()) is not None:
+        at_once = max(1, min(int(limits.in_flight * share), handler.concurrency))
+        yield forecast.calls * seconds / at_once, f"{at_once} calls at once of {seconds:.2g} s each, as before"
 
 
 def _paid(forecast: Forecast) -> PaidEstimate:
@@ -184,17 +175,16 @@ def _paid(forecast: Forecast) -> PaidEstimate:
     )
 
 
-def _summed(handlers: Iterable[HandlerEstimate], records: int, size: int, sampled: int | None) -> Estimate:
-    handlers = tuple(handlers)
-    paid = [its.paid for its in handlers if its.paid is not None]
+def _summed(handlers: Sequence[HandlerEstimate], records: int, size: int, sampled: int | None) -> Estimate:
+    paid = [handler.paid for handler in handlers if handler.paid is not None]
     return Estimate(
         records=records,
         bytes=size,
-        seconds=round(sum(its.seconds for its in handlers), 3),
-        usd=_sum([its.usd for its in paid]),
-        saved_usd=_sum([its.saved_usd for its in paid]),
+        seconds=round(sum(handler.seconds for handler in handlers), 3),
+        usd=_sum([asked.usd for asked in paid]),
+        saved_usd=_sum([asked.saved_usd for asked in paid]),
         sampled=sampled,
-        handlers=handlers,
+        handlers=tuple(handlers),
     )
 
 
@@ -228,7 +218,7 @@ async def estimate(settings: Settings, plan: ReplayPlan, advance: Callable[[int]
     span, read = count(stage_of(plan).ranges), sum(map(count, parts))
     scale = span / read if read else 1.0
     part = dry_run.parts[handler.name]
-    found = _Scaling.of(settings, replaying=True, rate=plan.rate, scale=scale).apply(part)
+    found = _estimated(settings, part, plan.rate, replaying=True, scale=scale)
     return _summed([found], found.records, found.bytes, part.records if scale != 1.0 else None)
 
 
@@ -251,8 +241,8 @@ async def estimate_source(
             taken, size = taken + 1, size + len(record.key or b"") + len(record.value or b"")
             for handler in roots:
                 await dry_run.add(handler, record.key, record.value, record.headers, None)
-    scaling = _Scaling.of(settings, replaying=False, rate=rate)
-    return _summed(map(scaling.apply, dry_run.parts.values()), taken, size, None)
+    found = [_estimated(settings, part, rate, replaying=False) for part in dry_run.parts.values()]
+    return _summed(found, taken, size, None)
 
 
 def windows(ranges: Sequence[OffsetRange], most: int) -> list[tuple[OffsetRange, ...]]:
