@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from prometheus_client import CollectorRegistry, make_asgi_app
 
@@ -35,26 +36,16 @@ from streams.telemetry.setup import configure_logs
 from streams.views.amounts import in_money, in_time
 
 
-class ReplayScreen:
-    """Shows the progress of a replay on a progress line."""
-
-    def __init__(self, line: ProgressLine) -> None:
-        """Takes the line."""
-        self._line = line
-        self.last: ReplayProgress | None = None
-        """The last progress that was shown."""
-
-    def __call__(self, progress: ReplayProgress) -> None:
-        """Shows the progress; called about twice a second."""
-        self.last = progress
-        notes = (
-            in_money(progress.spent_usd) if progress.spent_usd else "",
-            f"{progress.dead:,} dead" if progress.dead else "",
-            f"{progress.members} processes" if progress.members > 1 else "",
-            progress.note,
-        )
-        done = progress.total - progress.remaining
-        self._line.set(progress.handler, done, progress.total, [note for note in notes if note])
+def show_progress(line: ProgressLine, progress: ReplayProgress) -> None:
+    """Shows how far a replay is; called about twice a second."""
+    notes = (
+        in_money(progress.spent_usd) if progress.spent_usd else "",
+        f"{progress.dead:,} dead" if progress.dead else "",
+        f"{progress.members} processes" if progress.members > 1 else "",
+        progress.note,
+    )
+    done = progress.total - progress.remaining
+    line.set(progress.handler, done, progress.total, [note for note in notes if note])
 
 
 _POLITE = 10
@@ -125,14 +116,15 @@ async def _carry_out(command: str, settings: Settings, name: str, work: Work, *,
             tell(command, f"metrics at http://{server.address}/metrics")
         store = await open_now.enter_async_context(PlanStore(settings, SystemClock()))
         freeze_gc()
-        screen = ReplayScreen(open_now.enter_context(ProgressLine(command, "waiting for partitions")))
+        report = partial(show_progress, open_now.enter_context(ProgressLine(command, "waiting for partitions")))
+        session = PlanSession(settings, store, name, SystemClock(), metrics, stop, report)
         try:
-            plan = await work(PlanSession(settings, store, name, SystemClock(), metrics, stop, screen))
+            plan = await work(session)
         finally:
             if plan is None and (last := store.plans.get(name)) is not None and not _is_refused(sys.exception()):
                 # Whatever failed, the plan exists by now: print its name and its progress.
-                _summarize(last, screen.last, time.monotonic() - began, as_json)
-    _summarize(plan, screen.last, time.monotonic() - began, as_json)
+                _summarize(last, session.progress, time.monotonic() - began, as_json)
+    _summarize(plan, session.progress, time.monotonic() - began, as_json)
     if plan.state is ReplayState.FINISHED:
         return 0
     return 130 if stop.is_set() else 1
@@ -143,14 +135,12 @@ def _is_refused(error: BaseException | None) -> bool:
     return isinstance(error, ReplayError) and not isinstance(error, ReplayTroubleError)
 
 
-def _summarize(plan: ReplayPlan, last: ReplayProgress | None, seconds: float, as_json: bool) -> None:
-    done = last or ReplayProgress(plan.plan)
+def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, as_json: bool) -> None:
     deleted = max(done.deleted, count(stage_of(plan).deleted))
     topics = list(routes(plan).values())
     if as_json:
-        counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead}
-        counts["deleted"] = deleted
-        remaining = 0 if plan.stage else None if last is None else last.remaining
+        counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead, "deleted": deleted}
+        remaining = 0 if plan.stage else done.remaining if done.handler else None
         left = {"remaining": remaining, "cost_usd": done.spent_usd}
         where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
         print(json.dumps(where | counts | left | {"seconds": round(seconds, 2), "topics": topics}))

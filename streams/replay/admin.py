@@ -169,7 +169,6 @@ class PlanStatus:
     spent_usd: float | None
 
     def to_wire(self) -> dict[str, Any]:
-        """The status as plain JSON types."""
         plan = self.plan
         return {
             "plan": plan.plan,

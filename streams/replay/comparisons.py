@@ -49,7 +49,6 @@ class FirstFew(Generic[T]):
 
     @property
     def more(self) -> int:
-        """How many were not kept."""
         return self.count - len(self.items)
 
 
@@ -98,7 +97,6 @@ class Comparison(ABC, Generic[T]):
         return {now: {then: self.decisions[now, then] for then in shown} for now in shown}
 
     def to_wire(self) -> dict[str, Any]:
-        """The counts and the kept differences, as plain JSON types."""
         return {
             self.unit: self.inputs,
             "matrix": self.matrix,
@@ -365,7 +363,6 @@ class ResultsDifferences(Comparison[ResultFlip]):
 
 
 def _targets(outcome: Outcome) -> tuple[str, ...]:
-    """The listings that an outcome wants fetched."""
     events = outcome.events if isinstance(outcome, Emit) else ()
     return tuple(event.target_url for event in events if isinstance(event, ExtractionNeeded))
 
@@ -388,7 +385,6 @@ def comparison_of(handler: Handler, limit: int) -> Comparison[Any] | None:
 
 
 def comparable() -> list[Handler]:
-    """The handlers whose decisions can be compared."""
     return [handler for handler in HANDLERS if comparison_of(handler, 0)]
 
 
@@ -414,14 +410,10 @@ async def compare(
             if isinstance(source, Dead):
                 comparison.add(source, source)
                 continue
-            answers = [
-                (await answer_in(pool, handler, rules, source)).of
-                for pool, rules in ((pool_now, now), (pool_then, then))
-            ]
-            comparison.add(*(_without_request(handler, answer) for answer in answers))
-
-
-def _without_request(handler: Handler, answer: Outcome | Ask) -> Outcome:
-    if isinstance(answer, Ask):
-        return Dead(DeadReason.HANDLER_BUG, f"{handler.name} has no reader and asks")
-    return answer
+            outcomes = []
+            for pool, rules in ((pool_now, now), (pool_then, then)):
+                answer = (await answer_in(pool, handler, rules, source)).of
+                if isinstance(answer, Ask):
+                    answer = Dead(DeadReason.HANDLER_BUG, f"{handler.name} has no reader and asks")
+                outcomes.append(answer)
+            comparison.add(*outcomes)

@@ -133,7 +133,6 @@ class DecisionFilter:
     special: frozenset[str] = frozenset()
 
     def matches(self, decision: Mapping[str, Any]) -> bool:
-        """Whether a decision, as JSON, is selected."""
         if self.special and not self.values:
             return False
         return all(any(value in wanted for value in values_at(decision, name)) for name, wanted in self.values)
@@ -247,7 +246,7 @@ async def read_decisions(
 
 
 def identity_of(record: ConsumerRecord) -> str:
-    """The identity of an input, which its outputs carry as ``ce_causationid`` (R-007)."""
+    """The identity of an input, which its outputs carry as ``ce_causationid`` ."""
     return Input.of(record).provenance.identity
 
 

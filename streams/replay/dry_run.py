@@ -48,7 +48,6 @@ class Calls:
     longest: int = 0
 
     def add(self, need: AskModel, limits: ModelLimits) -> None:
-        """Adds a question."""
         self.count += 1
         self.estimated += prompt_tokens_of(need)
         self.longest += need.max_tokens + limits.thinking_tokens
@@ -66,11 +65,7 @@ class Forecast:
     """The questions of one task to one model.
 
     Attributes:
-        task: The task's name.
-        model: The model's name.
         server: The base URL of the model; a part of an answer's key.
-        limits: Limits and prices of the model.
-        journal: The journal of answers.
         experience: The usage of earlier calls.
         now: Seconds since 1970; answers that have expired by then don't count as kept.
         kept: Questions that cost nothing: the journal has the answer, or will have it when they are asked again.
@@ -125,7 +120,6 @@ class Forecast:
 
     @property
     def calls(self) -> float:
-        """The expected number of calls."""
         return self.openings.count + self.followups.count + self.unknown_followups
 
     def tokens(self) -> tuple[float, float]:

@@ -104,7 +104,6 @@ class Estimate:
     handlers: tuple[HandlerEstimate, ...]
 
     def to_wire(self) -> dict[str, Any]:
-        """Plain JSON types."""
         return asdict(self)
 
 
@@ -189,7 +188,6 @@ def _summed(handlers: Sequence[HandlerEstimate], records: int, size: int, sample
 
 
 def _sum(amounts: Sequence[float | None]) -> float | None:
-    """The sum; None if an amount is unknown."""
     known = [amount for amount in amounts if amount is not None]
     return sum(known) if len(known) == len(amounts) else None
 
@@ -223,7 +221,6 @@ async def estimate(settings: Settings, plan: ReplayPlan, advance: Callable[[int]
 
 
 def offsets_read(settings: Settings, plan: ReplayPlan) -> int:
-    """How many offsets ``estimate`` reads."""
     return sum(map(count, _parts_of(settings, plan)))
 
 

@@ -85,7 +85,6 @@ class PlanGroup:
 
     @property
     def ends(self) -> dict[TopicPartition, int]:
-        """Where the ranges end."""
         return {place: span.end for place, span in self._ranges.items()}
 
     @property

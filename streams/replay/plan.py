@@ -18,7 +18,6 @@ from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such
 from streams.topology.names import replay_dead_letters, shadow_topic
 
 EVERYTHING = ReplaySelection()
-"""Selects every record."""
 OFFLINE = "offline"
 """The judge of a stage whose questions the offline judge answers."""
 
@@ -36,9 +35,6 @@ class ReplayRequest:
     """An operator's request.
 
     Attributes:
-        plan: The name of the plan.
-        handler: The name of the handler.
-        selection: Which records.
         live: Results go to the live topics.
         readers_dedupe: The operator confirms that readers of the live topics drop duplicate ids.
         fetch: Handlers may fetch from the web.

@@ -43,7 +43,6 @@ class PlanStore(TopicTable[ReplayPlan]):
     """All plans, open for reading and writing: ``async with``."""
 
     def __init__(self, settings: Settings, clock: Clock, chance: Chance = random.random) -> None:
-        """Prepares the store; nothing is opened yet."""
         super().__init__(settings.kafka, REPLAYS, "assay-replay", clock, chance)
 
     async def __aenter__(self) -> Self:
@@ -64,7 +63,6 @@ class PlanStore(TopicTable[ReplayPlan]):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Closes the reader."""
         await self.aclose()
 
     @property
@@ -124,15 +122,11 @@ class PlanSession:
     """What the work on a plan needs, and the plan's state in the store.
 
     Attributes:
-        settings: The configuration that the handlers decide under.
+        settings: The configuration that the handler decides under.
         store: The open store.
-        name: The plan's name.
-        clock: Time.
-        metrics: Metrics of this process.
         stop: If set, the work ends after the records in flight.
         report: Called about twice a second.
         run: The plan's run. Once it is set, changes of another plan with the same name are refused.
-        progress: What is reported.
     """
 
     settings: Settings
@@ -147,7 +141,6 @@ class PlanSession:
     _looks: int = 0
 
     def __post_init__(self) -> None:
-        """Starts without progress."""
         self.progress = ReplayProgress(self.name)
 
     async def change(

@@ -182,7 +182,6 @@ class ReplayRun:
             await self._look_at_live(plan, context)
 
     async def _look_at_live(self, plan: ReplayPlan, context: StageContext) -> None:
-        """Pauses the replay while live traffic of the same handler is late."""
         session = self._session
         if plan.give_way:
             with contextlib.suppress(KafkaError, OSError, TimeoutError):
@@ -190,7 +189,6 @@ class ReplayRun:
         session.metrics.replay_waiting.labels(context.handler.name).set(context.pace.waiting)
 
     async def _count(self, context: StageContext, work: ReplayProcessor) -> None:
-        """Counts records and costs of this process."""
         session, progress, handler = self._session, self._session.progress, context.handler.name
         progress.replayed, progress.passed_over, progress.dead = work.replayed, work.passed_over, work.dead
         if context.bound is None:

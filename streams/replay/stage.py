@@ -34,7 +34,7 @@ from streams.pipeline.services import LiveServices
 from streams.replay.budget import CostBound
 from streams.replay.group import PlanGroup, StageReader
 from streams.replay.pace import ReplayRate
-from streams.replay.plan import EVERYTHING, routes, stage_of
+from streams.replay.plan import routes, stage_of
 from streams.replay.plan_store import PlanSession
 from streams.replay.ranges import count
 from streams.replay.selection import Selector, make_selector
@@ -121,7 +121,6 @@ class CostLimitedServices:
     """A ``Services`` that does not return from a model request that the cost limit refused."""
 
     def __init__(self, services: Services, bound: CostBound | None) -> None:
-        """Takes the services, and the cost limit; None if nothing is paid."""
         self._services = services
         self._bound = bound
         self.asking = 0
@@ -129,11 +128,10 @@ class CostLimitedServices:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the cost limit has refused a request."""
         return self._bound is not None and self._bound.reached.is_set()
 
     async def answer(self, need: Need, run: str | None) -> Reply:
-        """The reply to a need; waits for ever if the cost limit has refused it."""
+        """The reply; waits for ever if the cost limit has refused it."""
         self.asking += 1
         try:
             reply = await self._services.answer(need, run)
@@ -161,7 +159,7 @@ class StageContext:
         self._tracer = tracer
         self._breaker = Breaker(session.settings.processing.breaker, session.clock)
         self._limited = CostLimitedServices(services, bound)
-        self._decisions = 0
+        self._decisions_read = 0
         self._rules = session.settings.rules(self.handler.rules)
         self._pool = handler_pool([(self.handler, self._rules)], session.settings.workers, session.metrics)
 
@@ -184,7 +182,6 @@ class StageContext:
             self._services.open_models()
 
     async def close(self) -> None:
-        """Ends the child processes."""
         if self._pool is not None:
             await self._pool.stop()
 
@@ -197,6 +194,10 @@ class StageContext:
         """
         session, handler, breaker = self._session, self.handler, self._breaker
         observer = PipelineMetrics(session.metrics, handler.name, "replay")
+
+        def note_decision() -> None:
+            self._decisions_read += 1
+
         # A breaker that opens because the cost limit is reached does not mean that a dependency is down.
         breaker.listen(lambda: None if self._limited.is_spent else observer.breaker(breaker.closed, breaker.cause))
         runner = HandlerRunner(
@@ -215,7 +216,9 @@ class StageContext:
             session.clock,
             observer,
             run=self._plan.run,
-            selects=await self._selector(),
+            selects=await make_selector(
+                session.settings, handler, self._plan.selection, stage_of(self._plan).decisions, note_decision
+            ),
             routes=routes(self._plan),
             pace=self.pace,
             metrics=session.metrics,
@@ -226,7 +229,7 @@ class StageContext:
     def preparing(self) -> str:
         """The progress of ``work``, for people; "" if it takes no time."""
         total = sum(count(decided.ranges) for decided in stage_of(self._plan).decisions)
-        return f"reads earlier decisions: {self._decisions:,} of {total:,}" if total else ""
+        return f"reads earlier decisions: {self._decisions_read:,} of {total:,}" if total else ""
 
     @property
     def is_spent(self) -> bool:
@@ -244,14 +247,3 @@ class StageContext:
 
     def reader(self, work: ReplayProcessor) -> StageReader:
         return StageReader(self._session, self.group, work, self.pace, self._breaker, self._services.shares)
-
-    async def _selector(self) -> Selector:
-        if self._plan.selection == EVERYTHING:
-            return lambda _: True
-        decisions = stage_of(self._plan).decisions
-        return await make_selector(
-            self._session.settings, self.handler, self._plan.selection, decisions, self._note_decision
-        )
-
-    def _note_decision(self) -> None:
-        self._decisions += 1
