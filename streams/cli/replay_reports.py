@@ -28,9 +28,8 @@ from streams.replay.comparisons import compare, comparison_of
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
 from streams.replay.plan import ReplayError, handler_of, stage_of
 from streams.replay.ranges import count
-from streams.replay.selection import read_selected
+from streams.replay.selection import raw_record, read_selected
 from streams.settings.model import Settings
-from streams.topology.codec import timestamp
 from streams.views.amounts import in_bytes, in_money, in_time
 from streams.workers.handler_jobs import RawRecord
 
@@ -143,7 +142,7 @@ async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit
         async def sources() -> AsyncGenerator[RawRecord]:
             async with aclosing(records):
                 async for record in records:
-                    yield RawRecord(record.value, record.headers, timestamp(record.timestamp))
+                    yield raw_record(record)
 
         await compare(settings, other, handler, sources(), comparison)
     print_comparison(handler, comparison, settings, other, as_json=as_json)

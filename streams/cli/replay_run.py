@@ -27,7 +27,7 @@ from streams.replay.admin import begin, resolved
 from streams.replay.plan import ReplayError, ReplayRequest, ReplayTroubleError, make_plan, routes, stage_of
 from streams.replay.plan_store import PlanSession, PlanStore, ReplayProgress
 from streams.replay.ranges import Bound, count
-from streams.replay.run import ReplayRun
+from streams.replay.run import run_plan
 from streams.runtime.clock import SystemClock
 from streams.runtime.process import freeze_gc
 from streams.settings.model import Settings
@@ -62,17 +62,17 @@ def run_replay(
     """Makes a plan and carries it out.
 
     Returns:
-        0 if it finished; 1 if it paused at its cost limit, and for trouble; 130 after Ctrl-C.
+        0 if it finished; 1 if it paused at its cost limit, and for trouble; 2 for wrong usage; 130 after Ctrl-C.
 
     Raises:
-        ReplayError: The plan cannot be made, or cannot go on.
+        ReplayError: The plan cannot be made.
     """
     make_plan(request, settings, now)  # refuses wrong usage before Kafka is needed
 
     async def work(session: PlanSession) -> ReplayPlan:
         plan = await begin(settings, session.store, request, bounds, now)
         _warn_of_empty_ranges(plan)
-        return await ReplayRun(session).run()
+        return await run_plan(session)
 
     return carry_out("replay", settings, request.plan, work, http=http, as_json=as_json)
 
@@ -99,6 +99,8 @@ def carry_out(command: str, settings: Settings, name: str, work: Work, *, http: 
     os.nice(_POLITE)
     try:
         return run_with_kafka(command, settings, _carry_out(command, settings, name, work, http=http, as_json=as_json))
+    except ReplayError as error:
+        return refused(command, error)
     except (IndexSettingsError, PortTakenError, JournalError) as error:
         return tell(command, str(error), 1)
 

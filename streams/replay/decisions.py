@@ -129,13 +129,13 @@ class DecisionFilter:
     """
 
     topic: Topic
-    values: tuple[tuple[str, frozenset[str]], ...] = ()
+    values: Mapping[str, set[str]] = field(default_factory=dict)
     special: frozenset[str] = frozenset()
 
     def matches(self, decision: Mapping[str, Any]) -> bool:
         if self.special and not self.values:
             return False
-        return all(any(value in wanted for value in values_at(decision, name)) for name, wanted in self.values)
+        return all(any(value in wanted for value in values_at(decision, name)) for name, wanted in self.values.items())
 
 
 _SELECTED, _DECIDED = "selected", "decided"
@@ -198,7 +198,7 @@ def decision_filter(handler: Handler, selection: ReplaySelection) -> DecisionFil
     values: dict[str, set[str]] = {}
     for option, name, value in asked:
         values.setdefault(checked_path(topic.event, name, [value], option), set()).add(value)
-    return DecisionFilter(topic, tuple((path, frozenset(wanted)) for path, wanted in sorted(values.items())), special)
+    return DecisionFilter(topic, values, special)
 
 
 async def decision_ranges(settings: Settings, handler: Handler, selection: ReplaySelection) -> tuple[TopicRanges, ...]:

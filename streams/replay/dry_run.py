@@ -1,4 +1,4 @@
-"""Runs handlers on records without writing, fetching or paying, to predict calls.
+"""Runs handlers on records without writing, fetching or paying, to predict their work and their calls.
 
 If the journal or the offline judge has the answer to a question, the handler continues and its results go to the
 handlers below it. Other questions are counted, and priced by earlier calls of the same task and model: prompts by the
@@ -8,7 +8,6 @@ bounds are used: the prompt as estimated, the longest reply, one call.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from streams.replay.plan import is_paid
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.model import Settings
 from streams.topology import Handler, topic_of
-from streams.topology.codec import Headers, encode
+from streams.topology.codec import encode
 from streams.workers.handler_jobs import RawRecord, converse, forked_pool
 from streams.workers.pool import WorkerPool
 
@@ -39,7 +38,7 @@ class Calls:
 
     Attributes:
         count: Their number.
-        estimated: Estimated tokens of their prompts.
+        estimated: Tokens of their prompts.
         longest: Tokens of their longest possible replies.
     """
 
@@ -76,7 +75,6 @@ class Forecast:
         unknown_followups: Expected further questions of conversations whose course is unknown.
     """
 
-    task: str
     model: str
     server: str
     limits: ModelLimits
@@ -139,8 +137,8 @@ class Forecast:
 
     def call_seconds(self) -> float | None:
         """The mean duration of earlier calls; None if there were none."""
-        calls = sum(its.calls for its in self.experience)
-        return sum(its.milliseconds for its in self.experience) / calls / 1000 if calls else None
+        calls = sum(usage.calls for usage in self.experience)
+        return sum(usage.milliseconds for usage in self.experience) / calls / 1000 if calls else None
 
 
 _ENVELOPE = Envelope("", "", datetime(1970, 1, 1, tzinfo=UTC), "")
@@ -154,7 +152,6 @@ class HandlerDryRun:
     Attributes:
         forecast: Its questions to a model; None if it asks none, or only the offline judge.
         busy: Seconds of work, with decoding and encoding, without waits.
-        outcomes: Records by outcome; ``open`` if the outcome depends on an unknown answer.
     """
 
     handler: Handler
@@ -163,7 +160,7 @@ class HandlerDryRun:
     records: int = 0
     size: int = 0
     busy: float = 0.0
-    outcomes: Counter[str] = field(default_factory=Counter)
+    open: int = 0
     pages: int = 0
     points: int = 0
     offline: int = 0
@@ -176,12 +173,10 @@ async def open_dry_run(
     """A dry run of handlers; ``roots`` are those of them that read the added records. Raises JournalError."""
     clock = SystemClock()
     async with aclosing(_journal(settings)) as journal:
-        now = clock.now().timestamp()
-        forecasts = [await _forecast(settings, handler, journal, now) for handler in handlers]
-        parts = [
-            HandlerDryRun(handler, settings.rules(handler.rules), forecast)
-            for handler, forecast in zip(handlers, forecasts, strict=True)
-        ]
+        parts = []
+        for handler in handlers:
+            forecast = await _forecast(settings, handler, journal, clock.now().timestamp())
+            parts.append(HandlerDryRun(handler, settings.rules(handler.rules), forecast))
         rules = [(part.handler, part.rules) for part in parts]
         async with forked_pool(rules, settings.workers) or nullcontext() as pool:
             yield DryRun(parts, roots, clock, pool)
@@ -197,9 +192,9 @@ def _journal(settings: Settings) -> AnswerJournal:
 async def _forecast(settings: Settings, handler: Handler, journal: AnswerJournal, now: float) -> Forecast | None:
     if not is_paid(handler, settings):
         return None
-    name, model = handler.name, settings.model_of(handler.name)
-    limits, experience = settings.models.limits_of(model), await journal.experience(name, model)
-    return Forecast(name, model, settings.llm.base_url, limits, journal, experience, now)
+    model = settings.model_of(handler.name)
+    limits, experience = settings.models.limits_of(model), await journal.experience(handler.name, model)
+    return Forecast(model, settings.llm.base_url, limits, journal, experience, now)
 
 
 class DryRun:
@@ -214,16 +209,13 @@ class DryRun:
         self._pool = pool
         self.parts = {part.handler.name: part for part in parts}
 
-    async def add(
-        self, handler: Handler, key: bytes | None, value: bytes | None, headers: Headers, produced: datetime | None
-    ) -> None:
+    async def add(self, handler: Handler, key: bytes | None, record: RawRecord) -> None:
         """Runs a handler on a record, and the handlers below on the results. Raises JournalError."""
-        part = self.parts[handler.name]
-        part.records += 1
-        part.size += len(key or b"") + len(value or b"")
-        await self._handle(part, RawRecord(value, headers, produced))
+        await self._handle(self.parts[handler.name], record, len(key or b"") + len(record.value or b""))
 
-    async def _handle(self, part: HandlerDryRun, source: Event | RawRecord) -> None:
+    async def _handle(self, part: HandlerDryRun, source: Event | RawRecord, size: int) -> None:
+        part.records += 1
+        part.size += size
         followed, waited = -1, 0.0
 
         async def reply(need: Need) -> Reply | None:
@@ -237,7 +229,7 @@ class DryRun:
         began = self._clock.monotonic()
         answer = await converse(part.handler, part.rules, source, reply, self._pool)
         part.busy += self._clock.monotonic() - began - waited
-        part.outcomes["open" if isinstance(answer, Ask) else type(answer).__name__.lower()] += 1
+        part.open += isinstance(answer, Ask)
         if isinstance(answer, Emit):
             await self._pass_on(part, answer.events)
 
@@ -265,6 +257,4 @@ class DryRun:
             part.busy += self._clock.monotonic() - began
             for below in self._below:
                 if below.handler.consumes.name == record.topic:
-                    below.records += 1
-                    below.size += len(record.key or b"") + len(record.value or b"")
-                    await self._handle(below, event)
+                    await self._handle(below, event, len(record.key or b"") + len(record.value or b""))

@@ -17,10 +17,11 @@ from streams.llm.limits import Shares
 from streams.replay.dry_run import Forecast, HandlerDryRun, open_dry_run
 from streams.replay.plan import EVERYTHING, closure, handler_of, is_paid, stage_of
 from streams.replay.ranges import count
-from streams.replay.selection import read_selected
+from streams.replay.selection import raw_record, read_selected
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic
-from streams.topology.codec import OutputRecord, timestamp
+from streams.topology.codec import OutputRecord
+from streams.workers.handler_jobs import RawRecord
 
 AROUND_SECONDS = 0.0004
 """The pipeline's own work on a record: reading, writing, its part of a transaction. A process that scores 770 pages a
@@ -32,11 +33,8 @@ class PaidEstimate:
     """What one handler asks a model.
 
     Attributes:
-        model: The model's name.
         calls: Calls to be paid.
         kept: Questions that cost nothing, because the journal has the answer.
-        prompt_tokens: Of the calls to be paid.
-        completion_tokens: Of their replies.
         usd: Their cost; None if the model has no price.
         saved_usd: What the kept answers would cost without the journal.
         because: The basis of the tokens.
@@ -57,16 +55,13 @@ class HandlerEstimate:
     """What one handler will do.
 
     Attributes:
-        handler: Its name.
-        records: Records that it reads.
-        bytes: Of their keys and values.
+        bytes: Of the keys and values of the records that it reads.
         seconds: In one process.
         because: The basis of the time.
         open: Records whose outcome depends on an unknown answer; what handlers below read of them is not counted.
         pages: Pages that it fetches at first; further pages that they lead to are not counted.
         points: Points that it writes to the index.
         offline: Questions that the offline judge answers.
-        paid: What it asks a model; None if it asks none.
     """
 
     handler: str
@@ -129,7 +124,7 @@ def _estimated(
         bytes=round(part.size * scale),
         seconds=round(seconds, 3),
         because=because,
-        open=part.outcomes["open"] if part.forecast is not None else 0,
+        open=part.open if part.forecast is not None else 0,
         pages=round(part.pages * scale),
         points=round(part.points * scale),
         offline=round(part.offline * scale),
@@ -212,7 +207,7 @@ async def estimate(settings: Settings, plan: ReplayPlan, advance: Callable[[int]
         aclosing(read_selected(settings, plan, parts, advance)) as records,
     ):
         async for record in records:
-            await dry_run.add(handler, record.key, record.value, record.headers, timestamp(record.timestamp))
+            await dry_run.add(handler, record.key, raw_record(record))
     span, read = count(stage_of(plan).ranges), sum(map(count, parts))
     scale = span / read if read else 1.0
     part = dry_run.parts[handler.name]
@@ -237,7 +232,7 @@ async def estimate_source(
         async for record in records:
             taken, size = taken + 1, size + len(record.key or b"") + len(record.value or b"")
             for handler in roots:
-                await dry_run.add(handler, record.key, record.value, record.headers, None)
+                await dry_run.add(handler, record.key, RawRecord(record.value, record.headers, None))
     found = [_estimated(settings, part, rate, replaying=False) for part in dry_run.parts.values()]
     return _summed(found, taken, size, None)
 
@@ -248,16 +243,17 @@ def windows(ranges: Sequence[OffsetRange], most: int) -> list[tuple[OffsetRange,
     >>> windows([OffsetRange(partition=0, start=0, end=800)], 80)[1]
     (OffsetRange(partition=0, start=100, end=110),)
     """
-    if count(tuple(ranges)) <= most:
+    if count(ranges) <= most:
         return [tuple(ranges)]
-    part = most / count(tuple(ranges))
+    part = most / count(ranges)
 
-    def window(its: OffsetRange, number: int) -> OffsetRange:
-        step = (its.end - its.start) / _WINDOWS
-        start = its.start + round(number * step)
-        return OffsetRange(partition=its.partition, start=start, end=min(its.end, start + max(1, round(step * part))))
+    def window(span: OffsetRange, number: int) -> OffsetRange:
+        step = (span.end - span.start) / _WINDOWS
+        start = span.start + round(number * step)
+        end = min(span.end, start + max(1, round(step * part)))
+        return OffsetRange(partition=span.partition, start=start, end=end)
 
-    return [tuple(window(its, number) for its in ranges if its.end > its.start) for number in range(_WINDOWS)]
+    return [tuple(window(span, number) for span in ranges if span.end > span.start) for number in range(_WINDOWS)]
 
 
 def _parts_of(settings: Settings, plan: ReplayPlan) -> list[tuple[OffsetRange, ...]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -74,7 +74,6 @@ async def resolve_ranges(
     """The present offsets between two bounds that can be read now, one range for each partition of a topic.
 
     Args:
-        settings: Where Kafka is.
         topic: Before the prefix.
         start: The first record. If it names partitions, the others have empty ranges.
         end: The first record after the ranges.
@@ -152,9 +151,9 @@ def _no_topic(name: str) -> ReplayError:
     return ReplayError(f"there is no topic {name} on the cluster; `assay topics create` makes it")
 
 
-def count(ranges: tuple[OffsetRange, ...]) -> int:
+def count(ranges: Iterable[OffsetRange]) -> int:
     """Offsets in the ranges. Transaction markers have offsets, so there are a little fewer records."""
-    return sum(its.end - its.start for its in ranges)
+    return sum(span.end - span.start for span in ranges)
 
 
 def _is_before(one: Bound, other: Bound) -> bool:

@@ -22,6 +22,7 @@ from streams.replay.plan import ReplayError, handler_of, stage_of
 from streams.settings.model import Settings
 from streams.topology import Handler
 from streams.topology.codec import decode, timestamp
+from streams.workers.handler_jobs import RawRecord
 
 Selector = Callable[[ConsumerRecord], bool]
 _ADDRESSES = ("url", "final_url", "target_url")
@@ -76,6 +77,10 @@ async def read_selected(
                     yield record
 
 
+def raw_record(record: ConsumerRecord) -> RawRecord:
+    return RawRecord(record.value, record.headers, timestamp(record.timestamp))
+
+
 def addresses(event: Event) -> Iterator[str]:
     """The addresses of an event: of its page, its target, and each of its results or sources."""
     for name in _ADDRESSES:
@@ -109,7 +114,7 @@ def _by_contents(handler: Handler, selection: ReplaySelection) -> Selector | Non
         return None
 
     def test(record: ConsumerRecord) -> bool:
-        event: Any = decode(handler.consumes, record.value, record.headers, timestamp(record.timestamp))
+        event: Any = decode(handler.consumes, *raw_record(record))
         if isinstance(event, Dead) or (tiers and str(event.tier) not in tiers):
             return False
         return not domains or any(in_domain(address, domains) for address in addresses(event))
