@@ -137,15 +137,9 @@ _BAR_WIDTH = 20
 def show_estimate(estimate: IndexEstimate, in_words: str, dimensions: int) -> None:
     """Prints an estimate; its basis in words follows the number of articles."""
     console = table_console()
+    articles = f"{estimate.articles:,} article{'' if estimate.articles == 1 else 's'}"
     vectors = f"; vectors of {dimensions:,} x {FLOAT_BYTES} bytes"
-    console.print(
-        Text.assemble(
-            (f"{estimate.articles:,} article{'' if estimate.articles == 1 else 's'}", "bold"),
-            in_words,
-            (vectors, "dim"),
-        ),
-        soft_wrap=True,
-    )
+    console.print(Text.assemble((articles, "bold"), in_words, (vectors, "dim")), soft_wrap=True)
     console.print()
     console.print(_tiers(estimate))
     console.print()
@@ -171,18 +165,13 @@ def _tiers(estimate: IndexEstimate) -> Table:
 def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
     table = plain_table("the index", numbers=("points", "", "vectors"))
     table.add_column(no_wrap=True)
-    rows = (
+    most = estimate.points_with_articles
+    longest = max(estimate.full_chunks, most)
+    for name, points, saved, style in (
         ("every article in full", estimate.full_chunks, None, "dim"),
         ("by tier", estimate.points, estimate.saved(estimate.points), "bold"),
-        (
-            "  + article embeddings",
-            estimate.points_with_articles,
-            estimate.saved(estimate.points_with_articles),
-            "",
-        ),
-    )
-    longest = max(estimate.full_chunks, estimate.points_with_articles)
-    for name, points, saved, style in rows:
+        ("  + article embeddings", most, estimate.saved(most), ""),
+    ):
         table.add_row(
             name,
             f"{points:,}",

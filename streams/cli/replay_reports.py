@@ -2,11 +2,6 @@
 
 A comparison decides on the selected records under the configuration in force, and with OTHER.yaml laid over it. Neither
 report writes anything.
-
-Examples:
-    assay replay judge_relevance --since 7d --outcome error,timeout --dry-run
-    assay replay score_page --dry-run --json
-    assay replay score_page --since 1d --config stricter.yaml --diff
 """
 
 from __future__ import annotations
@@ -67,19 +62,19 @@ def show_estimate(found: Estimate, max_cost_usd: float | None = None) -> None:
         return
     console.print()
     _show_handlers(console, found)
-    for its in found.handlers:
-        _show_notes(console, its)
-    if any(its.paid is not None for its in found.handlers):
+    for handler in found.handlers:
+        _show_notes(console, handler)
+    if any(handler.paid is not None for handler in found.handlers):
         _show_money(console, found, max_cost_usd)
 
 
 def _show_handlers(console: Console, found: Estimate) -> None:
     table = plain_table("handler", numbers=("records", "bytes", "time"))
     table.add_column("basis", style="dim")
-    for its in found.handlers:
-        table.add_row(its.handler, f"{its.records:,}", in_bytes(its.bytes), in_time(its.seconds), its.because)
+    for part in found.handlers:
+        table.add_row(part.handler, f"{part.records:,}", in_bytes(part.bytes), in_time(part.seconds), part.because)
     console.print(table)
-    paid = [(its.handler, its.paid) for its in found.handlers if its.paid is not None]
+    paid = [(part.handler, part.paid) for part in found.handlers if part.paid is not None]
     if not paid:
         return
     console.print()
@@ -93,16 +88,16 @@ def _show_handlers(console: Console, found: Estimate) -> None:
     console.print(table)
 
 
-def _show_notes(console: Console, its: HandlerEstimate) -> None:
+def _show_notes(console: Console, found: HandlerEstimate) -> None:
     notes = (
-        (its.open, "records wait for unknown answers; their downstream records are not counted"),
-        (its.offline, "questions for the offline judge, which costs nothing"),
-        (its.pages, "pages to fetch at first; the records they lead to are not counted"),
-        (its.points, "points for the index"),
+        (found.open, "records wait for unknown answers; their downstream records are not counted"),
+        (found.offline, "questions for the offline judge, which costs nothing"),
+        (found.pages, "pages to fetch at first; the records they lead to are not counted"),
+        (found.points, "points for the index"),
     )
     for amount, words in notes:
         if amount:
-            console.print(Text(f"{its.handler}: {amount:,} {words}", style="dim"))
+            console.print(Text(f"{found.handler}: {amount:,} {words}", style="dim"))
 
 
 def _show_money(console: Console, found: Estimate, max_cost_usd: float | None) -> None:
@@ -110,19 +105,11 @@ def _show_money(console: Console, found: Estimate, max_cost_usd: float | None) -
     if found.usd is None:
         console.print(Text("the costs are not known: set price_in and price_out in models.limits", style="yellow"))
         return
-    console.print(
-        Text.assemble(
-            ("costs: about ", ""),
-            (in_money(found.usd), "bold"),
-            f"; answers in the journal save {in_money(found.saved_usd)}" if found.saved_usd else "",
-        )
-    )
+    saved = f"; answers in the journal save {in_money(found.saved_usd)}" if found.saved_usd else ""
+    console.print(Text.assemble("costs: about ", (in_money(found.usd), "bold"), saved))
     if max_cost_usd is not None and max_cost_usd < found.usd:
-        console.print(
-            Text(
-                f"that is more than --max-cost {max_cost_usd:g}: the replay would pause before its end", style="yellow"
-            )
-        )
+        warning = f"that is more than --max-cost {max_cost_usd:g}: the replay would pause before its end"
+        console.print(Text(warning, style="yellow"))
 
 
 async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit: int, as_json: bool) -> int:

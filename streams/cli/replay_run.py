@@ -123,18 +123,13 @@ async def _carry_out(command: str, settings: Settings, name: str, work: Work, *,
         try:
             plan = await work(session)
         finally:
-            if plan is None and (last := store.plans.get(name)) is not None and not _is_refused(sys.exception()):
+            if plan is None and (last := store.plans.get(name)) is not None and _status(sys.exception()) != 2:
                 # Whatever failed, the plan exists by now: print its name and its progress.
                 _summarize(last, session.progress, time.monotonic() - began, as_json)
     _summarize(plan, session.progress, time.monotonic() - began, as_json)
     if plan.state is ReplayState.FINISHED:
         return 0
     return 130 if stop.is_set() else 1
-
-
-def _is_refused(error: BaseException | None) -> bool:
-    """Whether wrong usage stopped the command before it began anything."""
-    return isinstance(error, ReplayError) and not isinstance(error, ReplayTroubleError)
 
 
 def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, as_json: bool) -> None:
@@ -171,5 +166,10 @@ def _warn_of_empty_ranges(plan: ReplayPlan) -> None:
 
 
 def refused(command: str, error: ReplayError) -> int:
-    """Prints why a replay is not made or does not go on; returns 1 for trouble and 2 for wrong usage."""
-    return tell(command, str(error), 1 if isinstance(error, ReplayTroubleError) else 2)
+    """Prints why a replay is not made or does not go on; returns the exit status."""
+    return tell(command, str(error), _status(error))
+
+
+def _status(error: BaseException | None) -> int:
+    """2 for wrong usage, which stops a command before it begins anything; 1 for trouble."""
+    return 2 if isinstance(error, ReplayError) and not isinstance(error, ReplayTroubleError) else 1

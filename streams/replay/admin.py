@@ -40,7 +40,7 @@ from streams.replay.plan import (
 from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import Bound, count, resolve_ranges
 from streams.replay.selection import make_selector
-from streams.replay.transitions import UNFINISHED, cancelled, created, dropped, existing, with_stage
+from streams.replay.transitions import UNFINISHED, cancelled, created, existing, moved, with_stage
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
 
@@ -245,14 +245,14 @@ async def drop(settings: Settings, store: PlanStore, name: str) -> list[str]:
     if status.members:
         ending = f"`assay replay cancel {name}` first" if plan.state in UNFINISHED else "let them finish, or stop them"
         raise ReplayError(f"{status.members} work on the plan {name}; {ending}")
-    plan = await store.change(name, lambda newest: dropped(newest, name)) or plan
+    plan = await store.change(name, lambda newest: moved(existing(newest, name), ReplayState.DROPPED)) or plan
     if stage_of(plan).begun:
         await PlanGroup(settings.kafka, plan).fence()
     return await _delete_topics(settings, plan)
 
 
-async def make_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
-    """Creates the missing topics of a plan. Returns their names.
+async def make_shadow(settings: Settings, plan: ReplayPlan) -> None:
+    """Creates the missing topics of a plan.
 
     A shadow topic has the partitions and the configuration of the live topic, so it can be read like it.
 
@@ -269,7 +269,7 @@ async def make_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
             model = planned[prefix + live]
             model = await describe_topic(admin, model) if model.name in present else model
             wanted.append(replace(model, name=prefix + own))
-    return await make_topics(settings.kafka, wanted)
+    await make_topics(settings.kafka, wanted)
 
 
 async def _delete_topics(settings: Settings, plan: ReplayPlan) -> list[str]:

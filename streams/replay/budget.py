@@ -115,12 +115,17 @@ async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
     Raises:
         JournalError: The journal can't be read now.
     """
-    path = settings.llm.cache_path
-    if not settings.llm.redis_url.get_secret_value() and (path is None or not path.exists()):
+    if not has_journal(settings):
         return None
     async with aclosing(make_journal(settings.llm)) as journal:
         is_known = await journal.get(account_of(plan), now) is not None
         return await journal.booked(account_of(plan)) if is_known else None
+
+
+def has_journal(settings: Settings) -> bool:
+    """Whether there is a journal. Opening a missing one would create it."""
+    path = settings.llm.cache_path
+    return bool(settings.llm.redis_url.get_secret_value()) or (path is not None and path.exists())
 
 
 def paid_for(metrics: Metrics, handler: str) -> float:

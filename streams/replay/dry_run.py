@@ -23,6 +23,7 @@ from streams.llm.request import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits
 from streams.llm.sqlite_journal import SqliteJournal, make_journal
 from streams.llm.tasks import answer_offline
+from streams.replay.budget import has_journal
 from streams.replay.plan import is_paid
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.model import Settings
@@ -172,7 +173,7 @@ async def open_dry_run(
 ) -> AsyncIterator[DryRun]:
     """A dry run of handlers; ``roots`` are those of them that read the added records. Raises JournalError."""
     clock = SystemClock()
-    async with aclosing(_journal(settings)) as journal:
+    async with aclosing(make_journal(settings.llm) if has_journal(settings) else SqliteJournal(None)) as journal:
         parts = []
         for handler in handlers:
             forecast = await _forecast(settings, handler, journal, clock.now().timestamp())
@@ -180,13 +181,6 @@ async def open_dry_run(
         rules = [(part.handler, part.rules) for part in parts]
         async with forked_pool(rules, settings.workers) or nullcontext() as pool:
             yield DryRun(parts, roots, clock, pool)
-
-
-def _journal(settings: Settings) -> AnswerJournal:
-    """The journal; an empty one in memory if its file is missing, because a dry run must not create it."""
-    llm = settings.llm
-    is_kept = bool(llm.redis_url.get_secret_value()) or (llm.cache_path is not None and llm.cache_path.exists())
-    return make_journal(llm) if is_kept else SqliteJournal(None)
 
 
 async def _forecast(settings: Settings, handler: Handler, journal: AnswerJournal, now: float) -> Forecast | None:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, KafkaTimeoutError
@@ -165,7 +165,7 @@ async def deleted_ranges(
 
 
 class StageReader:
-    """This process's membership in a plan's group: ``async with``."""
+    """This process's membership in a plan's group."""
 
     def __init__(
         self,
@@ -179,13 +179,11 @@ class StageReader:
         """Wires the group; nothing is opened yet. ``pace`` and ``shares`` get the number of assigned partitions."""
         settings, subscription = session.settings, group.subscription
         handler = subscription.handler
+        self._settings = settings
         self._progress = session.progress
-        self._kafka = settings.kafka
-        self._drain_seconds = settings.pipeline.drain_seconds
-        self._group_name = group.name
+        self._name = group.name
         self._ends = group.ends
         self._admin: Any = None
-        self._open = AsyncExitStack()
 
         def on_held(read: Subscription, held: int, of: int) -> None:
             pace.assigned(held, of)
@@ -212,22 +210,17 @@ class StageReader:
         self._broker = IntakeBroker(settings, (self._group,), session.metrics.registry)
         self._unhealthy_looks = 0
 
-    async def __aenter__(self) -> Self:
-        """Joins the group and begins to work."""
-        async with AsyncExitStack() as opening:
-            self._admin = await opening.enter_async_context(opened(make_admin(self._kafka)))
+    @asynccontextmanager
+    async def joined(self) -> AsyncIterator[None]:
+        """Joins the group and works; commits the records in flight at the end, within the drain budget, and leaves."""
+        async with opened(make_admin(self._settings.kafka)) as self._admin, AsyncExitStack() as open_now:
             # Registered before each start, so that an interrupted start is closed as well.
-            opening.push_async_callback(self._broker.stop)
-            opening.push_async_callback(self._group.stop, self._drain_seconds)
+            open_now.push_async_callback(self._broker.stop)
+            open_now.push_async_callback(self._group.stop, self._settings.pipeline.drain_seconds)
             await self._broker.start()
-            opening.push_async_callback(self._health.stop)
+            open_now.push_async_callback(self._health.stop)
             await self._health.start()
-            self._open = opening.pop_all()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Finishes and commits the records in flight within the drain budget, and leaves the group."""
-        await self._open.aclose()
+            yield
 
     async def update_progress(self) -> bool:
         """Updates the session's progress from the cluster. Returns whether the group has read its ranges.
@@ -241,7 +234,7 @@ class StageReader:
             raise ReplayTroubleError(f"{'; '.join(verdict.problems)}; nothing is lost, resume it")
         progress, state = self._progress, None
         with contextlib.suppress(KafkaError, OSError):
-            state = (await read_groups(self._admin, [self._group_name]))[self._group_name]
+            state = (await read_groups(self._admin, [self._name]))[self._name]
         left = None if state is None else remaining(state, self._ends)
         if state is None or left is None:
             progress.note = "Kafka does not report the progress"

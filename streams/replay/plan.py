@@ -74,7 +74,12 @@ def make_plan(request: ReplayRequest, settings: Settings, now: datetime) -> Repl
         ),
     )
     if request.live and not request.readers_dedupe:
-        _check_readers(handler, stage)
+        twice = [topic.name for topic in handler.emits if topic.name in stage.rewritten and not topic.readers_dedupe]
+        if twice:
+            raise ReplayError(
+                f"readers of {', '.join(twice)} may take a second copy for a new one; write to shadow topics, or say "
+                "--readers-dedupe where all of them go by ce_id"
+            )
     return ReplayPlan(
         plan=request.plan,
         run=f"replay-{request.plan}-{derive_id('replay', request.plan, now.isoformat())[:8]}",
@@ -166,14 +171,4 @@ def _check(handler: Handler, request: ReplayRequest, settings: Settings) -> None
     if is_paid(handler, settings) and request.max_cost_usd is None:
         raise ReplayError(
             f"{handler.name} asks language models: say what it may cost with --max-cost USD; --dry-run estimates it"
-        )
-
-
-def _check_readers(handler: Handler, stage: ReplayStage) -> None:
-    """Refuses live topics whose readers may process a duplicate of an event as a new one."""
-    twice = [topic.name for topic in handler.emits if topic.name in stage.rewritten and not topic.readers_dedupe]
-    if twice:
-        raise ReplayError(
-            f"readers of {', '.join(twice)} may take a second copy for a new one; write to shadow topics, or say "
-            "--readers-dedupe where all of them go by ce_id"
         )

@@ -32,7 +32,6 @@ _LOOKS_PER_REFRESH = 3
 """An operator may have cancelled or dropped the plan, so its state is read every so many looks."""
 
 Transition = Callable[[ReplayPlan | None], ReplayPlan | None]
-"""Returns the next state of a plan, or None to leave it unchanged. The argument is None if the plan does not exist."""
 
 
 class NoPlanTopicError(ReplayTroubleError):
@@ -73,8 +72,8 @@ class PlanStore(TopicTable[ReplayPlan]):
     async def change(self, name: str, transition: Transition, starts: GroupOffsets = NO_OFFSETS) -> ReplayPlan | None:
         """Applies a transition to a plan's newest state and writes the result. Returns the newest state after that.
 
-        The transition is called again if another process has written meanwhile. ``starts`` are committed in the same
-        transaction, if there is a change.
+        The transition takes None if there is no plan, and returns None to change nothing. It is called again if another
+        process has written meanwhile. ``starts`` are committed in the same transaction, if there is a change.
 
         Raises:
             ReplayError: The transition refuses the newest state.

@@ -73,18 +73,17 @@ async def resolve_ranges(
 ) -> tuple[OffsetRange, ...]:
     """The present offsets between two bounds that can be read now, one range for each partition of a topic.
 
-    Args:
-        topic: Before the prefix.
-        start: The first record. If it names partitions, the others have empty ranges.
-        end: The first record after the ranges.
+    ``topic`` is before the prefix. If ``start`` names partitions, the others have empty ranges.
 
     Raises:
         ReplayError: There is no such topic or partition.
         KafkaError: The cluster can't be reached.
     """
     name = settings.kafka.topic_prefix + topic
-    if not await has_topic(settings, name):
-        raise _no_topic(name)
+    async with opened(make_admin(settings.kafka)) as admin:
+        # A reader of a missing topic would wait for it.
+        if name not in await admin.list_topics():
+            raise _no_topic(name)
     async with opened(make_reader(settings.kafka, name, client_id="assay-replay")) as reader:
         places = [TopicPartition(name, number) for number in sorted(reader.partitions_for_topic(name) or ())]
         if not places:
@@ -139,12 +138,6 @@ async def _found(
         return dict.fromkeys(places)
     found = await reader.offsets_for_times(dict.fromkeys(places, int(bound.at.timestamp() * 1000)))
     return {place: None if found[place] is None else found[place].offset for place in places}
-
-
-async def has_topic(settings: Settings, name: str) -> bool:
-    """Whether a topic exists; ``name`` has the prefix. A reader of a missing topic waits for it. Raises KafkaError."""
-    async with opened(make_admin(settings.kafka)) as admin:
-        return name in await admin.list_topics()
 
 
 def _no_topic(name: str) -> ReplayError:

@@ -260,12 +260,11 @@ class StageRun:
         )
 
     async def _process(self, plan: ReplayPlan, work: ReplayProcessor) -> str | None:
+        reader = StageReader(self._session, self.group, work, self._pace, self._breaker, self._services.shares)
         await self._look_at_live(plan)
         watch = asyncio.create_task(self._watch_live(plan), name="live traffic")
         try:
-            async with StageReader(
-                self._session, self.group, work, self._pace, self._breaker, self._services.shares
-            ) as reader:
+            async with reader.joined():
                 why = await self._until_done(plan, reader, work)
             # With those that were in flight when the work stopped.
             await self._count(work)

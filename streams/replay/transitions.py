@@ -86,10 +86,6 @@ def cancelled(newest: ReplayPlan | None, name: str) -> ReplayPlan | None:
     return moved(plan, ReplayState.CANCELLED)
 
 
-def dropped(newest: ReplayPlan | None, name: str) -> ReplayPlan:
-    return moved(existing(newest, name), ReplayState.DROPPED)
-
-
 def with_stage(plan: ReplayPlan, **changes: Any) -> ReplayPlan:
     """The plan with its stage changed."""
     return plan.model_copy(update={"stages": (stage_of(plan).model_copy(update=changes),)})
