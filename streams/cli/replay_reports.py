@@ -7,7 +7,6 @@ report writes anything.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from rich.console import Console
@@ -26,7 +25,6 @@ from streams.replay.ranges import count
 from streams.replay.selection import raw_record, read_selected
 from streams.settings.model import Settings
 from streams.views.amounts import in_bytes, in_money, in_time
-from streams.workers.handler_jobs import RawRecord
 
 
 async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> int:
@@ -124,13 +122,8 @@ async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit
     if (comparison := comparison_of(handler, limit)) is None:
         return tell("replay", not_comparable(handler.name), 2)
     with ProgressLine("replay", f"comparing {handler.name}", count(ranges)) as advance:
-        records = read_selected(settings, plan, [ranges], advance)
-
-        async def sources() -> AsyncGenerator[RawRecord]:
-            async with aclosing(records):
-                async for record in records:
-                    yield raw_record(record)
-
-        await compare(settings, other, handler, sources(), comparison)
+        async with aclosing(read_selected(settings, plan, [ranges], advance)) as records:
+            sources = (raw_record(record) async for record in records)
+            await compare(settings, other, handler, sources, comparison)
     print_comparison(handler, comparison, settings, other, as_json=as_json)
     return 0

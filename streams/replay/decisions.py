@@ -239,7 +239,7 @@ async def read_decisions(
             async for record in records:
                 advance()
                 if decided.topic == wanted.topic.name:
-                    _note_decision(previous, record, f"assay/{handler.name}")
+                    _note_decision(previous, record, f"assay/{handler.name}".encode())
                 elif not is_marker(record.headers):
                     previous.died(DeadLetter.of(record.headers).root_id)
     return previous
@@ -263,10 +263,10 @@ def values_at(part: Any, path: str) -> Iterator[str]:
         yield part if isinstance(part, str) else json.dumps(part)
 
 
-def _note_decision(previous: PreviousDecisions, record: ConsumerRecord, source: str) -> None:
+def _note_decision(previous: PreviousDecisions, record: ConsumerRecord, source: bytes) -> None:
     headers = {name: value for name, value in record.headers if value is not None}
     causation = headers.get("ce_causationid")
-    if causation is None or record.value is None or headers.get("ce_source", b"").decode("utf-8", "replace") != source:
+    if causation is None or record.value is None or headers.get("ce_source") != source:
         return
     decision: Mapping[str, Any] = {}
     if previous.filter.values:

@@ -176,19 +176,15 @@ async def open_dry_run(
     async with aclosing(make_journal(settings.llm) if has_journal(settings) else SqliteJournal(None)) as journal:
         parts = []
         for handler in handlers:
-            forecast = await _forecast(settings, handler, journal, clock.now().timestamp())
+            forecast = None
+            if is_paid(handler, settings):
+                model, now = settings.model_of(handler.name), clock.now().timestamp()
+                limits, experience = settings.models.limits_of(model), await journal.experience(handler.name, model)
+                forecast = Forecast(model, settings.llm.base_url, limits, journal, experience, now)
             parts.append(HandlerDryRun(handler, settings.rules(handler.rules), forecast))
         rules = [(part.handler, part.rules) for part in parts]
         async with forked_pool(rules, settings.workers) or nullcontext() as pool:
             yield DryRun(parts, roots, clock, pool)
-
-
-async def _forecast(settings: Settings, handler: Handler, journal: AnswerJournal, now: float) -> Forecast | None:
-    if not is_paid(handler, settings):
-        return None
-    model = settings.model_of(handler.name)
-    limits, experience = settings.models.limits_of(model), await journal.experience(handler.name, model)
-    return Forecast(model, settings.llm.base_url, limits, journal, experience, now)
 
 
 class DryRun:
