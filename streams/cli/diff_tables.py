@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from streams.cli.output import plain_table, printable, table_console
-from streams.replay.diff import Comparison, DeadTally, FirstFew
-from streams.replay.diff_pages import PageDifferences, PageMove
-from streams.replay.diff_results import ExtractionChange, ResultFlip, ResultsDifferences
+from streams.replay.comparisons import (
+    Comparison,
+    ExtractionChange,
+    FirstFew,
+    PageDifferences,
+    PageMove,
+    ResultFlip,
+    ResultsDifferences,
+)
 
 _STYLES = {
     "A": "green",
@@ -27,7 +34,7 @@ _STYLES = {
 _SHOWN_CHARACTERS = 300
 
 
-def show_differences(comparison: Comparison, *, same_rules: bool = False) -> None:
+def show_differences(comparison: Comparison[Any], *, same_rules: bool = False) -> None:
     """Prints a comparison of pages or of results; with ``same_rules``, also that the configurations decide alike."""
     console = table_console()
     if same_rules:
@@ -40,45 +47,34 @@ def show_differences(comparison: Comparison, *, same_rules: bool = False) -> Non
 
 
 def _show_pages(console: Console, found: PageDifferences) -> None:
-    wire = found.to_wire()
-    _show_matrix(console, f"{_count(found.inputs, 'page')}, by tier", wire["matrix"])
+    _show_matrix(console, f"{_count(found.inputs, 'page')}, by tier", found.matrix)
     moved = found.moved.count
-    told = _parts((count, way) for way, count in found.ways.items())
-    console.print(Text.assemble((f"{_count(moved, 'page')} with another tier or label", "bold"), told))
+    ways = _parts((count, way) for way, count in found.ways.items())
+    console.print(Text.assemble((f"{_count(moved, 'page')} with another tier or label", "bold"), ways))
     same = _parts(((found.rescored, "other score"), (found.reread, "other content"), (found.unchanged, "unchanged")))
     console.print(f"{_count(found.inputs - moved, 'page')} with the same tier and label{same}")
     if found.labels:
-        changes = (
-            Text.assemble(_styled(now), " → ", _styled(then), f" {count:,}")
-            for (now, then), count in sorted(found.labels.items())
-        )
+        changes = (Text.assemble(_change(*pair), f" {count:,}") for pair, count in sorted(found.labels.items()))
         console.print(Text.assemble("labels: ", Text(", ").join(changes)))
-    _show_dead(console, found.dead)
+    _show_dead(console, found)
     for move in found.moved.items:
         _show_move(console, move)
     _show_more(console, found.moved)
 
 
 def _show_move(console: Console, move: PageMove) -> None:
-    console.print()
-    console.print(
-        Text.assemble(
-            _change(move.tier_now, move.tier_then),
-            "  ",
-            _change(_or_dash(move.score_now), _or_dash(move.score_then)),
-            "  ",
-            _change(move.label_now or "-", move.label_then or "-"),
-            "  ",
-            (_shown(move.url), "bold"),
-        )
+    changes = (
+        (move.tier_now, move.tier_then),
+        (_or_dash(move.score_now), _or_dash(move.score_then)),
+        (move.label_now or "-", move.label_then or "-"),
     )
+    _show_heading(console, changes, move.url)
     for component in move.components:
-        console.print(
-            Text.assemble(
-                f"  {component.component} {component.points_now} → {component.points_then}: ",
-                _shown(component.because_then or "no such component"),
-                (_before(component.because_now, component.because_then), "dim"),
-            )
+        _show_reason(
+            console,
+            f"  {component.component} {component.points_now} → {component.points_then}: ",
+            component.because_now,
+            component.because_then or "no such component",
         )
     for when, detail in (("now", move.detail_now), ("then", move.detail_then)):
         if detail:
@@ -88,21 +84,16 @@ def _show_move(console: Console, move: PageMove) -> None:
 
 
 def _show_results(console: Console, found: ResultsDifferences) -> None:
-    wire = found.to_wire()
-    _show_matrix(console, f"{_count(found.inputs, 'batch', 'batches')}, results by type", wire["matrix"])
-    results = sum(found.types.values())
-    moved = found.moved.count
+    _show_matrix(console, f"{_count(found.inputs, 'batch', 'batches')}, results by type", found.matrix)
+    results, moved = found.decisions.total(), found.moved.count
     console.print(Text(f"{_count(moved, 'result')} of another type", style="bold"))
     same = _parts(((found.rescored, "other score"), (results - moved - found.rescored, "unchanged")))
     console.print(f"{_count(results - moved, 'result')} of the same type{same}")
-    console.print(
-        Text.assemble(
-            "extractions: ",
-            (f"{found.extractions_now:,} → {found.extractions_then:,}", "bold"),
-            f", different in {_count(others, 'batch', 'batches')}" if (others := found.extractions.count) else "",
-        )
-    )
-    _show_dead(console, found.dead)
+    others = found.extractions.count
+    fetched = (f"{found.extractions_now:,} → {found.extractions_then:,}", "bold")
+    different = f", different in {_count(others, 'batch', 'batches')}" if others else ""
+    console.print(Text.assemble("extractions: ", fetched, different))
+    _show_dead(console, found)
     for flip in found.moved.items:
         _show_flip(console, flip)
     _show_more(console, found.moved)
@@ -112,29 +103,29 @@ def _show_results(console: Console, found: ResultsDifferences) -> None:
 
 
 def _show_flip(console: Console, flip: ResultFlip) -> None:
-    console.print()
-    console.print(
-        Text.assemble(
-            _change(flip.type_now, flip.type_then),
-            "  ",
-            _change(_or_dash(flip.score_now), _or_dash(flip.score_then)),
-            "  ",
-            (_shown(flip.url) or "no address", "bold"),
-            (f"  in {_shown(flip.batch_id)}", "dim"),
-        )
-    )
-    now, then = "; ".join(flip.because_now[:3]), "; ".join(flip.because_then[:3])
-    console.print(Text.assemble(f"  {_shown(then or 'dead')}", (_before(now, then), "dim")))
+    changes = ((flip.type_now, flip.type_then), (_or_dash(flip.score_now), _or_dash(flip.score_then)))
+    _show_heading(console, changes, flip.url or "no address", f"  in {_shown(flip.batch_id)}")
+    _show_reason(console, "  ", "; ".join(flip.because_now[:3]), "; ".join(flip.because_then[:3]) or "dead")
 
 
 def _show_extractions(console: Console, change: ExtractionChange) -> None:
     console.print()
-    console.print(
-        Text.assemble("extractions for ", (f"“{_shown(change.query)}”", "bold"), f" in {_shown(change.batch_id)}")
-    )
+    query = (f"“{_shown(change.query)}”", "bold")
+    console.print(Text.assemble("extractions for ", query, f" in {_shown(change.batch_id)}"))
     for sign, urls, style in (("+", change.more, "green"), ("-", change.fewer, "red")):
         for url in urls:
             console.print(Text(f"  {sign} {_shown(url)}", style=style))
+
+
+def _show_heading(console: Console, changes: Iterable[tuple[str, str]], name: str, place: str = "") -> None:
+    console.print()
+    parts = [*(_change(now, then) for now, then in changes), Text(_shown(name), style="bold")]
+    console.print(Text.assemble(Text("  ").join(parts), (place, "dim")))
+
+
+def _show_reason(console: Console, label: str, now: str, then: str) -> None:
+    before = f" (before: {_shown(now)})" if now and now != then else ""
+    console.print(Text.assemble(label, _shown(then), (before, "dim")))
 
 
 def _parts(counts: Iterable[tuple[int, str]]) -> str:
@@ -143,13 +134,14 @@ def _parts(counts: Iterable[tuple[int, str]]) -> str:
     >>> _parts([(3, "up"), (0, "down"), (1200, "unchanged")])
     ': 3 up, 1,200 unchanged'
     """
-    told = ", ".join(f"{count:,} {words}" for count, words in counts if count)
-    return f": {told}" if told else ""
+    parts = ", ".join(f"{count:,} {words}" for count, words in counts if count)
+    return f": {parts}" if parts else ""
 
 
 def _show_matrix(console: Console, title: str, matrix: Mapping[str, Mapping[str, int]]) -> None:
     """Prints a matrix: the rows are the decisions now, the columns those under the other configuration."""
-    shown = [name for name in matrix if name != "dead" or any(matrix["dead"].values()) or any(_column(matrix, "dead"))]
+    sums = {name: sum(row[name] for row in matrix.values()) for name in matrix}
+    shown = [name for name in matrix if name != "dead" or any(matrix["dead"].values()) or sums["dead"]]
     console.print(Text(title, style="bold"))
     console.print()
     table = plain_table()
@@ -160,29 +152,25 @@ def _show_matrix(console: Console, title: str, matrix: Mapping[str, Mapping[str,
     for now in shown:
         cells = [_cell(matrix[now][then], stays=now == then) for then in shown]
         table.add_row(_styled(now), *cells, f"{sum(matrix[now].values()):,}")
-    table.add_row("all then", *(Text(f"{sum(_column(matrix, then)):,}", style="dim") for then in shown), "")
+    table.add_row("all then", *(Text(f"{sums[then]:,}", style="dim") for then in shown), "")
     console.print(table)
     console.print()
-
-
-def _column(matrix: Mapping[str, Mapping[str, int]], then: str) -> Iterable[int]:
-    return (row[then] for row in matrix.values())
 
 
 def _cell(count: int, stays: bool) -> Text:
     return Text(f"{count:,}" if count else "·", style="dim" if not count else "" if stays else "bold cyan")
 
 
-def _show_dead(console: Console, dead: DeadTally) -> None:
-    if dead.any:
+def _show_dead(console: Console, found: Comparison[Any]) -> None:
+    if any(found.dead.values()):
         now, then = (
             ", ".join(f"{reason} {count:,}" for reason, count in sorted(counts.items())) or "none"
-            for counts in (dead.now, dead.then)
+            for counts in found.dead.values()
         )
         console.print(Text(f"dead letters: {now}" if now == then else f"dead letters: {now} → {then}", style="red"))
 
 
-def _show_more(console: Console, found: FirstFew[PageMove] | FirstFew[ResultFlip] | FirstFew[ExtractionChange]) -> None:
+def _show_more(console: Console, found: FirstFew[Any]) -> None:
     if found.more:
         console.print()
         console.print(Text(f"and {found.more:,} more (--limit shows them)", style="dim"))
@@ -198,10 +186,6 @@ def _styled(name: str) -> Text:
 
 def _or_dash(score: float | None) -> str:
     return "-" if score is None else f"{score:g}"
-
-
-def _before(now: str, then: str) -> str:
-    return f" (before: {_shown(now)})" if now and then and now != then else ""
 
 
 def _count(count: int, noun: str, plural: str = "") -> str:

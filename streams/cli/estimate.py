@@ -40,34 +40,12 @@ def estimate(
     config: Config = None,
 ) -> int:
     """Estimate how many points the index will hold."""
-    return run_estimate(
-        load_settings(config),
-        articles=articles,
-        mix=mix,
-        chunks=chunks,
-        sample=sample,
-        dimensions=dimensions,
-        as_json=as_json,
-    )
-
-
-def run_estimate(
-    settings: Settings,
-    *,
-    articles: int | None = None,
-    mix: str | None = None,
-    chunks: float | None = None,
-    sample: Path | None = None,
-    dimensions: int | None = None,
-    as_json: bool = False,
-) -> int:
-    """Prints the estimate; 1 if the sample cannot be read or has no scored page, 2 for wrong usage."""
+    settings = load_settings(config)
     if sample is not None and (mix is not None or chunks is not None):
         return _refused("--from takes mix and chunks from the pages; leave --mix and --chunks out")
     if articles is not None and articles < 1:
         return _refused(f"--articles takes a number of at least 1, not {articles}")
-    if dimensions is None:
-        dimensions = settings.index.embedder.dimensions
+    dimensions = settings.index.embedder.dimensions if dimensions is None else dimensions
     if dimensions < 1:
         return _refused(f"--dimensions takes a number of at least 1, not {dimensions}")
     if sample is not None:
@@ -79,18 +57,18 @@ def run_estimate(
         shares = parse_mix(ASSUMED_MIX if mix is None else mix)
     except ValueError as error:
         return _refused(f"--mix {error}")
-    estimate = estimate_points(articles or ASSUMED_ARTICLES, shares, chunks, settings.tiered_indexing)
+    found = estimate_points(articles or ASSUMED_ARTICLES, shares, chunks, settings.tiered_indexing)
     basis = {"assumed": {"chunks": chunks}, "sampled": None}
-    return _tell(estimate, f", {chunks:g} chunks each on average", basis, dimensions, as_json)
+    return _report(found, f", {chunks:g} chunks each on average", basis, dimensions, as_json)
 
 
 def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimensions: int, as_json: bool) -> int:
     seen = SampledPages(settings.tiered_indexing, settings.index_points)
     passed_over = 0
     try:
-        for found in read_events("estimate", sample, PAGES_SCORED):
-            if isinstance(found.event, ScoredPage):
-                seen.add(found.event)
+        for line in read_events("estimate", sample, PAGES_SCORED):
+            if isinstance(line.event, ScoredPage):
+                seen.add(line.event)
             else:
                 passed_over += 1
     except OSError as error:
@@ -98,23 +76,23 @@ def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimen
     count = seen.pages.total()
     if not count:
         return tell("estimate", f"{sample}: no line holds a scored page (see `assay try score_page`)", 1)
-    estimate = seen.estimate(articles or count)
     basis = {"assumed": None, "sampled": {"pages": count, "passed_over": passed_over}}
     pages = "scored page" if count == 1 else f"{count:,} scored pages"
     left = f" (lines without one: {passed_over:,})" if passed_over else ""
-    return _tell(estimate, f" like the {pages} of the sample{left}", basis, dimensions, as_json)
+    found = seen.estimate(articles or count)
+    return _report(found, f" like the {pages} of the sample{left}", basis, dimensions, as_json)
 
 
 def _refused(problem: str) -> int:
     return tell("estimate", " ".join(problem.split()), 2)
 
 
-def _tell(estimate: IndexEstimate, in_words: str, basis: dict[str, Any], dimensions: int, as_json: bool) -> int:
+def _report(found: IndexEstimate, in_words: str, basis: dict[str, Any], dimensions: int, as_json: bool) -> int:
     """Prints the estimate with the assumption or the sample that it is based on, in words and for programs."""
     if as_json:
-        print(json.dumps(_document(estimate, basis, dimensions)))
+        print(json.dumps(_document(found, basis, dimensions)))
     else:
-        show_estimate(estimate, in_words, dimensions)
+        show_estimate(found, in_words, dimensions)
     return 0
 
 
@@ -159,15 +137,9 @@ _BAR_WIDTH = 20
 def show_estimate(estimate: IndexEstimate, in_words: str, dimensions: int) -> None:
     """Prints an estimate; its basis in words follows the number of articles."""
     console = table_console()
+    articles = f"{estimate.articles:,} article{'' if estimate.articles == 1 else 's'}"
     vectors = f"; vectors of {dimensions:,} x {FLOAT_BYTES} bytes"
-    console.print(
-        Text.assemble(
-            (f"{estimate.articles:,} article{'' if estimate.articles == 1 else 's'}", "bold"),
-            in_words,
-            (vectors, "dim"),
-        ),
-        soft_wrap=True,
-    )
+    console.print(Text.assemble((articles, "bold"), in_words, (vectors, "dim")), soft_wrap=True)
     console.print()
     console.print(_tiers(estimate))
     console.print()
@@ -193,18 +165,13 @@ def _tiers(estimate: IndexEstimate) -> Table:
 def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
     table = plain_table("the index", numbers=("points", "", "vectors"))
     table.add_column(no_wrap=True)
-    rows = (
+    most = estimate.points_with_articles
+    longest = max(estimate.full_chunks, most)
+    for name, points, saved, style in (
         ("every article in full", estimate.full_chunks, None, "dim"),
         ("by tier", estimate.points, estimate.saved(estimate.points), "bold"),
-        (
-            "  + article embeddings",
-            estimate.points_with_articles,
-            estimate.saved(estimate.points_with_articles),
-            "",
-        ),
-    )
-    longest = max(estimate.full_chunks, estimate.points_with_articles)
-    for name, points, saved, style in rows:
+        ("  + article embeddings", most, estimate.saved(most), ""),
+    ):
         table.add_row(
             name,
             f"{points:,}",

@@ -20,11 +20,10 @@ from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import print_rows, tell
 from streams.cli.replay_run import carry_out, preview, refused, run_replay
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
-from streams.replay.plan import ReplayError, ReplayRequest, own_topics
-from streams.replay.plan_store import NoPlanTopicError, PlanStore
+from streams.replay.plan import ReplayError, ReplayRequest, routes, stage_of
+from streams.replay.plan_store import NoPlanTopicError, PlanSession, PlanStore
 from streams.replay.ranges import bounds_of, count
-from streams.replay.run import ReplayRun
-from streams.replay.session import PlanSession
+from streams.replay.run import run_plan
 from streams.replay.transitions import existing
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
@@ -188,12 +187,9 @@ def replay_resume(
     terms = {name: value for name, value in (("max_cost_usd", max_cost), ("rate", rate)) if value is not None}
 
     async def work(session: PlanSession) -> ReplayPlan:
-        return await ReplayRun(session, terms).run()
+        return await run_plan(session, terms)
 
-    try:
-        return carry_out("replay resume", _settings(config), plan, work, http=http, as_json=as_json)
-    except ReplayError as error:
-        return refused("replay resume", error)
+    return carry_out("replay resume", _settings(config), plan, work, http=http, as_json=as_json)
 
 
 @replay.command("cancel")
@@ -206,11 +202,11 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
         if as_json:
             print(json.dumps(account.to_wire()))
         else:
-            left = f"{account.remaining:,} of {account.total:,} left in {account.plan.stages[0].handler}"
+            left = f"{account.remaining:,} of {account.total:,} left in {stage_of(account.plan).handler}"
             print(f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`")
         if account.members:
-            told = f"{account.members} processes have not left its group: they are finishing, or were killed just now"
-            tell("replay cancel", told)
+            busy = f"{account.members} processes have not left its group: they are finishing, or were killed just now"
+            tell("replay cancel", busy)
         return 1 if account.members else 0
 
     return _with_store("replay cancel", settings, cancelled)
@@ -267,31 +263,33 @@ def _with_store(
 
     try:
         return run_with_kafka(command, settings, opened())
-    except NoPlanTopicError as error:
-        if without is None:
+    except ReplayError as error:
+        if without is None or not isinstance(error, NoPlanTopicError):
             return refused(command, error)
         print(without)
         return 0
-    except ReplayError as error:
-        return refused(command, error)
 
 
 def _print_table(found: list[PlanStatus]) -> None:
     rows = [
         (
-            its.plan.plan,
-            str(its.plan.state),
-            ", ".join(stage.handler for stage in its.plan.stages),
-            str(its.plan.target),
-            f"{its.remaining:,} of {its.total:,}" if its.total else "",
-            str(its.members or ""),
-            "not known here" if its.spent_usd is None else in_money(its.spent_usd) if its.spent_usd else "",
-            its.plan.updated_at.strftime("%Y-%m-%d %H:%M"),
+            account.plan.plan,
+            str(account.plan.state),
+            stage_of(account.plan).handler,
+            str(account.plan.target),
+            f"{account.remaining:,} of {account.total:,}" if account.total else "",
+            str(account.members or ""),
+            _money(account.spent_usd) if account.spent_usd != 0 else "",
+            account.plan.updated_at.strftime("%Y-%m-%d %H:%M"),
         )
-        for its in found
+        for account in found
     ]
     columns = ("plan", "state", "handlers", "target", "left", "processes", "cost", "updated")
     print_rows(columns, rows, right=("left", "processes", "cost"))
+
+
+def _money(usd: float | None) -> str:
+    return "not known here" if usd is None else in_money(usd)
 
 
 def _print_plan(account: PlanStatus) -> None:
@@ -307,16 +305,14 @@ def _print_plan(account: PlanStatus) -> None:
         "gives way": "to live traffic that is late" if plan.give_way else "never",
     }
     if plan.max_cost_usd is not None:
-        spent = "not known here" if account.spent_usd is None else in_money(account.spent_usd)
-        lines["cost"] = f"{spent} of {in_money(plan.max_cost_usd)}"
-    chosen = {key: value for key, value in plan.selection.to_wire().items() if value}
-    if chosen:
-        lines["records"] = "; ".join(f"{key} {value}" for key, value in chosen.items())
+        lines["cost"] = f"{_money(account.spent_usd)} of {in_money(plan.max_cost_usd)}"
+    if chosen := [f"{key} {value}" for key, value in plan.selection.to_wire().items() if value]:
+        lines["records"] = "; ".join(chosen)
     for what, text in lines.items():
         print(f"  {what:10} {text}")
-    for stage in plan.stages:
-        state = "done" if plan.stage else f"{account.remaining:,} of {account.total:,} left"
-        state += f", {gone:,} deleted before they could be read" if (gone := count(stage.deleted)) else ""
-        print(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
-        for topic in own_topics(plan.model_copy(update={"stages": (stage,)})):
-            print(f"    {topic}")
+    stage = stage_of(plan)
+    state = "done" if plan.stage else f"{account.remaining:,} of {account.total:,} left"
+    state += f", {gone:,} deleted before they could be read" if (gone := count(stage.deleted)) else ""
+    print(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
+    for topic in routes(plan).values():
+        print(f"    {topic}")

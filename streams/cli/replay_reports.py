@@ -2,16 +2,12 @@
 
 A comparison decides on the selected records under the configuration in force, and with OTHER.yaml laid over it. Neither
 report writes anything.
-
-Examples:
-    assay replay judge_relevance --since 7d --outcome error,timeout --dry-run
-    assay replay score_page --dry-run --json
-    assay replay score_page --since 1d --config stricter.yaml --diff
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 
 from rich.console import Console
 from rich.text import Text
@@ -22,11 +18,11 @@ from streams.cli.progress import ProgressLine
 from streams.cli.try_diff import not_comparable, print_comparison
 from streams.llm.journal import JournalError
 from streams.replay.budget import cost_problems
-from streams.replay.comparisons import comparison_of
-from streams.replay.dry_run import compare
+from streams.replay.comparisons import compare, comparison_of
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
-from streams.replay.plan import ReplayError, handler_of
+from streams.replay.plan import ReplayError, handler_of, stage_of
 from streams.replay.ranges import count
+from streams.replay.selection import raw_record, read_selected
 from streams.settings.model import Settings
 from streams.views.amounts import in_bytes, in_money, in_time
 
@@ -40,14 +36,14 @@ async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> 
     """
     try:
         with ProgressLine("replay", "estimating", offsets_read(settings, plan)) as advance:
-            found = await estimate(settings, plan, advance=advance)
+            found = await estimate(settings, plan, advance)
     except JournalError as error:
         raise ReplayError(f"the journal of answers can't be read: {error}") from error
     if as_json:
         print(json.dumps({"plan": plan.plan, "max_cost_usd": plan.max_cost_usd, **found.to_wire()}))
     else:
         show_estimate(found, plan.max_cost_usd)
-    for problem in cost_problems(settings, [handler_of(stage) for stage in plan.stages]):
+    for problem in cost_problems(settings, handler_of(plan)):
         tell("replay", f"it cannot be carried out yet: {problem}")
     return 0
 
@@ -64,19 +60,19 @@ def show_estimate(found: Estimate, max_cost_usd: float | None = None) -> None:
         return
     console.print()
     _show_handlers(console, found)
-    for its in found.handlers:
-        _show_notes(console, its)
-    if any(its.paid is not None for its in found.handlers):
+    for handler in found.handlers:
+        _show_notes(console, handler)
+    if any(handler.paid is not None for handler in found.handlers):
         _show_money(console, found, max_cost_usd)
 
 
 def _show_handlers(console: Console, found: Estimate) -> None:
     table = plain_table("handler", numbers=("records", "bytes", "time"))
     table.add_column("basis", style="dim")
-    for its in found.handlers:
-        table.add_row(its.handler, f"{its.records:,}", in_bytes(its.bytes), in_time(its.seconds), its.because)
+    for part in found.handlers:
+        table.add_row(part.handler, f"{part.records:,}", in_bytes(part.bytes), in_time(part.seconds), part.because)
     console.print(table)
-    paid = [(its.handler, its.paid) for its in found.handlers if its.paid is not None]
+    paid = [(part.handler, part.paid) for part in found.handlers if part.paid is not None]
     if not paid:
         return
     console.print()
@@ -90,16 +86,16 @@ def _show_handlers(console: Console, found: Estimate) -> None:
     console.print(table)
 
 
-def _show_notes(console: Console, its: HandlerEstimate) -> None:
+def _show_notes(console: Console, found: HandlerEstimate) -> None:
     notes = (
-        (its.open, "records wait for unknown answers; their downstream records are not counted"),
-        (its.offline, "questions for the offline judge, which costs nothing"),
-        (its.pages, "pages to fetch at first; the records they lead to are not counted"),
-        (its.points, "points for the index"),
+        (found.open, "records wait for unknown answers; their downstream records are not counted"),
+        (found.offline, "questions for the offline judge, which costs nothing"),
+        (found.pages, "pages to fetch at first; the records they lead to are not counted"),
+        (found.points, "points for the index"),
     )
     for amount, words in notes:
         if amount:
-            console.print(Text(f"{its.handler}: {amount:,} {words}", style="dim"))
+            console.print(Text(f"{found.handler}: {amount:,} {words}", style="dim"))
 
 
 def _show_money(console: Console, found: Estimate, max_cost_usd: float | None) -> None:
@@ -107,36 +103,27 @@ def _show_money(console: Console, found: Estimate, max_cost_usd: float | None) -
     if found.usd is None:
         console.print(Text("the costs are not known: set price_in and price_out in models.limits", style="yellow"))
         return
-    console.print(
-        Text.assemble(
-            ("costs: about ", ""),
-            (in_money(found.usd), "bold"),
-            f"; answers in the journal save {in_money(found.saved_usd)}" if found.saved_usd else "",
-        )
-    )
+    saved = f"; answers in the journal save {in_money(found.saved_usd)}" if found.saved_usd else ""
+    console.print(Text.assemble("costs: about ", (in_money(found.usd), "bold"), saved))
     if max_cost_usd is not None and max_cost_usd < found.usd:
-        console.print(
-            Text(
-                f"that is more than --max-cost {max_cost_usd:g}: the replay would pause before its end", style="yellow"
-            )
-        )
+        warning = f"that is more than --max-cost {max_cost_usd:g}: the replay would pause before its end"
+        console.print(Text(warning, style="yellow"))
 
 
 async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit: int, as_json: bool) -> int:
-    """Compares the decisions of a plan's handlers under two configurations, and prints up to ``limit`` differences.
+    """Compares the decisions of a plan's handler under two configurations, and prints up to ``limit`` differences.
 
     Raises:
-        ReplayError: A handler does not have what the selection asks for.
+        ReplayError: The handler does not have what the selection asks for.
         SettingsError: Sections of a configuration that are valid by themselves contradict each other.
         KafkaError: The cluster cannot be read.
     """
-    comparisons = []
-    for stage in plan.stages:
-        if (comparison := comparison_of(handler_of(stage), limit)) is None:
-            return tell("replay", not_comparable(stage.handler), 2)
-        comparisons.append((stage, comparison))
-    for stage, comparison in comparisons:
-        with ProgressLine("replay", f"comparing {stage.handler}", count(stage.ranges)) as advance:
-            compared = await compare(settings, other, stage, plan.selection, comparison, advance)
-        print_comparison(compared.handler, comparison, compared.version_now, compared.version_then, as_json=as_json)
+    handler, ranges = handler_of(plan), stage_of(plan).ranges
+    if (comparison := comparison_of(handler, limit)) is None:
+        return tell("replay", not_comparable(handler.name), 2)
+    with ProgressLine("replay", f"comparing {handler.name}", count(ranges)) as advance:
+        async with aclosing(read_selected(settings, plan, [ranges], advance)) as records:
+            sources = (raw_record(record) async for record in records)
+            await compare(settings, other, handler, sources, comparison)
+    print_comparison(handler, comparison, settings, other, as_json=as_json)
     return 0

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from prometheus_client import CollectorRegistry, make_asgi_app
 
@@ -22,18 +23,11 @@ from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics
 from streams.llm.journal import JournalError
-from streams.replay.admission import begin, resolved
-from streams.replay.plan import (
-    ReplayError,
-    ReplayRequest,
-    ReplayTroubleError,
-    make_plan,
-    own_topics,
-)
-from streams.replay.plan_store import PlanStore
+from streams.replay.admin import begin, resolved
+from streams.replay.plan import ReplayError, ReplayRequest, ReplayTroubleError, make_plan, routes, stage_of
+from streams.replay.plan_store import PlanSession, PlanStore, ReplayProgress
 from streams.replay.ranges import Bound, count
-from streams.replay.run import ReplayRun
-from streams.replay.session import PlanSession, ReplayProgress
+from streams.replay.run import run_plan
 from streams.runtime.clock import SystemClock
 from streams.runtime.process import freeze_gc
 from streams.settings.model import Settings
@@ -42,26 +36,16 @@ from streams.telemetry.setup import configure_logs
 from streams.views.amounts import in_money, in_time
 
 
-class ReplayScreen:
-    """Shows the progress of a replay on a progress line."""
-
-    def __init__(self, line: ProgressLine) -> None:
-        """Takes the line."""
-        self._line = line
-        self.last: ReplayProgress | None = None
-        """The last progress that was shown."""
-
-    def __call__(self, progress: ReplayProgress) -> None:
-        """Shows the progress; called about twice a second."""
-        self.last = progress
-        notes = (
-            in_money(progress.spent_usd) if progress.spent_usd else "",
-            f"{progress.dead:,} dead" if progress.dead else "",
-            f"{progress.members} processes" if progress.members > 1 else "",
-            progress.note,
-        )
-        done = progress.total - progress.remaining
-        self._line.set(progress.handler, done, progress.total, [note for note in notes if note])
+def show_progress(line: ProgressLine, progress: ReplayProgress) -> None:
+    """Shows how far a replay is; called about twice a second."""
+    notes = (
+        in_money(progress.spent_usd) if progress.spent_usd else "",
+        f"{progress.dead:,} dead" if progress.dead else "",
+        f"{progress.members} processes" if progress.members > 1 else "",
+        progress.note,
+    )
+    done = progress.total - progress.remaining
+    line.set(progress.handler, done, progress.total, [note for note in notes if note])
 
 
 _POLITE = 10
@@ -78,17 +62,17 @@ def run_replay(
     """Makes a plan and carries it out.
 
     Returns:
-        0 if it finished; 1 if it paused at its cost limit, and for trouble; 130 after Ctrl-C.
+        0 if it finished; 1 if it paused at its cost limit, and for trouble; 2 for wrong usage; 130 after Ctrl-C.
 
     Raises:
-        ReplayError: The plan cannot be made, or cannot go on.
+        ReplayError: The plan cannot be made.
     """
     make_plan(request, settings, now)  # refuses wrong usage before Kafka is needed
 
     async def work(session: PlanSession) -> ReplayPlan:
         plan = await begin(settings, session.store, request, bounds, now)
         _warn_of_empty_ranges(plan)
-        return await ReplayRun(session).run()
+        return await run_plan(session)
 
     return carry_out("replay", settings, request.plan, work, http=http, as_json=as_json)
 
@@ -115,6 +99,8 @@ def carry_out(command: str, settings: Settings, name: str, work: Work, *, http: 
     os.nice(_POLITE)
     try:
         return run_with_kafka(command, settings, _carry_out(command, settings, name, work, http=http, as_json=as_json))
+    except ReplayError as error:
+        return refused(command, error)
     except (IndexSettingsError, PortTakenError, JournalError) as error:
         return tell(command, str(error), 1)
 
@@ -132,31 +118,26 @@ async def _carry_out(command: str, settings: Settings, name: str, work: Work, *,
             tell(command, f"metrics at http://{server.address}/metrics")
         store = await open_now.enter_async_context(PlanStore(settings, SystemClock()))
         freeze_gc()
-        screen = ReplayScreen(open_now.enter_context(ProgressLine(command, "waiting for partitions")))
+        report = partial(show_progress, open_now.enter_context(ProgressLine(command, "waiting for partitions")))
+        session = PlanSession(settings, store, name, SystemClock(), metrics, stop, report)
         try:
-            plan = await work(PlanSession(settings, store, name, SystemClock(), metrics, stop, screen))
+            plan = await work(session)
         finally:
-            if plan is None and (last := store.plans.get(name)) is not None and not _is_refused(sys.exception()):
+            if plan is None and (last := store.plans.get(name)) is not None and _status(sys.exception()) != 2:
                 # Whatever failed, the plan exists by now: print its name and its progress.
-                _summarize(last, screen.last, time.monotonic() - began, as_json)
-    _summarize(plan, screen.last, time.monotonic() - began, as_json)
+                _summarize(last, session.progress, time.monotonic() - began, as_json)
+    _summarize(plan, session.progress, time.monotonic() - began, as_json)
     if plan.state is ReplayState.FINISHED:
         return 0
     return 130 if stop.is_set() else 1
 
 
-def _is_refused(error: BaseException | None) -> bool:
-    """Whether wrong usage stopped the command before it began anything."""
-    return isinstance(error, ReplayError) and not isinstance(error, ReplayTroubleError)
-
-
-def _summarize(plan: ReplayPlan, last: ReplayProgress | None, seconds: float, as_json: bool) -> None:
-    done = last or ReplayProgress(plan.plan)
-    topics = own_topics(plan)
+def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, as_json: bool) -> None:
+    deleted = max(done.deleted, count(stage_of(plan).deleted))
+    topics = list(routes(plan).values())
     if as_json:
-        counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead}
-        counts["deleted"] = _deleted(plan, done)
-        remaining = 0 if plan.stage >= len(plan.stages) else None if last is None else last.remaining
+        counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead, "deleted": deleted}
+        remaining = 0 if plan.stage else done.remaining if done.handler else None
         left = {"remaining": remaining, "cost_usd": done.spent_usd}
         where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
         print(json.dumps(where | counts | left | {"seconds": round(seconds, 2), "topics": topics}))
@@ -169,7 +150,7 @@ def _summarize(plan: ReplayPlan, last: ReplayProgress | None, seconds: float, as
         print(f"  {plan.detail}")
     if done.dead:
         print(f"  why they are dead: `assay dlq list --each --plan {plan.plan}`")
-    if deleted := _deleted(plan, done):
+    if deleted:
         print(f"  {deleted:,} offsets were deleted (retention) before they could be read")
     if plan.state in (ReplayState.PAUSED, ReplayState.RUNNING):
         print(f"  continue with `assay replay resume {plan.plan}`")
@@ -178,16 +159,17 @@ def _summarize(plan: ReplayPlan, last: ReplayProgress | None, seconds: float, as
 
 
 def _warn_of_empty_ranges(plan: ReplayPlan) -> None:
-    """Warns of stages without records between the bounds, which are usually a mistake."""
-    for stage in plan.stages:
-        if not count(stage.ranges):
-            tell("replay", f"warning: {stage.topic} has no records between --from and --to for {stage.handler}")
-
-
-def _deleted(plan: ReplayPlan, done: ReplayProgress) -> int:
-    return max(done.deleted, sum(count(stage.deleted) for stage in plan.stages))
+    """Warns if there are no records between the bounds, which is usually a mistake."""
+    stage = stage_of(plan)
+    if not count(stage.ranges):
+        tell("replay", f"warning: {stage.topic} has no records between --from and --to for {stage.handler}")
 
 
 def refused(command: str, error: ReplayError) -> int:
-    """Prints why a replay is not made or does not go on; returns 1 for trouble and 2 for wrong usage."""
-    return tell(command, str(error), 1 if isinstance(error, ReplayTroubleError) else 2)
+    """Prints why a replay is not made or does not go on; returns the exit status."""
+    return tell(command, str(error), _status(error))
+
+
+def _status(error: BaseException | None) -> int:
+    """2 for wrong usage, which stops a command before it begins anything; 1 for trouble."""
+    return 2 if isinstance(error, ReplayError) and not isinstance(error, ReplayTroubleError) else 1

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
+from schemas.event import Event
 from schemas.outcome import Dead, Drop
 from streams.cli.file_events import read_events
-from streams.cli.handler_trial import STEPS, HandlerTrial, dumped, unknown_handler
+from streams.cli.handler_trial import STEPS, dumped, unknown_handler
 from streams.cli.output import tell
-from streams.publish.event_lines import LineEvent
 from streams.publish.sources import STANDARD_INPUT_PATH
-from streams.replay.comparisons import comparable, comparison_of
-from streams.replay.diff import Comparison
+from streams.replay.comparisons import Comparison, comparable, compare, comparison_of
 from streams.settings.model import Settings
-from streams.topology import handler_named
+from streams.topology import Handler, handler_named
 
 
 def run_diff(
@@ -39,13 +38,15 @@ def run_diff(
     comparison = comparison_of(handler, limit) if handler else None
     if handler is None or comparison is None:
         return tell("try", not_comparable(name), 2)
-    with asyncio.Runner() as runner:
-        trials = HandlerTrial(handler, settings, runner), HandlerTrial(handler, other, runner)
-        with closing(trials[0]), closing(trials[1]):
-            found = read_events("try", file or STANDARD_INPUT_PATH, handler.consumes, blank=True)
-            dead = _compare_all(found, *trials, comparison)
-    print_comparison(handler.name, comparison, *(trial.rules.config_version for trial in trials), as_json=as_json)
-    return 1 if dead and strict else 0
+
+    async def events() -> AsyncGenerator[Event | Dead]:
+        for found in read_events("try", file or STANDARD_INPUT_PATH, handler.consumes, blank=True):
+            if not isinstance(found.event, Drop):
+                yield found.event
+
+    asyncio.run(compare(settings, other, handler, events(), comparison))
+    print_comparison(handler, comparison, settings, other, as_json=as_json)
+    return 1 if strict and any(comparison.dead.values()) else 0
 
 
 def not_comparable(name: str) -> str:
@@ -54,26 +55,16 @@ def not_comparable(name: str) -> str:
     return f"--diff compares decisions of {able}, not of {name}; leave --diff out"
 
 
-def _compare_all(events: Iterator[LineEvent], now: HandlerTrial, then: HandlerTrial, comparison: Comparison) -> int:
-    """Feeds the comparison; returns how many events were dead under either configuration."""
-    dead = 0
-    for found in events:
-        event = found.event
-        if isinstance(event, Drop):
-            continue
-        outcomes = (event, event) if isinstance(event, Dead) else (now.decide(event), then.decide(event))
-        comparison.add(*outcomes)
-        dead += any(isinstance(outcome, Dead) for outcome in outcomes)
-    return dead
-
-
-def print_comparison(name: str, comparison: Comparison, version_now: str, version_then: str, *, as_json: bool) -> None:
-    """Prints what differs between two versions of a handler's rules; the same version decides alike."""
+def print_comparison(
+    handler: Handler, comparison: Comparison[Any], settings: Settings, other: Settings, *, as_json: bool
+) -> None:
+    """Prints what differs between two configurations; rules of the same version decide alike."""
+    now, then = (configuration.rules(handler.rules).config_version for configuration in (settings, other))
     if as_json:
-        head = {"handler": name, "config_version_now": version_now, "config_version_then": version_then}
+        head = {"handler": handler.name, "config_version_now": now, "config_version_then": then}
         sys.stdout.buffer.write(dumped({**head, **comparison.to_wire()}).encode() + b"\n")
         sys.stdout.buffer.flush()
         return
     from streams.cli.diff_tables import show_differences  # --json has no use for rich
 
-    show_differences(comparison, same_rules=version_now == version_then)
+    show_differences(comparison, same_rules=now == then)

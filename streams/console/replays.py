@@ -26,9 +26,8 @@ from streams.kafka.topics import TopicsError
 from streams.llm.journal import JournalError
 from streams.replay.admin import PlanStatus, cancel, plan_status
 from streams.replay.plan import ReplayError
-from streams.replay.plan_store import NoPlanTopicError, PlanStore
-from streams.replay.run import ReplayRun
-from streams.replay.session import PlanSession, ReplayProgress
+from streams.replay.plan_store import NoPlanTopicError, PlanSession, PlanStore, ReplayProgress
+from streams.replay.run import run_plan
 from streams.replay.transitions import UNFINISHED, existing
 from streams.runtime.settings_files import SettingsError
 from streams.telemetry.metrics import Metrics
@@ -106,7 +105,7 @@ class _Replays:
         async with request.form() as form:
             most = _amount(str(form.get("max_cost", "")))
         terms = {} if most is None else {"max_cost_usd": most}
-        self._begin(name, "replay", lambda session: ReplayRun(session, terms).run())
+        self._begin(name, "replay", lambda session: run_plan(session, terms))
         return _back_to(name)
 
     async def cancel(self, request: Request) -> Response:

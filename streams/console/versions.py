@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from schemas.pages import ScoredPage
-from streams.replay.diff_pages import ComponentChange, component_changes
+from streams.replay.comparisons import ComponentChange, component_changes
 
 _FACTS = ("title", "date", "authors", "site_name", "language")
 _MOST_LINES = 400

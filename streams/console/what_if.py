@@ -32,8 +32,7 @@ from streams.console.context import Context, Screen
 from streams.console.guard import form_too_large
 from streams.fetch.worker import FetchWorker
 from streams.kafka.log_reader import committed_ranges, read_log
-from streams.replay.diff import emitted
-from streams.replay.diff_pages import PageDifferences
+from streams.replay.comparisons import PageDifferences, emitted
 from streams.runtime.settings_files import SettingsError
 from streams.settings.changes import as_yaml, changed, differences
 from streams.settings.model import Settings

@@ -1,32 +1,153 @@
-"""The commands on existing plans: their status, cancel, and drop."""
+"""What is done about plans: they begin, are admitted to run, show their status, and are cancelled and dropped.
+
+A process may continue a plan only under its terms: the same rules, the same model, and a journal that can count its
+costs. The cost limit and the results of a plan depend on the model.
+
+Two running plans of the same paid handler would exceed the replay share of the model's limit, so the second one is
+refused. Plans without a running process are ignored.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
-from schemas.replays import ReplayPlan
+from schemas.replays import ReplayPlan, ReplayState
 from streams.kafka.clients import make_admin, opened
-from streams.kafka.groups import read_groups
+from streams.kafka.groups import GroupState, read_groups
+from streams.kafka.topics import PlannedTopic, describe_topic, make_topics, plan_topics
 from streams.llm.journal import JournalError
-from streams.replay.admission import asks_models
-from streams.replay.budget import spent_by
-from streams.replay.group import PlanGroup, ends_of
-from streams.replay.plan import ReplayError, own_topics
+from streams.replay.budget import cost_problems, open_account, spent_by
+from streams.replay.decisions import decision_ranges
+from streams.replay.group import PlanGroup, remaining
+from streams.replay.plan import (
+    OFFLINE,
+    ReplayError,
+    ReplayRequest,
+    asks_models,
+    handler_of,
+    is_paid,
+    judge_of,
+    make_plan,
+    routes,
+    stage_of,
+)
 from streams.replay.plan_store import PlanStore
-from streams.replay.ranges import count
-from streams.replay.shadow import drop_shadow
-from streams.replay.transitions import UNFINISHED, cancelled, dropped, existing
+from streams.replay.ranges import Bound, count, resolve_ranges
+from streams.replay.selection import make_selector
+from streams.replay.transitions import UNFINISHED, cancelled, created, existing, moved, with_stage
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
-from streams.topology.names import run_group
 
 _LOOK_SECONDS = 0.5
 _LEAVE_LOOKS = 60
 """A process gets so many looks to notice that its plan is cancelled and to finish its records in flight."""
+_DELETED_LOOKS, _DELETED_SECONDS = 100, 0.1
+"""How often it is looked whether the topics of a plan are gone, and how long after the last look."""
+
+
+async def begin(
+    settings: Settings, store: PlanStore, request: ReplayRequest, bounds: tuple[Bound, Bound], now: datetime
+) -> ReplayPlan:
+    """Makes a plan and writes it to the store; nothing else is changed. ``bounds`` are those of the topic.
+
+    Raises:
+        ReplayError: The request needs another option or is impossible, or a plan of that name exists.
+        KafkaError: The cluster can't be reached.
+        JournalError: The plan asks models, and the journal can't be written.
+    """
+    plan = await resolved(settings, make_plan(request, settings, now), bounds)
+    if problems := cost_problems(settings, handler_of(plan)):
+        raise ReplayError(problems[0])
+    if asks_models(plan):
+        await open_account(settings, plan.run, now.timestamp())
+    await store.change(plan.plan, lambda newest: created(newest, plan))
+    return plan
+
+
+async def resolved(settings: Settings, plan: ReplayPlan, bounds: tuple[Bound, Bound]) -> ReplayPlan:
+    """A plan with the present offsets of the topic that it reads.
+
+    Raises:
+        ReplayError: There is no such topic or partition, or a handler has nothing that the selection asks for.
+        KafkaError: The cluster can't be reached.
+    """
+    handler = handler_of(plan)
+    ranges = await resolve_ranges(settings, stage_of(plan).topic, *bounds)
+    decisions = await decision_ranges(settings, handler, plan.selection)
+    # An impossible selection is refused before the plan exists.
+    await make_selector(settings, handler, plan.selection, ())
+    return with_stage(plan, ranges=ranges, decisions=decisions)
+
+
+async def check_terms(settings: Settings, plan: ReplayPlan, now: float) -> None:
+    """Checks that this process may continue a plan; ``now`` is in seconds since the epoch.
+
+    Raises:
+        ReplayError: The rules, the model or the journal are others.
+        JournalError: The journal can't be read or written now.
+    """
+    stage, handler = stage_of(plan), handler_of(plan)
+    version = settings.rules(handler.rules).config_version
+    if version != stage.config_version:
+        raise ReplayError(
+            f"the plan {plan.plan} was made under another configuration of {stage.handler} "
+            f"({stage.config_version}, now {version}); give it with --config, or drop the plan and begin anew"
+        )
+    if (judge := judge_of(handler, settings)) != stage.judge:
+        raise ReplayError(
+            f"the plan {plan.plan} was made with {_named(stage.judge)} for {stage.handler}, now it would be "
+            f"{_named(judge)}; give it the same (llm.base_url, llm.api_key, llm.model), or drop the plan and begin anew"
+        )
+    if not asks_models(plan):
+        return
+    if plan.max_cost_usd is None:
+        raise ReplayError(f"the plan {plan.plan} has no bound of its costs: resume it with --max-cost USD")
+    if problems := cost_problems(settings, handler):
+        raise ReplayError(problems[0])
+    if await spent_by(settings, plan.run, now) is None:
+        raise ReplayError(
+            f"the journal here does not know what the plan {plan.plan} has spent, so its bound can't be kept: name the "
+            "one it was begun with (llm.cache_path, llm.redis_url), or drop the plan and begin anew"
+        )
+    await open_account(settings, plan.run, now)
+
+
+def _named(judge: str | None) -> str:
+    return "no model" if judge is None else "the offline judge" if judge == OFFLINE else f"the model {judge}"
+
+
+async def check_conflicts(settings: Settings, plans: Mapping[str, ReplayPlan], name: str) -> None:
+    """Checks that no process works on another plan of the same paid handler.
+
+    Raises:
+        ReplayError: There is such a plan.
+        KafkaError: The cluster can't be asked.
+    """
+    mine = plans.get(name)
+    if mine is None or mine.stage or not is_paid(handler_of(mine), settings):
+        return
+    handler = stage_of(mine).handler
+    others = {
+        PlanGroup(settings.kafka, plan).name: plan
+        for plan in plans.values()
+        if plan.plan != name and plan.state is ReplayState.RUNNING and stage_of(plan).handler == handler
+    }
+    if not others:
+        return
+    async with opened(make_admin(settings.kafka)) as admin:
+        states = await read_groups(admin, sorted(others))
+    for group, plan in others.items():
+        if states[group].members:
+            raise ReplayError(
+                f"the plan {plan.plan} is at work and asks models for {handler} too; both would take more than replays "
+                f"may: let it finish, or end it with `assay replay cancel {plan.plan}`"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +156,7 @@ class PlanStatus:
 
     Attributes:
         plan: Its newest state.
-        total: Offsets of the present stage.
+        total: Offsets to process; 0 if it is finished.
         remaining: Those of them that are not processed yet.
         members: Processes that work on it now.
         spent_usd: What models have cost; None if the journal can't be read here.
@@ -48,47 +169,48 @@ class PlanStatus:
     spent_usd: float | None
 
     def to_wire(self) -> dict[str, Any]:
-        """The status as plain JSON types."""
         plan = self.plan
         return {
             "plan": plan.plan,
             "run": plan.run,
             "state": plan.state,
             "detail": plan.detail,
-            "handlers": [stage.handler for stage in plan.stages],
+            "handlers": [stage_of(plan).handler],
             "stage": plan.stage,
             "target": plan.target,
             "total": self.total,
             "remaining": self.remaining,
-            "deleted": sum(count(stage.deleted) for stage in plan.stages),
+            "deleted": count(stage_of(plan).deleted),
             "processes": self.members,
             "cost_usd": self.spent_usd,
             "max_cost_usd": plan.max_cost_usd,
             "created_at": plan.created_at.isoformat(),
             "updated_at": plan.updated_at.isoformat(),
-            "topics": own_topics(plan),
+            "topics": list(routes(plan).values()),
         }
 
 
 async def plan_status(settings: Settings, plans: Iterable[ReplayPlan]) -> list[PlanStatus]:
     """How far plans have come, in their order. Raises KafkaError."""
-    chosen = list(plans)
-    groups = {plan.plan: [settings.kafka.topic_prefix + group for group in _groups(plan)] for plan in chosen}
+    groups = [PlanGroup(settings.kafka, plan) for plan in plans]
     async with opened(make_admin(settings.kafka)) as admin:
-        states = await read_groups(admin, sorted({name for names in groups.values() for name in names}))
+        states = await read_groups(admin, sorted(group.name for group in groups if not group.plan.stage))
     found = []
-    for plan in chosen:
-        total = remaining = 0
-        members = sum(states[group].members for group in groups[plan.plan])
-        if plan.stage < len(plan.stages):
-            stage, state = plan.stages[plan.stage], states[groups[plan.plan][0]]
-            total = remaining = count(stage.ranges)
-            if stage.begun:
-                ends = ends_of(settings.kafka, stage.topic, stage.ranges)
-                starts = {place: its.start for place, its in zip(ends, stage.ranges, strict=True)}
-                remaining = sum(max(0, end - state.offsets.get(place, starts[place])) for place, end in ends.items())
-        found.append(PlanStatus(plan, total, remaining, members, await _spent(settings, plan)))
+    for group in groups:
+        plan, total = group.plan, 0 if group.plan.stage else count(stage_of(group.plan).ranges)
+        state = states.get(group.name, GroupState())
+        left = remaining(state, group.ends) if total else 0
+        spent = await _spent(settings, plan)
+        found.append(PlanStatus(plan, total, total if left is None else left, state.members, spent))
     return found
+
+
+async def _spent(settings: Settings, plan: ReplayPlan) -> float | None:
+    if not asks_models(plan):
+        return 0.0
+    with contextlib.suppress(JournalError):
+        return await spent_by(settings, plan.run, time.time())
+    return None
 
 
 async def cancel(settings: Settings, store: PlanStore, name: str, clock: Clock) -> PlanStatus:
@@ -123,25 +245,46 @@ async def drop(settings: Settings, store: PlanStore, name: str) -> list[str]:
     if status.members:
         ending = f"`assay replay cancel {name}` first" if plan.state in UNFINISHED else "let them finish, or stop them"
         raise ReplayError(f"{status.members} work on the plan {name}; {ending}")
-    plan = await store.change(name, lambda newest: dropped(newest, name)) or plan
-    await _fence(settings, plan)
-    return await drop_shadow(settings, plan)
+    plan = await store.change(name, lambda newest: moved(existing(newest, name), ReplayState.DROPPED)) or plan
+    if stage_of(plan).begun:
+        await PlanGroup(settings.kafka, plan).fence()
+    return await _delete_topics(settings, plan)
 
 
-def _groups(plan: ReplayPlan) -> list[str]:
-    """The groups in which processes may work on a plan now."""
-    return [run_group(stage.handler, plan) for stage in plan.stages[plan.stage :]]
+async def make_shadow(settings: Settings, plan: ReplayPlan) -> None:
+    """Creates the missing topics of a plan.
+
+    A shadow topic has the partitions and the configuration of the live topic, so it can be read like it.
+
+    Raises:
+        TopicsError: The cluster refused one.
+        KafkaError: The cluster can't be reached.
+    """
+    prefix = settings.kafka.topic_prefix
+    planned = {topic.name: topic for topic in plan_topics(settings.kafka)}
+    async with opened(make_admin(settings.kafka)) as admin:
+        present = set(await admin.list_topics())
+        wanted: list[PlannedTopic] = []
+        for live, own in _shadows(plan).items():
+            model = planned[prefix + live]
+            model = await describe_topic(admin, model) if model.name in present else model
+            wanted.append(replace(model, name=prefix + own))
+    await make_topics(settings.kafka, wanted)
 
 
-async def _fence(settings: Settings, plan: ReplayPlan) -> None:
-    for stage in plan.stages:
-        if stage.begun:
-            await PlanGroup.of_stage(settings.kafka, plan, stage).fence()
+async def _delete_topics(settings: Settings, plan: ReplayPlan) -> list[str]:
+    names = {settings.kafka.topic_prefix + own for own in _shadows(plan).values()}
+    async with opened(make_admin(settings.kafka)) as admin:
+        present = sorted(names & set(await admin.list_topics()))
+        if present:
+            await admin.delete_topics(present)
+        for _ in range(_DELETED_LOOKS):
+            if not names & set(await admin.list_topics()):
+                break
+            await asyncio.sleep(_DELETED_SECONDS)
+    return present
 
 
-async def _spent(settings: Settings, plan: ReplayPlan) -> float | None:
-    if not asks_models(plan):
-        return 0.0
-    with contextlib.suppress(JournalError):
-        return await spent_by(settings, plan.run, time.time())
-    return None
+def _shadows(plan: ReplayPlan) -> dict[str, str]:
+    """Each live topic with the plan's own topic in its place, dead letter topics included."""
+    return {live: own for live, own in routes(plan).items() if own != live}

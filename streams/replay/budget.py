@@ -16,6 +16,7 @@ from typing_extensions import override
 from streams.llm.journal import AnswerJournal, BoundReachedError, DayCalls, Experience, Used
 from streams.llm.request import cost_of
 from streams.llm.sqlite_journal import make_journal
+from streams.replay.plan import is_paid
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import Handler
@@ -42,14 +43,6 @@ class CostBound(AnswerJournal):
     async def spent(self) -> float:
         """USD of all processes of the plan; calls in flight count with their longest reply. Raises JournalError."""
         return await self._store.booked(self._account)
-
-    async def open_account(self, now: float) -> None:
-        """Marks the journal as the one of the plan, for as long as it keeps costs."""
-        await self._store.keep(self._account, "{}", now, ACCOUNT_SECONDS, self._account, 0.0)
-
-    async def has_account(self, now: float) -> bool:
-        """Whether this is the journal of the plan."""
-        return await self._store.get(self._account, now) is not None
 
     @override
     async def get(self, key: str, now: float) -> str | None:
@@ -106,19 +99,14 @@ class CostBound(AnswerJournal):
             await self._store.aclose()
 
 
-def bound_of(settings: Settings, plan: str, most_usd: float | None) -> CostBound:
-    """The cost limit of a plan, in the journal of the settings. Raises JournalError."""
-    return CostBound(make_journal(settings.llm), plan, most_usd)
-
-
 async def open_account(settings: Settings, plan: str, now: float) -> None:
     """Opens the account of a plan's run in the journal, or extends it; ``now`` is in seconds since the epoch.
 
     Raises:
         JournalError: The journal can't be opened or written.
     """
-    async with aclosing(bound_of(settings, plan, None)) as bound:
-        await bound.open_account(now)
+    async with aclosing(make_journal(settings.llm)) as journal:
+        await journal.keep(account_of(plan), "{}", now, ACCOUNT_SECONDS, account_of(plan), 0.0)
 
 
 async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
@@ -127,11 +115,17 @@ async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
     Raises:
         JournalError: The journal can't be read now.
     """
-    path = settings.llm.cache_path
-    if not settings.llm.redis_url.get_secret_value() and (path is None or not path.exists()):
+    if not has_journal(settings):
         return None
-    async with aclosing(bound_of(settings, plan, None)) as bound:
-        return await bound.spent() if await bound.has_account(now) else None
+    async with aclosing(make_journal(settings.llm)) as journal:
+        is_known = await journal.get(account_of(plan), now) is not None
+        return await journal.booked(account_of(plan)) if is_known else None
+
+
+def has_journal(settings: Settings) -> bool:
+    """Whether there is a journal. Opening a missing one would create it."""
+    path = settings.llm.cache_path
+    return bool(settings.llm.redis_url.get_secret_value()) or (path is not None and path.exists())
 
 
 def paid_for(metrics: Metrics, handler: str) -> float:
@@ -145,21 +139,19 @@ def account_of(plan: str) -> str:
     return f"replay:{plan}"
 
 
-def cost_problems(settings: Settings, handlers: Sequence[Handler]) -> list[str]:
-    """Why the costs of a replay of these handlers can't be limited; each problem says what to do.
+def cost_problems(settings: Settings, handler: Handler) -> list[str]:
+    """Why the costs of a replay of the handler can't be limited; each problem says what to do.
 
-    Empty if no handler asks a model.
+    Empty if the handler asks no model.
     """
-    paid = [handler for handler in handlers if handler.replay == "paid"]
-    if settings.llm.offline or not paid:
+    if not is_paid(handler, settings):
         return []
     problems = []
-    models = {settings.model_of(handler.name) for handler in paid}
-    for model in sorted(models):
-        if not model:
-            problems.append("no model is named: set llm.model (ASSAY_LLM__MODEL)")
-        elif cost_of(settings.models.limits_of(model), 0, 0) is None:
-            problems.append(f"{model} has no prices: set models.limits.{model}.price_in and price_out")
+    model = settings.model_of(handler.name)
+    if not model:
+        problems.append("no model is named: set llm.model (ASSAY_LLM__MODEL)")
+    elif cost_of(settings.models.limits_of(model), 0, 0) is None:
+        problems.append(f"{model} has no prices: set models.limits.{model}.price_in and price_out")
     if not settings.models.replay_share:
         problems.append("replays have no part of the models' limits: set models.replay_share above 0")
     if settings.llm.cache_path is None and not settings.llm.redis_url.get_secret_value():

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 from aiokafka import ConsumerRecord
@@ -37,61 +38,51 @@ from streams.topology import Handler, Topic
 from streams.topology.codec import decode
 
 
-def wire_path(event: type[Event], name: str, handler: str) -> str:
-    """The path with its fields named as on the wire. Raises ReplayError if there is no such field."""
-    schema = event.model_json_schema(by_alias=True, mode="serialization")
-    nodes: list[Mapping[str, Any]] = [schema]
-    written: list[str] = []
-    for part in name.split("."):
-        fields: dict[str, list[Mapping[str, Any]]] = {}
-        for node in nodes:
-            for known, its in _fields(schema, node):
-                fields.setdefault(known, []).append(its)
-        found = next((style for style in (part, to_camel(part), to_snake(part)) if style in fields), None)
-        if found is None:
-            where = f"decisions of {handler} have no field {part!r}" + (f" in {name}" if written else "")
-            raise ReplayError(f"{where}; there are {', '.join(sorted(fields)) or 'none'}")
-        written.append(found)
-        nodes = fields[found]
-    return ".".join(written)
-
-
-def check_values(event: type[Event], path: str, values: Iterable[str], option: str) -> None:
-    """Refuses values that a field can't have; ``path`` is as on the wire, ``option`` is for the message.
+def checked_path(event: type[Event], name: str, values: Iterable[str], option: str) -> str:
+    """The path of a field with its names as on the wire; ``option`` is for the message.
 
     Raises:
-        ReplayError: There is such a value.
+        ReplayError: There is no such field, or it can't have one of the values.
     """
-    allowed = allowed_values(event, path)
-    if not allowed:
-        return
-    if wrong := sorted(set(values) - set(allowed)):
+    path, allowed = _field(event, name)
+    if allowed and (wrong := sorted(set(values) - set(allowed))):
         raise ReplayError(f"{option} {wrong[0]!r} is no {path}; there are {', '.join(allowed)}")
+    return path
 
 
 def allowed_values(event: type[Event], path: str) -> list[str]:
     """The values that a field can have, as text; empty if they are not a closed set."""
+    return _field(event, path)[1]
+
+
+def _field(event: type[Event], name: str) -> tuple[str, list[str]]:
+    """The wire path of a field, and ``allowed_values``. Raises ReplayError if there is no such field."""
     schema = event.model_json_schema(by_alias=True, mode="serialization")
     nodes: list[Mapping[str, Any]] = [schema]
-    for part in path.split("."):
-        nodes = [its for node in nodes for known, its in _fields(schema, node) if known == part]
-    allowed: list[str] = []
-    for leaf in (leaf for node in nodes for leaf in _alternatives(schema, node)):
-        constant = [leaf["const"]] if "const" in leaf else None
-        known = leaf.get("enum") or constant or _VALUES_OF_TYPE.get(leaf.get("type", ""))
-        if known is None:
-            return []
-        allowed += map(str, known)
-    return list(dict.fromkeys(allowed))
+    path: list[str] = []
+    for part in name.split("."):
+        fields: dict[str, list[Mapping[str, Any]]] = {}
+        for node in nodes:
+            for known, inner in node.get("properties", {}).items():
+                fields.setdefault(known, []).extend(_alternatives(schema, inner))
+        found = next((style for style in (part, to_camel(part), to_snake(part)) if style in fields), None)
+        if found is None:
+            where = f" in {name}" if path else ""
+            raise ReplayError(
+                f"{event.__name__} has no field {part!r}{where}; there are {', '.join(sorted(fields)) or 'none'}"
+            )
+        path.append(found)
+        nodes = fields[found]
+    closed = [_values(node) for node in nodes]
+    return ".".join(path), list(dict.fromkeys(chain(*closed))) if all(closed) else []
+
+
+def _values(node: Mapping[str, Any]) -> list[str]:
+    known = [node["const"]] if "const" in node else _VALUES_OF_TYPE.get(node.get("type", ""), [])
+    return list(map(str, node.get("enum", known)))
 
 
 _VALUES_OF_TYPE = {"boolean": ["true", "false"], "null": ["null"]}
-
-
-def _fields(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The fields of the objects at a node."""
-    for each in _alternatives(schema, node):
-        yield from each.get("properties", {}).items()
 
 
 def _alternatives(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -102,8 +93,8 @@ def _alternatives(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Iterato
     if not inner or "properties" in node:
         yield node
         return
-    for each in inner:
-        yield from _alternatives(schema, each)
+    for alternative in inner:
+        yield from _alternatives(schema, alternative)
 
 
 DECISION_FIELDS: Mapping[type[Event], str] = {
@@ -134,55 +125,49 @@ class DecisionFilter:
     Attributes:
         topic: The topic of the decisions.
         values: Fields with the values that select a decision; all of the fields must match.
-        present: Whether inputs with a matching decision are selected.
-        absent: Whether inputs without a decision are selected.
-        dead: Whether inputs with a dead letter are selected.
+        special: ``NONE`` and ``DEAD``, if inputs with these outcomes are selected.
     """
 
     topic: Topic
-    values: tuple[tuple[str, frozenset[str]], ...] = ()
-    present: bool = True
-    absent: bool = False
-    dead: bool = False
+    values: Mapping[str, set[str]] = field(default_factory=dict)
+    special: frozenset[str] = frozenset()
 
     def matches(self, decision: Mapping[str, Any]) -> bool:
-        """Whether a decision, as JSON, is selected."""
-        return self.present and all(
-            any(value in wanted for value in values_at(decision, name)) for name, wanted in self.values
-        )
+        if self.special and not self.values:
+            return False
+        return all(any(value in wanted for value in values_at(decision, name)) for name, wanted in self.values.items())
+
+
+_SELECTED, _DECIDED = "selected", "decided"
 
 
 @dataclass(slots=True)
 class PreviousDecisions:
-    """The selected inputs, as hashes of 16 bytes of their identities."""
+    """The inputs with their last outcome, as hashes of 16 bytes of their identities.
+
+    Inputs whose decision is not selected are kept only for a filter of ``NONE`` or ``DEAD``.
+    """
 
     filter: DecisionFilter
-    _selected: set[bytes] = field(default_factory=set)
-    _decided: set[bytes] = field(default_factory=set)
-    _dead: set[bytes] = field(default_factory=set)
+    _last: dict[bytes, str] = field(default_factory=dict)
 
     def selects(self, identity: str) -> bool:
-        """Whether the input of that identity is selected."""
-        digest = _digest(identity)
-        if digest in self._selected:
-            return True
-        if not (self.filter.absent or self.filter.dead) or digest in self._decided:
-            return False
-        return self.filter.dead if digest in self._dead else self.filter.absent
+        last = self._last.get(_digest(identity), NONE)
+        return last == _SELECTED or last in self.filter.special
 
     def decided(self, identity: str, decision: Mapping[str, Any]) -> None:
         """Notes a decision on the input, in place of earlier ones."""
         digest = _digest(identity)
         if self.filter.matches(decision):
-            self._selected.add(digest)
+            self._last[digest] = _SELECTED
+        elif self.filter.special:
+            self._last[digest] = _DECIDED
         else:
-            self._selected.discard(digest)
-        if self.filter.absent or self.filter.dead:
-            self._decided.add(digest)
+            self._last.pop(digest, None)
 
     def died(self, identity: str) -> None:
-        """Notes a dead letter of the input."""
-        self._dead.add(_digest(identity))
+        """Notes a dead letter of the input, if there is no decision on it."""
+        self._last.setdefault(_digest(identity), DEAD)
 
 
 def decision_filter(handler: Handler, selection: ReplaySelection) -> DecisionFilter | None:
@@ -195,32 +180,25 @@ def decision_filter(handler: Handler, selection: ReplaySelection) -> DecisionFil
     if not (selection.outcomes or selection.judged_by or by_tier):
         return None
     topic = _decisions_of(handler, by_tier)
-    special = {NONE, DEAD}.intersection(selection.outcomes)
+    special = frozenset(selection.outcomes) & {NONE, DEAD}
     if special and (by_tier or selection.judged_by):
         raise ReplayError(
             f"--outcome {' and '.join(sorted(special))} means inputs without a decision, "
             "so they have no tier or judge: leave --tier and --judged-by out"
         )
-    values: dict[str, set[str]] = {}
+    asked = [("--tier", "tier", tier) for tier in selection.tiers if by_tier]
     for outcome in selection.outcomes:
-        name, found, value = outcome.partition("=")
-        if found or outcome not in (NONE, DEAD):
-            name, value = (name, value) if found else (DECISION_FIELDS[topic.event], outcome)
-            path = wire_path(topic.event, name, handler.name)
-            check_values(topic.event, path, [value], "--outcome")
-            values.setdefault(path, set()).add(value)
-    if by_tier:
-        check_values(topic.event, "tier", selection.tiers, "--tier")
-        values.setdefault("tier", set()).update(selection.tiers)
+        name, equals, value = outcome.partition("=")
+        if equals:
+            asked.append(("--outcome", name, value))
+        elif outcome not in special:
+            asked.append(("--outcome", DECISION_FIELDS[topic.event], outcome))
     if selection.judged_by:
-        values.setdefault(wire_path(topic.event, "llm.judged_by", handler.name), set()).add(selection.judged_by)
-    return DecisionFilter(
-        topic,
-        tuple((name, frozenset(some)) for name, some in sorted(values.items())),
-        present=not special or bool(values),
-        absent=NONE in special,
-        dead=DEAD in special,
-    )
+        asked.append(("--judged-by", "llm.judged_by", selection.judged_by))
+    values: dict[str, set[str]] = {}
+    for option, name, value in asked:
+        values.setdefault(checked_path(topic.event, name, [value], option), set()).add(value)
+    return DecisionFilter(topic, values, special)
 
 
 async def decision_ranges(settings: Settings, handler: Handler, selection: ReplaySelection) -> tuple[TopicRanges, ...]:
@@ -236,7 +214,7 @@ async def decision_ranges(settings: Settings, handler: Handler, selection: Repla
     if wanted is None:
         return ()
     topics = [wanted.topic.name]
-    if wanted.absent or wanted.dead:
+    if wanted.special:
         topics.append(dead_letter_topic(handler.consumes.name, handler.group))
     return await committed_ranges(settings.kafka, topics)
 
@@ -256,20 +234,19 @@ async def read_decisions(
         KafkaError: The cluster can't be read.
     """
     previous = PreviousDecisions(wanted)
-    source = f"assay/{handler.name}"
-    for its in until:
-        async with aclosing(read_log(settings.kafka, its.topic, its.ranges)) as records:
+    for decided in until:
+        async with aclosing(read_log(settings.kafka, decided.topic, decided.ranges)) as records:
             async for record in records:
                 advance()
-                if its.topic == wanted.topic.name:
-                    _note_decision(previous, record, source)
+                if decided.topic == wanted.topic.name:
+                    _note_decision(previous, record, f"assay/{handler.name}".encode())
                 elif not is_marker(record.headers):
                     previous.died(DeadLetter.of(record.headers).root_id)
     return previous
 
 
 def identity_of(record: ConsumerRecord) -> str:
-    """The identity of an input, which its outputs carry as ``ce_causationid`` (R-007)."""
+    """The identity of an input, which its outputs carry as ``ce_causationid`` ."""
     return Input.of(record).provenance.identity
 
 
@@ -286,10 +263,10 @@ def values_at(part: Any, path: str) -> Iterator[str]:
         yield part if isinstance(part, str) else json.dumps(part)
 
 
-def _note_decision(previous: PreviousDecisions, record: ConsumerRecord, source: str) -> None:
+def _note_decision(previous: PreviousDecisions, record: ConsumerRecord, source: bytes) -> None:
     headers = {name: value for name, value in record.headers if value is not None}
     causation = headers.get("ce_causationid")
-    if causation is None or record.value is None or headers.get("ce_source", b"").decode("utf-8", "replace") != source:
+    if causation is None or record.value is None or headers.get("ce_source") != source:
         return
     decision: Mapping[str, Any] = {}
     if previous.filter.values:

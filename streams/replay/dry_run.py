@@ -1,4 +1,4 @@
-"""Runs handlers on records without writing, fetching or paying, to predict calls and compare configurations.
+"""Runs handlers on records without writing, fetching or paying, to predict their work and their calls.
 
 If the journal or the offline judge has the answer to a question, the handler continues and its results go to the
 handlers below it. Other questions are counted, and priced by earlier calls of the same task and model: prompts by the
@@ -8,32 +8,28 @@ bounds are used: the prompt as estimated, the longest reply, one call.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from schemas.event import Envelope, Event
 from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, SearchVectors
-from schemas.outcome import Dead, DeadReason, Emit, Outcome
-from schemas.replays import ReplaySelection, ReplayStage
+from schemas.outcome import Emit
 from schemas.replies import ModelFailed, ModelReply, Reply
 from schemas.rules import Rules
-from streams.kafka.log_reader import read_log
 from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
 from streams.llm.request import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits
 from streams.llm.sqlite_journal import SqliteJournal, make_journal
 from streams.llm.tasks import answer_offline
-from streams.replay.diff import Comparison
-from streams.replay.plan import ReplayError, handler_of, is_paid
-from streams.replay.selection import make_selector
+from streams.replay.budget import has_journal
+from streams.replay.plan import is_paid
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.model import Settings
 from streams.topology import Handler, topic_of
-from streams.topology.codec import Headers, encode, timestamp
-from streams.workers.handler_jobs import Answer, RawRecord, answer_in, converse, forked_pool
+from streams.topology.codec import encode
+from streams.workers.handler_jobs import RawRecord, converse, forked_pool
 from streams.workers.pool import WorkerPool
 
 
@@ -43,7 +39,7 @@ class Calls:
 
     Attributes:
         count: Their number.
-        estimated: Estimated tokens of their prompts.
+        estimated: Tokens of their prompts.
         longest: Tokens of their longest possible replies.
     """
 
@@ -52,7 +48,6 @@ class Calls:
     longest: int = 0
 
     def add(self, need: AskModel, limits: ModelLimits) -> None:
-        """Adds a question."""
         self.count += 1
         self.estimated += prompt_tokens_of(need)
         self.longest += need.max_tokens + limits.thinking_tokens
@@ -70,11 +65,7 @@ class Forecast:
     """The questions of one task to one model.
 
     Attributes:
-        task: The task's name.
-        model: The model's name.
         server: The base URL of the model; a part of an answer's key.
-        limits: Limits and prices of the model.
-        journal: The journal of answers.
         experience: The usage of earlier calls.
         now: Seconds since 1970; answers that have expired by then don't count as kept.
         kept: Questions that cost nothing: the journal has the answer, or will have it when they are asked again.
@@ -85,7 +76,6 @@ class Forecast:
         unknown_followups: Expected further questions of conversations whose course is unknown.
     """
 
-    task: str
     model: str
     server: str
     limits: ModelLimits
@@ -129,7 +119,6 @@ class Forecast:
 
     @property
     def calls(self) -> float:
-        """The expected number of calls."""
         return self.openings.count + self.followups.count + self.unknown_followups
 
     def tokens(self) -> tuple[float, float]:
@@ -149,8 +138,8 @@ class Forecast:
 
     def call_seconds(self) -> float | None:
         """The mean duration of earlier calls; None if there were none."""
-        calls = sum(its.calls for its in self.experience)
-        return sum(its.milliseconds for its in self.experience) / calls / 1000 if calls else None
+        calls = sum(usage.calls for usage in self.experience)
+        return sum(usage.milliseconds for usage in self.experience) / calls / 1000 if calls else None
 
 
 _ENVELOPE = Envelope("", "", datetime(1970, 1, 1, tzinfo=UTC), "")
@@ -164,7 +153,6 @@ class HandlerDryRun:
     Attributes:
         forecast: Its questions to a model; None if it asks none, or only the offline judge.
         busy: Seconds of work, with decoding and encoding, without waits.
-        outcomes: Records by outcome; ``open`` if the outcome depends on an unknown answer.
     """
 
     handler: Handler
@@ -173,7 +161,7 @@ class HandlerDryRun:
     records: int = 0
     size: int = 0
     busy: float = 0.0
-    outcomes: Counter[str] = field(default_factory=Counter)
+    open: int = 0
     pages: int = 0
     points: int = 0
     offline: int = 0
@@ -185,31 +173,18 @@ async def open_dry_run(
 ) -> AsyncIterator[DryRun]:
     """A dry run of handlers; ``roots`` are those of them that read the added records. Raises JournalError."""
     clock = SystemClock()
-    async with aclosing(_journal(settings)) as journal:
-        now = clock.now().timestamp()
-        forecasts = [await _forecast(settings, handler, journal, now) for handler in handlers]
-        parts = [
-            HandlerDryRun(handler, settings.rules(handler.rules), forecast)
-            for handler, forecast in zip(handlers, forecasts, strict=True)
-        ]
+    async with aclosing(make_journal(settings.llm) if has_journal(settings) else SqliteJournal(None)) as journal:
+        parts = []
+        for handler in handlers:
+            forecast = None
+            if is_paid(handler, settings):
+                model, now = settings.model_of(handler.name), clock.now().timestamp()
+                limits, experience = settings.models.limits_of(model), await journal.experience(handler.name, model)
+                forecast = Forecast(model, settings.llm.base_url, limits, journal, experience, now)
+            parts.append(HandlerDryRun(handler, settings.rules(handler.rules), forecast))
         rules = [(part.handler, part.rules) for part in parts]
         async with forked_pool(rules, settings.workers) or nullcontext() as pool:
             yield DryRun(parts, roots, clock, pool)
-
-
-def _journal(settings: Settings) -> AnswerJournal:
-    """The journal; an empty one in memory if its file is missing, because a dry run must not create it."""
-    llm = settings.llm
-    is_kept = bool(llm.redis_url.get_secret_value()) or (llm.cache_path is not None and llm.cache_path.exists())
-    return make_journal(llm) if is_kept else SqliteJournal(None)
-
-
-async def _forecast(settings: Settings, handler: Handler, journal: AnswerJournal, now: float) -> Forecast | None:
-    if not is_paid(handler, settings):
-        return None
-    name, model = handler.name, settings.model_of(handler.name)
-    limits, experience = settings.models.limits_of(model), await journal.experience(name, model)
-    return Forecast(name, model, settings.llm.base_url, limits, journal, experience, now)
 
 
 class DryRun:
@@ -224,16 +199,13 @@ class DryRun:
         self._pool = pool
         self.parts = {part.handler.name: part for part in parts}
 
-    async def add(
-        self, handler: Handler, key: bytes | None, value: bytes | None, headers: Headers, produced: datetime | None
-    ) -> None:
+    async def add(self, handler: Handler, key: bytes | None, record: RawRecord) -> None:
         """Runs a handler on a record, and the handlers below on the results. Raises JournalError."""
-        part = self.parts[handler.name]
-        part.records += 1
-        part.size += len(key or b"") + len(value or b"")
-        await self._handle(part, RawRecord(value, headers, produced))
+        await self._handle(self.parts[handler.name], record, len(key or b"") + len(record.value or b""))
 
-    async def _handle(self, part: HandlerDryRun, source: Event | RawRecord) -> None:
+    async def _handle(self, part: HandlerDryRun, source: Event | RawRecord, size: int) -> None:
+        part.records += 1
+        part.size += size
         followed, waited = -1, 0.0
 
         async def reply(need: Need) -> Reply | None:
@@ -247,7 +219,7 @@ class DryRun:
         began = self._clock.monotonic()
         answer = await converse(part.handler, part.rules, source, reply, self._pool)
         part.busy += self._clock.monotonic() - began - waited
-        part.outcomes["open" if isinstance(answer, Ask) else type(answer).__name__.lower()] += 1
+        part.open += isinstance(answer, Ask)
         if isinstance(answer, Emit):
             await self._pass_on(part, answer.events)
 
@@ -275,74 +247,4 @@ class DryRun:
             part.busy += self._clock.monotonic() - began
             for below in self._below:
                 if below.handler.consumes.name == record.topic:
-                    below.records += 1
-                    below.size += len(record.key or b"") + len(record.value or b"")
-                    await self._handle(below, event)
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What was compared.
-
-    Attributes:
-        handler: The handler's name.
-        records: Records that were decided.
-        dead: Those of them that are dead under either configuration.
-        version_now: ``config_version`` of the handler's rules under the configuration in force.
-        version_then: The same under the other configuration; equal versions decide alike.
-    """
-
-    handler: str
-    records: int
-    dead: int
-    version_now: str
-    version_then: str
-
-
-async def compare(
-    settings: Settings,
-    other: Settings,
-    stage: ReplayStage,
-    selection: ReplaySelection,
-    comparison: Comparison,
-    advance: Callable[[int], None] = lambda _: None,
-) -> Compared:
-    """Decides every selected record of a stage's ranges under both configurations, and feeds the comparison.
-
-    ``settings`` are in force, ``other`` are those of the comparison. ``advance`` is called for each record.
-
-    Raises:
-        ReplayError: The handler makes requests, or has nothing that the selection asks for.
-        SettingsError: Sections of a configuration contradict each other.
-        KafkaError: The cluster can't be read.
-    """
-    handler = handler_of(stage)
-    if handler.read is not None:
-        raise ReplayError(f"{handler.name} asks for what a comparison does not provide; leave --diff out")
-    now, then = settings.rules(handler.rules), other.rules(handler.rules)
-    selects = await make_selector(settings, handler, selection, stage.decisions)
-    records = dead = 0
-    async with (
-        forked_pool([(handler, now)], settings.workers) or nullcontext() as pool_now,
-        forked_pool([(handler, then)], settings.workers) or nullcontext() as pool_then,
-        aclosing(read_log(settings.kafka, stage.topic, stage.ranges)) as source,
-    ):
-        async for record in source:
-            advance(1)
-            if not selects(record):
-                continue
-            raw = RawRecord(record.value, record.headers, timestamp(record.timestamp))
-            outcomes = [
-                _outcome(handler, await answer_in(pool, handler, rules, raw))
-                for pool, rules in ((pool_now, now), (pool_then, then))
-            ]
-            comparison.add(*outcomes)
-            records += 1
-            dead += any(isinstance(outcome, Dead) for outcome in outcomes)
-    return Compared(handler.name, records, dead, now.config_version, then.config_version)
-
-
-def _outcome(handler: Handler, answer: Answer) -> Outcome:
-    if isinstance(answer.of, Ask):
-        return Dead(DeadReason.HANDLER_BUG, f"{handler.name} has no reader and asks")
-    return answer.of
+                    await self._handle(below, event, len(record.key or b"") + len(record.value or b""))

@@ -7,21 +7,21 @@ Each figure states its basis.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any
 
-from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayStage
-from streams.kafka.log_reader import read_log
+from schemas.replays import OffsetRange, ReplayPlan
 from streams.llm.limits import Shares
 from streams.replay.dry_run import Forecast, HandlerDryRun, open_dry_run
-from streams.replay.plan import closure, handler_of, is_paid
+from streams.replay.plan import EVERYTHING, closure, handler_of, is_paid, stage_of
 from streams.replay.ranges import count
-from streams.replay.selection import make_selector
+from streams.replay.selection import raw_record, read_selected
 from streams.settings.model import Settings
-from streams.topology import HANDLERS, Topic
-from streams.topology.codec import OutputRecord, timestamp
+from streams.topology import HANDLERS, Handler, Topic
+from streams.topology.codec import OutputRecord
+from streams.workers.handler_jobs import RawRecord
 
 AROUND_SECONDS = 0.0004
 """The pipeline's own work on a record: reading, writing, its part of a transaction. A process that scores 770 pages a
@@ -33,11 +33,8 @@ class PaidEstimate:
     """What one handler asks a model.
 
     Attributes:
-        model: The model's name.
         calls: Calls to be paid.
         kept: Questions that cost nothing, because the journal has the answer.
-        prompt_tokens: Of the calls to be paid.
-        completion_tokens: Of their replies.
         usd: Their cost; None if the model has no price.
         saved_usd: What the kept answers would cost without the journal.
         because: The basis of the tokens.
@@ -58,16 +55,13 @@ class HandlerEstimate:
     """What one handler will do.
 
     Attributes:
-        handler: Its name.
-        records: Records that it reads.
-        bytes: Of their keys and values.
+        bytes: Of the keys and values of the records that it reads.
         seconds: In one process.
         because: The basis of the time.
         open: Records whose outcome depends on an unknown answer; what handlers below read of them is not counted.
         pages: Pages that it fetches at first; further pages that they lead to are not counted.
         points: Points that it writes to the index.
         offline: Questions that the offline judge answers.
-        paid: What it asks a model; None if it asks none.
     """
 
     handler: str
@@ -105,68 +99,58 @@ class Estimate:
     handlers: tuple[HandlerEstimate, ...]
 
     def to_wire(self) -> dict[str, Any]:
-        """Plain JSON types."""
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scaling:
-    """How the figures of a dry run become those of the work.
+def _estimated(
+    settings: Settings, part: HandlerDryRun, rate: float | None, *, replaying: bool, scale: float = 1.0
+) -> HandlerEstimate:
+    """The estimate of a handler.
 
-    Attributes:
-        shares: The shares of models' limits.
-        users: The users of these shares.
-        rate: Records a second at most; None is unlimited.
-        scale: All records, for each record that was read. Only free handlers are sampled, so money is never scaled.
+    ``scale`` is the number of all records for each record that was read. Only free handlers are sampled, so money is
+    never scaled.
     """
+    bounds = [
+        (scale * (part.busy + part.records * AROUND_SECONDS), f"the work on {part.records:,} records, measured now")
+    ]
+    if rate is not None:
+        bounds.append((round(part.records * scale) / rate, f"the rate of {rate:g} records/s"))
+    if part.forecast is not None and part.forecast.calls:
+        bounds += _model_bounds(settings, part.handler, part.forecast, replaying)
+    seconds, because = max(bounds)
+    return HandlerEstimate(
+        handler=part.handler.name,
+        records=round(part.records * scale),
+        bytes=round(part.size * scale),
+        seconds=round(seconds, 3),
+        because=because,
+        open=part.open if part.forecast is not None else 0,
+        pages=round(part.pages * scale),
+        points=round(part.points * scale),
+        offline=round(part.offline * scale),
+        paid=None if part.forecast is None else _paid(part.forecast),
+    )
 
-    shares: Shares
-    users: str
-    rate: float | None
-    scale: float = 1.0
 
-    @classmethod
-    def of(cls, settings: Settings, *, replaying: bool, rate: float | None, scale: float = 1.0) -> Self:
-        """The limits of replays, or those of live traffic."""
-        models = {name: settings.model_of(name) for name in settings.model_tasks}
-        part = settings.models.replay_share if replaying else 1.0 - settings.models.replay_share
-        shares = Shares(models, {name: settings.models.task(name).weight for name in models}, part)
-        return cls(shares, "replays" if replaying else "live traffic", rate, scale)
-
-    def apply(self, part: HandlerDryRun) -> HandlerEstimate:
-        """The estimate of a handler."""
-        seconds, because = max(self._bounds(part))
-        return HandlerEstimate(
-            handler=part.handler.name,
-            records=round(part.records * self.scale),
-            bytes=round(part.size * self.scale),
-            seconds=round(seconds, 3),
-            because=because,
-            open=part.outcomes["open"] if part.forecast is not None else 0,
-            pages=round(part.pages * self.scale),
-            points=round(part.points * self.scale),
-            offline=round(part.offline * self.scale),
-            paid=None if part.forecast is None else _paid(part.forecast),
-        )
-
-    def _bounds(self, part: HandlerDryRun) -> Iterator[tuple[float, str]]:
-        """Seconds in one process by each possible bottleneck, with its name."""
-        work = self.scale * (part.busy + part.records * AROUND_SECONDS)
-        yield work, f"the work on {part.records:,} records, measured now"
-        if self.rate is not None:
-            yield round(part.records * self.scale) / self.rate, f"the rate of {self.rate:g} records/s"
-        if (forecast := part.forecast) is None or not forecast.calls:
-            return
-        limits, share = forecast.limits, self.shares.of(part.handler.name)
-        for amount, most, what in (
-            (forecast.calls, limits.requests_per_minute, "requests"),
-            (sum(forecast.tokens()), limits.tokens_per_minute, "tokens"),
-        ):
-            if (minute := most * share) > 0:
-                yield 60 * amount / minute, f"{minute:,.0f} {what} a minute of {forecast.model} for {self.users}"
-        if (each := forecast.call_seconds()) is not None:
-            at_once = max(1, min(int(limits.in_flight * share), part.handler.concurrency))
-            yield forecast.calls * each / at_once, f"{at_once} calls at once of {each:.2g} s each, as before"
+def _model_bounds(
+    settings: Settings, handler: Handler, forecast: Forecast, replaying: bool
+) -> Iterator[tuple[float, str]]:
+    """Seconds in one process by each limit of the handler's model, with its name."""
+    models = settings.models
+    part = models.replay_share if replaying else 1.0 - models.replay_share
+    asked = {name: settings.model_of(name) for name in settings.model_tasks}
+    share = Shares(asked, {name: models.task(name).weight for name in asked}, part).of(handler.name)
+    users = "replays" if replaying else "live traffic"
+    limits = forecast.limits
+    for amount, most, what in (
+        (forecast.calls, limits.requests_per_minute, "requests"),
+        (sum(forecast.tokens()), limits.tokens_per_minute, "tokens"),
+    ):
+        if (minute := most * share) > 0:
+            yield 60 * amount / minute, f"{minute:,.0f} {what} a minute of {forecast.model} for {users}"
+    if (seconds := forecast.call_seconds()) is not None:
+        at_once = max(1, min(int(limits.in_flight * share), handler.concurrency))
+        yield forecast.calls * seconds / at_once, f"{at_once} calls at once of {seconds:.2g} s each, as before"
 
 
 def _paid(forecast: Forecast) -> PaidEstimate:
@@ -185,22 +169,20 @@ def _paid(forecast: Forecast) -> PaidEstimate:
     )
 
 
-def _summed(handlers: Iterable[HandlerEstimate], records: int, size: int, sampled: int | None) -> Estimate:
-    handlers = tuple(handlers)
-    paid = [its.paid for its in handlers if its.paid is not None]
+def _summed(handlers: Sequence[HandlerEstimate], records: int, size: int, sampled: int | None) -> Estimate:
+    paid = [handler.paid for handler in handlers if handler.paid is not None]
     return Estimate(
         records=records,
         bytes=size,
-        seconds=round(sum(its.seconds for its in handlers), 3),
-        usd=_sum([its.usd for its in paid]),
-        saved_usd=_sum([its.saved_usd for its in paid]),
+        seconds=round(sum(handler.seconds for handler in handlers), 3),
+        usd=_sum([asked.usd for asked in paid]),
+        saved_usd=_sum([asked.saved_usd for asked in paid]),
         sampled=sampled,
-        handlers=handlers,
+        handlers=tuple(handlers),
     )
 
 
 def _sum(amounts: Sequence[float | None]) -> float | None:
-    """The sum; None if an amount is unknown."""
     known = [amount for amount in amounts if amount is not None]
     return sum(known) if len(known) == len(amounts) else None
 
@@ -210,57 +192,35 @@ SAMPLE_RECORDS = 1000
 _WINDOWS = 8
 """Parts of each partition that a sample is taken from."""
 
-Advance = Callable[[int], None]
 
-
-async def estimate(
-    settings: Settings,
-    plan: ReplayPlan,
-    *,
-    advance: Advance = lambda _: None,
-) -> Estimate:
-    """Estimates a replay whose stage has its ranges.
+async def estimate(settings: Settings, plan: ReplayPlan, advance: Callable[[int], None] = lambda _: None) -> Estimate:
+    """Estimates a plan that has its ranges; ``advance`` is called for each record that is read.
 
     Raises:
         ReplayError: A handler has nothing that the selection asks for.
         JournalError: The journal can't be read.
         KafkaError: The cluster can't be read.
     """
-    stages = [(stage, handler_of(stage)) for stage in plan.stages]
-    handlers = [handler for _, handler in stages]
-    span = read = 0
-    async with open_dry_run(settings, handlers, handlers) as dry_run:
-        for stage, handler in stages:
-            selects = await make_selector(settings, handler, plan.selection, stage.decisions)
-            span += count(stage.ranges)
-            for window in _read_of(settings, plan, stage):
-                read += count(window)
-                async with aclosing(read_log(settings.kafka, stage.topic, window)) as records:
-                    async for record in records:
-                        advance(1)
-                        if selects(record):
-                            its = record.key, record.value, record.headers, timestamp(record.timestamp)
-                            await dry_run.add(handler, *its)
+    handler, parts = handler_of(plan), _parts_of(settings, plan)
+    async with (
+        open_dry_run(settings, [handler], [handler]) as dry_run,
+        aclosing(read_selected(settings, plan, parts, advance)) as records,
+    ):
+        async for record in records:
+            await dry_run.add(handler, record.key, raw_record(record))
+    span, read = count(stage_of(plan).ranges), sum(map(count, parts))
     scale = span / read if read else 1.0
-    scaling = _Scaling.of(settings, replaying=True, rate=plan.rate, scale=scale)
-    found = {name: scaling.apply(part) for name, part in dry_run.parts.items()}
-    taken = sum(found[handler.name].records for handler in handlers)
-    size = sum(found[handler.name].bytes for handler in handlers)
-    sampled = sum(dry_run.parts[handler.name].records for handler in handlers) if scale != 1.0 else None
-    return _summed(found.values(), taken, size, sampled)
+    part = dry_run.parts[handler.name]
+    found = _estimated(settings, part, plan.rate, replaying=True, scale=scale)
+    return _summed([found], found.records, found.bytes, part.records if scale != 1.0 else None)
 
 
 def offsets_read(settings: Settings, plan: ReplayPlan) -> int:
-    """How many offsets ``estimate`` reads."""
-    return sum(count(window) for stage in plan.stages for window in _read_of(settings, plan, stage))
+    return sum(map(count, _parts_of(settings, plan)))
 
 
 async def estimate_source(
-    settings: Settings,
-    topic: Topic,
-    records: AsyncIterable[OutputRecord],
-    *,
-    rate: float | None = None,
+    settings: Settings, topic: Topic, records: AsyncIterable[OutputRecord], *, rate: float | None = None
 ) -> Estimate:
     """Estimates the work of all handlers on records of a topic that are not on Kafka yet. Raises JournalError.
 
@@ -272,9 +232,9 @@ async def estimate_source(
         async for record in records:
             taken, size = taken + 1, size + len(record.key or b"") + len(record.value or b"")
             for handler in roots:
-                await dry_run.add(handler, record.key, record.value, record.headers, None)
-    scaling = _Scaling.of(settings, replaying=False, rate=rate)
-    return _summed(map(scaling.apply, dry_run.parts.values()), taken, size, None)
+                await dry_run.add(handler, record.key, RawRecord(record.value, record.headers, None))
+    found = [_estimated(settings, part, rate, replaying=False) for part in dry_run.parts.values()]
+    return _summed(found, taken, size, None)
 
 
 def windows(ranges: Sequence[OffsetRange], most: int) -> list[tuple[OffsetRange, ...]]:
@@ -283,21 +243,22 @@ def windows(ranges: Sequence[OffsetRange], most: int) -> list[tuple[OffsetRange,
     >>> windows([OffsetRange(partition=0, start=0, end=800)], 80)[1]
     (OffsetRange(partition=0, start=100, end=110),)
     """
-    if count(tuple(ranges)) <= most:
+    if count(ranges) <= most:
         return [tuple(ranges)]
-    part = most / count(tuple(ranges))
+    part = most / count(ranges)
 
-    def window(its: OffsetRange, number: int) -> OffsetRange:
-        step = (its.end - its.start) / _WINDOWS
-        start = its.start + round(number * step)
-        return OffsetRange(partition=its.partition, start=start, end=min(its.end, start + max(1, round(step * part))))
+    def window(span: OffsetRange, number: int) -> OffsetRange:
+        step = (span.end - span.start) / _WINDOWS
+        start = span.start + round(number * step)
+        end = min(span.end, start + max(1, round(step * part)))
+        return OffsetRange(partition=span.partition, start=start, end=end)
 
-    return [tuple(window(its, number) for its in ranges if its.end > its.start) for number in range(_WINDOWS)]
+    return [tuple(window(span, number) for span in ranges if span.end > span.start) for number in range(_WINDOWS)]
 
 
-def _read_of(settings: Settings, plan: ReplayPlan, stage: ReplayStage) -> list[tuple[OffsetRange, ...]]:
-    """The parts of a stage's ranges that are read: a sample if no handler is paid and every record is selected."""
-    handlers = [handler_of(other) for other in plan.stages]
-    if plan.selection != ReplaySelection() or any(is_paid(handler, settings) for handler in handlers):
-        return [tuple(stage.ranges)]
-    return windows(stage.ranges, SAMPLE_RECORDS // len(plan.stages))
+def _parts_of(settings: Settings, plan: ReplayPlan) -> list[tuple[OffsetRange, ...]]:
+    """The parts of a plan's ranges that are read: a sample if the handler is free and every record is selected."""
+    ranges = stage_of(plan).ranges
+    if plan.selection != EVERYTHING or is_paid(handler_of(plan), settings):
+        return [tuple(ranges)]
+    return windows(ranges, SAMPLE_RECORDS)

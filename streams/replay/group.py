@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 
-from schemas.replays import OffsetRange, ReplayPlan, ReplayStage
-from streams.kafka.clients import group_of, make_admin, make_producer, opened
+from schemas.replays import OffsetRange, ReplayPlan
+from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.groups import GroupState, read_groups
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topic_table import GroupOffsets
@@ -35,8 +35,8 @@ from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordWork
 from streams.replay.pace import ReplayRate
-from streams.replay.plan import ReplayTroubleError, handler_of
-from streams.replay.session import PlanSession
+from streams.replay.plan import ReplayTroubleError, handler_of, stage_of
+from streams.replay.plan_store import PlanSession
 from streams.replay.transitions import merged
 from streams.runtime.clock import Clock
 from streams.topology.names import run_group
@@ -51,77 +51,46 @@ _START_POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaySubscription(Subscription):
-    """What a group of a plan reads.
+class PlanSubscription(Subscription):
+    """What a plan's group reads."""
 
-    Attributes:
-        reads: The handler's own topic, before the prefix.
-        own_group: The plan's group, before the prefix.
-    """
-
-    reads: str = ""
     own_group: str = ""
 
     @property
-    def topic(self) -> str:
-        """The topic that is read."""
-        return self.reads
-
-    @property
     def group(self) -> str:
-        """The plan's group."""
         return self.own_group
 
 
 @dataclass(frozen=True, slots=True)
-class GroupProgress:
-    """How far a group has come: offsets left in its ranges, and its members."""
-
-    remaining: int
-    members: int
-
-    @classmethod
-    def of(cls, state: GroupState, ends: Mapping[TopicPartition, int]) -> Self | None:
-        """The progress towards these ends; None if an offset is not known, as when the group has just started."""
-        if not ends.keys() <= state.offsets.keys():
-            return None
-        return cls(sum(max(0, end - state.offsets[place]) for place, end in ends.items()), state.members)
-
-
-@dataclass(frozen=True, slots=True)
 class PlanGroup:
-    """A consumer group of a plan, and the ranges that it reads, one for each partition."""
+    """The consumer group of a plan on the cluster."""
 
     kafka: KafkaSettings
-    subscription: Subscription
-    ranges: tuple[OffsetRange, ...]
+    plan: ReplayPlan
 
-    @classmethod
-    def of_stage(cls, kafka: KafkaSettings, plan: ReplayPlan, stage: ReplayStage) -> Self:
-        """The group that runs a stage. A replay has no retry topics."""
-        handler = replace(handler_of(stage), retry_later=())
-        group = run_group(stage.handler, plan)
-        return cls(kafka, ReplaySubscription(handler, reads=stage.topic, own_group=group), stage.ranges)
+    @property
+    def subscription(self) -> Subscription:
+        """What the group reads. A replay has no retry topics."""
+        handler = replace(handler_of(self.plan), retry_later=())
+        return PlanSubscription(handler, own_group=run_group(handler.name, self.plan))
 
     @property
     def name(self) -> str:
-        """The group's name on the cluster."""
-        return group_of(self.kafka, self.subscription)
-
-    @property
-    def ends(self) -> dict[TopicPartition, int]:
-        """Where the ranges end."""
-        return ends_of(self.kafka, self.subscription.topic, self.ranges)
+        return self.kafka.topic_prefix + run_group(stage_of(self.plan).handler, self.plan)
 
     @property
     def starts(self) -> GroupOffsets:
         """Where the group begins. Committed together with the change that says that it has begun."""
-        return GroupOffsets(self.name, {place: its.start for place, its in zip(self.ends, self.ranges, strict=True)})
+        return GroupOffsets(self.name, {place: span.start for place, span in self._ranges.items()})
 
-    async def progress(self) -> GroupProgress | None:
-        """How far the group has come; None if the cluster does not report an offset. Raises KafkaError."""
-        async with opened(make_admin(self.kafka)) as admin:
-            return GroupProgress.of((await read_groups(admin, [self.name]))[self.name], self.ends)
+    @property
+    def ends(self) -> dict[TopicPartition, int]:
+        return {place: span.end for place, span in self._ranges.items()}
+
+    @property
+    def _ranges(self) -> dict[TopicPartition, OffsetRange]:
+        stage = stage_of(self.plan)
+        return {TopicPartition(self.kafka.topic_prefix + stage.topic, span.partition): span for span in stage.ranges}
 
     async def await_start(self, clock: Clock) -> None:
         """Waits until the committed start offsets can be read.
@@ -132,7 +101,7 @@ class PlanGroup:
         """
         until = clock.monotonic() + _START_SECONDS
         async with opened(make_admin(self.kafka)) as admin:
-            while not self.ends.keys() <= (await read_groups(admin, [self.name]))[self.name].offsets.keys():
+            while remaining((await read_groups(admin, [self.name]))[self.name], self.ends) is None:
                 if clock.monotonic() > until:
                     raise ReplayTroubleError(
                         "the cluster has forgotten how far the plan has come (offsets.retention.minutes); drop it and "
@@ -161,9 +130,11 @@ class PlanGroup:
         await asyncio.gather(*(one(place) for place in self.ends))
 
 
-def ends_of(kafka: KafkaSettings, topic: str, ranges: Sequence[OffsetRange]) -> dict[TopicPartition, int]:
-    """The ends of ranges by partition; ``topic`` is before the prefix."""
-    return {TopicPartition(kafka.topic_prefix + topic, its.partition): its.end for its in ranges}
+def remaining(state: GroupState, ends: Mapping[TopicPartition, int]) -> int | None:
+    """Offsets left up to these ends; None if an offset is not known, as when the group has just started."""
+    if not ends.keys() <= state.offsets.keys():
+        return None
+    return sum(max(0, end - state.offsets[place]) for place, end in ends.items())
 
 
 async def deleted_ranges(
@@ -194,7 +165,7 @@ async def deleted_ranges(
 
 
 class StageReader:
-    """This process's membership in a plan's group: ``async with``."""
+    """This process's membership in a plan's group."""
 
     def __init__(
         self,
@@ -203,25 +174,24 @@ class StageReader:
         work: RecordWork,
         pace: ReplayRate,
         breaker: Breaker,
-        shares: Shares | None = None,
+        shares: Shares,
     ) -> None:
         """Wires the group; nothing is opened yet. ``pace`` and ``shares`` get the number of assigned partitions."""
         settings, subscription = session.settings, group.subscription
-        self._session = session
-        self._plan_group = group
-        self._admin: Any = None
-        self._open = AsyncExitStack()
         handler = subscription.handler
+        self._settings = settings
+        self._progress = session.progress
+        self._name = group.name
+        self._ends = group.ends
+        self._admin: Any = None
 
-        def on_held(its: Subscription, held: int, of: int) -> None:
-            pace.told(held, of)
-            if shares is not None:
-                shares.on_assignment(handler.name, its.topic, held, of)
+        def on_held(read: Subscription, held: int, of: int) -> None:
+            pace.assigned(held, of)
+            shares.on_assignment(handler.name, read.topic, held, of)
 
         # Even if live traffic is written at least once: duplicates of a replay could not be found afterwards.
         exactly_once = settings.model_copy(update={"delivery": "exactly_once"})
         observer = PipelineMetrics(session.metrics, handler.name, "replay")
-
         self._gaps: list[Gap] = []
         self._group = ConsumerGroup(
             subscription,
@@ -232,7 +202,7 @@ class StageReader:
             observer,
             breaker,
             on_held,
-            group.ends,
+            self._ends,
             pace.seconds,
             lambda place, start, end: self._gaps.append((place, start, end)),
         )
@@ -240,23 +210,17 @@ class StageReader:
         self._broker = IntakeBroker(settings, (self._group,), session.metrics.registry)
         self._unhealthy_looks = 0
 
-    async def __aenter__(self) -> Self:
-        """Joins the group and begins to work."""
-        settings = self._session.settings
-        async with AsyncExitStack() as opening:
-            self._admin = await opening.enter_async_context(opened(make_admin(settings.kafka)))
+    @asynccontextmanager
+    async def joined(self) -> AsyncIterator[None]:
+        """Joins the group and works; commits the records in flight at the end, within the drain budget, and leaves."""
+        async with opened(make_admin(self._settings.kafka)) as self._admin, AsyncExitStack() as open_now:
             # Registered before each start, so that an interrupted start is closed as well.
-            opening.push_async_callback(self._broker.stop)
-            opening.push_async_callback(self._group.stop, settings.pipeline.drain_seconds)
+            open_now.push_async_callback(self._broker.stop)
+            open_now.push_async_callback(self._group.stop, self._settings.pipeline.drain_seconds)
             await self._broker.start()
-            opening.push_async_callback(self._health.stop)
+            open_now.push_async_callback(self._health.stop)
             await self._health.start()
-            self._open = opening.pop_all()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Finishes and commits the records in flight within the drain budget, and leaves the group."""
-        await self._open.aclose()
+            yield
 
     async def update_progress(self) -> bool:
         """Updates the session's progress from the cluster. Returns whether the group has read its ranges.
@@ -268,27 +232,25 @@ class StageReader:
         self._unhealthy_looks = 0 if verdict.well else self._unhealthy_looks + 1
         if self._unhealthy_looks >= _UNHEALTHY_LOOKS:
             raise ReplayTroubleError(f"{'; '.join(verdict.problems)}; nothing is lost, resume it")
-        progress, name = self._session.progress, self._plan_group.name
-        found = None
+        progress, state = self._progress, None
         with contextlib.suppress(KafkaError, OSError):
-            found = GroupProgress.of((await read_groups(self._admin, [name]))[name], self._plan_group.ends)
-        if found is None:
+            state = (await read_groups(self._admin, [self._name]))[self._name]
+        left = None if state is None else remaining(state, self._ends)
+        if state is None or left is None:
             progress.note = "Kafka does not report the progress"
             return False
-        progress.note, progress.remaining, progress.members = self._held_up, found.remaining, found.members
-        return not found.remaining
+        progress.note, progress.remaining, progress.members = self._held_up, left, state.members
+        return not left
 
     async def deleted(self) -> list[OffsetRange]:
         """The ranges that were deleted before they were read here, since the last call."""
-        return await deleted_ranges(self._group, self._gaps, self._plan_group.ends)
+        return await deleted_ranges(self._group, self._gaps, self._ends)
 
     @property
     def own_remaining(self) -> int:
         """Offsets left in the partitions that this process holds."""
-        held, ends = self._group.partitions, self._plan_group.ends
-        return sum(
-            max(0, ends[place] - (partition.committed or 0)) for place, partition in held.items() if place in ends
-        )
+        held, ends = self._group.partitions, self._ends
+        return sum(max(0, ends[place] - (held[place].committed or 0)) for place in held.keys() & ends.keys())
 
     @property
     def _held_up(self) -> str:
@@ -300,6 +262,6 @@ class StageReader:
         for place, partition in self._group.partitions.items():
             known = consumer is not None and place in consumer.assignment()
             stable = consumer.last_stable_offset(place) if consumer is not None and known else None
-            if stable is not None and 0 <= stable <= partition.position() < self._plan_group.ends.get(place, 0):
+            if stable is not None and 0 <= stable <= partition.position() < self._ends.get(place, 0):
                 return f"waits for a transaction that is open on {place.topic}"
         return ""

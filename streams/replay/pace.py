@@ -29,7 +29,7 @@ class ReplayRate:
         self._share = 0.0
         self._next = clock.monotonic()
 
-    def told(self, held: int, of: int) -> None:
+    def assigned(self, held: int, of: int) -> None:
         """Sets this process's share of the rate: its partitions, of all partitions of the topic."""
         self._share = held / of if of > 0 else 0.0
 
@@ -44,7 +44,6 @@ class ReplayRate:
         return min(max(0.0, self._next - self._clock.monotonic()), _LOOK_SECONDS)
 
     def took(self) -> None:
-        """Counts a started record."""
         if self._rate is not None and self._share:
             earliest = self._clock.monotonic() - _BURST_SECONDS
             self._next = max(self._next, earliest) + 1.0 / (self._rate * self._share)

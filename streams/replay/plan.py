@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from schemas.dead import dead_letter_topic
 from schemas.event import derive_id
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayStage, ReplayState, ReplayTarget
 from streams.settings.model import Settings
@@ -17,7 +18,6 @@ from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such
 from streams.topology.names import replay_dead_letters, shadow_topic
 
 EVERYTHING = ReplaySelection()
-"""Selects every record."""
 OFFLINE = "offline"
 """The judge of a stage whose questions the offline judge answers."""
 
@@ -35,9 +35,6 @@ class ReplayRequest:
     """An operator's request.
 
     Attributes:
-        plan: The name of the plan.
-        handler: The name of the handler.
-        selection: Which records.
         live: Results go to the live topics.
         readers_dedupe: The operator confirms that readers of the live topics drop duplicate ids.
         fetch: Handlers may fetch from the web.
@@ -77,7 +74,12 @@ def make_plan(request: ReplayRequest, settings: Settings, now: datetime) -> Repl
         ),
     )
     if request.live and not request.readers_dedupe:
-        check_readers(stage.rewritten)
+        twice = [topic.name for topic in handler.emits if topic.name in stage.rewritten and not topic.readers_dedupe]
+        if twice:
+            raise ReplayError(
+                f"readers of {', '.join(twice)} may take a second copy for a new one; write to shadow topics, or say "
+                "--readers-dedupe where all of them go by ce_id"
+            )
     return ReplayPlan(
         plan=request.plan,
         run=f"replay-{request.plan}-{derive_id('replay', request.plan, now.isoformat())[:8]}",
@@ -94,16 +96,27 @@ def make_plan(request: ReplayRequest, settings: Settings, now: datetime) -> Repl
     )
 
 
-def handler_of(stage: ReplayStage) -> Handler:
-    """The handler of a stage.
+def stage_of(plan: ReplayPlan) -> ReplayStage:
+    """What the handler of a plan reads. A plan has exactly one stage."""
+    return plan.stages[0]
+
+
+def handler_of(plan: ReplayPlan) -> Handler:
+    """The handler of a plan.
 
     Raises:
         ReplayError: This version of Assay has no such handler.
     """
-    handler = handler_named(stage.handler)
+    name = stage_of(plan).handler
+    handler = handler_named(name)
     if handler is None:
-        raise ReplayError(f"there is no handler {stage.handler!r} in this version; drop the plan and make a new one")
+        raise ReplayError(f"there is no handler {name!r} in this version; drop the plan and make a new one")
     return handler
+
+
+def asks_models(plan: ReplayPlan) -> bool:
+    """Whether a plan asks models, which may cost money."""
+    return stage_of(plan).judge not in (None, OFFLINE)
 
 
 def is_paid(handler: Handler, settings: Settings) -> bool:
@@ -137,26 +150,14 @@ def is_withheld(topic: Topic) -> bool:
     return any(handler.consumes == topic and handler.replay == "never" for handler in HANDLERS)
 
 
-def own_topics(plan: ReplayPlan) -> list[str]:
-    """The topics that hold a plan's results, before the prefix; those of its dead letters come last."""
-    live = plan.target is ReplayTarget.LIVE
-    results = (name if live else shadow_topic(name, plan.plan) for stage in plan.stages for name in stage.rewritten)
-    letters = (replay_dead_letters(handler_of(stage), plan.plan) for stage in plan.stages)
-    return list(dict.fromkeys([*results, *letters]))
+def routes(plan: ReplayPlan) -> dict[str, str]:
+    """The topic of a plan's results for each topic of the handler; both before the prefix, dead letters last.
 
-
-def check_readers(topics: Sequence[str]) -> None:
-    """Refuses names of live topics whose readers may process a duplicate of an event as a new one.
-
-    Raises:
-        ReplayError: There is such a topic.
+    Dead letters always go to a topic of the plan, so a backfill raises no alert.
     """
-    dedupe = {topic.name: topic.readers_dedupe for handler in HANDLERS for topic in handler.emits}
-    if twice := [name for name in dict.fromkeys(topics) if not dedupe[name]]:
-        raise ReplayError(
-            f"readers of {', '.join(twice)} may take a second copy for a new one; write to shadow topics, or say "
-            "--readers-dedupe where all of them go by ce_id"
-        )
+    handler, live = handler_of(plan), plan.target is ReplayTarget.LIVE
+    results = {name: name if live else shadow_topic(name, plan.plan) for name in stage_of(plan).rewritten}
+    return results | {dead_letter_topic(handler.consumes.name, handler.group): replay_dead_letters(handler, plan.plan)}
 
 
 def _check(handler: Handler, request: ReplayRequest, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""Stores the plans of replays on the compacted topic ``replays.v1``.
+"""Stores the plans of replays on the compacted topic ``replays.v1``, and has one process's session with a plan.
 
 Several processes may work on one plan while an operator cancels it. ``streams.replay.transitions`` has the changes,
 which can be repeated.
@@ -6,21 +6,32 @@ which can be repeated.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import random
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Self
 
+from aiokafka.errors import KafkaError
+
 from schemas.event import Envelope, derive_id
-from schemas.replays import ReplayPlan
+from schemas.replays import ReplayPlan, ReplayState
 from streams.kafka.topic_table import NO_OFFSETS, GroupOffsets, TopicTable
-from streams.replay.plan import ReplayTroubleError
+from streams.replay.plan import ReplayError, ReplayTroubleError
+from streams.replay.transitions import moved
 from streams.runtime.backoff import Chance
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
+from streams.telemetry.metrics import Metrics
 from streams.topology import REPLAYS
 
+LOOK_SECONDS = 0.5
+"""Between two looks at the progress of a consumer group."""
+_LOOKS_PER_REFRESH = 3
+"""An operator may have cancelled or dropped the plan, so its state is read every so many looks."""
+
 Transition = Callable[[ReplayPlan | None], ReplayPlan | None]
-"""Returns the next state of a plan, or None to leave it unchanged. The argument is None if the plan does not exist."""
 
 
 class NoPlanTopicError(ReplayTroubleError):
@@ -31,7 +42,6 @@ class PlanStore(TopicTable[ReplayPlan]):
     """All plans, open for reading and writing: ``async with``."""
 
     def __init__(self, settings: Settings, clock: Clock, chance: Chance = random.random) -> None:
-        """Prepares the store; nothing is opened yet."""
         super().__init__(settings.kafka, REPLAYS, "assay-replay", clock, chance)
 
     async def __aenter__(self) -> Self:
@@ -52,7 +62,6 @@ class PlanStore(TopicTable[ReplayPlan]):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Closes the reader."""
         await self.aclose()
 
     @property
@@ -63,8 +72,8 @@ class PlanStore(TopicTable[ReplayPlan]):
     async def change(self, name: str, transition: Transition, starts: GroupOffsets = NO_OFFSETS) -> ReplayPlan | None:
         """Applies a transition to a plan's newest state and writes the result. Returns the newest state after that.
 
-        The transition is called again if another process has written meanwhile. ``starts`` are committed in the same
-        transaction, if there is a change.
+        The transition takes None if there is no plan, and returns None to change nothing. It is called again if another
+        process has written meanwhile. ``starts`` are committed in the same transaction, if there is a change.
 
         Raises:
             ReplayError: The transition refuses the newest state.
@@ -87,3 +96,87 @@ def _envelope(plan: ReplayPlan) -> Envelope:
         correlation_id=plan.run,
         run=plan.run,
     )
+
+
+@dataclass(slots=True)
+class ReplayProgress:
+    """How far a plan has come; counts of records are of this process."""
+
+    plan: str
+    handler: str = ""
+    total: int = 0
+    remaining: int = 0
+    replayed: int = 0
+    passed_over: int = 0
+    dead: int = 0
+    deleted: int = 0
+    spent_usd: float = 0.0
+    members: int = 0
+    note: str = ""
+    """Why the work waits; "" while it doesn't."""
+
+
+@dataclass(slots=True)
+class PlanSession:
+    """What the work on a plan needs, and the plan's state in the store.
+
+    Attributes:
+        settings: The configuration that the handler decides under.
+        store: The open store.
+        stop: If set, the work ends after the records in flight.
+        report: Called about twice a second.
+        run: The plan's run. Once it is set, changes of another plan with the same name are refused.
+    """
+
+    settings: Settings
+    store: PlanStore
+    name: str
+    clock: Clock
+    metrics: Metrics
+    stop: asyncio.Event
+    report: Callable[[ReplayProgress], None] = lambda _: None
+    run: str = ""
+    progress: ReplayProgress = field(init=False)
+    _looks: int = 0
+
+    def __post_init__(self) -> None:
+        self.progress = ReplayProgress(self.name)
+
+    async def change(
+        self, transition: Callable[[ReplayPlan], ReplayPlan | None], starts: GroupOffsets = NO_OFFSETS
+    ) -> ReplayPlan:
+        """Applies a transition to the newest state, and returns the state after it; otherwise as ``PlanStore.change``.
+
+        Raises:
+            ReplayError: There is no such plan, another plan has its name, or the transition refuses the state.
+            KafkaError: The cluster can't be reached.
+        """
+
+        def checked(newest: ReplayPlan | None) -> ReplayPlan | None:
+            if newest is None:
+                raise ReplayError(f"there is no plan {self.name!r}; `assay replay list` shows those there are")
+            if self.run and newest.run != self.run:
+                raise ReplayTroubleError(f"the plan {self.name} was dropped, and another one has its name now")
+            return transition(newest)
+
+        return await self.store.change(self.name, checked, starts) or self.store.plans[self.name]
+
+    async def is_ours(self) -> bool:
+        """Whether the plan still exists. Raises KafkaError."""
+        newest = (await self.store.refresh())[self.name]
+        return newest.run == self.run and newest.state is not ReplayState.DROPPED
+
+    async def newest(self, plan: ReplayPlan) -> ReplayPlan:
+        """The plan's newest state that can be read now: dropped if another plan has its name."""
+        with contextlib.suppress(KafkaError, OSError):
+            await self.store.refresh()
+        newest = self.store.plans[self.name]
+        return newest if newest.run == plan.run else moved(plan, ReplayState.DROPPED)
+
+    async def next_look(self, plan: ReplayPlan) -> ReplayPlan:
+        """Waits until the next look, or until the work is stopped. Returns the plan, at some looks its newest state."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self.stop.wait()
+        self._looks += 1
+        return plan if self._looks % _LOOKS_PER_REFRESH else await self.newest(plan)

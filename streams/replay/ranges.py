@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -73,19 +73,17 @@ async def resolve_ranges(
 ) -> tuple[OffsetRange, ...]:
     """The present offsets between two bounds that can be read now, one range for each partition of a topic.
 
-    Args:
-        settings: Where Kafka is.
-        topic: Before the prefix.
-        start: The first record. If it names partitions, the others have empty ranges.
-        end: The first record after the ranges.
+    ``topic`` is before the prefix. If ``start`` names partitions, the others have empty ranges.
 
     Raises:
         ReplayError: There is no such topic or partition.
         KafkaError: The cluster can't be reached.
     """
     name = settings.kafka.topic_prefix + topic
-    if not await has_topic(settings, name):
-        raise _no_topic(name)
+    async with opened(make_admin(settings.kafka)) as admin:
+        # A reader of a missing topic would wait for it.
+        if name not in await admin.list_topics():
+            raise _no_topic(name)
     async with opened(make_reader(settings.kafka, name, client_id="assay-replay")) as reader:
         places = [TopicPartition(name, number) for number in sorted(reader.partitions_for_topic(name) or ())]
         if not places:
@@ -142,19 +140,13 @@ async def _found(
     return {place: None if found[place] is None else found[place].offset for place in places}
 
 
-async def has_topic(settings: Settings, name: str) -> bool:
-    """Whether a topic exists; ``name`` has the prefix. A reader of a missing topic waits for it. Raises KafkaError."""
-    async with opened(make_admin(settings.kafka)) as admin:
-        return name in await admin.list_topics()
-
-
 def _no_topic(name: str) -> ReplayError:
     return ReplayError(f"there is no topic {name} on the cluster; `assay topics create` makes it")
 
 
-def count(ranges: tuple[OffsetRange, ...]) -> int:
+def count(ranges: Iterable[OffsetRange]) -> int:
     """Offsets in the ranges. Transaction markers have offsets, so there are a little fewer records."""
-    return sum(its.end - its.start for its in ranges)
+    return sum(span.end - span.start for span in ranges)
 
 
 def _is_before(one: Bound, other: Bound) -> bool:

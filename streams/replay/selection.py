@@ -6,7 +6,8 @@ A record is decoded only if the selection needs its contents.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from aiokafka import ConsumerRecord
@@ -14,12 +15,14 @@ from aiokafka import ConsumerRecord
 from handlers.html.links import host_of
 from schemas.event import Event
 from schemas.outcome import Dead
-from schemas.replays import ReplaySelection, TopicRanges
-from streams.replay.decisions import check_values, decision_filter, identity_of, read_decisions
-from streams.replay.plan import ReplayError
+from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, TopicRanges
+from streams.kafka.log_reader import read_log
+from streams.replay.decisions import checked_path, decision_filter, identity_of, read_decisions
+from streams.replay.plan import ReplayError, handler_of, stage_of
 from streams.settings.model import Settings
 from streams.topology import Handler
 from streams.topology.codec import decode, timestamp
+from streams.workers.handler_jobs import RawRecord
 
 Selector = Callable[[ConsumerRecord], bool]
 _ADDRESSES = ("url", "final_url", "target_url")
@@ -55,6 +58,29 @@ async def make_selector(
     return lambda record: all(test(record) for test in tests)
 
 
+async def read_selected(
+    settings: Settings, plan: ReplayPlan, parts: Iterable[Sequence[OffsetRange]], advance: Callable[[int], None]
+) -> AsyncGenerator[ConsumerRecord]:
+    """The records that a plan selects in parts of its ranges; ``advance`` is called for each record that is read.
+
+    Raises:
+        ReplayError: The handler has nothing that the selection asks for.
+        KafkaError: The cluster can't be read.
+    """
+    stage = stage_of(plan)
+    selects = await make_selector(settings, handler_of(plan), plan.selection, stage.decisions)
+    for ranges in parts:
+        async with aclosing(read_log(settings.kafka, stage.topic, ranges)) as records:
+            async for record in records:
+                advance(1)
+                if selects(record):
+                    yield record
+
+
+def raw_record(record: ConsumerRecord) -> RawRecord:
+    return RawRecord(record.value, record.headers, timestamp(record.timestamp))
+
+
 def addresses(event: Event) -> Iterator[str]:
     """The addresses of an event: of its page, its target, and each of its results or sources."""
     for name in _ADDRESSES:
@@ -83,12 +109,12 @@ def _by_contents(handler: Handler, selection: ReplaySelection) -> Selector | Non
     domains = frozenset(_domain(domain) for domain in selection.domains)
     tiers = frozenset(selection.tiers) if "tier" in handler.consumes.event.model_fields else frozenset()
     if tiers:
-        check_values(handler.consumes.event, "tier", tiers, "--tier")
+        checked_path(handler.consumes.event, "tier", tiers, "--tier")
     if not domains and not tiers:
         return None
 
     def test(record: ConsumerRecord) -> bool:
-        event: Any = decode(handler.consumes, record.value, record.headers, timestamp(record.timestamp))
+        event: Any = decode(handler.consumes, *raw_record(record))
         if isinstance(event, Dead) or (tiers and str(event.tier) not in tiers):
             return False
         return not domains or any(in_domain(address, domains) for address in addresses(event))

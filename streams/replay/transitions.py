@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayState
-from streams.replay.plan import ReplayError
+from streams.replay.plan import ReplayError, stage_of
 
 UNFINISHED = (ReplayState.PLANNED, ReplayState.RUNNING, ReplayState.PAUSED, ReplayState.CANCELLED)
 """States from which a plan can be run."""
 
 
 def moved(plan: ReplayPlan, state: ReplayState, detail: str = "") -> ReplayPlan:
-    """The plan in another state."""
     return plan.model_copy(update={"state": state, "detail": detail})
 
 
@@ -53,13 +52,32 @@ def started(newest: ReplayPlan, terms: Mapping[str, float], *, shared: bool) -> 
     return moved(newest.model_copy(update=new), ReplayState.RUNNING)
 
 
+def begun(newest: ReplayPlan) -> ReplayPlan | None:
+    """The plan whose group is at the start of the ranges; None if another process has done that, or it does not run."""
+    if newest.state is not ReplayState.RUNNING or stage_of(newest).begun:
+        return None
+    return with_stage(newest, begun=True)
+
+
+def with_deleted(newest: ReplayPlan, found: Iterable[OffsetRange]) -> ReplayPlan | None:
+    """The plan with the offsets of its ranges that retention deleted before they were read."""
+    deleted = tuple(merged([*stage_of(newest).deleted, *found]))
+    return None if deleted == stage_of(newest).deleted else with_stage(newest, deleted=deleted)
+
+
+def finished(newest: ReplayPlan) -> ReplayPlan | None:
+    """The finished plan, unless it is over; a cancelled one whose records are all processed is finished."""
+    if newest.state not in UNFINISHED:
+        return None
+    return moved(newest.model_copy(update={"stage": len(newest.stages)}), ReplayState.FINISHED)
+
+
 def paused(newest: ReplayPlan, why: str) -> ReplayPlan | None:
     """The paused plan, if it is running."""
     return moved(newest, ReplayState.PAUSED, why) if newest.state is ReplayState.RUNNING else None
 
 
 def cancelled(newest: ReplayPlan | None, name: str) -> ReplayPlan | None:
-    """The cancelled plan."""
     plan = existing(newest, name)
     if plan.state is ReplayState.CANCELLED:
         return None
@@ -68,51 +86,18 @@ def cancelled(newest: ReplayPlan | None, name: str) -> ReplayPlan | None:
     return moved(plan, ReplayState.CANCELLED)
 
 
-def dropped(newest: ReplayPlan | None, name: str) -> ReplayPlan:
-    """The dropped plan."""
-    return moved(existing(newest, name), ReplayState.DROPPED)
-
-
-def has_moved_on(plan: ReplayPlan, at: int) -> bool:
-    """Whether other processes have finished that stage, or the plan is no longer running."""
-    return plan.stage != at or plan.state is not ReplayState.RUNNING
-
-
-def with_stage(newest: ReplayPlan, at: int, **changes: Any) -> ReplayPlan | None:
-    """The plan with its present stage changed, unless another process has changed or finished the stage."""
-    if has_moved_on(newest, at) or all(getattr(newest.stages[at], name) for name in changes):
-        return None
-    return _changed_stage(newest, at, **changes)
-
-
-def with_deleted(newest: ReplayPlan, at: int, found: Iterable[OffsetRange]) -> ReplayPlan | None:
-    """The plan with the offsets of a stage's ranges that retention deleted before they were read."""
-    deleted = tuple(merged([*newest.stages[at].deleted, *found]))
-    return None if deleted == newest.stages[at].deleted else _changed_stage(newest, at, deleted=deleted)
-
-
-def after_stage(newest: ReplayPlan, at: int) -> ReplayPlan | None:
-    """The plan in its next stage, or finished."""
-    if newest.stage != at or newest.state not in UNFINISHED:
-        return None
-    state = ReplayState.RUNNING if newest.state is ReplayState.PAUSED else newest.state
-    if at + 1 == len(newest.stages):
-        state = ReplayState.FINISHED
-    return moved(newest.model_copy(update={"stage": at + 1}), state)
+def with_stage(plan: ReplayPlan, **changes: Any) -> ReplayPlan:
+    """The plan with its stage changed."""
+    return plan.model_copy(update={"stages": (stage_of(plan).model_copy(update=changes),)})
 
 
 def merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
     """The same offsets in sorted ranges that don't overlap."""
     found: list[OffsetRange] = []
-    for its in sorted(ranges, key=lambda its: (its.partition, its.start)):
+    for span in sorted(ranges, key=lambda span: (span.partition, span.start)):
         last = found[-1] if found else None
-        if last is not None and last.partition == its.partition and its.start <= last.end:
-            found[-1] = last.model_copy(update={"end": max(last.end, its.end)})
+        if last is not None and last.partition == span.partition and span.start <= last.end:
+            found[-1] = last.model_copy(update={"end": max(last.end, span.end)})
         else:
-            found.append(its)
+            found.append(span)
     return found
-
-
-def _changed_stage(newest: ReplayPlan, at: int, **changes: Any) -> ReplayPlan:
-    changed = newest.stages[at].model_copy(update=changes)
-    return newest.model_copy(update={"stages": (*newest.stages[:at], changed, *newest.stages[at + 1 :])})

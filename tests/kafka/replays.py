@@ -9,12 +9,11 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from schemas.replays import ReplayPlan
-from streams.replay.admission import begin
+from streams.replay.admin import begin
 from streams.replay.plan import ReplayRequest
-from streams.replay.plan_store import PlanStore
+from streams.replay.plan_store import PlanSession, PlanStore, ReplayProgress
 from streams.replay.ranges import bounds_of
-from streams.replay.run import ReplayRun
-from streams.replay.session import PlanSession, ReplayProgress
+from streams.replay.run import run_plan
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
@@ -51,7 +50,7 @@ async def carried_out(
         session = PlanSession(
             settings, store, plan, SystemClock(), Metrics(CollectorRegistry()), stop or asyncio.Event(), report
         )
-        return await ReplayRun(session, terms).run()
+        return await run_plan(session, terms)
 
 
 async def replayed(settings: Settings, handler: str, *, plan: str = "again", **wishes: Any) -> ReplayPlan:

@@ -24,9 +24,8 @@ from streams.cli.lag_server import LagExporter
 from streams.demo.run import Demo, run
 from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
-from streams.replay.plan_store import PlanStore
-from streams.replay.run import ReplayRun
-from streams.replay.session import PlanSession
+from streams.replay.plan_store import PlanSession, PlanStore
+from streams.replay.run import run_plan
 from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, load_settings
 from streams.telemetry.labels import TASKS
@@ -241,7 +240,7 @@ async def test_replay_metrics_have_their_own_lane_and_no_plan_label(kafka: str, 
     clock = SystemClock()
     async with PlanStore(place.settings, clock) as store:
         session = PlanSession(place.settings, store, name, clock, Metrics(registry), asyncio.Event())
-        await ReplayRun(session).run()
+        await run_plan(session)
     families = list(text_string_to_metric_families(generate_latest(registry).decode()))
     assert not strays(families, dict.fromkeys(TASKS, ""))
     samples = [sample for family in families for sample in family.samples if not sample.name.endswith("_created")]

@@ -12,7 +12,7 @@ from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.replays import ReplayPlan, ReplaySelection
 from streams.cli.replay_reports import tell_diff
-from streams.replay.admission import resolved
+from streams.replay.admin import resolved
 from streams.replay.plan import ReplayRequest, make_plan
 from streams.replay.ranges import EARLIEST, LATEST
 from streams.settings.model import Settings

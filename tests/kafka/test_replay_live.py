@@ -13,9 +13,8 @@ from schemas.pages import CrawledPage
 from schemas.replays import ReplayPlan, ReplayState
 from schemas.rules import Rules
 from streams.kafka.clients import connection, make_producer, opened
-from streams.replay.plan_store import PlanStore
-from streams.replay.run import ReplayRun
-from streams.replay.session import PlanSession
+from streams.replay.plan_store import PlanSession, PlanStore
+from streams.replay.run import run_plan
 from streams.runtime.clock import SystemClock
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, REPLAYS
@@ -36,7 +35,7 @@ async def assay(installing: Installing) -> Installation:
 async def carried_out(assay: Installation, metrics: Metrics, watched: Watched) -> ReplayPlan:
     async with PlanStore(assay.settings, SystemClock()) as store:
         session = PlanSession(assay.settings, store, "again", SystemClock(), metrics, asyncio.Event(), watched)
-        return await ReplayRun(session).run()
+        return await run_plan(session)
 
 
 async def feed_late(assay: Installation, seconds: float) -> None:

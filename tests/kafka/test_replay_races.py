@@ -14,12 +14,10 @@ from aiokafka.errors import KafkaError, UnknownError
 from schemas.replays import ReplayPlan, ReplayState
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.transactions import transactional_id
-from streams.replay import session
-from streams.replay.admin import drop, plan_status
-from streams.replay.admission import check_terms
+from streams.replay import plan_store
+from streams.replay.admin import check_terms, drop, make_shadow, plan_status
 from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
-from streams.replay.shadow import make_shadow
 from streams.replay.transitions import moved
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
@@ -77,7 +75,7 @@ async def test_process_that_joins_a_stage_late_does_not_reset_it(
 async def test_process_of_a_dropped_plan_ignores_its_successor(
     assay: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "_LOOKS_PER_REFRESH", sys.maxsize)
+    monkeypatch.setattr(plan_store, "_LOOKS_PER_REFRESH", sys.maxsize)
     await assay.feed([page(n) for n in range(20)])
     old = await planned(assay.settings, "score_page", rate=4.0)
     frozen = asyncio.create_task(carried_out(assay.settings))

@@ -19,9 +19,9 @@ from streams.kafka.clients import make_producer, opened
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.decisions import decision_ranges
 from streams.replay.plan import ReplayError
+from streams.replay.plan_store import ReplayProgress
 from streams.replay.ranges import resolve_ranges
 from streams.replay.selection import make_selector
-from streams.replay.session import ReplayProgress
 from streams.settings.model import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
 from streams.topology import REPLAYS, Handler

@@ -22,9 +22,8 @@ from streams.cli.lag_server import LagExporter
 from streams.demo import feed
 from streams.demo.run import Demo, run
 from streams.http.server import HttpServer
-from streams.replay.plan_store import PlanStore
-from streams.replay.run import ReplayRun
-from streams.replay.session import PlanSession
+from streams.replay.plan_store import PlanSession, PlanStore
+from streams.replay.run import run_plan
 from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, Settings, load_settings
 from streams.telemetry.metrics import Metrics
@@ -235,5 +234,5 @@ async def _replay(settings: Settings, folder: Path, here: Places, stack: AsyncEx
             await planned(settings, handler, plan=f"{name}_{handler}", **wishes)
             async with PlanStore(settings, SystemClock()) as store:
                 session = PlanSession(settings, store, f"{name}_{handler}", SystemClock(), metrics, asyncio.Event())
-                plan = await ReplayRun(session).run()
+                plan = await run_plan(session)
             assert plan.state is ReplayState.FINISHED, plan.detail

@@ -8,19 +8,13 @@ from typing import Any
 import pytest
 
 from schemas.pages import Tier
-from streams.cli.estimate import run_estimate
-from streams.settings.model import Settings, load_settings
+from streams.cli.estimate import estimate
 from streams.views.amounts import in_bytes
 from tests.command_line import Ran
 from tests.samples import scored
 from tests.tables import tables
 
 TABLES = tables(__file__)
-
-
-@pytest.fixture(scope="module")
-def settings() -> Settings:
-    return load_settings()
 
 
 @pytest.fixture(autouse=True)
@@ -38,15 +32,15 @@ def tried(*values: str) -> str:
     return f'{{"outcome":"emit","reason":null,"events":[{events}]}}'
 
 
-def document(ran: Ran, settings: Settings, **options: Any) -> dict[str, Any]:
-    done = ran(run_estimate, settings, as_json=True, **options)
+def document(ran: Ran, **options: Any) -> dict[str, Any]:
+    done = ran(estimate, as_json=True, **options)
     assert (done.status, done.err) == (0, "")
     return dict(done.document)
 
 
-def test_the_plan_as_json(ran: Ran, settings: Settings) -> None:
-    found = document(ran, settings, articles=10_000_000, mix="10/50/40", chunks=10.0)
-    assert found == document(ran, settings)
+def test_the_plan_as_json(ran: Ran) -> None:
+    found = document(ran, articles=10_000_000, mix="10/50/40", chunks=10.0)
+    assert found == document(ran)
     assert (found["articles"], found["assumed"], found["sampled"]) == (10_000_000, {"chunks": 10.0}, None)
     assert found["untiered"]["points"] == 100_000_000
     assert (found["tiered"]["points"], found["tiered"]["saved"]) == (24_000_000, 0.76)
@@ -57,14 +51,15 @@ def test_the_plan_as_json(ran: Ran, settings: Settings) -> None:
     assert (found["dimensions"], found["tiered"]["vector_bytes"]) == (1024, 24_000_000 * 1024 * 4)
 
 
-def test_dimensions_are_those_of_the_embedder_unless_named(ran: Ran) -> None:
-    other = load_settings(index={"embedder": {"dimensions": 64}})
-    assert document(ran, other)["untiered"]["vector_bytes"] == 100_000_000 * 64 * 4
-    assert document(ran, other, dimensions=1536)["dimensions"] == 1536
+def test_dimensions_are_those_of_the_embedder_unless_named(ran: Ran, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text("index: {embedder: {dimensions: 64}}")
+    assert document(ran, config=other)["untiered"]["vector_bytes"] == 100_000_000 * 64 * 4
+    assert document(ran, config=other, dimensions=1536)["dimensions"] == 1536
 
 
-def test_people_see_the_plan(ran: Ran, settings: Settings) -> None:
-    lines = [" ".join(shown.replace("█", "").split()) for shown in ran(run_estimate, settings).out.splitlines()]
+def test_people_see_the_plan(ran: Ran) -> None:
+    lines = [" ".join(shown.replace("█", "").split()) for shown in ran(estimate).out.splitlines()]
     assert lines[0] == "10,000,000 articles, 10 chunks each on average; vectors of 1,024 x 4 bytes"
     assert "A full 10 % 1,000,000 10 10,000,000 + 1,000,000" in lines
     assert "B rough 50 % 5,000,000 2 10,000,000" in lines
@@ -80,14 +75,14 @@ def test_sizes_have_the_unit_in_which_they_are_short() -> None:
 
 
 @pytest.mark.parametrize("mix", ["0/0/100", "100/0/0", "33.3/33.3/33.4"])
-def test_odd_mixes_have_tables_too(ran: Ran, settings: Settings, mix: str) -> None:
-    assert "1 article" in ran(run_estimate, settings, articles=1, mix=mix, chunks=0.1).out
+def test_odd_mixes_have_tables_too(ran: Ran, mix: str) -> None:
+    assert "1 article" in ran(estimate, articles=1, mix=mix, chunks=0.1).out
 
 
 # --- scored pages ----------------------------------------------------------------------------------------------------
 
 
-def test_every_form_of_scored_pages_is_counted(ran: Ran, settings: Settings, tmp_path: Path) -> None:
+def test_every_form_of_scored_pages_is_counted(ran: Ran, tmp_path: Path) -> None:
     long = "One sentence of the text. " * 100
     lines = [
         line("A", long),
@@ -106,20 +101,20 @@ def test_every_form_of_scored_pages_is_counted(ran: Ran, settings: Settings, tmp
         line("A").replace('"tier":"A"', '"tier":"Z"'),
     ]
     (tmp_path / "scored.jsonl").write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
-    found = document(ran, settings, sample=tmp_path / "scored.jsonl")
+    found = document(ran, sample=tmp_path / "scored.jsonl")
     assert (found["articles"], found["assumed"]) == (4, None)
     assert found["sampled"] == {"pages": 4, "passed_over": 10}
     tiers = found["tiers"]
     assert {name: tier["articles"] for name, tier in tiers.items()} == {"A": 1, "B": 2, "C": 1}
     assert tiers["A"]["points"] == tiers["A"]["full_chunks"] >= 5
     assert (tiers["B"]["points"], tiers["C"]["points"]) == (3, 1)
-    scaled = document(ran, settings, sample=tmp_path / "scored.jsonl", articles=4_000_000)
+    scaled = document(ran, sample=tmp_path / "scored.jsonl", articles=4_000_000)
     assert scaled["tiered"]["points"] == 1_000_000 * found["tiered"]["points"]
 
 
-def test_a_sample_comes_from_standard_input(ran: Ran, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+def test_a_sample_comes_from_standard_input(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{tried(line('B'))}\n{{}}\n".encode())))
-    shown = ran(run_estimate, settings, sample=Path("-")).out
+    shown = ran(estimate, sample=Path("-")).out
     assert "1 article like the scored page of the sample (lines without one: 1)" in shown
 
 
@@ -139,9 +134,9 @@ def test_a_sample_comes_from_standard_input(ran: Ran, monkeypatch: pytest.Monkey
         ({"sample": Path("/dev/null")}, 1, "no line holds a scored page"),
     ],
 )
-def test_wrong_usage_is_one_line(ran: Ran, settings: Settings, options: dict[str, Any], status: int, says: str) -> None:
+def test_wrong_usage_is_one_line(ran: Ran, options: dict[str, Any], status: int, says: str) -> None:
     for as_json in (False, True):
-        done = ran(run_estimate, settings, **options, as_json=as_json)
+        done = ran(estimate, **options, as_json=as_json)
         assert done.status == status
         assert says in done.complaint
         assert done.err.startswith("assay estimate: ")

@@ -11,7 +11,7 @@ from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState
 from streams.console.app import make_app
 from streams.replay.admin import PlanStatus
 from streams.replay.plan import ReplayError
-from streams.replay.session import PlanSession
+from streams.replay.plan_store import PlanSession
 from streams.settings.model import Settings
 from tests.streams.console.consoles import AUTHORIZED, BEGAN, OWN, OwnConsole
 
@@ -70,22 +70,18 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What was asked of the work on plans; the plan ``done`` can't be worked on."""
     asked: list[Any] = []
 
-    class Run:
-        def __init__(self, session: PlanSession, terms: dict[str, float]) -> None:
-            self._session, self._terms = session, terms
-
-        async def run(self) -> None:
-            asked.append(("resume", self._session.name, self._terms))
-            if self._terms.get("max_cost_usd") == 9:
-                await self._session.stop.wait()
-            if self._session.name == "done":
-                raise ReplayError("the plan <again> can't be resumed")
+    async def run_plan(session: PlanSession, terms: dict[str, float]) -> None:
+        asked.append(("resume", session.name, terms))
+        if terms.get("max_cost_usd") == 9:
+            await session.stop.wait()
+        if session.name == "done":
+            raise ReplayError("the plan <again> can't be resumed")
 
     async def cancel(settings: Settings, store: Any, name: str, clock: Any) -> None:
         del settings, store, clock
         asked.append(("cancel", name))
 
-    for name, its in (("ReplayRun", Run), ("cancel", cancel)):
+    for name, its in (("run_plan", run_plan), ("cancel", cancel)):
         monkeypatch.setattr(f"streams.console.replays.{name}", its)
     return asked
 

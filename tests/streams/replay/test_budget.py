@@ -135,20 +135,18 @@ def test_unbounded_cost_is_refused_with_advice() -> None:
     judge, scorer = handler_named("judge_relevance"), handler_named("score_page")
     assert judge is not None
     assert scorer is not None
-    assert cost_problems(paid(), [scorer]) == []
-    assert cost_problems(load_settings(), [judge]) == []
-    [problem] = cost_problems(paid(), [judge])
+    assert cost_problems(paid(), scorer) == []
+    assert cost_problems(load_settings(), judge) == []
+    [problem] = cost_problems(paid(), judge)
     assert "set llm.model" in problem
-    [problem] = cost_problems(paid(model="m"), [scorer, judge])
+    [problem] = cost_problems(paid(model="m"), judge)
     assert "m has no prices: set models.limits.m.price_in" in problem
     none = load_settings(
         llm={"base_url": "http://127.0.0.1:9/v1", "model": "m"},
         models={"replay_share": 0, "limits": {"m": {"price_in": 1, "price_out": 1}}},
     )
-    assert cost_problems(none, [judge]) == [
-        "replays have no part of the models' limits: set models.replay_share above 0"
-    ]
-    assert "set llm.cache_path" in cost_problems(paid(model="m", cache_path=None), [judge])[1]
+    assert cost_problems(none, judge) == ["replays have no part of the models' limits: set models.replay_share above 0"]
+    assert "set llm.cache_path" in cost_problems(paid(model="m", cache_path=None), judge)[1]
 
 
 def test_account_of_a_plan_differs_from_that_of_a_day() -> None:

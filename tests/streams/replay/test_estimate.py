@@ -148,7 +148,7 @@ async def test_records_that_can_t_be_read_are_counted(tmp_path: Path) -> None:
 
 
 def forecast(openings: Usage, followups: Usage) -> Forecast:
-    return Forecast(TASK, MODEL, "", FREE, SqliteJournal(None), Experience(openings, followups), 0.0)
+    return Forecast(MODEL, "", FREE, SqliteJournal(None), Experience(openings, followups), 0.0)
 
 
 async def test_conversations_are_as_long_as_those_before_them() -> None:

@@ -8,7 +8,7 @@ from aiokafka.errors import KafkaError
 
 from schemas.replays import OffsetRange
 from streams.kafka.groups import GroupState
-from streams.replay.group import Gap, GroupProgress, deleted_ranges
+from streams.replay.group import Gap, deleted_ranges, remaining
 
 ENDS = {TopicPartition("t", 0): 10, TopicPartition("t", 1): 4}
 
@@ -30,12 +30,12 @@ class Cluster:
 
 def test_offsets_that_are_left() -> None:
     state = GroupState(2, {TopicPartition("t", 0): 7, TopicPartition("t", 1): 9, TopicPartition("u", 0): 1})
-    assert GroupProgress.of(state, ENDS) == GroupProgress(remaining=3, members=2)
+    assert remaining(state, ENDS) == 3
 
 
 def test_group_without_known_offsets_has_no_progress() -> None:
-    assert GroupProgress.of(GroupState(1), ENDS) is None
-    assert GroupProgress.of(GroupState(1, {TopicPartition("t", 0): 7}), ENDS) is None
+    assert remaining(GroupState(1), ENDS) is None
+    assert remaining(GroupState(1, {TopicPartition("t", 0): 7}), ENDS) is None
 
 
 async def test_deleted_parts_of_gaps_are_reported_once() -> None:

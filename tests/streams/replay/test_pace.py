@@ -30,7 +30,7 @@ def test_without_a_rate_nothing_waits() -> None:
 def test_process_rate_is_its_share_of_the_partitions(rate: float, held: int) -> None:
     clock = VirtualClock()
     pace = ReplayRate(rate, clock)
-    pace.told(held, 6)
+    pace.assigned(held, 6)
     share = rate * held / 6
     assert started(pace, clock, 20) == pytest.approx(20 * share, abs=2 + 0.2 * share)
 
@@ -43,7 +43,7 @@ def test_process_without_partitions_starts_no_record() -> None:
 def test_rate_after_a_pause_has_no_burst() -> None:
     clock = VirtualClock()
     pace = ReplayRate(100, clock)
-    pace.told(6, 6)
+    pace.assigned(6, 6)
     assert started(pace, clock, 1) == pytest.approx(100, abs=12)
     pace.waiting = True
     assert started(pace, clock, 30) == 0

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.replays import PLAN_NAME, ReplayPlan, ReplayState, ReplayTarget
 from streams.cli.replay import replay
-from streams.replay.plan import ReplayError, ReplayRequest, make_plan
+from streams.replay.plan import ReplayError, ReplayRequest, make_plan, routes
 from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
 from streams.topology.names import replay_dead_letters, replay_group
@@ -82,3 +82,26 @@ def test_a_handler_of_the_index_needs_to_live() -> None:
 def test_an_unknown_handler_is_refused() -> None:
     with pytest.raises(ReplayError, match="no handler 'nope'"):
         plan("nope")
+
+
+def test_results_and_dead_letters_have_places_of_the_plan() -> None:
+    places, handler = routes(plan("judge_relevance")), the_handler("judge_relevance")
+    assert set(places) == {*(topic.name for topic in handler.emits), "relevance.requested.v1.assay.judge_relevance.dlq"}
+    assert all(place.endswith((".replay.again", ".replay.again.dlq")) for place in places.values())
+
+
+def test_live_mode_keeps_dead_letters_apart_and_does_not_fetch() -> None:
+    assert routes(plan("classify_results", live=True, readers_dedupe=True)) == {
+        "results.classified.v1": "results.classified.v1",
+        "retrieval.batches.v1.assay.classify_results.dlq": (
+            "retrieval.batches.v1.assay.classify_results.replay.again.dlq"
+        ),
+    }
+
+
+def test_a_shadow_of_rankings_searches_the_live_index() -> None:
+    settings = load_settings(index={"url": "http://127.0.0.1:1"})
+    assert set(routes(plan("rank_results", settings))) == {
+        "ranking.completed.v1",
+        "ranking.requested.v1.assay.rank_results.dlq",
+    }

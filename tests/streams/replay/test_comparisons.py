@@ -1,13 +1,24 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.score_page import ScorePageRules, score_page
-from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome
+from schemas.extraction import ExtractionNeeded, ExtractionTrigger
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoreComponent, ScoredPage, Tier, TrustFeatures, TrustLabel
-from streams.replay.diff_pages import PageDifferences, component_changes, page_move
+from schemas.retrieval import ClassifiedResult, ResultCounts, ResultsClassified, ResultType
+from streams.replay.comparisons import (
+    FirstFew,
+    PageDifferences,
+    ResultsDifferences,
+    component_changes,
+    emitted,
+    no_decision,
+    page_move,
+)
 from tests.rules import shipped_rules
 from tests.samples import scored as scored_page
 from tests.tables import tables
@@ -38,6 +49,37 @@ def compared(*pairs: tuple[Outcome, Outcome], limit: int = 50) -> PageDifference
     for now, then in pairs:
         found.add(now, then)
     return found
+
+
+def test_the_first_few_are_kept() -> None:
+    few = FirstFew[int](2)
+    for number in range(5):
+        few.add(number)
+    assert (few.items, few.count, few.more) == ([0, 1], 5, 3)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "name"),
+    [
+        (Dead(DeadReason.INVALID), "dead"),
+        (Retry(RetryReason.UNAVAILABLE), "retry"),
+        (Drop(DropReason.NOTHING_TO_DO), "drop"),
+        (Emit(()), "drop"),
+    ],
+)
+def test_outcomes_without_a_decision_have_a_name(outcome: Outcome, name: str) -> None:
+    assert no_decision(outcome) == name
+    assert emitted(outcome, ScoredPage) is None
+
+
+def test_dead_letters_are_counted_on_their_side() -> None:
+    assert compared((Emit(()), Dead(DeadReason.TOO_LARGE))).dead == {"now": {}, "then": {"too_large": 1}}
+
+
+def test_matrix_has_rows_for_named_and_seen_values() -> None:
+    matrix = compared(*[(scored(50, "A"), Retry(RetryReason.UNAVAILABLE))] * 3).matrix
+    assert list(matrix) == ["A", "B", "C", "dead", "retry"]
+    assert matrix["A"]["retry"] == 3
 
 
 def test_a_page_that_moves_says_from_where_to_where_and_why() -> None:
@@ -84,10 +126,10 @@ def test_each_page_is_counted_in_one_way() -> None:
     )
     assert found.inputs == 10
     assert (found.moved.count, found.rescored, found.reread, found.unchanged) == (4, 2, 1, 3)
-    assert found.tiers["B", "A"] == found.tiers["B", "dead"] == found.tiers["dead", "B"] == 1
-    assert found.tiers["B", "B"] == 5
+    assert found.decisions["B", "A"] == found.decisions["B", "dead"] == found.decisions["dead", "B"] == 1
+    assert found.decisions["B", "B"] == 5
     assert found.labels == {("MEDIUM", "LOW"): 1}
-    assert found.dead.now == found.dead.then == {"unreadable_page": 2}
+    assert found.dead == {"now": {"unreadable_page": 2}, "then": {"unreadable_page": 2}}
 
 
 def test_dying_page_has_a_reason_and_a_reviving_one_no_score() -> None:
@@ -131,7 +173,7 @@ outcomes = st.one_of(
 @given(st.lists(st.tuples(outcomes, outcomes), max_size=30), st.integers(0, 5))
 def test_counts_add_up_for_any_pages(pairs: list[tuple[Outcome, Outcome]], limit: int) -> None:
     found = compared(*pairs, limit=limit)
-    assert found.inputs == len(pairs) == found.tiers.total()
+    assert found.inputs == len(pairs) == found.decisions.total()
     assert found.inputs == found.moved.count + found.rescored + found.reread + found.unchanged
     assert len(found.moved.items) == min(limit, found.moved.count)
     wire = found.to_wire()
@@ -146,7 +188,7 @@ def test_diff_with_itself_is_empty_and_reversed_is_transposed() -> None:
     ]
     assert compared(*[(now, now) for now, _ in pairs]).unchanged == 3
     back = compared(*[(then, now) for now, then in pairs])
-    assert back.tiers == {(then, now): count for (now, then), count in compared(*pairs).tiers.items()}
+    assert back.decisions == {(then, now): count for (now, then), count in compared(*pairs).decisions.items()}
 
 
 def test_changed_base_moves_only_the_base_component() -> None:
@@ -165,3 +207,104 @@ def test_changed_base_moves_only_the_base_component() -> None:
     move = page_move(now, then)
     assert move is not None
     assert (move.tier_now, move.tier_then) == ("C", "B")
+
+
+# --- classified results ----------------------------------------------------------------------------------------------
+
+ITEM, LISTING, ELSEWHERE = ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION
+BUG = Dead(DeadReason.HANDLER_BUG, "ValueError: no")
+
+
+def classified(*results: tuple[ResultType, float], fetch: tuple[str, ...] = (), version: str = "v") -> Emit:
+    batch = ResultsClassified(
+        batch_id="b",
+        query="walks",
+        attempt=1,
+        duplicates=0,
+        confidence=0.5,
+        extraction_targets=(),
+        retrieved_content=(),
+        results=tuple(
+            ClassifiedResult(
+                url=f"https://a.example/{number}",
+                page_id=None,
+                content_kind="snippet",
+                evidence=(),
+                result_type=kind,
+                actionable_score=score,
+                confidence=0.5,
+                reasons=(f"looks like {kind.value}",),
+            )
+            for number, (kind, score) in enumerate(results)
+        ),
+        counts=ResultCounts(),
+        actionable_information=0.5,
+        needs_extraction=bool(fetch),
+        config_version=version,
+    )
+    wanted = tuple(
+        ExtractionNeeded(
+            extraction_id=url,
+            query="walks",
+            reason=ExtractionTrigger.AGGREGATOR_DETECTED,
+            extraction_reason="listings",
+            target_url=url,
+            follow=True,
+        )
+        for url in fetch
+    )
+    return Emit((batch, *wanted))
+
+
+def batches_compared(*pairs: tuple[Outcome, Outcome], limit: int = 50) -> ResultsDifferences:
+    found = ResultsDifferences(limit)
+    for now, then in pairs:
+        found.add(now, then)
+    return found
+
+
+def test_results_that_flip_say_from_what_to_what_and_why() -> None:
+    now = classified((ITEM, 0.9), (ITEM, 0.7), (LISTING, 0.2), (LISTING, 0.5))
+    then = classified((LISTING, 0.3), (ITEM, 0.8), (LISTING, 0.2), (LISTING, 0.4), version="w")
+    found = batches_compared((now, then))
+    assert (found.inputs, found.moved.count, found.rescored, found.unchanged) == (1, 1, 2, 0)
+    [flip] = found.moved.items
+    assert (flip.url, flip.type_now, flip.type_then) == ("https://a.example/0", "SPECIFIC_CONTENT", "AGGREGATOR")
+    assert (flip.score_now, flip.score_then) == (0.9, 0.3)
+    assert (flip.because_now, flip.because_then) == (("looks like SPECIFIC_CONTENT",), ("looks like AGGREGATOR",))
+    assert (found.decisions["SPECIFIC_CONTENT", "AGGREGATOR"], found.decisions["AGGREGATOR", "AGGREGATOR"]) == (1, 2)
+
+
+def test_extractions_more_and_fewer() -> None:
+    now = classified((LISTING, 0.2), fetch=("https://a.example/x", "https://a.example/y"))
+    then = classified((LISTING, 0.2), fetch=("https://a.example/y", "https://a.example/z"))
+    found = batches_compared((now, then), (now, now), (classified(), now))
+    assert (found.extractions_now, found.extractions_then, found.extractions.count) == (4, 6, 2)
+    first, second = found.extractions.items
+    assert (first.more, first.fewer) == (("https://a.example/z",), ("https://a.example/x",))
+    assert (second.query, len(second.more), second.fewer) == ("walks", 2, ())
+
+
+def test_batch_that_differs_only_in_version_is_unchanged() -> None:
+    now, then = classified((ITEM, 0.9)), classified((ITEM, 0.9), version="w")
+    assert batches_compared((now, then), (BUG, BUG)).unchanged == 2
+
+
+def test_batches_that_die_or_rise_move_with_their_results() -> None:
+    batch = classified((ITEM, 0.9), (ELSEWHERE, 0.4), fetch=("https://a.example/x",))
+    found = batches_compared((batch, BUG), (BUG, batch), (BUG, BUG))
+    assert found.decisions["SPECIFIC_CONTENT", "dead"] == found.decisions["dead", "NAVIGATION"] == 1
+    assert found.decisions["dead", "dead"] == 1
+    assert (found.moved.count, found.unchanged) == (4, 1)
+    assert [flip.score_then for flip in found.moved.items[:2]] == [None, None]
+    assert [change.fewer or change.more for change in found.extractions.items] == [("https://a.example/x",)] * 2
+    assert found.dead == {"now": {"handler_bug": 2}, "then": {"handler_bug": 2}}
+
+
+def test_the_first_results_are_kept_and_the_wire_form_is_json() -> None:
+    now, then = classified((ITEM, 0.9), fetch=("https://a.example/x",)), classified((LISTING, 0.2))
+    wire = json.loads(json.dumps(batches_compared(*[(now, then)] * 5, limit=2).to_wire()))
+    assert (wire["batches"], wire["moved_count"], len(wire["moved"]), wire["more"]) == (5, 5, 2, 3)
+    assert wire["matrix"]["SPECIFIC_CONTENT"]["AGGREGATOR"] == 5
+    fetched = wire["extractions"]
+    assert (fetched["now"], fetched["then"], fetched["changed_count"], fetched["more"]) == (5, 0, 5, 3)
