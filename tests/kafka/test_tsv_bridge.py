@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from schemas.pages import ScoredPage
-from streams.cli.export import run_export
-from streams.cli.export_intake import ExportOptions
+from streams.cli.export import ExportOptions, run_export
 from streams.cli.publish import run_publish
 from streams.cli.publish_input import Publication
 from streams.kafka.clients import make_producer, opened
