@@ -6,7 +6,7 @@ The command creates, fetches and changes nothing.
 from __future__ import annotations
 
 import json
-import sys
+import platform
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -24,7 +24,6 @@ from streams.cli.doctor_checks import (
     check_java,
     check_packages,
     check_port,
-    check_python,
     check_trees,
 )
 from streams.cli.doctor_kafka import check_kafka
@@ -65,7 +64,7 @@ def run_doctor(settings: Settings, *, as_json: bool, ask_models: bool = False) -
 def examine(settings: Settings, *, ask_models: bool) -> Iterator[Check]:
     """The findings in order, each as soon as it is known."""
     named = bool(settings.kafka.bootstrap_servers)
-    yield check_python(sys.version_info[:3])
+    yield Check("Python", "ok", platform.python_version())
     yield check_packages()
     yield Check("configuration", "ok", f"every key of {config_dir()} is known and valid")
     yield check_java(needed=not named)

@@ -1,4 +1,4 @@
-"""The checks of ``assay doctor`` of this machine: Python, packages, Java, folders, the HTTP port, fetching."""
+"""The checks of ``assay doctor`` of this machine: packages, Java, folders, the HTTP port, fetching."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from streams.local_kafka.install import KAFKA_VERSION, BrokerUnavailable, are_ca
 from streams.runtime.files import refuse_newer
 from streams.settings.model import HttpSettings, Settings
 
-OLDEST_PYTHON = (3, 11)
 _DISTRIBUTION = "assay"
 _SLOW = frozenset({"faststream", "openai", "qdrant-client"})
 """The packages whose import takes most of a second."""
@@ -43,14 +42,6 @@ def check_folder(name: str, folder: Path, variable: str) -> Check:
     return Check(name, "ok", found)
 
 
-def check_python(version: tuple[int, ...]) -> Check:
-    """Whether this Python is new enough."""
-    text, oldest = (".".join(str(part) for part in parts) for parts in (version, OLDEST_PYTHON))
-    if version >= OLDEST_PYTHON:
-        return Check("Python", "ok", text)
-    return Check("Python", "fail", text, f"install Python {oldest} or newer and make the environment again")
-
-
 def check_packages() -> Check:
     """Whether the packages that Assay needs are installed and can be imported, in the versions it was tested with.
 
@@ -64,8 +55,7 @@ def check_packages() -> Check:
         return Check("packages", "fail", "assay is not installed", fix)
     if problems := [problem for name in names if (problem := _problem(name))]:
         return Check("packages", "fail", "; ".join(problems), fix)
-    others = [f"{name} {has} (tested with {pin})" for name, pin, has in _other_versions(names)]
-    if others:
+    if others := list(_other_versions(names)):
         return Check("packages", "warn", ", ".join(others), "tested versions are in constraints.txt")
     return Check("packages", "ok", f"all {len(names)} are there")
 
@@ -96,15 +86,13 @@ def check_trees(settings: Settings) -> Iterator[Check]:
         model.ready()
     except ModelMismatchError as error:
         yield Check("ranking trees", "fail", str(error))
-        return
-    if warning := model.other_config(settings.ranking):
-        yield Check("ranking trees", "warn", warning)
     else:
-        yield Check("ranking trees", "ok", f"{model.manifest.name} {model.manifest.version} fits the features of today")
+        warning = model.other_config(settings.ranking)
+        fits = f"{model.manifest.name} {model.manifest.version} fits the features of today"
+        yield Check("ranking trees", "warn" if warning else "ok", warning or fits)
 
 
 def check_port(http: HttpSettings) -> Check:
-    """Whether the application could listen where the settings say."""
     where = f"{http.host}:{http.port}"
     if not http.enabled:
         return Check("HTTP port", "ok", "off")
@@ -127,11 +115,9 @@ def check_fetching(fetch: FetchSettings) -> Iterator[Check]:
         yield Check("fetching", "warn", "pages from the web can make Assay fetch any address of your network", todo)
     if not fetch.robots:
         yield Check("fetching", "warn", "robots.txt is not obeyed", "unset fetch.robots=false unless the sites agree")
-    if fetch.user_agent == FetchSettings().user_agent:
-        todo = "identify yourself with ASSAY_FETCH__USER_AGENT before you fetch from other people's sites"
-        yield Check("fetching", "ok", f"as {fetch.user_agent}", todo)
-    else:
-        yield Check("fetching", "ok", f"as {fetch.user_agent}")
+    todo = "identify yourself with ASSAY_FETCH__USER_AGENT before you fetch from other people's sites"
+    is_default = fetch.user_agent == FetchSettings().user_agent
+    yield Check("fetching", "ok", f"as {fetch.user_agent}", todo if is_default else "")
     for host, place in fetch.resolve.items():
         yield Check("fetching", "ok", f"{host} is reached at {place}, as fetch.resolve permits")
     if fetch.cache_path is None:
@@ -146,24 +132,21 @@ def check_fetching(fetch: FetchSettings) -> Iterator[Check]:
 
 def _refused(path: Path) -> str:
     """Why the fetch cache cannot use an existing file; "" if it can."""
-    if not path.exists():
-        return ""
     try:
-        with closing(sqlite3.connect(path)) as database:
-            refuse_newer(database, STEPS, VARIABLE)
+        if path.exists():
+            with closing(sqlite3.connect(path)) as database:
+                refuse_newer(database, STEPS, VARIABLE)
     except sqlite3.Error as error:
         return str(error)
     return ""
 
 
 def _required(distribution: str) -> list[str]:
-    """The names of the distributions that one always requires."""
     required = [text for text in metadata.requires(distribution) or () if ";" not in text]
     return [re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0] for text in required]
 
 
 def _problem(name: str) -> str:
-    """What is wrong with a package; "" if nothing is."""
     try:
         if _normal(name) not in _SLOW:
             for module in _modules(name):
@@ -182,14 +165,13 @@ def _problem(name: str) -> str:
 
 
 def _modules(name: str) -> set[str]:
-    """The top-level modules of a distribution."""
     declared = metadata.distribution(name).read_text("top_level.txt")
     files = metadata.files(name) or ()
     modules = declared.split() if declared else {file.parts[0].split(".")[0] for file in files if file.suffix == ".py"}
     return {module for module in modules if module.isidentifier() and not module.startswith("_")}
 
 
-def _other_versions(names: list[str]) -> Iterator[tuple[str, str, str]]:
+def _other_versions(names: list[str]) -> Iterator[str]:
     """Packages whose version is not the pinned one; none without a checkout, which has the pins."""
     pins = Path(__file__).parent.parent.parent / "constraints.txt"
     if not pins.is_file():
@@ -199,7 +181,7 @@ def _other_versions(names: list[str]) -> Iterator[tuple[str, str, str]]:
     for name in names:
         has, pin = metadata.version(name), tested.get(_normal(name))
         if pin is not None and has != pin:
-            yield name, pin, has
+            yield f"{name} {has} (tested with {pin})"
 
 
 def _normal(name: str) -> str:

@@ -42,6 +42,8 @@ _NAMED = 3
 _OWN_EPOCH = 5
 """The EndTxn version from which a late end of a transaction can't end the next one (KIP-890)."""
 
+Look = Callable[[], Coroutine[Any, Any, list[Check]]]
+
 
 def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Check]:
     """The findings in order; timestamps are compared with the clock, that of the system where None."""
@@ -54,7 +56,7 @@ def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Chec
     # aiokafka logs each failed connection attempt; the finding reports it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     clock = clock or SystemClock()
-    looks: list[Callable[[], Coroutine[Any, Any, list[Check]]]] = [
+    looks: list[Look] = [
         lambda: _cluster(settings.kafka),
         lambda: _topics(settings),
         lambda: _groups(settings, clock),
@@ -78,7 +80,7 @@ def _listens(address: str) -> bool:
     return True
 
 
-async def _findings(look: Callable[[], Coroutine[Any, Any, list[Check]]], settings: Settings) -> list[Check]:
+async def _findings(look: Look, settings: Settings) -> list[Check]:
     try:
         return await asyncio.wait_for(look(), SECONDS)
     except TimeoutError:
@@ -139,12 +141,11 @@ def _suits(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None])
 async def _topics(settings: Settings) -> list[Check]:
     planned, differences = len(plan_topics(settings.kafka)), await find_differences(settings.kafka)
     missing = sum(difference.what == "topic" for difference in differences)
-    others = len(differences) - missing
     found = []
     if missing:
         what = f"{missing} of {planned} are missing"
         found.append(Check("topics", "warn", what, "`assay topics create` creates them"))
-    if others:
+    if others := len(differences) - missing:
         found.append(Check("topics", "warn", f"{others} differences from what is declared", "`assay topics diff`"))
     return found or [Check("topics", "ok", f"all {planned} as declared")]
 
@@ -161,15 +162,13 @@ def judge_groups(lags: Sequence[GroupLag]) -> Iterator[Check]:
     stopped = sorted({lag.handler for lag in lags if lag.records and not lag.members})
     late = [lag for lag in lags if lag.members and lag.seconds - lag.delay_seconds > slo[lag.handler]]
     if stopped:
-        yield Check(
-            "groups", "warn", f"records wait, and no worker reads them: {_few(stopped)}", f"`assay run {stopped[0]}`"
-        )
+        found = f"records wait, and no worker reads them: {_few(stopped)}"
+        yield Check("groups", "warn", found, f"`assay run {stopped[0]}`")
     for lag in late:
         behind = in_time(lag.seconds - lag.delay_seconds)
         found = f"{lag.handler} is {behind} behind ({lag.records:,} records), {in_time(slo[lag.handler])} are promised"
-        yield Check(
-            "lag", "warn", found, "start more workers, up to the number of partitions; `assay top` shows the rate"
-        )
+        todo = "start more workers, up to the number of partitions; `assay top` shows the rate"
+        yield Check("lag", "warn", found, todo)
     if not stopped and not late:
         running = len({lag.handler for lag in lags if lag.members})
         yield Check("groups", "ok", f"{running} of {len(slo)} handlers run, no handler is behind")
@@ -188,11 +187,11 @@ def judge_retention(lags: Sequence[GroupLag]) -> Iterator[Check]:
 
 def judge_dead_letters(dead: Sequence[DeadLettersStanding]) -> Check:
     """Whether there are dead letters."""
-    standing = {one.handler: one for one in dead if one.records}
-    if not standing:
+    waiting = [letters for letters in dead if letters.records]
+    if not waiting:
         return Check("dead letters", "ok", "no dead letters")
-    oldest = max(one.oldest_seconds for one in standing.values())
-    found = f"of {_few(list(standing))}, the oldest {in_time(oldest)} old"
+    oldest = max(letters.oldest_seconds for letters in waiting)
+    found = f"of {_few([letters.handler for letters in waiting])}, the oldest {in_time(oldest)} old"
     return Check("dead letters", "warn", found, "`assay dlq list` shows why, `assay dlq redrive` sends them again")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 
 import httpx2
@@ -35,22 +35,21 @@ _SECONDS = 4.0
 
 def check_index(index: IndexSettings, http: HttpSettings) -> Check:
     """Whether the index can be used: its server answers, or its files are free or owned by the application."""
-    where = index.url or (str(index.path) if index.path else "memory, which ends with its process")
     if index.url or index.path is None:
-        return _examined(index, http, where)
-    if not index.path.exists():
-        if (folder := check_folder("index", index.path.absolute().parent, "ASSAY_INDEX__PATH")).state != "ok":
-            return folder
-        return Check("index", "ok", f"embedded, will be created in {index.path}; {index.embedder.kind} vectors")
-    room = check_folder("index", index.path.absolute(), "ASSAY_INDEX__PATH")
-    if room.state == "fail":
-        return room
-    # A full disk can still be read, so damage is reported first.
-    found = _examined(index, http, where)
-    return room if found.state == "ok" and room.state != "ok" else found
+        return _examined(index, http)
+    folder = check_folder("index", index.path.absolute(), "ASSAY_INDEX__PATH")
+    if folder.state == "fail":
+        return folder
+    if index.path.exists():
+        # A full disk can still be read, so damage is reported first.
+        found = _examined(index, http)
+    else:
+        found = Check("index", "ok", f"embedded, will be created in {index.path}; {index.embedder.kind} vectors")
+    return folder if found.state == "ok" and folder.state == "warn" else found
 
 
-def _examined(index: IndexSettings, http: HttpSettings, where: str) -> Check:
+def _examined(index: IndexSettings, http: HttpSettings) -> Check:
+    where = index.url or (str(index.path) if index.path else "memory, which ends with its process")
     try:
         counts = asyncio.run(_counted(index))
     except IndexOwnedError as error:
@@ -81,7 +80,7 @@ def _of_owner(where: str, url: str, otherwise: str) -> Check:
     try:
         response = httpx2.get(f"{url}/metrics", timeout=_SECONDS, trust_env=False)
         response.raise_for_status()
-        counts = _told(response.text)
+        counts = _counts_in(response.text)
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError, OverflowError) as error:
         why = str(error) or type(error).__name__
         asked = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {url} does not answer ({why})"
@@ -92,27 +91,22 @@ def _of_owner(where: str, url: str, otherwise: str) -> Check:
     return Check("index", "ok", f"{where}; owned by the application at {url}; {_content(counts)}")
 
 
-def _told(text: str) -> StoreCounts | None:
-    points: int | None = None
-    documents: dict[str, int] = {}
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            if sample.name == Metrics.index_points.name:
-                points = int(sample.value)
-            elif sample.name == Metrics.index_documents.name:
-                documents[sample.labels.get("tier", "")] = int(sample.value)
-    return None if points is None else StoreCounts(points, documents)
+def _counts_in(metrics: str) -> StoreCounts | None:
+    samples = [sample for family in text_string_to_metric_families(metrics) for sample in family.samples]
+    points = [int(sample.value) for sample in samples if sample.name == Metrics.index_points.name]
+    by_tier = {
+        sample.labels.get("tier", ""): int(sample.value)
+        for sample in samples
+        if sample.name == Metrics.index_documents.name
+    }
+    return StoreCounts(points[0], by_tier) if points else None
 
 
 def _content(counts: StoreCounts | None) -> str:
     if counts is None or not counts.points:
         return "empty"
-    return f"{counts.points} points of {_documents(counts.documents)}"
-
-
-def _documents(by_tier: Mapping[str, int]) -> str:
-    tiers = ", ".join(f"{tier} {count}" for tier, count in sorted(by_tier.items()))
-    return f"{sum(by_tier.values())} documents" + f" ({tiers})" * bool(tiers)
+    tiers = ", ".join(f"{tier} {count}" for tier, count in sorted(counts.documents.items()))
+    return f"{counts.points} points of {sum(counts.documents.values())} documents" + f" ({tiers})" * bool(tiers)
 
 
 _MODEL_SECONDS = 10.0
@@ -138,35 +132,32 @@ def check_models(settings: Settings, *, ask: bool) -> Iterator[Check]:
 
 def _journal(llm: LlmSettings) -> Iterator[Check]:
     """Whether the journal of paid answers can be written, and how much of today's budget is spent."""
-    what, path, redis = "paid answers", llm.cache_path, llm.redis_url.get_secret_value()
-    if redis:
+    what, path, in_redis = "paid answers", llm.cache_path, bool(llm.redis_url.get_secret_value())
+    variable = "ASSAY_LLM__REDIS_URL" if in_redis else "ASSAY_LLM__CACHE_PATH"
+    if in_redis:
         if find_spec("redis") is None:
             return
         kept = Check(what, "ok", "kept in Redis")
     elif path is None:
         return
     elif path.exists() and not os.access(path, os.W_OK):
-        yield Check(what, "fail", f"{path} can't be written", "name another file with ASSAY_LLM__CACHE_PATH")
+        yield Check(what, "fail", f"{path} can't be written", f"name another file with {variable}")
         return
     else:
-        kept = check_folder(what, path.absolute().parent, "ASSAY_LLM__CACHE_PATH")
+        kept = check_folder(what, path.absolute().parent, variable)
     spent = 0.0
-    if redis or (path is not None and path.exists()):
+    if in_redis or (path is not None and path.exists()):
         try:
             spent = asyncio.run(_spent_today(llm))
         except JournalError as error:
-            todo = (
-                f"repair it, or see ASSAY_LLM__{'REDIS_URL' if redis else 'CACHE_PATH'}; without it no model is asked"
-            )
-            yield Check(what, "fail", str(error), todo)
+            yield Check(what, "fail", str(error), f"repair it, or see {variable}; without it no model is asked")
             return
     yield kept
     if (budget := llm.budget_usd_per_day) is not None:
+        is_little = spent >= (1 - _LITTLE) * budget
+        todo = "raise ASSAY_LLM__BUDGET_USD_PER_DAY, or wait for midnight UTC" if is_little else ""
         found = f"{in_money(spent)} of {in_money(budget)} are spent today"
-        if spent >= (1 - _LITTLE) * budget:
-            yield Check("spent", "warn", found, "raise ASSAY_LLM__BUDGET_USD_PER_DAY, or wait for midnight UTC")
-        else:
-            yield Check("spent", "ok", found)
+        yield Check("spent", "warn" if is_little else "ok", found, todo)
 
 
 async def _spent_today(llm: LlmSettings) -> float:
@@ -186,39 +177,30 @@ async def _listed(llm: LlmSettings, models: Collection[str]) -> Check:
     """Whether the server answers and has the models; only their names are shown."""
     from streams.llm.client import OPENAI  # its import takes long
 
-    where = llm.base_url or OPENAI
-    key = llm.api_key.get_secret_value()
+    what, where, key = "model server", llm.base_url or OPENAI, llm.api_key.get_secret_value()
+    headers, body = {"Authorization": f"Bearer {key}"} if key else {}, bytearray()
     try:
         async with (
             asyncio.timeout(_MODEL_SECONDS),
             httpx2.AsyncClient(follow_redirects=False, timeout=_MODEL_SECONDS) as client,
-            client.stream(
-                "GET", f"{where.rstrip('/')}/models", headers={"Authorization": f"Bearer {key}"} if key else {}
-            ) as response,
+            client.stream("GET", f"{where.rstrip('/')}/models", headers=headers) as response,
         ):
-            body = bytearray()
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > _LIST_BYTES:
-                    return Check("model server", "warn", f"{where}: its list of models is too long")
+                    return Check(what, "warn", f"{where}: its list of models is too long")
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, ValueError) as error:
-        return Check("model server", "fail", f"{where}: {type(error).__name__}", "see ASSAY_LLM__BASE_URL")
-    return _answered(where, response.status_code, bytes(body), [model for model in models if model])
-
-
-def _answered(where: str, status: int, body: bytes, wanted: list[str]) -> Check:
-    if status in (401, 403):
-        return Check("model server", "fail", f"{where} refuses the key ({status})", "see ASSAY_LLM__API_KEY")
-    if status != 200:
-        return Check("model server", "warn", f"{where} answers {status} and lists no models")
+        return Check(what, "fail", f"{where}: {type(error).__name__}", "see ASSAY_LLM__BASE_URL")
+    if response.status_code in (401, 403):
+        return Check(what, "fail", f"{where} refuses the key ({response.status_code})", "see ASSAY_LLM__API_KEY")
+    if response.status_code != 200:
+        return Check(what, "warn", f"{where} answers {response.status_code} and lists no models")
     try:
-        listed = json.loads(body)["data"]
-        names = [str(model["id"]) for model in listed]
+        names = [str(model["id"]) for model in json.loads(body)["data"]]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return Check("model server", "warn", f"{where} answers, but lists no models")
-    missing = [model for model in wanted if model not in names]
-    if missing:
+        return Check(what, "warn", f"{where} answers, but lists no models")
+    if missing := [model for model in models if model and model not in names]:
         others = ", ".join(name[:60] for name in names[:_NAMES])
         found = f"{where} has no model {', '.join(missing)}; it has {len(names)}, such as {others}"
-        return Check("model server", "fail", found, "see ASSAY_LLM__MODEL")
-    return Check("model server", "ok", f"{where} answers and has the model")
+        return Check(what, "fail", found, "see ASSAY_LLM__MODEL")
+    return Check(what, "ok", f"{where} answers and has the model")

@@ -61,11 +61,6 @@ def test_a_named_cluster_makes_java_dispensable(monkeypatch: pytest.MonkeyPatch,
     assert doctor_checks.check_jars(tmp_path, needed=False).state == "warn"
 
 
-@pytest.mark.parametrize(("version", "state"), [((3, 10, 9), "fail"), ((3, 11, 0), "ok"), ((3, 14, 1), "ok")])
-def test_python_must_be_new_enough(version: tuple[int, ...], state: str) -> None:
-    assert doctor_checks.check_python(version).state == state
-
-
 @pytest.mark.parametrize(("required", "has", "state", "detail"), TABLES["packages_are_looked_at"])
 def test_packages_are_looked_at(
     required: tuple[str, ...], has: str, state: str, detail: str, monkeypatch: pytest.MonkeyPatch
