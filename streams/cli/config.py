@@ -22,7 +22,7 @@ Action = Literal["show", "schema"]
 _ENVIRONMENT = "environment"
 
 
-def config_(
+def config(
     action: Annotated[Action, typer.Argument(help="What to do.")] = "show",
     as_json: AsJson = False,
     config: Config = None,

@@ -83,23 +83,23 @@ def _of_owner(where: str, url: str, otherwise: str) -> Check:
         counts = _counts_in(response.text)
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError, OverflowError) as error:
         why = str(error) or type(error).__name__
-        asked = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {url} does not answer ({why})"
-        return Check("index", "warn", otherwise, asked)
-    if counts is None:
-        asked = f"or name the application's port with ASSAY_HTTP__PORT: what answers at {url} has no index"
-        return Check("index", "warn", otherwise, asked)
+        todo = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {url} does not answer ({why})"
+        return Check("index", "warn", otherwise, todo)
     return Check("index", "ok", f"{where}; owned by the application at {url}; {_content(counts)}")
 
 
-def _counts_in(metrics: str) -> StoreCounts | None:
-    samples = [sample for family in text_string_to_metric_families(metrics) for sample in family.samples]
-    points = [int(sample.value) for sample in samples if sample.name == Metrics.index_points.name]
-    by_tier = {
-        sample.labels.get("tier", ""): int(sample.value)
-        for sample in samples
-        if sample.name == Metrics.index_documents.name
-    }
-    return StoreCounts(points[0], by_tier) if points else None
+def _counts_in(metrics: str) -> StoreCounts:
+    """The counts of the index of an application. Raises ValueError for the metrics of anything else."""
+    points, by_tier = None, {}
+    for family in text_string_to_metric_families(metrics):
+        for sample in family.samples:
+            if sample.name == Metrics.index_points.name:
+                points = int(sample.value)
+            elif sample.name == Metrics.index_documents.name:
+                by_tier[sample.labels.get("tier", "")] = int(sample.value)
+    if points is None:
+        raise ValueError("these are not the metrics of an application with an index")
+    return StoreCounts(points, by_tier)
 
 
 def _content(counts: StoreCounts | None) -> str:
