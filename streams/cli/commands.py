@@ -48,7 +48,7 @@ COMMANDS = {
     "generate": "Write the files that derive from the topology.",
     "doctor": "Check the machine, the configuration and Kafka, and say what to do.",
 }
-"""For each command its line in the help. Module and function have its name, with ``_`` after one that Python reserves."""
+"""For each command its line in the help. Its module and function have its name, with ``_`` after a Python keyword."""
 
 
 class _ImportOnCall(TyperGroup):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -49,19 +49,22 @@ def keys_in_force(overlay: Path | None) -> dict[str, dict[str, Any]]:
         SettingsError: The configuration can't be used.
     """
     settings = load_settings(overlay)
-    layers = [(str(overlay), read_yaml(overlay))] if overlay else []
+    layers = [(str(path), layer) for path, layer in read_layers(config_dir())]
     layers.append((_ENVIRONMENT, EnvSettingsSource(Settings)()))
-    layers += [(str(path), layer) for path, layer in reversed(read_layers(config_dir()))]
+    if overlay:
+        layers.append((str(overlay), read_yaml(overlay)))
     if settings.ranking_model:
         model = {"ranking_model": settings.ranking_model.model_dump(mode="json")}
-        layers.insert(0, (str(manifest_path(settings.ranking.trees.model)), model))
-
-    def origin(path: tuple[str, ...]) -> str:
-        found = next((name for name, layer in layers if _has(layer, path)), "default")
-        return f"{found} {_variable(path)}" if found == _ENVIRONMENT else found
-
-    leaves = _leaves(settings.model_dump(mode="json"), ())
-    return {".".join(path): {"value": value, "from": origin(path)} for path, value in leaves}
+        layers.append((str(manifest_path(settings.ranking.trees.model)), model))
+    origins = {path: name for name, layer in layers for path, _ in _leaves(layer, ())}
+    keys = {}
+    for path, value in _leaves(settings.model_dump(mode="json"), ()):
+        origin = origins.get(path, "default")
+        keys[".".join(path)] = {
+            "value": value,
+            "from": f"{origin} {_variable(path)}" if origin == _ENVIRONMENT else origin,
+        }
+    return keys
 
 
 def _variable(path: tuple[str, ...]) -> str:
@@ -78,11 +81,3 @@ def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
         return
     for name, inner in value.items():
         yield from _leaves(inner, (*path, str(name)))
-
-
-def _has(layer: Any, path: tuple[str, ...]) -> bool:
-    for name in path:
-        if not isinstance(layer, Mapping) or name not in layer:
-            return False
-        layer = layer[name]
-    return True

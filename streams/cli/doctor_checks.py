@@ -61,7 +61,7 @@ def check_packages() -> Check:
 
 
 def check_java(*, needed: bool) -> Check:
-    """Whether there is a Java for the local Kafka, which is needed if no cluster is configured."""
+    """Checks the Java for the local Kafka, which is needed if no cluster is configured."""
     try:
         return Check("Java", "ok", find_java())
     except BrokerUnavailable as error:
@@ -69,7 +69,6 @@ def check_java(*, needed: bool) -> Check:
 
 
 def check_jars(cache: Path, *, needed: bool) -> Check:
-    """Whether the local Kafka's jars are in the cache, or could be fetched."""
     if are_cached(cache):
         return Check("local Kafka", "ok", f"{KAFKA_VERSION} in {cache}")
     if find_spec("jgo") is not None:

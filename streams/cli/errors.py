@@ -31,7 +31,6 @@ from streams.workers.template import ChildStartError
 _REFUSAL_SECONDS = 5.0
 """The time that a server has to refuse a client."""
 _CLOSE_SECONDS = 0.5
-_ADDRESS = "ASSAY_KAFKA__BOOTSTRAP_SERVERS"
 _FORBIDDEN = (ClusterAuthorizationFailedError, GroupAuthorizationFailedError, TopicAuthorizationFailedError)
 
 
@@ -113,17 +112,15 @@ def _describe(error: Exception, kafka: KafkaSettings) -> str:
             return f"does not use SASL here; set ASSAY_KAFKA__SECURITY_PROTOCOL to {spoken.removeprefix('SASL_')}"
         case KafkaConnectionError() | ssl.SSLError() | ConnectionResetError():
             certificate = ", or a certificate: ASSAY_KAFKA__SSL_CERTFILE" if "SSL" in spoken else ""
-            return (
-                f"closes {spoken} connections; it may need another ASSAY_KAFKA__SECURITY_PROTOCOL "
-                f"({', '.join(name for name in get_args(SecurityProtocol) if name != spoken)}){certificate}"
-            )
+            others = f"({', '.join(name for name in get_args(SecurityProtocol) if name != spoken)}){certificate}"
+            return f"closes {spoken} connections; it may need another ASSAY_KAFKA__SECURITY_PROTOCOL {others}"
     return ""
 
 
 def _no_kafka(kafka: KafkaSettings) -> str:
-    if kafka.security_protocol == "PLAINTEXT":
-        return f"no Kafka at {kafka.bootstrap_servers}; start one with `assay broker --detach`, or set {_ADDRESS}"
-    return f"no Kafka at {kafka.bootstrap_servers}; see {_ADDRESS}"
+    local = kafka.security_protocol == "PLAINTEXT"
+    todo = "start one with `assay broker --detach`, or set" if local else "see"
+    return f"no Kafka at {kafka.bootstrap_servers}; {todo} ASSAY_KAFKA__BOOTSTRAP_SERVERS"
 
 
 def _user(kafka: KafkaSettings) -> str:

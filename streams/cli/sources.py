@@ -124,7 +124,6 @@ def _entry(entry: ListedSource | None) -> str | None:
 
 
 def _reason(answer: dict[str, Any]) -> str:
-    """The publisher and the reason, or the rule that decided."""
     known = ": ".join(filter(None, (answer["name"], answer["reason"])))
     return known if known and answer["because"].endswith(")") else ": ".join(filter(None, (answer["because"], known)))
 
@@ -139,7 +138,6 @@ def _folded_table(titles: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Tab
 
 
 def _print_steps(answer: dict[str, Any], console: Console) -> None:
-    """The steps of one decision, and the decision last."""
     how = answer["explain"]
     console.print(answer["url"], style="bold", markup=False)
     rows = [tuple(cell or "-" for cell in step.values()) for step in how["tried"]]
