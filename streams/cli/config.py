@@ -43,11 +43,7 @@ def config(
 
 
 def keys_in_force(overlay: Path | None) -> dict[str, dict[str, Any]]:
-    """Every key with its ``value``, secrets masked, and where it is ``from``: a file, the environment or ``default``.
-
-    Raises:
-        SettingsError: The configuration can't be used.
-    """
+    """Every key with its ``value``, secrets masked, and ``from``: a file, the environment or ``default``."""
     settings = load_settings(overlay)
     layers = [(str(path), layer) for path, layer in read_layers(config_dir())]
     layers.append((_ENVIRONMENT, EnvSettingsSource(Settings)()))

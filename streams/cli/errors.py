@@ -39,11 +39,7 @@ class NoTopicError(Exception):
 
 
 def run_with_kafka(command: str, settings: Settings, work: Coroutine[Any, Any, int]) -> int:
-    """Returns what the work returns; 1 after a line on standard error for trouble, 2 for no topic; 130 after Ctrl-C.
-
-    Raises:
-        BrokenPipeError: The reader of standard output has gone.
-    """
+    """Returns what the work returns; 1 after a line on standard error for trouble, 2 for no topic; 130 after Ctrl-C."""
     # aiokafka logs each failed connection attempt; the line below reports it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     try:

@@ -63,13 +63,17 @@ def export(
 ) -> int:
     """Write scored pages as TSV, or the reviewed decisions with their inputs as JSON lines."""
     settings = load_settings(config)
-    options = ExportOptions(form=form, start=start, most=most, output=output, newest=newest, source=source)
-    return run_export(settings if source else settings.with_kafka(), options, as_json=as_json)
+    work = Export(form=form, start=start, most=most, output=output, newest=newest, source=source)
+    return work.run(settings if source else settings.with_kafka(), as_json=as_json)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportOptions:
-    """What is exported, and where to; ``start`` is ``earliest``, ``latest`` or an offset."""
+class FileError(Exception):
+    """A file can't be read or written; the text says which and why."""
+
+
+@dataclass(kw_only=True)
+class Export:
+    """One export: what is exported and where to. ``start`` is ``earliest``, ``latest`` or an offset."""
 
     form: Form = "tsv"
     start: str = "earliest"
@@ -78,83 +82,75 @@ class ExportOptions:
     newest: bool = False
     source: Path | None = None
 
-
-class FileError(Exception):
-    """A file can't be read or written; the text says which and why."""
-
-
-def run_export(settings: Settings, options: ExportOptions, *, as_json: bool = False) -> int:
-    """Writes the rows, and the summary to standard error if the rows go to standard output.
-
-    Returns:
-        0; 1 if a record is not an event of the topic, and for trouble with Kafka or a file; 2 for wrong usage or a
-        missing topic. A file is written only for 0, and for records that are not events.
-    """
-    if wrong := _wrong_usage(options):
-        return tell("export", wrong, 2)
-    began = time.monotonic()
-    work = _Export(settings.kafka, options)
-    try:
-        if options.source is not None:
-            work.write_file(options.source)
-        elif status := run_with_kafka("export", settings, work.write_topic()):
-            return status
-    except FileError as error:
-        return tell("export", str(error), 1)
-    refused = work.refusals.tell_rest()
-    counts, seconds = work.counts, time.monotonic() - began
-    told = sys.stdout if options.output else sys.stderr
-    if as_json:
-        print(json.dumps(counts | {"refused": refused, "seconds": round(seconds, 3)}), file=told)
-        return 1 if refused else 0
-    exported = f"{counts['exported']} to {options.output}" if options.output else f"{counts['exported']}"
-    if options.form == "reviews":
-        exported += (
-            f" ({counts['right']} right, {counts['wrong']} wrong, {counts['without_input']} without their input)"
-        )
-    print(f"exported {exported}, refused {refused}, in {seconds:.1f} s", file=told)
-    if options.form == "reviews" and not counts["exported"]:
-        print("no decision is reviewed yet: mark decisions on the screen Review of `assay console`", file=sys.stderr)
-    return 1 if refused else 0
-
-
-def _wrong_usage(options: ExportOptions) -> str:
-    if not is_start(options.start):
-        return f"--from takes earliest, latest or an offset, not {options.start!r}"
-    if options.form == "reviews" and (options.source or options.newest):
-        named = "--input" if options.source else "--latest"
-        return f"leave {named} out: reviews come from their topic, and the newest of each decision counts"
-    if options.source and options.start != "earliest":
-        return "--from says where in the topic to begin; a file is read from its beginning"
-    return ""
-
-
-class _Export:
-    """One export: the rows that it writes, what it counts and what it refuses."""
-
-    def __init__(self, kafka: KafkaSettings, options: ExportOptions) -> None:
-        self._kafka = kafka
-        self._options = options
+    def __post_init__(self) -> None:
         # Progress would appear among rows on a terminal.
-        self._quiet = options.output is None and sys.stdout.isatty()
-        self.refusals = Refusals("export")
-        self.counts = {"exported": 0}
+        self._quiet = self.output is None and sys.stdout.isatty()
+        self._refusals = Refusals("export")
+        self._counts = {"exported": 0}
+        if self.form == "reviews":
+            self._counts |= {"right": 0, "wrong": 0, "without_input": 0}
 
-    def write_file(self, source: Path) -> None:
+    def run(self, settings: Settings, *, as_json: bool = False) -> int:
+        """Writes the rows, and the summary to standard error if the rows go to standard output.
+
+        Returns:
+            0; 1 if a record is not an event of the topic, and for trouble with Kafka or a file; 2 for wrong usage or a
+            missing topic. A file is written only for 0, and for records that are not events.
+        """
+        if wrong := self._wrong_usage():
+            return tell("export", wrong, 2)
+        began = time.monotonic()
+        try:
+            if self.source is not None:
+                self._write_file(self.source)
+            elif status := run_with_kafka("export", settings, self._write_topic(settings.kafka)):
+                return status
+        except FileError as error:
+            return tell("export", str(error), 1)
+        counts = self._counts | {"refused": self._refusals.tell_rest()}
+        self._print_summary(counts, time.monotonic() - began, as_json=as_json)
+        return 1 if counts["refused"] else 0
+
+    def _wrong_usage(self) -> str:
+        if not is_start(self.start):
+            return f"--from takes earliest, latest or an offset, not {self.start!r}"
+        if self.form == "reviews" and (self.source or self.newest):
+            named = "--input" if self.source else "--latest"
+            return f"leave {named} out: reviews come from their topic, and the newest of each decision counts"
+        if self.source and self.start != "earliest":
+            return "--from says where in the topic to begin; a file is read from its beginning"
+        return ""
+
+    def _print_summary(self, counts: dict[str, int], seconds: float, *, as_json: bool) -> None:
+        file = sys.stdout if self.output else sys.stderr
+        if as_json:
+            print(json.dumps({**counts, "seconds": round(seconds, 3)}), file=file)
+            return
+        where = f" to {self.output}" if self.output else ""
+        exported = f"exported {counts['exported']}{where}"
+        if self.form == "reviews":
+            exported += " ({right} right, {wrong} wrong, {without_input} without their input)".format(**counts)
+        print(f"{exported}, refused {counts['refused']}, in {seconds:.1f} s", file=file)
+        if self.form == "reviews" and not counts["exported"]:
+            todo = "mark decisions on the screen Review of `assay console`"
+            print(f"no decision is reviewed yet: {todo}", file=sys.stderr)
+
+    def _write_file(self, source: Path) -> None:
         with self._page_rows() as rows:
-            for found in islice(_events_of(source, quiet=self._quiet), self._options.most):
+            for found in islice(_events_of(source, quiet=self._quiet), self.most):
                 if isinstance(page := self._event(found), ScoredPage):
                     rows.add(page)
 
-    async def write_topic(self) -> int:
+    async def _write_topic(self, kafka: KafkaSettings) -> int:
         """Writes every committed record from the start to the current end."""
-        topic = DECISIONS_REVIEWED if self._options.form == "reviews" else PAGES_SCORED
+        topic = DECISIONS_REVIEWED if self.form == "reviews" else PAGES_SCORED
         # The output is opened only if the topic can be read.
-        partitions = await partitions_of(topic.name, self._kafka)
-        async with aclosing(self._records(topic, partitions)) as records:
+        partitions = await partitions_of(topic.name, kafka)
+        async with aclosing(self._records(topic, kafka, partitions)) as records:
             events = (self._event(record) async for record in records)
             if topic is DECISIONS_REVIEWED:
-                await self._write_reviews([event async for event in events if isinstance(event, DecisionReviewed)])
+                marks = newest_marks([event async for event in events if isinstance(event, DecisionReviewed)])
+                await self._write_reviews(kafka, list(marks.values()))
                 return 0
             with self._page_rows() as rows:
                 async for event in events:
@@ -162,17 +158,19 @@ class _Export:
                         rows.add(event)
         return 0
 
-    async def _records(self, topic: Topic, partitions: list[TopicPartition]) -> AsyncGenerator[LineEvent, None]:
-        async with opened(make_reader(self._kafka)) as reader:
+    async def _records(
+        self, topic: Topic, kafka: KafkaSettings, partitions: list[TopicPartition]
+    ) -> AsyncGenerator[LineEvent, None]:
+        async with opened(make_reader(kafka)) as reader:
             reader.assign(partitions)
             ends = await reader.end_offsets(partitions)
-            await seek_to(reader, partitions, ends, self._options.start)
+            await seek_to(reader, partitions, ends, self.start)
             reader.pause(*partitions)
             spans = {partition: (await reader.position(partition), end) for partition, end in ends.items()}
             left = {partition: max(0, end - start) for partition, (start, end) in spans.items()}
             total, count = sum(left.values()), 0
             # The ends are those of committed records, so only a silent cluster delays them.
-            found = records_between(reader, spans, patience_seconds=self._kafka.transaction_timeout_seconds)
+            found = records_between(reader, spans, patience_seconds=kafka.transaction_timeout_seconds)
             with ProgressLine(
                 "export", "exporting", total, at=lambda: total - sum(left.values()), quiet=self._quiet
             ) as advance:
@@ -184,36 +182,34 @@ class _Export:
                         left[partition] = ends[partition] - record.offset - 1
                         advance()
                         count += 1
-                        if count == self._options.most:
+                        if count == self.most:
                             return
 
     def _event(self, found: LineEvent) -> Event | None:
         """The event; None for anything else, which is reported."""
         if isinstance(found.event, Event):
             return found.event
-        self.refusals.add(f"{found.place}: {found.problem}")
+        self._refusals.add(f"{found.place}: {found.problem}")
         return None
 
     @contextlib.contextmanager
     def _page_rows(self) -> Iterator[PageRows]:
-        with written(self._options.output) as target:
-            rows = PageRows(target, newest=self._options.newest)
+        with written(self.output) as target:
+            rows = PageRows(target, newest=self.newest)
             yield rows
-            self.counts["exported"] = rows.finish()
+            self._counts["exported"] = rows.finish()
 
-    async def _write_reviews(self, reviews: list[DecisionReviewed]) -> None:
-        counts = self.counts
-        counts |= {"right": 0, "wrong": 0, "without_input": 0}
+    async def _write_reviews(self, kafka: KafkaSettings, marks: list[DecisionReviewed]) -> None:
         with (
-            written(self._options.output) as target,
+            written(self.output) as target,
             ProgressLine("export", "reading decisions", unit="reviews", quiet=self._quiet) as line,
         ):
-            async with aclosing(joined(self._kafka, list(newest_marks(reviews).values()), line.set)) as rows:
+            async with aclosing(joined(kafka, marks, line.set)) as rows:
                 async for row in rows:
                     target.write(json.dumps(row.to_wire(), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-                    counts["exported"] += 1
-                    counts["right" if row.review.right else "wrong"] += 1
-                    counts["without_input"] += row.source is None
+                    self._counts["exported"] += 1
+                    self._counts["right" if row.review.right else "wrong"] += 1
+                    self._counts["without_input"] += row.source is None
 
 
 def _events_of(source: Path, *, quiet: bool) -> Iterator[LineEvent]:

@@ -20,7 +20,7 @@ from schemas.outcome import Dead, Drop
 from streams.cli.errors import run_with_kafka
 from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, table_console, tell
+from streams.cli.output import tell
 from streams.cli.progress import ProgressLine
 from streams.publish.event_lines import LineEvent
 from streams.query.training_data import MANIFEST_FILE, EmptyTopicError, is_free, read_topics, write_model
@@ -28,12 +28,12 @@ from streams.settings.model import Settings
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
 from streams.training.join import ServedLog
 from streams.training.model_files import read_ranking_model
-from streams.training.report import MEASURE_NAMES, figures, rows_of, told_of, write_card
+from streams.training.report import write_card
 from streams.training.train import Refusal, Trained, XgboostMissingError
 from streams.training.train import train as train_model
 
 _SHOWN = 10
-"""The unreadable places and the most important features that are shown."""
+"""The unreadable places that are shown."""
 
 
 def train(
@@ -86,11 +86,15 @@ def train(
             left_out = {str(reason): count for reason, count in joined.left_out.items() if count}
             print(json.dumps({"trained": False, **asdict(made), "left_out": left_out}, ensure_ascii=False))
         return 1
-    write_model(out, made.model.manifest, made.model.model, write_card(made, settings.training))
+    card = write_card(made, settings.training)
+    write_model(out, made.model.manifest, made.model.model, card)
     if as_json:
         print(json.dumps(_as_json(made, out, len(served.unreadable), why), ensure_ascii=False))
-    else:
-        _show(made, out, why)
+        return 0
+    print(card)
+    if why:
+        print(f"not compared with the model in force: {why}")
+    print(f"written to {out}; try it in shadow first:", *_switch_on(out), sep="\n  ")
     return 0
 
 
@@ -165,38 +169,6 @@ def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict
         "importance": dict(report.importance),
         "switch_on": _switch_on(out),
     }
-
-
-def _show(made: Trained, out: Path, why: str | None) -> None:
-    report = made.report
-    console = table_console()
-    console.print(
-        f"{report.phase} trees over {report.features} features, from {report.trained[0]:,} requests; "
-        f"judged on {told_of(report.judged)} held out"
-    )
-    if (several := len(report.config_versions)) > 1:
-        console.print(f"the answers come from {several} configurations, whose features may differ")
-    for reason, count in report.left_out.items():
-        if count:
-            console.print(f"left out: {count:,} {reason.meaning}")
-    console.print()
-    table = plain_table("order", numbers=MEASURE_NAMES)
-    table.add_column("this model's NDCG@10 against it")
-    for name, measures, difference in rows_of(report):
-        table.add_row(name, *figures(measures), difference)
-    console.print(table)
-    console.print(f"sure of its first result in {report.sure:.1%} (ranking.trees.confidence {report.confidence:g})")
-    if why:
-        console.print(f"not compared with the model in force: {why}", markup=False)
-    console.print()
-    table = plain_table("feature", numbers=("share of gain",))
-    for name, share in report.importance[:_SHOWN]:
-        table.add_row(name, f"{share:.1%}")
-    console.print(table)
-    console.print()
-    console.print(f"written to {out}; try it in shadow first:", markup=False)
-    for line in _switch_on(out):
-        console.print(f"  {line}", markup=False)
 
 
 def _switch_on(folder: Path) -> list[str]:

@@ -15,7 +15,7 @@ from aiokafka import TopicPartition
 import streams.cli.export
 import streams.publish.sources
 from schemas.pages import ScoredPage
-from streams.cli.export import ExportOptions, FileError, PageRows, run_export, written
+from streams.cli.export import Export, FileError, PageRows, written
 from streams.settings.model import load_settings
 from tests.command_line import Done, Ran
 from tests.samples import scored
@@ -30,7 +30,7 @@ def export(ran: Ran) -> Ran:
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
 
     def call(as_json: bool = True, **wishes: Any) -> Done:
-        return ran(run_export, settings, ExportOptions(**wishes), as_json=as_json)
+        return ran(Export(**wishes).run, settings, as_json=as_json)
 
     return call
 
@@ -196,7 +196,7 @@ def test_a_silent_cluster_is_given_up(
     monkeypatch.setattr(streams.cli.export, "partitions_of", partitions)
     monkeypatch.setattr(streams.cli.export, "make_reader", lambda *_: reader)
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "transaction_timeout_seconds": 0.05})
-    assert run_export(settings, ExportOptions(output=tmp_path / "pages.tsv")) == 1
+    assert Export(output=tmp_path / "pages.tsv").run(settings) == 1
     assert "no record came for 0.05 s; partitions left: 1" in capsys.readouterr().err
     assert reader.stopped
     assert list(tmp_path.iterdir()) == []
