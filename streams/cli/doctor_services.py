@@ -1,4 +1,4 @@
-"""The checks of ``assay doctor`` of the index and the language models.
+"""The checks of ``assay doctor`` of folders, fetching, the index and the language models.
 
 The files of an embedded index belong to one process. If an application has them open, the check reads its metrics. A
 model server is asked on request only, and only for its list of models, which costs nothing.
@@ -9,13 +9,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
+import sqlite3
 from collections.abc import Collection, Iterator
+from contextlib import closing
 from importlib.util import find_spec
+from pathlib import Path
 
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.cli.doctor_checks import check_folder
+from streams.fetch.cache import STEPS, VARIABLE
+from streams.fetch.settings import FetchSettings
 from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDamagedError, IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
 from streams.index.settings import IndexSettings
@@ -25,12 +30,66 @@ from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_journal
 from streams.query.access import application_url
 from streams.runtime.clock import SystemClock
+from streams.runtime.files import refuse_newer
 from streams.settings.model import HttpSettings, Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 from streams.views.amounts import in_money
 
+FREE_BYTES = 1024**3
+"""Free space below which a folder gets a warning."""
 _SECONDS = 4.0
+_MODEL_SECONDS = 10.0
+_LIST_BYTES = 4 * 1024 * 1024
+_NAMES = 3
+"""The models of the server that are listed if the configured one is missing."""
+_LITTLE = 0.1
+"""The share of the day's budget below which the rest gets a warning."""
+
+
+def check_folder(name: str, folder: Path, variable: str) -> Check:
+    """Whether a folder exists or could be made, can be written, and has space; makes nothing."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        return Check(name, "fail", f"{folder} can't be written", f"name another place with {variable}")
+    free = shutil.disk_usage(there).free
+    found = f"{folder}, {free / 1024**3:.1f} GiB free"
+    if free < FREE_BYTES:
+        return Check(name, "warn", found, f"make room, or name another place with {variable}")
+    return Check(name, "ok", found)
+
+
+def check_fetching(fetch: FetchSettings) -> Iterator[Check]:
+    """Which limits on fetching are off, and whether the cache of pages can be written."""
+    if fetch.allow_private:
+        todo = "unset fetch.allow_private, and permit single hosts with fetch.resolve"
+        yield Check("fetching", "warn", "pages from the web can make Assay fetch any address of your network", todo)
+    if not fetch.robots:
+        yield Check("fetching", "warn", "robots.txt is not obeyed", "unset fetch.robots=false unless the sites agree")
+    todo = "identify yourself with ASSAY_FETCH__USER_AGENT before you fetch from other people's sites"
+    is_default = fetch.user_agent == FetchSettings().user_agent
+    yield Check("fetching", "ok", f"as {fetch.user_agent}", todo if is_default else "")
+    for host, place in fetch.resolve.items():
+        yield Check("fetching", "ok", f"{host} is reached at {place}, as fetch.resolve permits")
+    if fetch.cache_path is None:
+        todo = f"name a file with {VARIABLE}"
+        yield Check("fetched pages", "warn", "in memory: a restart fetches them again", todo)
+    elif problem := _refused(fetch.cache_path):
+        todo = f"pages are kept in memory until {VARIABLE} names another file"
+        yield Check("fetched pages", "warn", f"{fetch.cache_path}: {problem}", todo)
+    else:
+        yield check_folder("fetched pages", fetch.cache_path.absolute().parent, VARIABLE)
+
+
+def _refused(path: Path) -> str:
+    """Why the fetch cache cannot use an existing file; "" if it can."""
+    try:
+        if path.exists():
+            with closing(sqlite3.connect(path)) as database:
+                refuse_newer(database, STEPS, VARIABLE)
+    except sqlite3.Error as error:
+        return str(error)
+    return ""
 
 
 def check_index(index: IndexSettings, http: HttpSettings) -> Check:
@@ -107,14 +166,6 @@ def _content(counts: StoreCounts | None) -> str:
         return "empty"
     tiers = ", ".join(f"{tier} {count}" for tier, count in sorted(counts.documents.items()))
     return f"{counts.points} points of {sum(counts.documents.values())} documents" + f" ({tiers})" * bool(tiers)
-
-
-_MODEL_SECONDS = 10.0
-_LIST_BYTES = 4 * 1024 * 1024
-_NAMES = 3
-"""The models of the server that are listed if the configured one is missing."""
-_LITTLE = 0.1
-"""The share of the day's budget below which the rest gets a warning."""
 
 
 def check_models(settings: Settings, *, ask: bool) -> Iterator[Check]:
