@@ -86,18 +86,13 @@ async def _cluster(settings: Settings) -> list[Check]:
         responses = await admin.describe_configs([ConfigResource(ConfigResourceType.BROKER, str(node))])
         versions = (await admin._client.send(node, ApiVersionRequest())).api_versions
     values = {e[0]: e[1] for response in responses for *_, entries in response.resources for e in entries}
-    offered = {key: (oldest, newest) for key, oldest, newest in versions}
     count, kafka = len(brokers), settings.kafka
-    return [_answers(kafka, count, values), *_suits(kafka, count, values), _ends(offered)]
-
-
-def _ends(offered: dict[int, tuple[int, int]]) -> Check:
-    """Which version of the end of a transaction the client uses. From version 5, each transaction has its own epoch."""
+    offered = {key: (oldest, newest) for key, oldest, newest in versions}
     used = EndTxnRequest("", 0, 0, True).prepare(offered).API_VERSION
-    found = f"EndTxn version {used}, the brokers offer {offered[EndTxnRequest.API_KEY][1]}"
+    end = f"EndTxn version {used}, the brokers offer {offered[EndTxnRequest.API_KEY][1]}"
     if used < _OWN_EPOCH:
-        found += "; a commit without an answer is not repeated, its producer is replaced"
-    return Check("transactions", "ok", found)
+        end += "; a commit without an answer is not repeated, its producer is replaced"
+    return [_answers(kafka, count, values), *_suits(kafka, count, values), Check("transactions", "ok", end)]
 
 
 def _answers(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None]) -> Check:

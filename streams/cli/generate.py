@@ -92,10 +92,8 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
             print("everything generated is up to date")
         elif check:
             print("run `assay generate` and commit what it writes", file=sys.stderr)
-    for line in gone:
+    for line in (*gone, *(f"breaks readers of released events: {line}" for line in broken)):
         tell("generate", line)
-    for line in broken:
-        tell("generate", f"breaks readers of released events: {line}")
     return 1 if (check and found) or gone or broken else 0
 
 
@@ -111,15 +109,13 @@ def kubernetes_files(settings: Settings) -> dict[Path, str]:
 def _write_files(
     files: Callable[[Settings], dict[Path, str]], settings: Settings, folder: Path, *, as_json: bool
 ) -> int:
-    """Writes files for the settings in force; 1 if the folder cannot be written, or settings contradict each other."""
+    """Writes files for the settings in force; 1 if the settings contradict each other."""
     written = []
     try:
         for path, text in files(settings).items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, "utf-8")
             written.append((folder / path).as_posix())
-    except OSError as error:
-        return tell("generate", f"{folder}: {error.strerror or error}", 1)
     except ValueError as error:
         return _refused(error)
     print(json.dumps({"written": written}) if as_json else "\n".join(f"written: {path}" for path in written))

@@ -101,6 +101,7 @@ def print_rows(columns: Iterable[str], rows: Sequence[Sequence[str]], right: Col
     """Prints rows as a table on a terminal, else with tabs between their cells; ``right`` aligns columns of numbers."""
     from rich.console import Console
 
+    _replace_what_can_not_be_written()
     console = Console()
     if not console.is_terminal:
         for row in rows:
@@ -108,7 +109,7 @@ def print_rows(columns: Iterable[str], rows: Sequence[Sequence[str]], right: Col
         return
     table = plain_table()
     for name in columns:
-        table.add_column(name, justify="right" if name in right else "left")
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
     console.print(table)

@@ -6,14 +6,12 @@ import csv
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import yaml
-from rich.console import Console
-from rich.table import Table
 
 from handlers.html.links import host_of, is_public_suffix, registered_domain
 from handlers.indexing.config import KindSection, source_at
@@ -21,7 +19,7 @@ from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, SourceRules, host_suffixes, suffix_forms
 from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import plain_table, table_console, tell
+from streams.cli.output import print_rows, tell
 from streams.runtime.settings_files import OWN_SOURCES, config_dir, read_yaml, user_file
 from streams.settings.model import Settings, SettingsError
 
@@ -54,13 +52,12 @@ def sources_check(
         for answer in found:
             print(json.dumps(answer, ensure_ascii=False))
         return 0
-    console = table_console()
     if explain:
         for answer in found:
-            _print_steps(answer, console)
+            _print_steps(answer)
         return 0
     rows = [(a["url"], str(a["tier"]), a["kind"] or "-", a["entry"] or "-", _reason(a)) for a in found]
-    console.print(_folded_table(("address", "tier", "kind", "entry", "reason"), rows))
+    print_rows(("address", "tier", "kind", "entry", "reason"), rows)
     return 0
 
 
@@ -128,21 +125,12 @@ def _reason(answer: dict[str, Any]) -> str:
     return known if known and answer["because"].endswith(")") else ": ".join(filter(None, (answer["because"], known)))
 
 
-def _folded_table(titles: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    table = plain_table()
-    for title in titles:
-        table.add_column(title, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
-def _print_steps(answer: dict[str, Any], console: Console) -> None:
+def _print_steps(answer: dict[str, Any]) -> None:
     how = answer["explain"]
-    console.print(answer["url"], style="bold", markup=False)
-    rows = [tuple(cell or "-" for cell in step.values()) for step in how["tried"]]
-    console.print(_folded_table(("suffix", "own entry", "shipped entry", "suffix rule"), rows))
+    rows = [[cell or "-" for cell in step.values()] for step in how["tried"]]
+    print_rows(("suffix", "own entry", "shipped entry", "suffix rule"), rows)
     lines = {
+        "address": answer["url"],
         "registered": how["registered_domain"] or "none: a public suffix, an address or a local name",
         "publisher": how["publisher"] or "not given",
         "decided": answer["because"],
@@ -152,8 +140,8 @@ def _print_steps(answer: dict[str, Any], console: Console) -> None:
         "score": f"{answer['base_score']} base points, {how['highest_score']} at most: {how['highest_label']}",
     }
     for name, value in lines.items():
-        console.print(f"{name:11}{value}", markup=False)
-    console.print()
+        print(f"{name:11}{value}")
+    print()
 
 
 @sources.command("import")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from handlers.ranking.model import Manifest
+from streams.cli.commands import run_command_line
 from streams.cli.train import train as train_
 from streams.training.model_files import read_ranking_model
 from tests.command_line import Done, Ran
@@ -114,8 +115,9 @@ def test_an_unknown_version_is_named_with_what_to_do(train: Train, files: dict[s
     assert (done.status, done.document["left_out"]) == (0, {"other_version": 1})
 
 
-def test_a_file_that_is_not_there_is_named(train: Train, tmp_path: Path) -> None:
-    done = train(tmp_path / "one", feedback=tmp_path / "nothing.jsonl")
+def test_a_file_that_is_not_there_is_named(ran: Ran, files: dict[str, Path], tmp_path: Path) -> None:
+    names = ["--completed", str(files["completed"]), "--feedback", str(tmp_path / "nothing.jsonl")]
+    done = ran(run_command_line, ["train", "--out", str(tmp_path / "one"), *names])
     assert done.status == 1
     assert "nothing.jsonl: No such file" in done.err
 
