@@ -60,7 +60,6 @@ class _ImportOnCall(TyperGroup):
 
 
 def imported_command(name: str) -> Any:
-    """The command with its options."""
     attribute = f"{name}_" if iskeyword(name) else name
     with gc_paused():
         command = getattr(import_module(f"{__package__}.{attribute}"), attribute)

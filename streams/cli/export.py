@@ -142,7 +142,6 @@ class Export:
                     rows.add(page)
 
     async def _write_topic(self, kafka: KafkaSettings) -> int:
-        """Writes every committed record from the start to the current end."""
         topic = DECISIONS_REVIEWED if self.form == "reviews" else PAGES_SCORED
         # The output is opened only if the topic can be read.
         partitions = await partitions_of(topic.name, kafka)

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from streams.cli.output import tell
@@ -26,14 +25,7 @@ _SPEED_SECONDS = 15.0
 class ProgressLine:
     """Shows how far a command is while the block runs: ``with ProgressLine(…) as advance: … advance()``.
 
-    Attributes:
-        command: The prefix of the lines.
-        doing: What the command does, such as "estimating".
-        total: The end, in units or, with ``at``, in bytes; None or 0 if it is unknown.
-        unit: What is counted.
-        at: The position in bytes; None if the total is a number of units.
-        quiet: Show nothing.
-        monotonic: The clock.
+    ``total`` is the end, in units or, with the position ``at``, in bytes; None or 0 if it is unknown.
     """
 
     command: str
@@ -66,9 +58,7 @@ class ProgressLine:
             self._next = 0.0
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Removes the bar."""
         if self._bar is not None:
             self._bar.stop()

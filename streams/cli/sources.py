@@ -31,6 +31,8 @@ _HEAD = "# Written by `assay sources import`; docs/sources.md describes the entr
 _SHOWN = 20
 """The changed tiers that are listed."""
 
+Entries = dict[str, dict[str, Any]]
+
 sources = command_group("Show which kind and tier an address has, or import your own sources.")
 
 
@@ -206,7 +208,7 @@ class _Import:
         self._kinds = kinds
         self._default = default
         self._lines: dict[str, int] = {}
-        self.entries: dict[str, dict[str, Any]] = {}
+        self.entries: Entries = {}
         self.problems: list[str] = []
         self.notes: list[str] = []
 
@@ -289,7 +291,7 @@ def _domain(text: str) -> str:
     return domain if "." not in bare or is_public_suffix(bare) else bare
 
 
-def _own_entries(out: Path) -> dict[str, dict[str, Any]]:
+def _own_entries(out: Path) -> Entries:
     """The entries that the YAML file has. Raises SettingsError if it has other keys than ``sources.own``."""
     if not out.exists():
         return {}
@@ -300,7 +302,7 @@ def _own_entries(out: Path) -> dict[str, dict[str, Any]]:
     return own
 
 
-def _write(out: Path, entries: dict[str, dict[str, Any]]) -> None:
+def _write(out: Path, entries: Entries) -> None:
     text = yaml.safe_dump({"sources": {"own": entries}}, allow_unicode=True, width=10_000, default_flow_style=None)
     part = out.with_name(f"{out.name}.part")
     part.write_text(_HEAD + text, "utf-8")
@@ -308,13 +310,7 @@ def _write(out: Path, entries: dict[str, dict[str, Any]]) -> None:
 
 
 def _print_import(
-    entries: dict[str, dict[str, Any]],
-    before: dict[str, dict[str, Any]],
-    settings: Settings,
-    out: Path,
-    *,
-    dry_run: bool,
-    as_json: bool,
+    entries: Entries, before: Entries, settings: Settings, out: Path, *, dry_run: bool, as_json: bool
 ) -> None:
     """Prints the counts, the tiers that change, and how to use the file."""
     rules = settings.rules(ScorePageRules).compiled.sources

@@ -50,7 +50,6 @@ def run_topics(
 
 
 def _print_acls(settings: Settings, principal: str, *, commands: bool, as_json: bool) -> int:
-    """Prints the rights of each account; the cluster is not asked."""
     acls = [(principal.replace("{}", acl.account), acl) for acl in needed_acls(settings.kafka)]
     if as_json:
         print(json.dumps({"acls": [asdict(acl) | {"principal": name} for name, acl in acls]}))
