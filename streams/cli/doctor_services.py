@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from streams.fetch.settings import FetchSettings
 from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDamagedError, IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
 from streams.index.settings import IndexSettings
-from streams.llm.checks import Check, CheckState, checks_of_models
+from streams.llm.checks import Check, checks_of_models
 from streams.llm.journal import JournalError
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_journal
@@ -171,9 +172,8 @@ def _content(counts: StoreCounts | None) -> str:
 def check_models(settings: Settings, *, ask: bool) -> Iterator[Check]:
     """Whether the models can be used and paid answers be kept, and what was spent; ``ask`` also lists the models."""
     names = {handler.name: settings.model_of(handler.name) for handler in HANDLERS if handler.asks_models}
-    for remark in checks_of_models(settings.llm, settings.models, names):
-        state: CheckState = "ok" if remark.state == "note" else remark.state
-        yield Check(remark.what, state, remark.detail, remark.todo)
+    for check in checks_of_models(settings.llm, settings.models, names):
+        yield replace(check, state="ok") if check.state == "note" else check
     if settings.llm.offline:
         return
     yield from _journal(settings.llm)

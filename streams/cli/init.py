@@ -121,6 +121,6 @@ def _prompted_sources() -> list[str]:
             _source(text)
         except ValueError as error:
             print(error)
-            continue
-        sources.append(text)
+        else:
+            sources.append(text)
     return sources

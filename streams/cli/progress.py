@@ -93,7 +93,6 @@ class ProgressLine:
             self._bar.update(self._bar.task_ids[0], description=self.doing, total=total, completed=at, told=told)
 
     def _told(self, at: int) -> str:
-        """The count, the rate, the share, the time left and the notes."""
         (began, count_before, at_before), (now, *_) = self._seen[0], self._seen[-1]
         seconds = max(now - began, 1e-9)
         of_total = f" of {self.total:,}" if self.total and self.at is None else ""

@@ -38,9 +38,7 @@ def topics(
     return run_topics(action, settings, as_json=as_json, dry_run=dry_run)
 
 
-def run_topics(
-    action: Literal["create", "list", "diff"], settings: Settings, *, as_json: bool = False, dry_run: bool = False
-) -> int:
+def run_topics(action: Action, settings: Settings, *, as_json: bool = False, dry_run: bool = False) -> int:
     """Runs the command; 1 if ``diff`` finds a difference."""
     if action == "create":
         work = _create(settings, as_json=as_json, dry_run=dry_run)
