@@ -63,7 +63,6 @@ def run_doctor(settings: Settings, *, as_json: bool, ask_models: bool = False) -
 
 
 def examine(settings: Settings, *, ask_models: bool) -> Iterator[Check]:
-    """The findings in order, each as soon as it is known."""
     named = bool(settings.kafka.bootstrap_servers)
     yield Check("Python", "ok", platform.python_version())
     yield check_packages()
@@ -103,7 +102,6 @@ def check_packages() -> Check:
 
 
 def check_java(*, needed: bool) -> Check:
-    """Checks the Java for the local Kafka, which is needed if no cluster is configured."""
     try:
         return Check("Java", "ok", find_java())
     except BrokerUnavailable as error:

@@ -44,7 +44,6 @@ _OWN_EPOCH = 5
 
 
 def check_kafka(settings: Settings) -> Iterator[Check]:
-    """The findings in order."""
     if not settings.kafka.bootstrap_servers:
         settings = settings.with_kafka()
         if not _listens(where := settings.kafka.bootstrap_servers):

@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -237,7 +237,8 @@ class PageRows:
             self._count += 1
             return
         address = blake2b(page.url.encode("utf-8", "replace"), digest_size=16).digest()
-        fetched = _seconds(page.fetched_at)
+        at = page.fetched_at
+        fetched = float("-inf") if at is None else (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
         known = self._newest.get(address)
         if known is None or fetched >= known[0]:
             self._newest[address] = fetched, self._waiting.tell()
@@ -252,12 +253,6 @@ class PageRows:
                 rows.seek(place)
                 self._target.write(rows.readline())
         return len(self._newest)
-
-
-def _seconds(fetched_at: datetime | None) -> float:
-    if fetched_at is None:
-        return float("-inf")
-    return (fetched_at if fetched_at.tzinfo else fetched_at.replace(tzinfo=UTC)).timestamp()
 
 
 @contextlib.contextmanager

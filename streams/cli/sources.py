@@ -104,7 +104,6 @@ def _described(url: str, publisher: str | None, rules: ScorePageRules, *, explai
 
 
 def _tried(host: str, lists: SourceRules) -> Iterator[dict[str, Any]]:
-    """Each suffix of the host, with its entries and its rule."""
     for suffix in host_suffixes(host):
         forms = [form for form in suffix_forms((suffix,), registered_domain(host)) if form in lists.suffixes]
         yield {
