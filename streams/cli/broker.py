@@ -43,9 +43,9 @@ def broker(
     if detach and stop_it:
         raise typer.BadParameter("it cannot be used with --stop", param_hint="'--detach'")
     if stop_it:
-        return stop_broker(port)
+        return _stop(port)
     if detach:
-        return detach_broker(port, data, as_json=as_json)
+        return _detach(port, data, as_json=as_json)
     return run_broker(port or None, data, as_json=as_json)
 
 
@@ -56,9 +56,8 @@ def run_broker(port: int | None, data_dir: Path | None, *, as_json: bool) -> int
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
         with LocalKafka(port=port, data_dir=data_dir, progress=_say) as kafka:
-            where = kafka.bootstrap_servers
-            here = RunningBroker(where, os.getpid(), str(kafka.data_dir), kept=data_dir is not None)
-            with noted(note_of(cache_folder(), int(where.rsplit(":", 1)[1])), here):
+            here = RunningBroker(kafka.bootstrap_servers, os.getpid(), str(kafka.data_dir), kept=data_dir is not None)
+            with noted(note_of(cache_folder(), _port(here)), here):
                 try:
                     print(_as_json(here, kafka.pid) if as_json else _as_text(here, "Ctrl-C stops it."), flush=True)
                     kafka.wait()
@@ -74,7 +73,7 @@ def run_broker(port: int | None, data_dir: Path | None, *, as_json: bool) -> int
     return 1
 
 
-def detach_broker(port: int, data_dir: Path | None, *, as_json: bool) -> int:
+def _detach(port: int, data_dir: Path | None, *, as_json: bool) -> int:
     """Starts the command in the background, and returns when Kafka answers; 0 if the same one runs already."""
     if (other := _running(port)) is not None:
         if data_dir is not None and Path(other.data_dir) != data_dir.absolute():
@@ -85,44 +84,34 @@ def detach_broker(port: int, data_dir: Path | None, *, as_json: bool) -> int:
     command += [] if data_dir is None else ["--data", str(data_dir.absolute())]
     try:
         kafka_jars(cache_folder(), _say)  # a download shows its progress here
-        with tempfile.TemporaryFile() as said:
-            child = subprocess.Popen(  # noqa: S603 - our own command line
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, start_new_session=True
-            )
-            line = _first_line(child)
-            if not line:
-                child.wait()
-                said.seek(0)
-                print(said.read().decode("utf-8", "replace").strip(), file=sys.stderr)
-                return 1
     except BrokerUnavailable as error:
         return tell("broker", str(error), 1)
-    told = json.loads(line)
-    here = RunningBroker(**{name: told[name] for name in RunningBroker.__slots__})
-    if as_json:
-        print(line.decode().strip())
-    else:
-        print(_as_text(here, f"It runs in the background. To stop it:\n  {_stop_command(here)}"))
+    with tempfile.TemporaryFile() as errors:
+        child = subprocess.Popen(  # noqa: S603 - our own command line
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True, text=True
+        )
+        assert child.stdout is not None  # noqa: S101 - a pipe was asked for
+        try:
+            line = child.stdout.readline().strip()
+        except KeyboardInterrupt:
+            child.terminate()
+            child.wait()
+            raise
+        if not line:
+            child.wait()
+            errors.seek(0)
+            _say(errors.read().decode("utf-8", "replace").strip())
+            return 1
+    here = RunningBroker(**{name: value for name, value in json.loads(line).items() if name != "kafka_pid"})
+    print(line if as_json else _as_text(here, f"It runs in the background. To stop it:\n  {_stop_command(here)}"))
     return 0
 
 
-def _first_line(child: subprocess.Popen[bytes]) -> bytes:
-    """The first line that a child writes, or what it wrote before its end. Ctrl-C ends the child too."""
-    try:
-        assert child.stdout is not None  # noqa: S101 - a pipe was asked for
-        return child.stdout.readline()
-    except KeyboardInterrupt:
-        child.terminate()
-        child.wait()
-        raise
-
-
-def stop_broker(port: int) -> int:
+def _stop(port: int) -> int:
     """Stops the broker at a port; returns 1 if no broker runs there, or if it does not end."""
-    note = note_of(cache_folder(), port)
-    if (running := running_at(note)) is None:
+    if (running := _running(port)) is None:
         return tell("broker", f"no broker of `assay broker` runs at {HOST}:{port}", 1)
-    if not stop(note, running, STOP_SECONDS + _STOP_MARGIN_SECONDS):
+    if not stop(note_of(cache_folder(), port), running, STOP_SECONDS + _STOP_MARGIN_SECONDS):
         return tell("broker", f"process {running.pid} does not end; `kill -9 {running.pid}` ends it", 1)
     print(f"Kafka at {running.bootstrap_servers} was stopped.")
     return 0
@@ -132,16 +121,17 @@ def _running(port: int | None) -> RunningBroker | None:
     return None if not port else running_at(note_of(cache_folder(), port))
 
 
+def _port(broker: RunningBroker) -> int:
+    return int(broker.bootstrap_servers.rpartition(":")[2])
+
+
 def _already(broker: RunningBroker) -> str:
-    return (
-        f"Kafka already answers at {broker.bootstrap_servers} (process {broker.pid}); "
-        f"to stop it: {_stop_command(broker)}"
-    )
+    answers = f"Kafka already answers at {broker.bootstrap_servers} (process {broker.pid})"
+    return f"{answers}; to stop it: {_stop_command(broker)}"
 
 
 def _stop_command(broker: RunningBroker) -> str:
-    port = int(broker.bootstrap_servers.rsplit(":", 1)[1])
-    return "assay broker --stop" + (f" --port {port}" if port != DEFAULT_PORT else "")
+    return "assay broker --stop" + (f" --port {_port(broker)}" if _port(broker) != DEFAULT_PORT else "")
 
 
 def _as_json(broker: RunningBroker, kafka_pid: int | None) -> str:
@@ -149,12 +139,9 @@ def _as_json(broker: RunningBroker, kafka_pid: int | None) -> str:
 
 
 def _as_text(broker: RunningBroker, end: str) -> str:
-    default = broker.bootstrap_servers.endswith(f":{DEFAULT_PORT}")
-    hint = (
-        "Commands use it by default."
-        if default
-        else f"In another terminal:\n  export ASSAY_KAFKA__BOOTSTRAP_SERVERS={broker.bootstrap_servers}"
-    )
+    hint = "Commands use it by default."
+    if _port(broker) != DEFAULT_PORT:
+        hint = f"In another terminal:\n  export ASSAY_KAFKA__BOOTSTRAP_SERVERS={broker.bootstrap_servers}"
     return (
         f"Kafka answers at {broker.bootstrap_servers} (process {broker.pid}).\n"
         f"Data and log: {broker.data_dir} ({'kept' if broker.kept else 'removed at the end'})\n\n"

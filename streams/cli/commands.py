@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from keyword import iskeyword
 from typing import Annotated, Any
 
 import typer
@@ -18,42 +19,36 @@ from streams.runtime.process import gc_paused
 from streams.runtime.settings_files import SettingsError
 
 COMMANDS = {
-    "score": ("score:score", "Score pages: addresses, files, folders, or standard input."),
-    "demo": ("demo:demo", "Run all handlers on a small sample web, on a Kafka of its own."),
-    "run": ("run:run", "Run handlers as consumer groups."),
-    "broker": ("broker:broker", "Run a real Apache Kafka on this machine; no Docker needed."),
-    "topics": (
-        "topics:topics",
-        "Create the topics, list them, compare them with what is declared, or list needed rights.",
-    ),
-    "publish": ("publish:publish", "Publish events or pages, as live traffic or as a backfill that can be resumed."),
-    "tail": ("tail:tail", "Show the records of a topic as they come."),
-    "export": (
-        "export:export",
-        "Write scored pages as TSV, or the reviewed decisions with their inputs as JSON lines.",
-    ),
-    "try": ("try_:try_", "Run a handler on events from a file, without a broker."),
-    "console": ("console:console", "Show the decisions in a browser: what flows, why, and what can be done."),
-    "why": ("why:why", "Show every decision about a page, a batch, a request or a claim, the newest first."),
-    "stats": ("stats:stats", "Count the decisions of a topic or a file: tiers, scores, types, refusals."),
-    "query": ("query:query", "Search the index and explain the rank of each result."),
-    "answer": ("answer:answer", "Answer a question from the index, with citations that carry their trust labels."),
-    "mcp": ("mcp:mcp", "Serve the tools search, fetch, score and check_claim to an agent (MCP)."),
-    "reply": ("reply:reply", "Show a model's reply, by the call id of an event."),
-    "train": ("train:train", "Train a ranking model from feedback, and report whether it is better."),
-    "replay": ("replay:replay", "Process a part of a topic again: `assay replay HANDLER`."),
-    "dlq": ("dlq:dlq", "Count dead letters, show one, send them again, or delete them."),
-    "lag": ("lag:lag", "Show how far each consumer group is behind, including stopped ones."),
-    "top": ("top:top", "Watch the handlers at work: rate, lag, age, dead letters, costs."),
-    "estimate": ("estimate:estimate", "Estimate how many points the index will hold."),
-    "sources": ("sources:sources", "Show which kind and tier an address has, or import your own sources."),
-    "init": ("init:init", "Write a configuration for your country and your sources."),
-    "config": ("config:config_", "Show the configuration in force and where it comes from, or describe every key."),
-    "graph": ("graph:graph", "Draw the topology."),
-    "generate": ("generate:generate", "Write the files that derive from the topology."),
-    "doctor": ("doctor:doctor", "Check the machine, the configuration and Kafka, and say what to do."),
+    "score": "Score pages: addresses, files, folders, or standard input.",
+    "demo": "Run all handlers on a small sample web, on a Kafka of its own.",
+    "run": "Run handlers as consumer groups.",
+    "broker": "Run a real Apache Kafka on this machine; no Docker needed.",
+    "topics": "Create the topics, list them, compare them with what is declared, or list needed rights.",
+    "publish": "Publish events or pages, as live traffic or as a backfill that can be resumed.",
+    "tail": "Show the records of a topic as they come.",
+    "export": "Write scored pages as TSV, or the reviewed decisions with their inputs as JSON lines.",
+    "try": "Run a handler on events from a file, without a broker.",
+    "console": "Show the decisions in a browser: what flows, why, and what can be done.",
+    "why": "Show every decision about a page, a batch, a request or a claim, the newest first.",
+    "stats": "Count the decisions of a topic or a file: tiers, scores, types, refusals.",
+    "query": "Search the index and explain the rank of each result.",
+    "answer": "Answer a question from the index, with citations that carry their trust labels.",
+    "mcp": "Serve the tools search, fetch, score and check_claim to an agent (MCP).",
+    "reply": "Show a model's reply, by the call id of an event.",
+    "train": "Train a ranking model from feedback, and report whether it is better.",
+    "replay": "Process a part of a topic again: `assay replay HANDLER`.",
+    "dlq": "Count dead letters, show one, send them again, or delete them.",
+    "lag": "Show how far each consumer group is behind, including stopped ones.",
+    "top": "Watch the handlers at work: rate, lag, age, dead letters, costs.",
+    "estimate": "Estimate how many points the index will hold.",
+    "sources": "Show which kind and tier an address has, or import your own sources.",
+    "init": "Write a configuration for your country and your sources.",
+    "config": "Show the configuration in force and where it comes from, or describe every key.",
+    "graph": "Draw the topology.",
+    "generate": "Write the files that derive from the topology.",
+    "doctor": "Check the machine, the configuration and Kafka, and say what to do.",
 }
-"""For each command its function or group, as ``module:name`` in ``streams.cli``, and its line in the help."""
+"""For each command its line in the help. Its module and function have its name, with ``_`` after a Python keyword."""
 
 
 class _ImportOnCall(TyperGroup):
@@ -65,10 +60,9 @@ class _ImportOnCall(TyperGroup):
 
 
 def imported_command(name: str) -> Any:
-    """The command with its options."""
-    module, _, attribute = COMMANDS[name][0].partition(":")
+    attribute = f"{name}_" if iskeyword(name) else name
     with gc_paused():
-        command = getattr(import_module(f"{__package__}.{module}"), attribute)
+        command = getattr(import_module(f"{__package__}.{attribute}"), attribute)
     if not isinstance(command, typer.Typer):
         function, command = command, typer.Typer(context_settings=HELP_OPTIONS, add_completion=False)
         command.command(name)(function)
@@ -82,7 +76,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings=HELP_OPTIONS,
 )
-for _name, (_, _line) in COMMANDS.items():
+for _name, _line in COMMANDS.items():
     app.command(_name, help=_line)(lambda: None)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,9 +19,10 @@ from streams.settings.model import Settings, load_settings
 from streams.training.model_files import manifest_path
 
 Action = Literal["show", "schema"]
+_ENVIRONMENT = "environment"
 
 
-def config_(
+def config(
     action: Annotated[Action, typer.Argument(help="What to do.")] = "show",
     as_json: AsJson = False,
     config: Config = None,
@@ -33,46 +33,34 @@ def config_(
         return 0
     keys = keys_in_force(config)
     if as_json:
-        document = {".".join(key.path): {"value": key.value, "from": key.origin} for key in keys}
-        print(json.dumps(document, ensure_ascii=False))
+        print(json.dumps(keys, ensure_ascii=False))
         return 0
     console = Console(highlight=False, soft_wrap=True)
-    for key in keys:
-        value = json.dumps(key.value, ensure_ascii=False)
-        console.print(Text.assemble((".".join(key.path), "bold"), " = ", value, (f"  # {key.origin}", "dim")))
+    for name, key in keys.items():
+        value = json.dumps(key["value"], ensure_ascii=False)
+        console.print(Text.assemble((name, "bold"), " = ", value, (f"  # {key['from']}", "dim")))
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key of the configuration: its path, its value (secrets masked), and the origin of the value."""
-
-    path: tuple[str, ...]
-    value: Any
-    origin: str
-
-
-def keys_in_force(overlay: Path | None) -> list[Key]:
-    """Every key with its value and origin: a file, ``environment`` and the variable, or ``default``.
-
-    Raises:
-        SettingsError: The configuration can't be used.
-    """
+def keys_in_force(overlay: Path | None) -> dict[str, dict[str, Any]]:
+    """Every key with its ``value``, secrets masked, and ``from``: a file, the environment or ``default``."""
     settings = load_settings(overlay)
-    environment = EnvSettingsSource(Settings)()
-    above = [(str(overlay), read_yaml(overlay))] if overlay else []
-    below = [(str(path), layer) for path, layer in reversed(read_layers(config_dir()))]
+    layers = [(str(path), layer) for path, layer in read_layers(config_dir())]
+    layers.append((_ENVIRONMENT, EnvSettingsSource(Settings)()))
+    if overlay:
+        layers.append((str(overlay), read_yaml(overlay)))
     if settings.ranking_model:
         model = {"ranking_model": settings.ranking_model.model_dump(mode="json")}
-        above.insert(0, (str(manifest_path(settings.ranking.trees.model)), model))
-
-    def origin(path: tuple[str, ...]) -> str:
-        found = next((name for name, layer in above if _has(layer, path)), None)
-        if found is None and _has(environment, path):
-            found = f"environment {_variable(path)}"
-        return found or next((name for name, layer in below if _has(layer, path)), "default")
-
-    return [Key(path, value, origin(path)) for path, value in _leaves(settings.model_dump(mode="json"), ())]
+        layers.append((str(manifest_path(settings.ranking.trees.model)), model))
+    origins = {path: name for name, layer in layers for path, _ in _leaves(layer, ())}
+    keys = {}
+    for path, value in _leaves(settings.model_dump(mode="json"), ()):
+        origin = origins.get(path, "default")
+        keys[".".join(path)] = {
+            "value": value,
+            "from": f"{origin} {_variable(path)}" if origin == _ENVIRONMENT else origin,
+        }
+    return keys
 
 
 def _variable(path: tuple[str, ...]) -> str:
@@ -89,11 +77,3 @@ def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
         return
     for name, inner in value.items():
         yield from _leaves(inner, (*path, str(name)))
-
-
-def _has(layer: Any, path: tuple[str, ...]) -> bool:
-    for name in path:
-        if not isinstance(layer, Mapping) or name not in layer:
-            return False
-        layer = layer[name]
-    return True

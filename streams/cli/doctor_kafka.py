@@ -24,7 +24,7 @@ from streams.kafka.last_records import LatestDecisions, read_dated_after, read_l
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topics import find_differences, plan_topics
 from streams.llm.checks import Check
-from streams.runtime.clock import Clock, SystemClock
+from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, RETENTION_DAYS
 from streams.views.amounts import in_time
@@ -43,8 +43,7 @@ _OWN_EPOCH = 5
 """The EndTxn version from which a late end of a transaction can't end the next one (KIP-890)."""
 
 
-def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Check]:
-    """The findings in order; timestamps are compared with the clock, that of the system where None."""
+def check_kafka(settings: Settings) -> Iterator[Check]:
     if not settings.kafka.bootstrap_servers:
         settings = settings.with_kafka()
         if not _listens(where := settings.kafka.bootstrap_servers):
@@ -53,15 +52,7 @@ def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Chec
             return
     # aiokafka logs each failed connection attempt; the finding reports it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    clock = clock or SystemClock()
-    looks: list[Callable[[], Coroutine[Any, Any, list[Check]]]] = [
-        lambda: _cluster(settings.kafka),
-        lambda: _topics(settings),
-        lambda: _groups(settings, clock),
-        lambda: _clocks(settings, clock),
-        lambda: _decisions(settings),
-    ]
-    for look in looks:
+    for look in (_cluster, _topics, _groups, _clocks, _decisions):
         found = asyncio.run(_findings(look, settings))
         yield from found
         if any(finding.what == "Kafka" and finding.state == "fail" for finding in found):
@@ -69,7 +60,6 @@ def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Chec
 
 
 def _listens(address: str) -> bool:
-    """Whether anything takes connections at ``host:port``."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
@@ -78,9 +68,9 @@ def _listens(address: str) -> bool:
     return True
 
 
-async def _findings(look: Callable[[], Coroutine[Any, Any, list[Check]]], settings: Settings) -> list[Check]:
+async def _findings(look: Callable[[Settings], Coroutine[Any, Any, list[Check]]], settings: Settings) -> list[Check]:
     try:
-        return await asyncio.wait_for(look(), SECONDS)
+        return await asyncio.wait_for(look(settings), SECONDS)
     except TimeoutError:
         found = f"{settings.kafka.bootstrap_servers} did not answer within {SECONDS:g} s"
         return [Check("Kafka", "fail", found, "look at its logs")]
@@ -88,24 +78,20 @@ async def _findings(look: Callable[[], Coroutine[Any, Any, list[Check]]], settin
         return [Check("Kafka", "fail", await explain_trouble(error, settings))]
 
 
-async def _cluster(kafka: KafkaSettings) -> list[Check]:
-    async with opened(make_admin(kafka)) as admin:
+async def _cluster(settings: Settings) -> list[Check]:
+    async with opened(make_admin(settings.kafka)) as admin:
         brokers = (await admin.describe_cluster())["brokers"]
         node = brokers[0]["node_id"]
         responses = await admin.describe_configs([ConfigResource(ConfigResourceType.BROKER, str(node))])
         versions = (await admin._client.send(node, ApiVersionRequest())).api_versions
     values = {e[0]: e[1] for response in responses for *_, entries in response.resources for e in entries}
+    count, kafka = len(brokers), settings.kafka
     offered = {key: (oldest, newest) for key, oldest, newest in versions}
-    return [_answers(kafka, len(brokers), values), *_suits(kafka, len(brokers), values), _ends(offered)]
-
-
-def _ends(offered: dict[int, tuple[int, int]]) -> Check:
-    """Which version of the end of a transaction the client uses. From version 5, each transaction has its own epoch."""
     used = EndTxnRequest("", 0, 0, True).prepare(offered).API_VERSION
-    found = f"EndTxn version {used}, the brokers offer {offered[EndTxnRequest.API_KEY][1]}"
+    end = f"EndTxn version {used}, the brokers offer {offered[EndTxnRequest.API_KEY][1]}"
     if used < _OWN_EPOCH:
-        found += "; a commit without an answer is not repeated, its producer is replaced"
-    return Check("transactions", "ok", found)
+        end += "; a commit without an answer is not repeated, its producer is replaced"
+    return [_answers(kafka, count, values), *_suits(kafka, count, values), Check("transactions", "ok", end)]
 
 
 def _answers(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None]) -> Check:
@@ -139,19 +125,18 @@ def _suits(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None])
 async def _topics(settings: Settings) -> list[Check]:
     planned, differences = len(plan_topics(settings.kafka)), await find_differences(settings.kafka)
     missing = sum(difference.what == "topic" for difference in differences)
-    others = len(differences) - missing
     found = []
     if missing:
         what = f"{missing} of {planned} are missing"
         found.append(Check("topics", "warn", what, "`assay topics create` creates them"))
-    if others:
+    if others := len(differences) - missing:
         found.append(Check("topics", "warn", f"{others} differences from what is declared", "`assay topics diff`"))
     return found or [Check("topics", "ok", f"all {planned} as declared")]
 
 
-async def _groups(settings: Settings, clock: Clock) -> list[Check]:
-    lags = await read_lags(settings.kafka, HANDLERS, clock)
-    dead = await read_dead_letters(settings.kafka, HANDLERS, clock)
+async def _groups(settings: Settings) -> list[Check]:
+    lags = await read_lags(settings.kafka, HANDLERS, SystemClock())
+    dead = await read_dead_letters(settings.kafka, HANDLERS, SystemClock())
     return [*judge_groups(lags), *judge_retention(lags), judge_dead_letters(dead)]
 
 
@@ -161,15 +146,13 @@ def judge_groups(lags: Sequence[GroupLag]) -> Iterator[Check]:
     stopped = sorted({lag.handler for lag in lags if lag.records and not lag.members})
     late = [lag for lag in lags if lag.members and lag.seconds - lag.delay_seconds > slo[lag.handler]]
     if stopped:
-        yield Check(
-            "groups", "warn", f"records wait, and no worker reads them: {_few(stopped)}", f"`assay run {stopped[0]}`"
-        )
+        found = f"records wait, and no worker reads them: {_few(stopped)}"
+        yield Check("groups", "warn", found, f"`assay run {stopped[0]}`")
     for lag in late:
         behind = in_time(lag.seconds - lag.delay_seconds)
         found = f"{lag.handler} is {behind} behind ({lag.records:,} records), {in_time(slo[lag.handler])} are promised"
-        yield Check(
-            "lag", "warn", found, "start more workers, up to the number of partitions; `assay top` shows the rate"
-        )
+        todo = "start more workers, up to the number of partitions; `assay top` shows the rate"
+        yield Check("lag", "warn", found, todo)
     if not stopped and not late:
         running = len({lag.handler for lag in lags if lag.members})
         yield Check("groups", "ok", f"{running} of {len(slo)} handlers run, no handler is behind")
@@ -187,23 +170,23 @@ def judge_retention(lags: Sequence[GroupLag]) -> Iterator[Check]:
 
 
 def judge_dead_letters(dead: Sequence[DeadLettersStanding]) -> Check:
-    """Whether there are dead letters."""
-    standing = {one.handler: one for one in dead if one.records}
-    if not standing:
+    waiting = [letters for letters in dead if letters.records]
+    if not waiting:
         return Check("dead letters", "ok", "no dead letters")
-    oldest = max(one.oldest_seconds for one in standing.values())
-    found = f"of {_few(list(standing))}, the oldest {in_time(oldest)} old"
+    oldest = max(letters.oldest_seconds for letters in waiting)
+    found = f"of {_few([letters.handler for letters in waiting])}, the oldest {in_time(oldest)} old"
     return Check("dead letters", "warn", found, "`assay dlq list` shows why, `assay dlq redrive` sends them again")
 
 
-async def _clocks(settings: Settings, clock: Clock) -> list[Check]:
+async def _clocks(settings: Settings) -> list[Check]:
     """Whether records have timestamps in the future; ages and retention depend on timestamps."""
-    limit = clock.now() + timedelta(seconds=_SKEW_SECONDS)
-    dated = await read_dated_after(settings.kafka, {topic.name for topic in plan_topics(settings.kafka)}, limit)
+    now = SystemClock().now()
+    topics = {topic.name for topic in plan_topics(settings.kafka)}
+    dated = await read_dated_after(settings.kafka, topics, now + timedelta(seconds=_SKEW_SECONDS))
     if not dated:
         return [Check("clocks", "ok", f"no record is dated more than {in_time(_SKEW_SECONDS)} ahead of this machine")]
-    most = (max(dated.values()) - clock.now()).total_seconds()
-    found = f"records are dated {in_time(most)} and more ahead of this machine, on {_few(sorted(dated))}"
+    ahead = in_time((max(dated.values()) - now).total_seconds())
+    found = f"records are dated {ahead} and more ahead of this machine, on {_few(sorted(dated))}"
     return [Check("clocks", "warn", found, "synchronize this machine, the brokers and the producers with NTP")]
 
 
@@ -214,7 +197,6 @@ async def _decisions(settings: Settings) -> list[Check]:
 
 
 def judge_versions(last: LatestDecisions, here: Mapping[str, str]) -> Check:
-    """Whether the last decisions have the versions of the rules here."""
     latest, hidden = last.of, last.only_replayed
     others = [name for name, decision in latest.items() if decision.config_version != here[name]]
     if hidden and not others:

@@ -1,4 +1,4 @@
-"""The checks of ``assay doctor`` of the index and the language models.
+"""The checks of ``assay doctor`` of folders, fetching, the index and the language models.
 
 The files of an embedded index belong to one process. If an application has them open, the check reads its metrics. A
 model server is asked on request only, and only for its list of models, which costs nothing.
@@ -9,48 +9,107 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+import shutil
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.cli.doctor_checks import check_folder
+from streams.fetch.cache import STEPS, VARIABLE
+from streams.fetch.settings import FetchSettings
 from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDamagedError, IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
 from streams.index.settings import IndexSettings
-from streams.llm.checks import Check, CheckState, checks_of_models
+from streams.llm.checks import Check, checks_of_models
 from streams.llm.journal import JournalError
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_journal
 from streams.query.access import application_url
 from streams.runtime.clock import SystemClock
+from streams.runtime.files import refuse_newer
 from streams.settings.model import HttpSettings, Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 from streams.views.amounts import in_money
 
+FREE_BYTES = 1024**3
+"""Free space below which a folder gets a warning."""
 _SECONDS = 4.0
+_MODEL_SECONDS = 10.0
+_LIST_BYTES = 4 * 1024 * 1024
+_NAMES = 3
+"""The models of the server that are listed if the configured one is missing."""
+_LITTLE = 0.1
+"""The share of the day's budget below which the rest gets a warning."""
+
+
+def check_folder(name: str, folder: Path, variable: str) -> Check:
+    """Whether a folder exists or could be made, can be written, and has space; makes nothing."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        return Check(name, "fail", f"{folder} can't be written", f"name another place with {variable}")
+    free = shutil.disk_usage(there).free
+    found = f"{folder}, {free / 1024**3:.1f} GiB free"
+    if free < FREE_BYTES:
+        return Check(name, "warn", found, f"make room, or name another place with {variable}")
+    return Check(name, "ok", found)
+
+
+def check_fetching(fetch: FetchSettings) -> Iterator[Check]:
+    """Which limits on fetching are off, and whether the cache of pages can be written."""
+    if fetch.allow_private:
+        todo = "unset fetch.allow_private, and permit single hosts with fetch.resolve"
+        yield Check("fetching", "warn", "pages from the web can make Assay fetch any address of your network", todo)
+    if not fetch.robots:
+        yield Check("fetching", "warn", "robots.txt is not obeyed", "unset fetch.robots=false unless the sites agree")
+    todo = "identify yourself with ASSAY_FETCH__USER_AGENT before you fetch from other people's sites"
+    is_default = fetch.user_agent == FetchSettings().user_agent
+    yield Check("fetching", "ok", f"as {fetch.user_agent}", todo if is_default else "")
+    for host, place in fetch.resolve.items():
+        yield Check("fetching", "ok", f"{host} is reached at {place}, as fetch.resolve permits")
+    if fetch.cache_path is None:
+        todo = f"name a file with {VARIABLE}"
+        yield Check("fetched pages", "warn", "in memory: a restart fetches them again", todo)
+    elif problem := _refused(fetch.cache_path):
+        todo = f"pages are kept in memory until {VARIABLE} names another file"
+        yield Check("fetched pages", "warn", f"{fetch.cache_path}: {problem}", todo)
+    else:
+        yield check_folder("fetched pages", fetch.cache_path.absolute().parent, VARIABLE)
+
+
+def _refused(path: Path) -> str:
+    """Why the fetch cache cannot use an existing file; "" if it can."""
+    try:
+        if path.exists():
+            with closing(sqlite3.connect(path)) as database:
+                refuse_newer(database, STEPS, VARIABLE)
+    except sqlite3.Error as error:
+        return str(error)
+    return ""
 
 
 def check_index(index: IndexSettings, http: HttpSettings) -> Check:
     """Whether the index can be used: its server answers, or its files are free or owned by the application."""
-    where = index.url or (str(index.path) if index.path else "memory, which ends with its process")
     if index.url or index.path is None:
-        return _examined(index, http, where)
-    if not index.path.exists():
-        if (folder := check_folder("index", index.path.absolute().parent, "ASSAY_INDEX__PATH")).state != "ok":
-            return folder
-        return Check("index", "ok", f"embedded, will be created in {index.path}; {index.embedder.kind} vectors")
-    room = check_folder("index", index.path.absolute(), "ASSAY_INDEX__PATH")
-    if room.state == "fail":
-        return room
-    # A full disk can still be read, so damage is reported first.
-    found = _examined(index, http, where)
-    return room if found.state == "ok" and room.state != "ok" else found
+        return _examined(index, http)
+    folder = check_folder("index", index.path.absolute(), "ASSAY_INDEX__PATH")
+    if folder.state == "fail":
+        return folder
+    if index.path.exists():
+        # A full disk can still be read, so damage is reported first.
+        found = _examined(index, http)
+    else:
+        found = Check("index", "ok", f"embedded, will be created in {index.path}; {index.embedder.kind} vectors")
+    return folder if found.state == "ok" and folder.state == "warn" else found
 
 
-def _examined(index: IndexSettings, http: HttpSettings, where: str) -> Check:
+def _examined(index: IndexSettings, http: HttpSettings) -> Check:
+    where = index.url or (str(index.path) if index.path else "memory, which ends with its process")
     try:
         counts = asyncio.run(_counted(index))
     except IndexOwnedError as error:
@@ -81,54 +140,40 @@ def _of_owner(where: str, url: str, otherwise: str) -> Check:
     try:
         response = httpx2.get(f"{url}/metrics", timeout=_SECONDS, trust_env=False)
         response.raise_for_status()
-        counts = _told(response.text)
+        counts = _counts_in(response.text)
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError, OverflowError) as error:
         why = str(error) or type(error).__name__
-        asked = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {url} does not answer ({why})"
-        return Check("index", "warn", otherwise, asked)
-    if counts is None:
-        asked = f"or name the application's port with ASSAY_HTTP__PORT: what answers at {url} has no index"
-        return Check("index", "warn", otherwise, asked)
+        todo = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {url} does not answer ({why})"
+        return Check("index", "warn", otherwise, todo)
     return Check("index", "ok", f"{where}; owned by the application at {url}; {_content(counts)}")
 
 
-def _told(text: str) -> StoreCounts | None:
-    points: int | None = None
-    documents: dict[str, int] = {}
-    for family in text_string_to_metric_families(text):
+def _counts_in(metrics: str) -> StoreCounts:
+    """The counts of the index of an application. Raises ValueError for the metrics of anything else."""
+    points, by_tier = None, {}
+    for family in text_string_to_metric_families(metrics):
         for sample in family.samples:
             if sample.name == Metrics.index_points.name:
                 points = int(sample.value)
             elif sample.name == Metrics.index_documents.name:
-                documents[sample.labels.get("tier", "")] = int(sample.value)
-    return None if points is None else StoreCounts(points, documents)
+                by_tier[sample.labels.get("tier", "")] = int(sample.value)
+    if points is None:
+        raise ValueError("these are not the metrics of an application with an index")
+    return StoreCounts(points, by_tier)
 
 
 def _content(counts: StoreCounts | None) -> str:
     if counts is None or not counts.points:
         return "empty"
-    return f"{counts.points} points of {_documents(counts.documents)}"
-
-
-def _documents(by_tier: Mapping[str, int]) -> str:
-    tiers = ", ".join(f"{tier} {count}" for tier, count in sorted(by_tier.items()))
-    return f"{sum(by_tier.values())} documents" + f" ({tiers})" * bool(tiers)
-
-
-_MODEL_SECONDS = 10.0
-_LIST_BYTES = 4 * 1024 * 1024
-_NAMES = 3
-"""The models of the server that are listed if the configured one is missing."""
-_LITTLE = 0.1
-"""The share of the day's budget below which the rest gets a warning."""
+    tiers = ", ".join(f"{tier} {count}" for tier, count in sorted(counts.documents.items()))
+    return f"{counts.points} points of {sum(counts.documents.values())} documents" + f" ({tiers})" * bool(tiers)
 
 
 def check_models(settings: Settings, *, ask: bool) -> Iterator[Check]:
     """Whether the models can be used and paid answers be kept, and what was spent; ``ask`` also lists the models."""
     names = {handler.name: settings.model_of(handler.name) for handler in HANDLERS if handler.asks_models}
-    for remark in checks_of_models(settings.llm, settings.models, names):
-        state: CheckState = "ok" if remark.state == "note" else remark.state
-        yield Check(remark.what, state, remark.detail, remark.todo)
+    for check in checks_of_models(settings.llm, settings.models, names):
+        yield replace(check, state="ok") if check.state == "note" else check
     if settings.llm.offline:
         return
     yield from _journal(settings.llm)
@@ -138,35 +183,32 @@ def check_models(settings: Settings, *, ask: bool) -> Iterator[Check]:
 
 def _journal(llm: LlmSettings) -> Iterator[Check]:
     """Whether the journal of paid answers can be written, and how much of today's budget is spent."""
-    what, path, redis = "paid answers", llm.cache_path, llm.redis_url.get_secret_value()
-    if redis:
+    what, path, in_redis = "paid answers", llm.cache_path, bool(llm.redis_url.get_secret_value())
+    variable = "ASSAY_LLM__REDIS_URL" if in_redis else "ASSAY_LLM__CACHE_PATH"
+    if in_redis:
         if find_spec("redis") is None:
             return
         kept = Check(what, "ok", "kept in Redis")
     elif path is None:
         return
     elif path.exists() and not os.access(path, os.W_OK):
-        yield Check(what, "fail", f"{path} can't be written", "name another file with ASSAY_LLM__CACHE_PATH")
+        yield Check(what, "fail", f"{path} can't be written", f"name another file with {variable}")
         return
     else:
-        kept = check_folder(what, path.absolute().parent, "ASSAY_LLM__CACHE_PATH")
+        kept = check_folder(what, path.absolute().parent, variable)
     spent = 0.0
-    if redis or (path is not None and path.exists()):
+    if in_redis or (path is not None and path.exists()):
         try:
             spent = asyncio.run(_spent_today(llm))
         except JournalError as error:
-            todo = (
-                f"repair it, or see ASSAY_LLM__{'REDIS_URL' if redis else 'CACHE_PATH'}; without it no model is asked"
-            )
-            yield Check(what, "fail", str(error), todo)
+            yield Check(what, "fail", str(error), f"repair it, or see {variable}; without it no model is asked")
             return
     yield kept
     if (budget := llm.budget_usd_per_day) is not None:
+        is_little = spent >= (1 - _LITTLE) * budget
+        todo = "raise ASSAY_LLM__BUDGET_USD_PER_DAY, or wait for midnight UTC" if is_little else ""
         found = f"{in_money(spent)} of {in_money(budget)} are spent today"
-        if spent >= (1 - _LITTLE) * budget:
-            yield Check("spent", "warn", found, "raise ASSAY_LLM__BUDGET_USD_PER_DAY, or wait for midnight UTC")
-        else:
-            yield Check("spent", "ok", found)
+        yield Check("spent", "warn" if is_little else "ok", found, todo)
 
 
 async def _spent_today(llm: LlmSettings) -> float:
@@ -186,39 +228,30 @@ async def _listed(llm: LlmSettings, models: Collection[str]) -> Check:
     """Whether the server answers and has the models; only their names are shown."""
     from streams.llm.client import OPENAI  # its import takes long
 
-    where = llm.base_url or OPENAI
-    key = llm.api_key.get_secret_value()
+    what, where, key = "model server", llm.base_url or OPENAI, llm.api_key.get_secret_value()
+    headers, body = {"Authorization": f"Bearer {key}"} if key else {}, bytearray()
     try:
         async with (
             asyncio.timeout(_MODEL_SECONDS),
             httpx2.AsyncClient(follow_redirects=False, timeout=_MODEL_SECONDS) as client,
-            client.stream(
-                "GET", f"{where.rstrip('/')}/models", headers={"Authorization": f"Bearer {key}"} if key else {}
-            ) as response,
+            client.stream("GET", f"{where.rstrip('/')}/models", headers=headers) as response,
         ):
-            body = bytearray()
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > _LIST_BYTES:
-                    return Check("model server", "warn", f"{where}: its list of models is too long")
+                    return Check(what, "warn", f"{where}: its list of models is too long")
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, ValueError) as error:
-        return Check("model server", "fail", f"{where}: {type(error).__name__}", "see ASSAY_LLM__BASE_URL")
-    return _answered(where, response.status_code, bytes(body), [model for model in models if model])
-
-
-def _answered(where: str, status: int, body: bytes, wanted: list[str]) -> Check:
-    if status in (401, 403):
-        return Check("model server", "fail", f"{where} refuses the key ({status})", "see ASSAY_LLM__API_KEY")
-    if status != 200:
-        return Check("model server", "warn", f"{where} answers {status} and lists no models")
+        return Check(what, "fail", f"{where}: {type(error).__name__}", "see ASSAY_LLM__BASE_URL")
+    if response.status_code in (401, 403):
+        return Check(what, "fail", f"{where} refuses the key ({response.status_code})", "see ASSAY_LLM__API_KEY")
+    if response.status_code != 200:
+        return Check(what, "warn", f"{where} answers {response.status_code} and lists no models")
     try:
-        listed = json.loads(body)["data"]
-        names = [str(model["id"]) for model in listed]
+        names = [str(model["id"]) for model in json.loads(body)["data"]]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return Check("model server", "warn", f"{where} answers, but lists no models")
-    missing = [model for model in wanted if model not in names]
-    if missing:
+        return Check(what, "warn", f"{where} answers, but lists no models")
+    if missing := [model for model in models if model and model not in names]:
         others = ", ".join(name[:60] for name in names[:_NAMES])
         found = f"{where} has no model {', '.join(missing)}; it has {len(names)}, such as {others}"
-        return Check("model server", "fail", found, "see ASSAY_LLM__MODEL")
-    return Check("model server", "ok", f"{where} answers and has the model")
+        return Check(what, "fail", found, "see ASSAY_LLM__MODEL")
+    return Check(what, "ok", f"{where} answers and has the model")

@@ -31,7 +31,6 @@ from streams.workers.template import ChildStartError
 _REFUSAL_SECONDS = 5.0
 """The time that a server has to refuse a client."""
 _CLOSE_SECONDS = 0.5
-_ADDRESS = "ASSAY_KAFKA__BOOTSTRAP_SERVERS"
 _FORBIDDEN = (ClusterAuthorizationFailedError, GroupAuthorizationFailedError, TopicAuthorizationFailedError)
 
 
@@ -40,11 +39,7 @@ class NoTopicError(Exception):
 
 
 def run_with_kafka(command: str, settings: Settings, work: Coroutine[Any, Any, int]) -> int:
-    """Returns what the work returns; 1 after a line on standard error for trouble, 2 for no topic; 130 after Ctrl-C.
-
-    Raises:
-        BrokenPipeError: The reader of standard output has gone.
-    """
+    """Returns what the work returns; 1 after a line on standard error for trouble, 2 for no topic; 130 after Ctrl-C."""
     # aiokafka logs each failed connection attempt; the line below reports it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     try:
@@ -113,17 +108,15 @@ def _describe(error: Exception, kafka: KafkaSettings) -> str:
             return f"does not use SASL here; set ASSAY_KAFKA__SECURITY_PROTOCOL to {spoken.removeprefix('SASL_')}"
         case KafkaConnectionError() | ssl.SSLError() | ConnectionResetError():
             certificate = ", or a certificate: ASSAY_KAFKA__SSL_CERTFILE" if "SSL" in spoken else ""
-            return (
-                f"closes {spoken} connections; it may need another ASSAY_KAFKA__SECURITY_PROTOCOL "
-                f"({', '.join(name for name in get_args(SecurityProtocol) if name != spoken)}){certificate}"
-            )
+            others = f"({', '.join(name for name in get_args(SecurityProtocol) if name != spoken)}){certificate}"
+            return f"closes {spoken} connections; it may need another ASSAY_KAFKA__SECURITY_PROTOCOL {others}"
     return ""
 
 
 def _no_kafka(kafka: KafkaSettings) -> str:
-    if kafka.security_protocol == "PLAINTEXT":
-        return f"no Kafka at {kafka.bootstrap_servers}; start one with `assay broker --detach`, or set {_ADDRESS}"
-    return f"no Kafka at {kafka.bootstrap_servers}; see {_ADDRESS}"
+    local = kafka.security_protocol == "PLAINTEXT"
+    todo = "start one with `assay broker --detach`, or set" if local else "see"
+    return f"no Kafka at {kafka.bootstrap_servers}; {todo} ASSAY_KAFKA__BOOTSTRAP_SERVERS"
 
 
 def _user(kafka: KafkaSettings) -> str:

@@ -16,10 +16,7 @@ def read_events(
 ) -> Iterator[LineEvent]:
     """The events of a topic in a file or in standard input, with the command's progress unless ``quiet``.
 
-    Blank lines are skipped unless ``blank``.
-
-    Raises:
-        OSError: The file cannot be read.
+    Blank lines are skipped unless ``blank``. Raises OSError if the file cannot be read.
     """
     done, size = 0, path.stat().st_size if path.is_file() else 0
     at = (lambda: done) if size else None

@@ -26,26 +26,18 @@ from streams.generate.prometheus import prometheus as prometheus_of
 from streams.settings.model import Settings, explain
 
 CHECKOUT = Path(__file__).parents[2]
+_THERE = "Write {} there instead, for the settings in force."
+_DONE = {"drifted": "written anew", "missing": "written", "stale": "removed"}
 
 
 def generate(
     check: Annotated[bool, typer.Option("--check", help="Only report files that have drifted.")] = False,
     release: Annotated[bool, typer.Option("--release", help="Store today's schemas as those of this version.")] = False,
     prometheus: Annotated[
-        Path | None,
-        typer.Option(
-            "--prometheus",
-            metavar="FOLDER",
-            help="Write Prometheus's files there instead, for the settings in force.",
-        ),
+        Path | None, typer.Option("--prometheus", metavar="FOLDER", help=_THERE.format("Prometheus's files"))
     ] = None,
     kubernetes: Annotated[
-        Path | None,
-        typer.Option(
-            "--kubernetes",
-            metavar="FOLDER",
-            help="Write the Kubernetes manifests there instead, for the settings in force.",
-        ),
+        Path | None, typer.Option("--kubernetes", metavar="FOLDER", help=_THERE.format("the Kubernetes manifests"))
     ] = None,
     as_json: AsJson = False,
     config: Config = None,
@@ -60,7 +52,7 @@ def generate(
         if folder is not None:
             if check or release:
                 raise typer.BadParameter("it cannot be used with --check or --release", param_hint=f"'{option}'")
-            return write_files(files, load_settings(config), folder, as_json=as_json)
+            return _write_files(files, load_settings(config), folder, as_json=as_json)
     if config is not None:
         raise typer.BadParameter("the files of the checkout derive from its own config/", param_hint="'--config'")
     return run_generate(check=check, as_json=as_json, keep=release)
@@ -76,9 +68,9 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
     if not (root / "pyproject.toml").is_file():
         print(f"assay generate works on a checkout of Assay, and {root} is not one", file=sys.stderr)
         return 2
-    if passed_over := _set_elsewhere(root):
+    if variable := _set_elsewhere(root):
         advice = (
-            f"{passed_over} would not be in the checkout's files, which derive from its config/; unset it, or write "
+            f"{variable} would not be in the checkout's files, which derive from its config/; unset it, or write "
             "Prometheus's files for it with `assay generate --prometheus FOLDER`"
         )
         return tell("generate", advice, 2)
@@ -88,53 +80,42 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
         found = drift(root) if check else write(root)
     except ValueError as error:
         return _refused(error)
-    kinds = {"drifted": found.drifted, "missing": found.missing, "stale": found.stale}
+    kinds = {kind: [path.as_posix() for path in getattr(found, kind)] for kind in _DONE}
     gone, broken = lost(root), incompatible(root)
     if as_json:
-        told = {kind: [path.as_posix() for path in paths] for kind, paths in kinds.items()}
-        print(json.dumps(told | {"lost": gone, "incompatible": broken}))
+        print(json.dumps({**kinds, "lost": gone, "incompatible": broken}))
     else:
         for kind, paths in kinds.items():
             for path in paths:
-                print(f"{kind}: {path.as_posix()}" if check else f"{_DONE[kind]}: {path.as_posix()}")
+                print(f"{kind if check else _DONE[kind]}: {path}")
         if not found:
             print("everything generated is up to date")
         elif check:
             print("run `assay generate` and commit what it writes", file=sys.stderr)
-    for line in gone:
+    for line in (*gone, *(f"breaks readers of released events: {line}" for line in broken)):
         tell("generate", line)
-    for line in broken:
-        tell("generate", f"breaks readers of released events: {line}")
     return 1 if (check and found) or gone or broken else 0
 
 
 def prometheus_files(settings: Settings) -> dict[Path, str]:
-    """Prometheus's scrape configuration and rules for the settings, by name."""
     document = settings.model_dump(include={"alerts", "pipeline"})
     return {Path(path.name): text for path, text in prometheus_of(document).items()}
 
 
 def kubernetes_files(settings: Settings) -> dict[Path, str]:
-    """The Kubernetes manifests for the settings, by path."""
     return manifests(Installation.in_force(settings.model_dump(include=set(Installation.model_fields))))
 
 
-def write_files(
+def _write_files(
     files: Callable[[Settings], dict[Path, str]], settings: Settings, folder: Path, *, as_json: bool
 ) -> int:
-    """Writes the files for the settings in force into a folder; needs no checkout.
-
-    Returns:
-        0; 1 if the folder cannot be written, or settings contradict each other.
-    """
+    """Writes files for the settings in force; 1 if the settings contradict each other."""
     written = []
     try:
         for path, text in files(settings).items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, "utf-8")
             written.append((folder / path).as_posix())
-    except OSError as error:
-        return _refused(ValueError(f"{folder}: {error.strerror or error}"))
     except ValueError as error:
         return _refused(error)
     print(json.dumps({"written": written}) if as_json else "\n".join(f"written: {path}" for path in written))
@@ -152,6 +133,3 @@ def _set_elsewhere(root: Path) -> str:
             return name
     named = os.environ.get("ASSAY_CONFIG_DIR")
     return "ASSAY_CONFIG_DIR" if named and Path(named).resolve() != (root / "config").resolve() else ""
-
-
-_DONE = {"drifted": "written anew", "missing": "written", "stale": "removed"}

@@ -16,15 +16,10 @@ def graph(
     mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
 ) -> int:
     """Draw the topology."""
-    if as_json:
-        print(json.dumps(_tables(), ensure_ascii=False))
-    else:
+    if not as_json:
         print(picture.mermaid() if mermaid else picture.plain_text())
-    return 0
-
-
-def _tables() -> dict[str, list[dict[str, object]]]:
-    topics: list[dict[str, object]] = [
+        return 0
+    topics = [
         {
             "name": topic.name,
             "event": topic.event.__name__,
@@ -35,17 +30,10 @@ def _tables() -> dict[str, list[dict[str, object]]]:
         }
         for topic in TOPICS
     ]
-    handlers: list[dict[str, object]] = [
-        {
-            "name": handler.name,
-            "consumes": handler.consumes.name,
-            "emits": [topic.name for topic in handler.emits],
-            "group": handler.group,
-            "lane": handler.lane,
-            "concurrency": handler.concurrency,
-            "replay": handler.replay,
-            "slo_seconds": handler.slo_seconds,
-        }
+    handlers = [
+        {"name": handler.name, "consumes": handler.consumes.name, "emits": [topic.name for topic in handler.emits]}
+        | {name: getattr(handler, name) for name in ("group", "lane", "concurrency", "replay", "slo_seconds")}
         for handler in HANDLERS
     ]
-    return {"topics": topics, "handlers": handlers}
+    print(json.dumps({"topics": topics, "handlers": handlers}, ensure_ascii=False))
+    return 0

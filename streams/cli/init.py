@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -62,13 +61,12 @@ def init(
     """
     if out.exists():
         return tell("init", f"{out} exists; name another file with --out, or remove it", 2)
-    asked = sys.stdin.isatty() and not country and not source
-    if asked:
+    if sys.stdin.isatty() and not country and not source:
         country = typer.prompt("Your country, two letters (empty for none)", default="", show_default=False)
         source = _prompted_sources()
+    country = country.strip().lower()
     try:
-        sources = _sources(source or [])
-        text = configuration_text(country.strip().lower(), sources, out)
+        text = _configuration(country, dict(map(_source, source or [])), out)
     except ValueError as error:
         return tell("init", str(error), 2)
     try:
@@ -79,34 +77,23 @@ def init(
         raise
     print(f"{out} is written. Use it: assay score --config {out} https://…")
     if country:
-        shipped = sum(len(of.get(country.lower(), ())) for of in load_settings().sources.lists.values())
-        print(f"The shipped lists have {shipped} sources of {country.lower()}: assay sources check URL --explain")
+        shipped = sum(len(of.get(country, ())) for of in load_settings().sources.lists.values())
+        print(f"The shipped lists have {shipped} sources of {country}: assay sources check URL --explain")
     return 0
 
 
-def configuration_text(country: str, sources: Mapping[str, int], file: Path) -> str:
-    """The commented configuration.
-
-    Args:
-        country: A country domain such as ``dk``; "" for none.
-        sources: The tier of each domain.
-        file: For the examples in the comments.
-
-    Raises:
-        ValueError: The country is not a country domain; the message says what to do.
-    """
+def _configuration(country: str, sources: dict[str, int], file: Path) -> str:
+    """The commented configuration for the tier of each domain; raises ValueError for what is no country domain."""
     if country and not (len(country) == 2 and country.isascii() and country.isalpha() and is_public_suffix(country)):
         raise ValueError(f"{country!r} is no country domain: give two letters, such as dk or jp")
-    entries = dict(sources)
-    if country:
-        reserved = [f"{name}.{country}" for name in _RESERVED]
-        entries |= {suffix: 1 for suffix in reserved if is_public_suffix(suffix) and suffix not in entries}
-    tiers = load_settings().tiered_indexing
+    reserved = [f"{name}.{country}" for name in _RESERVED] if country else []
+    entries = {suffix: 1 for suffix in reserved if is_public_suffix(suffix)} | sources
     lines = []
     for tier, meaning in _TIERS.items():
-        domains = sorted(domain for domain, its in entries.items() if its == tier)
+        domains = sorted(domain for domain, number in entries.items() if number == tier)
         lines.append(f"  tier_{tier}: {'' if domains else '[] '}# {meaning}")
         lines += [f"    - {domain}" for domain in domains]
+    tiers = load_settings().tiered_indexing
     return _TEXT.format(
         of=f" for {country}" if country else "",
         file=file,
@@ -116,15 +103,12 @@ def configuration_text(country: str, sources: Mapping[str, int], file: Path) -> 
     )
 
 
-def _sources(given: list[str]) -> dict[str, int]:
-    sources = {}
-    for text in given:
-        address, _, tier = text.rpartition("=")
-        domain = host_of(address if "://" in address else f"https://{address}").removeprefix("www.")
-        if tier not in ("1", "2", "3") or "." not in domain:
-            raise ValueError(f"--source takes DOMAIN=TIER with the tier 1, 2 or 3, such as dr.dk=2, not {text!r}")
-        sources[domain] = int(tier)
-    return sources
+def _source(text: str) -> tuple[str, int]:
+    address, _, tier = text.rpartition("=")
+    domain = host_of(address if "://" in address else f"https://{address}").removeprefix("www.")
+    if tier not in ("1", "2", "3") or "." not in domain:
+        raise ValueError(f"--source takes DOMAIN=TIER with the tier 1, 2 or 3, such as dr.dk=2, not {text!r}")
+    return domain, int(tier)
 
 
 def _prompted_sources() -> list[str]:
@@ -134,9 +118,9 @@ def _prompted_sources() -> list[str]:
     sources: list[str] = []
     while text := typer.prompt("source", default="", show_default=False).strip():
         try:
-            _sources([text])
+            _source(text)
         except ValueError as error:
             print(error)
-            continue
-        sources.append(text)
+        else:
+            sources.append(text)
     return sources

@@ -11,7 +11,6 @@ _INTERRUPTED = 130
 
 
 def main() -> None:
-    """Runs the command line and exits."""
     status = _run(sys.argv[1:])
     # The interpreter would collect modules and models at its end, which takes a tenth of a short command.
     gc.freeze()

@@ -26,21 +26,15 @@ Until = Annotated[str | None, typer.Option("--until", help="Published on this da
 
 
 def command_group(help_text: str, kind: type[TyperGroup] | None = None) -> typer.Typer:
-    """A group of commands, such as ``assay dlq``."""
     return typer.Typer(
         cls=kind, help=help_text, no_args_is_help=True, add_completion=False, context_settings=HELP_OPTIONS
     )
 
 
 def load_settings(overlay: Path | None = None) -> Settings:
-    """The configuration in force, with the keys of the file of ``--config`` over it.
-
-    Its sections are those of all handlers. The import is here so that ``--help`` does not wait for them.
-
-    Raises:
-        SettingsError: The message has a line for each wrong key, and what to do.
-    """
+    """The configuration in force, with the keys of the file of ``--config`` over it. Raises SettingsError."""
     with gc_paused():
+        # ``--help`` does not wait for the sections of all handlers.
         from streams.settings.model import load_settings
 
         return load_settings(overlay)

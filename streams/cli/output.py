@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,24 +35,22 @@ def tell(command: str, message: str, status: int = 0) -> int:
     return status
 
 
+@dataclass
 class Refusals:
     """Counts what a command refuses, and reports the first ones."""
 
-    def __init__(self, command: str) -> None:
-        """Nothing is refused yet."""
-        self._command = command
-        self.count = 0
+    command: str
+    count: int = 0
 
     def add(self, message: str) -> None:
-        """Counts one."""
         self.count += 1
         if self.count <= _SHOWN_REFUSALS:
-            tell(self._command, message)
+            tell(self.command, message)
 
     def tell_rest(self, what: str = "refused") -> int:
         """Reports how many were not shown; returns how many there were."""
         if self.count > _SHOWN_REFUSALS:
-            tell(self._command, f"and {self.count - _SHOWN_REFUSALS} more {what}")
+            tell(self.command, f"and {self.count - _SHOWN_REFUSALS} more {what}")
         return self.count
 
 
@@ -102,6 +101,7 @@ def print_rows(columns: Iterable[str], rows: Sequence[Sequence[str]], right: Col
     """Prints rows as a table on a terminal, else with tabs between their cells; ``right`` aligns columns of numbers."""
     from rich.console import Console
 
+    _replace_what_can_not_be_written()
     console = Console()
     if not console.is_terminal:
         for row in rows:
@@ -109,7 +109,7 @@ def print_rows(columns: Iterable[str], rows: Sequence[Sequence[str]], right: Col
         return
     table = plain_table()
     for name in columns:
-        table.add_column(name, justify="right" if name in right else "left")
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
     console.print(table)

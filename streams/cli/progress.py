@@ -6,7 +6,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from types import TracebackType
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Self
 
 from streams.cli.output import tell
@@ -21,61 +21,44 @@ _SPEED_SECONDS = 15.0
 """The rate and the time left follow from the last so many seconds."""
 
 
+@dataclass
 class ProgressLine:
-    """Shows how far a command is while the block runs: ``with ProgressLine(…) as advance: … advance()``."""
+    """Shows how far a command is while the block runs: ``with ProgressLine(…) as advance: … advance()``.
 
-    def __init__(
-        self,
-        command: str,
-        doing: str,
-        total: int | None = None,
-        *,
-        unit: str = "records",
-        at: Callable[[], int] | None = None,
-        quiet: bool = False,
-        monotonic: Callable[[], float] | None = None,
-    ) -> None:
-        """Shows nothing yet.
+    ``total`` is the end, in units or, with the position ``at``, in bytes; None or 0 if it is unknown.
+    """
 
-        Args:
-            command: The prefix of the lines.
-            doing: What the command does, such as "estimating".
-            total: The end, in units or, with ``at``, in bytes; None or 0 if it is unknown.
-            unit: What is counted.
-            at: The position in bytes; None if the total is a number of units.
-            quiet: Show nothing.
-            monotonic: The clock; that of the system where None.
-        """
-        self._command = command
-        self._doing = doing
-        self._total = total
-        self._unit = unit
-        self._at = at
-        self._quiet = quiet
-        self._monotonic = monotonic or time.monotonic
+    command: str
+    doing: str
+    total: int | None = None
+    _: KW_ONLY
+    unit: str = "records"
+    at: Callable[[], int] | None = None
+    quiet: bool = False
+    monotonic: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self._count = 0
         self._notes: Sequence[str] = ()
         self._bar: Progress | None = None
-        now = self._monotonic()
-        self._seen = deque([(now, 0, at() if at else 0)])
+        now = self.monotonic()
+        self._seen = deque([(now, 0, self.at() if self.at else 0)])
         self._next = now + _LINE_SECONDS
 
     def __enter__(self) -> Self:
         """Shows the bar if there is a terminal."""
-        if not self._quiet and sys.stderr.isatty():
+        if not self.quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn
 
             columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._bar.add_task(self._doing, total=self._total or None, told="")
+            self._bar.add_task(self.doing, total=self.total or None, told="")
             self._bar.start()
             self._next = 0.0
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Removes the bar."""
         if self._bar is not None:
             self._bar.stop()
@@ -87,36 +70,35 @@ class ProgressLine:
 
     def set(self, doing: str, count: int, total: int, notes: Sequence[str] = ()) -> None:
         """Replaces everything that is shown; the rate starts anew if the command does something else than before."""
-        if doing != self._doing:
-            self._doing = doing
-            self._seen = deque([(self._monotonic(), count, count)])
-        self._count, self._total, self._notes = count, total, notes
+        if doing != self.doing:
+            self.doing = doing
+            self._seen = deque([(self.monotonic(), count, count)])
+        self._count, self.total, self._notes = count, total, notes
         self._show()
 
     def _show(self) -> None:
-        now = self._monotonic()
-        if self._quiet or now < self._next:
+        now = self.monotonic()
+        if self.quiet or now < self._next:
             return
-        at = self._at() if self._at else self._count
+        at = self.at() if self.at else self._count
         self._seen.append((now, self._count, at))
         while len(self._seen) > 2 and self._seen[1][0] <= now - _SPEED_SECONDS:
             self._seen.popleft()
         if self._bar is None:
             self._next = now + _LINE_SECONDS
-            tell(self._command, f"{self._doing}: {self._told(at)}")
+            tell(self.command, f"{self.doing}: {self._told(at)}")
         else:
             self._next = now + _DRAW_SECONDS
-            told, total = self._told(at), self._total or None
-            self._bar.update(self._bar.task_ids[0], description=self._doing, total=total, completed=at, told=told)
+            told, total = self._told(at), self.total or None
+            self._bar.update(self._bar.task_ids[0], description=self.doing, total=total, completed=at, told=told)
 
     def _told(self, at: int) -> str:
-        """The count, the rate, the share, the time left and the notes."""
         (began, count_before, at_before), (now, *_) = self._seen[0], self._seen[-1]
         seconds = max(now - began, 1e-9)
-        of_total = f" of {self._total:,}" if self._total and self._at is None else ""
-        parts = [f"{self._count:,}{of_total} {self._unit}", f"{in_rate((self._count - count_before) / seconds)}/s"]
-        if self._total:
-            parts.append(f"{min(100, 100 * at // self._total)} %")
+        of_total = f" of {self.total:,}" if self.total and self.at is None else ""
+        parts = [f"{self._count:,}{of_total} {self.unit}", f"{in_rate((self._count - count_before) / seconds)}/s"]
+        if self.total:
+            parts.append(f"{min(100, 100 * at // self.total)} %")
             if at > at_before:
-                parts.append(f"{in_time(max(0, self._total - at) * seconds / (at - at_before))} left")
+                parts.append(f"{in_time(max(0, self.total - at) * seconds / (at - at_before))} left")
         return ", ".join([*parts, *self._notes])

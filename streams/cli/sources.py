@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+import yaml
 
-from handlers.html.links import host_of, registered_domain
-from handlers.indexing.config import source_at
+from handlers.html.links import host_of, is_public_suffix, registered_domain
+from handlers.indexing.config import KindSection, source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
-from handlers.trust.sources import ListedSource, Source, SourceRules, host_suffixes, suffix_forms
+from handlers.trust.sources import ListedSource, SourceRules, host_suffixes, suffix_forms
 from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import plain_table, table_console
-from streams.runtime.settings_files import OWN_SOURCES, user_file
+from streams.cli.output import print_rows, tell
+from streams.runtime.settings_files import OWN_SOURCES, config_dir, read_yaml, user_file
+from streams.settings.model import Settings, SettingsError
+
+_KEYS = ("domain", "kind", "tier", "reason")
+_DOMAIN_COLUMNS = ("domain", "host", "url")
+_TIER = re.compile(r"(?:tier[ _]?)?([123])")
+_DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)++(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})")
+_HEAD = "# Written by `assay sources import`; docs/sources.md describes the entries.\n"
+_SHOWN = 20
+"""The changed tiers that are listed."""
+
+Entries = dict[str, dict[str, Any]]
 
 sources = command_group("Show which kind and tier an address has, or import your own sources.")
 
@@ -37,53 +51,16 @@ def sources_check(
     rules = load_settings(config).rules(ScorePageRules)
     found = [_described(_address(text), publisher or None, rules, explain=explain) for text in urls]
     if as_json:
-        for each in found:
-            print(json.dumps(each, ensure_ascii=False))
+        for answer in found:
+            print(json.dumps(answer, ensure_ascii=False))
         return 0
-    console = table_console()
     if explain:
-        for each in found:
-            _print_steps(each, console)
+        for answer in found:
+            _print_steps(answer)
         return 0
-    table = plain_table()
-    for title in ("address", "tier", "kind", "entry", "reason"):
-        table.add_column(title, overflow="fold")
-    for each in found:
-        table.add_row(each["url"], str(each["tier"]), each["kind"] or "-", each["entry"] or "-", _reason(each))
-    console.print(table)
+    rows = [(a["url"], str(a["tier"]), a["kind"] or "-", a["entry"] or "-", _reason(a)) for a in found]
+    print_rows(("address", "tier", "kind", "entry", "reason"), rows)
     return 0
-
-
-@sources.command("import")
-def sources_import(
-    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSON lines, or one domain a line.")],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default."),
-    ] = None,
-    kind: Annotated[str, typer.Option(help="The kind of lines that state neither kind nor tier.")] = "",
-    tier: Annotated[
-        int | None, typer.Option(min=1, max=3, help="The tier of lines that state neither kind nor tier.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Validate and count; write nothing.")] = False,
-    as_json: AsJson = False,
-    config: Config = None,
-) -> int:
-    """Import your own sources: domain[,kind or tier][,reason]. They take precedence over the shipped lists.
-
-    assay sources import press.csv --kind newspaper --dry-run
-    """
-    from streams.cli.sources_import import ImportOptions, run_import
-
-    settings = load_settings(config)
-    if kind and kind not in settings.sources.kinds:
-        known = ", ".join(settings.sources.kinds)
-        raise typer.BadParameter(f"{kind!r} is not a kind; there are {known}", param_hint="'--kind'")
-    target = out or user_file(OWN_SOURCES)
-    if target is None:
-        message = "the installed configuration must not be changed: name a file, or set ASSAY_CONFIG_DIR"
-        raise typer.BadParameter(message, param_hint="'--out'")
-    return run_import(settings, ImportOptions(file, target, kind or None, tier, dry_run, as_json))
 
 
 def _address(text: str) -> str:
@@ -121,18 +98,12 @@ def _described(url: str, publisher: str | None, rules: ScorePageRules, *, explai
             "tried": list(_tried(host, lists)),
             "publisher": publisher,
             "highest_score": most,
-            "highest_label": highest_label(source, rules),
+            "highest_label": label_of(most, source.tier, rules.compiled.labels),
         }
     return answer
 
 
-def highest_label(source: Source, rules: ScorePageRules) -> str:
-    """The label of a page of this source with the highest possible score."""
-    return label_of(source.base_score + rules.trust_points.most, source.tier, rules.compiled.labels)
-
-
 def _tried(host: str, lists: SourceRules) -> Iterator[dict[str, Any]]:
-    """Each suffix of the host, with its entries and its rule."""
     for suffix in host_suffixes(host):
         forms = [form for form in suffix_forms((suffix,), registered_domain(host)) if form in lists.suffixes]
         yield {
@@ -151,22 +122,16 @@ def _entry(entry: ListedSource | None) -> str | None:
 
 
 def _reason(answer: dict[str, Any]) -> str:
-    """The publisher and the reason, or the rule that decided."""
     known = ": ".join(filter(None, (answer["name"], answer["reason"])))
     return known if known and answer["because"].endswith(")") else ": ".join(filter(None, (answer["because"], known)))
 
 
-def _print_steps(answer: dict[str, Any], console: Console) -> None:
-    """The steps of one decision, and the decision last."""
+def _print_steps(answer: dict[str, Any]) -> None:
     how = answer["explain"]
-    console.print(answer["url"], style="bold", markup=False)
-    table = plain_table()
-    for title in ("suffix", "own entry", "shipped entry", "suffix rule"):
-        table.add_column(title, overflow="fold")
-    for step in how["tried"]:
-        table.add_row(step["suffix"], step["own"] or "-", step["listed"] or "-", step["rule"] or "-")
-    console.print(table)
+    rows = [[cell or "-" for cell in step.values()] for step in how["tried"]]
+    print_rows(("suffix", "own entry", "shipped entry", "suffix rule"), rows)
     lines = {
+        "address": answer["url"],
         "registered": how["registered_domain"] or "none: a public suffix, an address or a local name",
         "publisher": how["publisher"] or "not given",
         "decided": answer["because"],
@@ -176,5 +141,199 @@ def _print_steps(answer: dict[str, Any], console: Console) -> None:
         "score": f"{answer['base_score']} base points, {how['highest_score']} at most: {how['highest_label']}",
     }
     for name, value in lines.items():
-        console.print(f"{name:11}{value}", markup=False)
-    console.print()
+        print(f"{name:11}{value}")
+    print()
+
+
+@sources.command("import")
+def sources_import(
+    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSON lines, or one domain a line.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default."),
+    ] = None,
+    kind: Annotated[str, typer.Option(help="The kind of lines that state neither kind nor tier.")] = "",
+    tier: Annotated[
+        int | None, typer.Option(min=1, max=3, help="The tier of lines that state neither kind nor tier.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Validate and count; write nothing.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Import your own sources: domain[,kind or tier][,reason]. They take precedence over the shipped lists.
+
+    assay sources import press.csv --kind newspaper --dry-run
+    """
+    settings = load_settings(config)
+    kinds = settings.sources.kinds
+    if kind and kind not in kinds:
+        message = f"{kind!r} is not a kind; there are {', '.join(kinds)}"
+        raise typer.BadParameter(message, param_hint="'--kind'")
+    target = out or user_file(OWN_SOURCES)
+    if target is None:
+        message = "the installed configuration must not be changed: name a file, or set ASSAY_CONFIG_DIR"
+        raise typer.BadParameter(message, param_hint="'--out'")
+    before = _own_entries(target)
+    try:
+        text = file.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return tell("sources import", f"{file}: not UTF-8 ({error.reason})", 1)
+    found = _Import(kinds, {"kind": kind, "tier": tier})
+    found.read(text, file.suffix.lower())
+    for message in (*found.notes, *found.problems):
+        tell("sources import", f"{file}:{message}")
+    if found.problems:
+        return 1
+    if not found.entries:
+        return tell("sources import", f"{file}: no entries", 1)
+    if not dry_run:
+        _write(target, before | found.entries)
+    _print_import(found.entries, before, settings, target, dry_run=dry_run, as_json=as_json)
+    return 0
+
+
+class _LineError(ValueError):
+    """A line cannot be used; the message says why."""
+
+
+class _Import:
+    """The entries of a file by domain, and what is reported of its lines, with their numbers.
+
+    A line is ``domain[,kind or tier][,reason]``. CSV and TSV may begin with a line of column names; JSON lines have the
+    keys ``domain``, ``kind``, ``tier``, ``reason``. ``default`` is the kind or tier of lines that state neither.
+    """
+
+    def __init__(self, kinds: Mapping[str, KindSection], default: Mapping[str, Any]) -> None:
+        self._kinds = kinds
+        self._default = default
+        self._lines: dict[str, int] = {}
+        self.entries: Entries = {}
+        self.problems: list[str] = []
+        self.notes: list[str] = []
+
+    def read(self, text: str, suffix: str) -> None:
+        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and line[0] != "#"]
+        first = lines[0][1] if lines else ""
+        is_json = suffix in {".jsonl", ".ndjson"} or first.lstrip().startswith("{")
+        delimiter = "\t" if suffix == ".tsv" or "\t" in first else ","
+        columns: list[str] = []
+        for number, line in lines:
+            try:
+                if is_json:
+                    row = _json_object(line)
+                else:
+                    cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+                    if line is first and cells[0].lower() in _DOMAIN_COLUMNS:
+                        columns = ["domain", *(cell.lower() for cell in cells[1:])]
+                        if left := [column for column in columns if column not in _KEYS]:
+                            self.notes.append(f"{number}: columns left out: {', '.join(left)}")
+                        continue
+                    row = dict(zip(columns, cells, strict=False)) if columns else _row_without_names(cells)
+                self._add(number, *self._entry(row))
+            except (_LineError, csv.Error) as error:
+                self.problems.append(f"{number}: {error}")
+
+    def _entry(self, row: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        domain = _domain(str(row.get("domain") or ""))
+        kind, tier = str(row.get("kind") or "").strip(), row.get("tier")
+        if not kind and not tier:
+            kind, tier = self._default["kind"], self._default["tier"]
+        if not kind and not tier:
+            raise _LineError(f"{domain} has neither a kind nor a tier; --kind or --tier gives one to all such lines")
+        if kind and kind not in self._kinds:
+            raise _LineError(f"{kind!r} is not a kind; there are {', '.join(self._kinds)}")
+        if tier:
+            if (stated := _TIER.fullmatch(str(tier).lower())) is None:
+                raise _LineError(f"{tier!r} is not a tier; there are 1, 2 and 3")
+            tier = int(stated[1])
+        if is_public_suffix(domain) and (tier or self._kinds[kind].tier) < 3:
+            raise _LineError(f"{domain} is a public suffix: anyone registers below it, so it can only be in tier 3")
+        entry = {"kind": kind, "tier": tier, "reason": str(row.get("reason") or "").strip()}
+        return domain, {key: value for key, value in entry.items() if value}
+
+    def _add(self, number: int, domain: str, entry: dict[str, Any]) -> None:
+        if (line := self._lines.setdefault(domain, number)) == number:
+            self.entries[domain] = entry
+        elif entry == self.entries[domain]:
+            self.notes.append(f"{number}: {domain} is on line {line} already")
+        else:
+            raise _LineError(f"{domain} is on line {line} already, with another entry")
+
+
+def _json_object(line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _LineError(f"not JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise _LineError("not a JSON object")
+    return row
+
+
+def _row_without_names(cells: list[str]) -> dict[str, Any]:
+    if len(cells) > 3:
+        raise _LineError(f"{len(cells)} columns; there are domain, kind or tier, reason")
+    domain, decides, reason = (*cells, "", "")[:3]
+    return {"domain": domain, "tier" if _TIER.fullmatch(decides.lower()) else "kind": decides, "reason": reason}
+
+
+def _domain(text: str) -> str:
+    """The domain of a cell: an address means its host, and ``www.`` the domain without it."""
+    host = host_of(text) if "://" in text else text.strip().strip(".").lower()
+    try:
+        domain = host.encode("idna").decode()
+    except UnicodeError:
+        domain = ""
+    if len(domain) > 253 or _DOMAIN.fullmatch(domain) is None:
+        raise _LineError(f"{text!r} is not a domain")
+    bare = domain.removeprefix("www.")
+    return domain if "." not in bare or is_public_suffix(bare) else bare
+
+
+def _own_entries(out: Path) -> Entries:
+    """The entries that the YAML file has. Raises SettingsError if it has other keys than ``sources.own``."""
+    if not out.exists():
+        return {}
+    sources = (document := read_yaml(out)).get("sources", {})
+    own = sources.get("own", {}) if isinstance(sources, dict) else None
+    if document.keys() - {"sources"} or not isinstance(own, dict) or sources.keys() - {"own"}:
+        raise SettingsError(f"{out}: has other keys than sources.own, which an import would lose; name another file")
+    return own
+
+
+def _write(out: Path, entries: Entries) -> None:
+    text = yaml.safe_dump({"sources": {"own": entries}}, allow_unicode=True, width=10_000, default_flow_style=None)
+    part = out.with_name(f"{out.name}.part")
+    part.write_text(_HEAD + text, "utf-8")
+    os.replace(part, out)
+
+
+def _print_import(
+    entries: Entries, before: Entries, settings: Settings, out: Path, *, dry_run: bool, as_json: bool
+) -> None:
+    """Prints the counts, the tiers that change, and how to use the file."""
+    rules = settings.rules(ScorePageRules).compiled.sources
+    changed = []
+    for domain, entry in entries.items():
+        tier = entry.get("tier") or settings.sources.kinds[entry["kind"]].tier
+        if (now := source_at(f"https://{domain}/", None, "", rules).tier) != tier:
+            changed.append({"domain": domain, "from": now, "to": tier})
+    counts = {
+        "new": len(entries.keys() - before.keys()),
+        "replaced": sum(before[domain] != entry for domain, entry in entries.items() if domain in before),
+        "unchanged": sum(before.get(domain) == entry for domain, entry in entries.items()),
+    }
+    if out.resolve() == (config_dir() / OWN_SOURCES).resolve():
+        use = f"Assay reads {out} when it starts: restart running workers"
+    else:
+        use = f"use it with --config {out}, or as {OWN_SOURCES} in the directory ASSAY_CONFIG_DIR"
+    if as_json:
+        told = {"out": str(out), "written": not dry_run, **counts, "tiers_changed": changed, "use": use}
+        print(json.dumps(told, ensure_ascii=False))
+        return
+    for change in changed[:_SHOWN]:
+        print(f"{change['domain']}: tier {change['from']} becomes {change['to']}")
+    if len(changed) > _SHOWN:
+        print(f"and {len(changed) - _SHOWN} more with another tier (--json lists all)")
+    numbers = ", ".join(f"{number} {name}" for name, number in counts.items())
+    print(f"{len(entries)} sources {'would be written' if dry_run else 'written'} to {out}: {numbers}\n{use}")

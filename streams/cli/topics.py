@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Literal
+from operator import itemgetter
+from typing import Annotated, Any, Literal
 
 import typer
 from aiokafka import TopicPartition
@@ -31,27 +32,22 @@ def topics(
     config: Config = None,
 ) -> int:
     """Create the topics, list them, compare them with what is declared, or list needed rights."""
+    settings = load_settings(config).with_kafka()
     if action == "acl":
-        return print_acls(load_settings(config).with_kafka(), principal, commands=commands, as_json=as_json)
-    return run_topics(action, load_settings(config).with_kafka(), as_json=as_json, dry_run=dry_run)
+        return _print_acls(settings, principal, commands=commands, as_json=as_json)
+    return run_topics(action, settings, as_json=as_json, dry_run=dry_run)
 
 
-def run_topics(
-    action: Literal["create", "list", "diff"], settings: Settings, *, as_json: bool = False, dry_run: bool = False
-) -> int:
+def run_topics(action: Action, settings: Settings, *, as_json: bool = False, dry_run: bool = False) -> int:
     """Runs the command; 1 if ``diff`` finds a difference."""
-    match action:
-        case "create":
-            work = _create(settings, as_json=as_json, dry_run=dry_run)
-        case "list":
-            work = _list(settings, as_json=as_json)
-        case "diff":
-            work = _diff(settings, as_json=as_json)
+    if action == "create":
+        work = _create(settings, as_json=as_json, dry_run=dry_run)
+    else:
+        work = (_list if action == "list" else _diff)(settings, as_json=as_json)
     return run_with_kafka("topics", settings, work)
 
 
-def print_acls(settings: Settings, principal: str, *, commands: bool, as_json: bool) -> int:
-    """Prints the rights of each account; the cluster is not asked."""
+def _print_acls(settings: Settings, principal: str, *, commands: bool, as_json: bool) -> int:
     acls = [(principal.replace("{}", acl.account), acl) for acl in needed_acls(settings.kafka)]
     if as_json:
         print(json.dumps({"acls": [asdict(acl) | {"principal": name} for name, acl in acls]}))
@@ -59,10 +55,7 @@ def print_acls(settings: Settings, principal: str, *, commands: bool, as_json: b
         for name, acl in acls:
             print(command_of(acl, name, settings.kafka.bootstrap_servers))
     else:
-        rows = [
-            (name, acl.resource, acl.name + ("*" if acl.prefixed else ""), ", ".join(acl.operations))
-            for name, acl in acls
-        ]
+        rows = [(name, acl.resource, acl.name + "*" * acl.prefixed, ", ".join(acl.operations)) for name, acl in acls]
         print_rows(("principal", "resource", "name", "operations"), rows)
     return 0
 
@@ -84,14 +77,24 @@ async def _create(settings: Settings, *, as_json: bool, dry_run: bool) -> int:
 
 
 async def _list(settings: Settings, *, as_json: bool) -> int:
+    """Lists the planned topics; the records that it counts include transaction markers."""
     planned = {topic.name for topic in plan_topics(settings.kafka)}
-    rows = [row for row in await _described(settings) if row["topic"] in planned]
-    missing = sorted(planned - {str(row["topic"]) for row in rows})
+    async with opened(make_admin(settings.kafka)) as admin:
+        existing = sorted(planned & set(await admin.list_topics()))
+        described = await admin.describe_topics(existing) if existing else []
+    rows: list[dict[str, Any]] = []
+    async with opened(make_reader(settings.kafka)) as reader:
+        for topic in sorted(described, key=itemgetter("topic")):
+            partitions = [TopicPartition(topic["topic"], p["partition"]) for p in topic["partitions"]]
+            ends, begins = await reader.end_offsets(partitions), await reader.beginning_offsets(partitions)
+            records = sum(ends.values()) - sum(begins.values())
+            rows.append({"topic": topic["topic"], "partitions": len(partitions), "records": records})
+    missing = sorted(planned.difference(existing))
     if as_json:
         print(json.dumps({"topics": rows, "missing": missing}))
         return 0
-    cells = [(str(row["topic"]), str(row["partitions"]), str(row["records"])) for row in rows]
-    cells += [(name, "-", "missing: assay topics create") for name in missing]
+    cells = [[str(cell) for cell in row.values()] for row in rows]
+    cells += [[name, "-", "missing: assay topics create"] for name in missing]
     print_rows(("topic", "partitions", "records"), cells, right=("partitions", "records"))
     return 0
 
@@ -102,24 +105,8 @@ async def _diff(settings: Settings, *, as_json: bool) -> int:
         print(json.dumps({"differences": [asdict(difference) for difference in differences]}))
     elif not differences:
         print("the cluster's topics are as declared")
-    for difference in [] if as_json else differences:
-        actual = difference.actual or "missing: assay topics create"
-        print(f"{difference.topic}: {difference.what} should be {difference.planned}, is {actual}")
+    else:
+        for difference in differences:
+            actual = difference.actual or "missing: assay topics create"
+            print(f"{difference.topic}: {difference.what} should be {difference.planned}, is {actual}")
     return 1 if differences else 0
-
-
-async def _described(settings: Settings) -> list[dict[str, object]]:
-    """The existing topics with their partitions and offsets, transaction markers included."""
-    async with opened(make_admin(settings.kafka)) as admin:
-        wanted = {topic.name for topic in plan_topics(settings.kafka)} & set(await admin.list_topics())
-        if not wanted:
-            return []
-        described = await admin.describe_topics(sorted(wanted))
-    async with opened(make_reader(settings.kafka)) as reader:
-        rows: list[dict[str, object]] = []
-        for topic in sorted(described, key=lambda topic: str(topic["topic"])):
-            partitions = [TopicPartition(topic["topic"], p["partition"]) for p in topic["partitions"]]
-            ends, begins = await reader.end_offsets(partitions), await reader.beginning_offsets(partitions)
-            records = sum(ends.values()) - sum(begins.values())
-            rows.append({"topic": topic["topic"], "partitions": len(partitions), "records": records})
-        return rows

@@ -8,7 +8,7 @@ assay train --out models/november --completed completed.jsonl --feedback feedbac
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,26 +20,20 @@ from schemas.outcome import Dead, Drop
 from streams.cli.errors import run_with_kafka
 from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, table_console, tell
+from streams.cli.output import tell
 from streams.cli.progress import ProgressLine
 from streams.publish.event_lines import LineEvent
-from streams.query.training_data import (
-    MANIFEST_FILE,
-    EmptyTopicError,
-    is_free,
-    read_topics,
-    write_model,
-)
+from streams.query.training_data import MANIFEST_FILE, EmptyTopicError, is_free, read_topics, write_model
 from streams.settings.model import Settings
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
 from streams.training.join import ServedLog
 from streams.training.model_files import read_ranking_model
-from streams.training.report import MEASURE_NAMES, figures, rows_of, told_of, write_card
+from streams.training.report import write_card
 from streams.training.train import Refusal, Trained, XgboostMissingError
 from streams.training.train import train as train_model
 
 _SHOWN = 10
-"""The unreadable places and the most important features that are shown."""
+"""The unreadable places that are shown."""
 
 
 def train(
@@ -68,41 +62,10 @@ def train(
         missing = "'--feedback'" if feedback is None else "'--completed'"
         raise typer.BadParameter("give both --completed and --feedback, or neither", param_hint=missing)
     settings = load_settings(config)
-    options = TrainOptions(
-        out=out,
-        completed=completed,
-        feedback=feedback,
-        features=int(features) if features else None,
-        seed=seed,
-        skip_other_versions=skip_other_versions,
-        as_json=as_json,
-    )
-    return run_train(settings if completed else settings.with_kafka(), options)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainOptions:
-    """The options; without the files ``completed`` and ``feedback`` the events come from Kafka."""
-
-    out: Path
-    completed: Path | None = None
-    feedback: Path | None = None
-    features: int | None = None
-    seed: int = 1
-    skip_other_versions: bool = False
-    as_json: bool = False
-
-
-def run_train(settings: Settings, options: TrainOptions) -> int:
-    """Trains, evaluates and writes a model, which is written only with the status 0.
-
-    Returns:
-        0; 1 if the data is not enough, or Kafka or a file failed; 2 for a folder in use, and for an empty topic.
-    """
-    if not is_free(options.out):
-        return tell("train", f"{options.out} is in use; name a folder that does not exist", 2)
+    if not is_free(out):
+        return tell("train", f"{out} is in use; name a folder that does not exist", 2)
     served = ServedLog()
-    if status := _read(settings, options, served):
+    if status := _read(settings, completed, feedback, served):
         return status
     for place in served.unreadable[:_SHOWN]:
         tell("train", f"left out: {place}")
@@ -111,42 +74,37 @@ def run_train(settings: Settings, options: TrainOptions) -> int:
     joined = served.joined()
     tell("train", f"{joined.labelled:,} labelled results of {len(joined.requests):,} requests")
     current, why = _current(settings)
+    wanted = int(features) if features else None
+    confidence, columns = settings.ranking.trees.confidence, features_config(settings.ranking)
     try:
-        made = train_model(
-            joined,
-            settings.training,
-            options.seed,
-            settings.ranking.trees.confidence,
-            options.features,
-            current,
-            options.skip_other_versions,
-            features_config(settings.ranking),
-        )
+        made = train_model(joined, settings.training, seed, confidence, wanted, current, skip_other_versions, columns)
     except XgboostMissingError as error:
         return tell("train", str(error), 1)
     if isinstance(made, Refusal):
         tell("train", made.because)
-        if options.as_json:
+        if as_json:
             left_out = {str(reason): count for reason, count in joined.left_out.items() if count}
             print(json.dumps({"trained": False, **asdict(made), "left_out": left_out}, ensure_ascii=False))
         return 1
-    write_model(options.out, made.model.manifest, made.model.model, write_card(made, settings.training))
-    if options.as_json:
-        print(json.dumps(_as_json(made, options, served, why), ensure_ascii=False))
-    else:
-        _show(made, options, why)
+    card = write_card(made, settings.training)
+    write_model(out, made.model.manifest, made.model.model, card)
+    if as_json:
+        print(json.dumps(_as_json(made, out, len(served.unreadable), why), ensure_ascii=False))
+        return 0
+    print(card)
+    if why:
+        print(f"not compared with the model in force: {why}")
+    print(f"written to {out}; try it in shadow first:", *_switch_on(out), sep="\n  ")
     return 0
 
 
-def _read(settings: Settings, options: TrainOptions, served: ServedLog) -> int:
-    if options.completed is None or options.feedback is None:
+def _read(settings: Settings, completed: Path | None, feedback: Path | None, served: ServedLog) -> int:
+    if completed is None or feedback is None:
+        settings = settings.with_kafka()
         return run_with_kafka("train", settings, _read_kafka(settings, served))
-    try:
-        for topic, path in ((RANKING_FEEDBACK, options.feedback), (RANKING_COMPLETED, options.completed)):
-            for found in read_events("train", path, topic):
-                add_line(served, found)
-    except OSError as error:
-        return tell("train", f"{error.filename}: {error.strerror or error}", 1)
+    for topic, path in ((RANKING_FEEDBACK, feedback), (RANKING_COMPLETED, completed)):
+        for found in read_events("train", path, topic):
+            add_line(served, found)
     return 0
 
 
@@ -175,25 +133,21 @@ def _current(settings: Settings) -> tuple[RankingModel | None, str | None]:
         return None, str(error)
 
 
-def _as_json(made: Trained, options: TrainOptions, served: ServedLog, why: str | None) -> dict[str, Any]:
+def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict[str, Any]:
     report, manifest = made.report, made.model.manifest
     return {
         "trained": True,
-        "model": {"name": manifest.name, "version": manifest.version, "manifest": str(options.out / MANIFEST_FILE)},
-        "phase": report.phase,
+        "model": {"name": manifest.name, "version": manifest.version, "manifest": str(out / MANIFEST_FILE)},
+        **{name: getattr(report, name) for name in ("phase", "features", "seed", "labelled", "requests")},
         "objective": OBJECTIVES[report.phase],
-        "features": report.features,
         "features_version": manifest.features_version,
-        "seed": report.seed,
-        "labelled": report.labelled,
         "graded": sum(report.grades),
-        "requests": report.requests,
         "period": [moment.isoformat() for moment in report.period] if report.period else None,
         "queries": {"trained": report.trained[1], "held_out": report.held_out[1], "judged": report.judged[1]},
         "judged": report.judged[0],
         "config_versions": report.config_versions,
         "left_out": {str(reason): count for reason, count in report.left_out.items() if count},
-        "unreadable": len(served.unreadable),
+        "unreadable": unreadable,
         "metrics": asdict(report.measures),
         "where_sure": {"confidence": report.confidence, "share": report.sure, "metrics": asdict(report.where_sure)},
         "compared": [
@@ -206,40 +160,8 @@ def _as_json(made: Trained, options: TrainOptions, served: ServedLog, why: str |
         ],
         "not_compared": why,
         "importance": dict(report.importance),
-        "switch_on": _switch_on(options.out),
+        "switch_on": _switch_on(out),
     }
-
-
-def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
-    report = made.report
-    console = table_console()
-    console.print(
-        f"{report.phase} trees over {report.features} features, from {report.trained[0]:,} requests; "
-        f"judged on {told_of(report.judged)} held out"
-    )
-    if (several := len(report.config_versions)) > 1:
-        console.print(f"the answers come from {several} configurations, whose features may differ")
-    for reason, count in report.left_out.items():
-        if count:
-            console.print(f"left out: {count:,} {reason.meaning}")
-    console.print()
-    table = plain_table("order", numbers=MEASURE_NAMES)
-    table.add_column("this model's NDCG@10 against it")
-    for name, measures, difference in rows_of(report):
-        table.add_row(name, *figures(measures), difference)
-    console.print(table)
-    console.print(f"sure of its first result in {report.sure:.1%} (ranking.trees.confidence {report.confidence:g})")
-    if why:
-        console.print(f"not compared with the model in force: {why}", markup=False)
-    console.print()
-    table = plain_table("feature", numbers=("share of gain",))
-    for name, share in report.importance[:_SHOWN]:
-        table.add_row(name, f"{share:.1%}")
-    console.print(table)
-    console.print()
-    console.print(f"written to {options.out}; try it in shadow first:", markup=False)
-    for line in _switch_on(options.out):
-        console.print(f"  {line}", markup=False)
 
 
 def _switch_on(folder: Path) -> list[str]:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from schemas.review import DecisionReviewed, ReviewedDecision
-from streams.cli.export_intake import ExportOptions
-from streams.cli.export_reviews import run_export_reviews
+from streams.cli.export import Export
 from streams.console.review_marks import Marks
 from streams.settings.model import Settings, load_settings
 from streams.topology import DECISIONS_REVIEWED, PAGES_SCORED, RESULTS_CLASSIFIED
@@ -78,7 +77,7 @@ def rows(text: str) -> dict[str, dict[str, Any]]:
 
 def test_each_review_has_its_decision_and_its_input(ran: Ran, settings: Settings, tmp_path: Path) -> None:
     output = tmp_path / "reviews.jsonl"
-    done = ran(run_export_reviews, settings, ExportOptions(output=output), as_json=True)
+    done = ran(Export(form="reviews", output=output).run, settings, as_json=True)
     assert done.status == 1, "one record is no review"
     assert ": undecodable: " in done.err
     assert done.document | {"seconds": 0} == TABLES["each_review_has_its_decision_and_its_input"]
@@ -102,10 +101,10 @@ def test_each_review_has_its_decision_and_its_input(ran: Ran, settings: Settings
 
 
 def test_people_see_how_many_there_are(ran: Ran, settings: Settings) -> None:
-    done = ran(run_export_reviews, settings, ExportOptions())
+    done = ran(Export(form="reviews").run, settings)
     assert len(done.out.splitlines()) == 4
     assert "exported 4 (2 right, 2 wrong, 1 without their input), refused 1, in " in done.err
-    nothing = ran(run_export_reviews, settings, ExportOptions(start="latest"))
+    nothing = ran(Export(form="reviews", start="latest").run, settings)
     assert (nothing.status, nothing.out) == (0, "")
     assert "mark decisions on the screen Review of `assay console`" in nothing.err
 
@@ -113,13 +112,13 @@ def test_people_see_how_many_there_are(ran: Ran, settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (ExportOptions(newest=True), "leave --latest out"),
-        (ExportOptions(source=Path("x")), "leave --input out"),
-        (ExportOptions(start="yesterday"), "--from takes earliest, latest or an offset"),
+        (Export(form="reviews", newest=True), "leave --latest out"),
+        (Export(form="reviews", source=Path("x")), "leave --input out"),
+        (Export(form="reviews", start="yesterday"), "--from takes earliest, latest or an offset"),
     ],
 )
-def test_wrong_usage(ran: Ran, options: ExportOptions, says: str) -> None:
-    done = ran(run_export_reviews, load_settings(), options)
+def test_wrong_usage(ran: Ran, options: Export, says: str) -> None:
+    done = ran(options.run, load_settings())
     assert (done.status, says in done.complaint) == (2, True)
 
 

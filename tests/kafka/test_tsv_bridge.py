@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from schemas.pages import ScoredPage
-from streams.cli.export import run_export
-from streams.cli.export_intake import ExportOptions
+from streams.cli.export import Export
 from streams.cli.publish import run_publish
 from streams.cli.publish_input import Publication
 from streams.kafka.clients import make_producer, opened
@@ -55,7 +54,7 @@ def test_exported_and_republished_pages_have_the_same_scores(
     assert (answer["published"], answer["refused"]) == (4, 1)
     pages = score_all(settings)
     assert verdicts(pages) == SCORES
-    assert run_export(settings, ExportOptions(output=second), as_json=True) == 0
+    assert Export(output=second).run(settings, as_json=True) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["exported"], answer["refused"]) == (4, 0)
     assert run_publish(settings, Publication(topic=PAGES_CRAWLED, paths=[second], as_json=True)) == 0
@@ -63,7 +62,7 @@ def test_exported_and_republished_pages_have_the_same_scores(
     assert len(again) == 8
     assert verdicts(again) == SCORES
     assert {page.url: page.trust_features for page in again} == {page.url: page.trust_features for page in pages}
-    assert run_export(settings, ExportOptions(output=tmp_path / "third.tsv", newest=True), as_json=True) == 0
+    assert Export(output=tmp_path / "third.tsv", newest=True).run(settings, as_json=True) == 0
     assert sorted((tmp_path / "third.tsv").read_text().splitlines()) == sorted(second.read_text().splitlines())
 
 
@@ -77,21 +76,21 @@ def test_export_starts_and_ends_where_requested(settings: Settings, capsys: pyte
     example = EXAMPLES / "pages.scored.v1"
     old, new = (example / "minimal.json").read_bytes(), (example / "government_notice.json").read_bytes()
     feed(settings, old, b"no page", None, new)
-    assert run_export(settings, ExportOptions()) == 1
+    assert Export().run(settings) == 1
     out, err = capsys.readouterr()
     assert [line.split("\t")[0] for line in out.splitlines()] == [json.loads(v)["url"] for v in (old, new)]
     assert ["/1: undecodable" in err, "/2: undecodable" in err, "exported 2, refused 2" in err] == [True] * 3
-    assert run_export(settings, ExportOptions(start="2", most=1)) == 1
+    assert Export(start="2", most=1).run(settings) == 1
     assert "exported 0, refused 1" in capsys.readouterr().err
     for start in ("latest", "99"):
-        assert run_export(settings, ExportOptions(start=start)) == 0
+        assert Export(start=start).run(settings) == 0
         assert "exported 0, refused 0" in capsys.readouterr().err
 
 
 def test_export_from_a_missing_topic_is_refused(
     kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_export(install(kafka, topic_prefix), ExportOptions(output=tmp_path / "pages.tsv")) == 2
+    assert Export(output=tmp_path / "pages.tsv").run(install(kafka, topic_prefix)) == 2
     assert "`assay topics create` creates it" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -103,7 +102,7 @@ async def test_an_open_transaction_holds_nothing_up(
     producer = make_producer(settings.kafka, f"{topic_prefix}open", "test")
     async with opened(producer), producer.transaction():
         await producer.send_and_wait(topic_prefix + PAGES_SCORED.name, b"{}", partition=0)
-        assert await asyncio.to_thread(run_export, settings, ExportOptions(output=tmp_path / "pages.tsv")) == 0
+        assert await asyncio.to_thread(Export(output=tmp_path / "pages.tsv").run, settings) == 0
     assert "exported 0" in capsys.readouterr().out
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from streams.cli.config import config_, keys_in_force
+from streams.cli.config import config, keys_in_force
 
 
 def shown(capsys: pytest.CaptureFixture[str], overlay: Path | None = None) -> dict[str, Any]:
-    assert config_("show", as_json=True, config=overlay) == 0
+    assert config("show", as_json=True, config=overlay) == 0
     return dict(json.loads(capsys.readouterr().out))
 
 
@@ -33,21 +33,21 @@ def test_each_key_has_a_value_and_an_origin(
 
 def test_secrets_are_masked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("ASSAY_KAFKA__SASL_PASSWORD", "hunter2")
-    assert config_() == 0
+    assert config() == 0
     out = capsys.readouterr().out
     assert "hunter2" not in out
     assert 'kafka.sasl_password = "**********"  # environment ASSAY_KAFKA__SASL_PASSWORD' in out
 
 
 def test_people_see_a_line_a_key(capsys: pytest.CaptureFixture[str]) -> None:
-    assert config_() == 0
+    assert config() == 0
     lines = capsys.readouterr().out.splitlines()
     assert 'kafka.topic_prefix = ""  # default' in lines
     assert len(lines) == len(keys_in_force(None))
 
 
 def test_the_schema_describes_every_section_and_forbids_others(capsys: pytest.CaptureFixture[str]) -> None:
-    assert config_("schema") == 0
+    assert config("schema") == 0
     schema = json.loads(capsys.readouterr().out)
     assert schema["additionalProperties"] is False
     for section in schema["properties"].values():

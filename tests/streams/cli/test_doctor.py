@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streams.cli import doctor, doctor_checks
+from streams.cli import doctor, doctor_services
 from streams.fetch.settings import FetchSettings
 from streams.local_kafka.install import BrokerUnavailable
 from streams.settings.model import HttpSettings, Settings, load_settings
@@ -44,7 +44,7 @@ def test_a_machine_that_has_everything_is_well(
 def test_people_see_a_mark_and_what_to_do(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(doctor_checks, "find_java", no_java)
+    monkeypatch.setattr(doctor, "find_java", no_java)
     assert doctor.run_doctor(settings, as_json=False) == 1
     out = capsys.readouterr().out
     assert "✓ Python" in out
@@ -53,17 +53,12 @@ def test_people_see_a_mark_and_what_to_do(
 
 
 def test_a_named_cluster_makes_java_dispensable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(doctor_checks, "find_java", no_java)
-    monkeypatch.setattr(doctor_checks, "find_spec", lambda _: None)
-    assert doctor_checks.check_java(needed=True).state == "fail"
-    assert doctor_checks.check_java(needed=False).state == "warn"
-    assert doctor_checks.check_jars(tmp_path, needed=True).state == "fail"
-    assert doctor_checks.check_jars(tmp_path, needed=False).state == "warn"
-
-
-@pytest.mark.parametrize(("version", "state"), [((3, 10, 9), "fail"), ((3, 11, 0), "ok"), ((3, 14, 1), "ok")])
-def test_python_must_be_new_enough(version: tuple[int, ...], state: str) -> None:
-    assert doctor_checks.check_python(version).state == state
+    monkeypatch.setattr(doctor, "find_java", no_java)
+    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
+    assert doctor.check_java(needed=True).state == "fail"
+    assert doctor.check_java(needed=False).state == "warn"
+    assert doctor.check_jars(tmp_path, needed=True).state == "fail"
+    assert doctor.check_jars(tmp_path, needed=False).state == "warn"
 
 
 @pytest.mark.parametrize(("required", "has", "state", "detail"), TABLES["packages_are_looked_at"])
@@ -72,7 +67,7 @@ def test_packages_are_looked_at(
 ) -> None:
     monkeypatch.setattr(metadata, "requires", lambda _: required)
     monkeypatch.setattr(metadata, "version", lambda _: has)
-    finding = doctor_checks.check_packages()
+    finding = doctor.check_packages()
     assert finding.state == state
     assert detail in finding.detail
 
@@ -81,8 +76,8 @@ def test_a_package_that_breaks_at_import_is_named(tmp_path: Path, monkeypatch: p
     (tmp_path / "torn_package.py").write_text("raise OSError('no such library')\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(metadata, "requires", lambda _: ["torn-package"])
-    monkeypatch.setattr(doctor_checks, "_modules", lambda _: {"torn_package"})
-    finding = doctor_checks.check_packages()
+    monkeypatch.setattr(doctor, "_modules", lambda _: {"torn_package"})
+    finding = doctor.check_packages()
     assert (finding.state, finding.detail) == ("fail", "torn-package can't be imported (OSError: no such library)")
 
 
@@ -102,35 +97,35 @@ def test_slow_package_check_needs_files_and_requirements(
     absent.dist = there.dist
     monkeypatch.setattr(metadata, "files", lambda _: [own.get(file, absent) for file in files])
     monkeypatch.setattr(metadata, "requires", lambda name: ["openai"] if name == "assay" else requires)
-    assert doctor_checks.check_packages().detail == detail
+    assert doctor.check_packages().detail == detail
 
 
 def test_assay_itself_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor_checks, "_DISTRIBUTION", "no-such-distribution")
-    assert doctor_checks.check_packages().state == "fail"
+    monkeypatch.setattr(doctor, "_DISTRIBUTION", "no-such-distribution")
+    assert doctor.check_packages().state == "fail"
 
 
 def test_occupied_port_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert doctor_checks.check_port(HttpSettings(port=port)).state == "warn"
+        assert doctor.check_port(HttpSettings(port=port)).state == "warn"
         # The port is the default and not configured: the server would use another one.
         unnamed = HttpSettings.model_construct(_fields_set=set(), enabled=True, host="127.0.0.1", port=port)
-        assert doctor_checks.check_port(unnamed).state == "ok"
-    assert doctor_checks.check_port(HttpSettings(port=0)).state == "ok"
-    assert doctor_checks.check_port(HttpSettings(enabled=False)).detail == "off"
-    assert doctor_checks.check_port(HttpSettings(host="192.0.2.1", port=0)).state == "fail"
+        assert doctor.check_port(unnamed).state == "ok"
+    assert doctor.check_port(HttpSettings(port=0)).state == "ok"
+    assert doctor.check_port(HttpSettings(enabled=False)).detail == "off"
+    assert doctor.check_port(HttpSettings(host="192.0.2.1", port=0)).state == "fail"
 
 
 def test_folders_are_looked_at_without_being_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "not" / "yet"
-    assert doctor_checks.check_folder("cache", folder, "NAME").state == "ok"
+    assert doctor_services.check_folder("cache", folder, "NAME").state == "ok"
     assert not folder.parent.exists()
     (tmp_path / "file").write_text("")
-    blocked = doctor_checks.check_folder("cache", tmp_path / "file" / "sub", "NAME")
+    blocked = doctor_services.check_folder("cache", tmp_path / "file" / "sub", "NAME")
     assert (blocked.state, blocked.todo) == ("fail", "name another place with NAME")
-    monkeypatch.setattr(doctor_checks, "FREE_BYTES", 2**80)
-    assert doctor_checks.check_folder("cache", folder, "NAME").state == "warn"
+    monkeypatch.setattr(doctor_services, "FREE_BYTES", 2**80)
+    assert doctor_services.check_folder("cache", folder, "NAME").state == "warn"
 
 
 def test_relaxed_fetch_rules_are_reported(tmp_path: Path) -> None:
@@ -140,9 +135,9 @@ def test_relaxed_fetch_rules_are_reported(tmp_path: Path) -> None:
         resolve={"wiki.intranet.example": "10.1.2.3:80"},
         cache_path=tmp_path / "pages.sqlite",
     )
-    found = list(doctor_checks.check_fetching(fetch))
+    found = list(doctor_services.check_fetching(fetch))
     assert [finding.state for finding in found] == ["warn", "warn", "ok", "ok", "ok"]
     assert "wiki.intranet.example is reached at 10.1.2.3:80" in found[3].detail
-    named = list(doctor_checks.check_fetching(FetchSettings(user_agent="HarbourBot/1.0", cache_path=None)))
+    named = list(doctor_services.check_fetching(FetchSettings(user_agent="HarbourBot/1.0", cache_path=None)))
     assert [finding.state for finding in named] == ["ok", "warn"]
     assert not named[0].todo

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Gauge, make_asgi_app
 from qdrant_client import QdrantClient, models
 
-from streams.cli import doctor_checks
+from streams.cli import doctor_services
 from streams.cli.doctor_services import check_index
 from streams.http.server import HttpServer
 from streams.index.settings import IndexSettings
@@ -72,7 +72,7 @@ def test_a_damaged_index_is_found_also_where_the_disk_is_full(
     asyncio.run(fill(settings))
     damage(tmp_path / "index")
     if disk_is_full:
-        monkeypatch.setattr(doctor_checks, "FREE_BYTES", 1 << 62)
+        monkeypatch.setattr(doctor_services, "FREE_BYTES", 1 << 62)
     finding = check_index(settings.index, NOBODY)
     assert finding.state == "fail"
     assert "move the folder away" in finding.detail
@@ -81,7 +81,7 @@ def test_a_damaged_index_is_found_also_where_the_disk_is_full(
 def test_full_disk_is_reported_for_a_healthy_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_at(tmp_path)
     asyncio.run(fill(settings))
-    monkeypatch.setattr(doctor_checks, "FREE_BYTES", 1 << 62)
+    monkeypatch.setattr(doctor_services, "FREE_BYTES", 1 << 62)
     finding = check_index(settings.index, NOBODY)
     assert finding.state == "warn"
     assert "make room" in finding.todo

@@ -1,22 +1,27 @@
+from __future__ import annotations
+
 import asyncio
 import io
 import json
 import os
 import sys
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from aiokafka import TopicPartition
 
 import streams.cli.export
-import streams.cli.export_intake
 import streams.publish.sources
-from streams.cli.export import run_export
-from streams.cli.export_intake import ExportOptions
+from schemas.pages import ScoredPage
+from streams.cli.export import Export, FileError, PageRows, written
 from streams.settings.model import load_settings
 from tests.command_line import Done, Ran
 from tests.samples import scored
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.fixture
@@ -25,7 +30,7 @@ def export(ran: Ran) -> Ran:
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
 
     def call(as_json: bool = True, **wishes: Any) -> Done:
-        return ran(run_export, settings, ExportOptions(**wishes), as_json=as_json)
+        return ran(Export(**wishes).run, settings, as_json=as_json)
 
     return call
 
@@ -189,9 +194,105 @@ def test_a_silent_cluster_is_given_up(
 
     reader = SilentReader()
     monkeypatch.setattr(streams.cli.export, "partitions_of", partitions)
-    monkeypatch.setattr(streams.cli.export_intake, "make_reader", lambda *_: reader)
+    monkeypatch.setattr(streams.cli.export, "make_reader", lambda *_: reader)
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "transaction_timeout_seconds": 0.05})
-    assert run_export(settings, ExportOptions(output=tmp_path / "pages.tsv")) == 1
+    assert Export(output=tmp_path / "pages.tsv").run(settings) == 1
     assert "no record came for 0.05 s; partitions left: 1" in capsys.readouterr().err
     assert reader.stopped
     assert list(tmp_path.iterdir()) == []
+
+
+def page(url: str, title: str, fetched_at: str | None = None) -> ScoredPage:
+    at = datetime.fromisoformat(fetched_at) if fetched_at else None
+    return scored(url, "text").model_copy(update={"title": title, "fetched_at": at})
+
+
+def titles(rows: bytes) -> list[str]:
+    return [line.split("\t")[1] for line in rows.decode().splitlines()]
+
+
+def test_a_row_for_each_page() -> None:
+    target = io.BytesIO()
+    rows = PageRows(target)
+    for title in ("one", "two"):
+        rows.add(page("https://a.example/", title))
+    assert (rows.finish(), titles(target.getvalue())) == (2, ["one", "two"])
+
+
+@pytest.mark.parametrize(("pages", "kept"), TABLES["export_keeps_the_newest_page_of_each_url"])
+def test_export_keeps_the_newest_page_of_each_url(
+    pages: tuple[tuple[str, str, str | None], ...], kept: tuple[str, ...]
+) -> None:
+    target = io.BytesIO()
+    rows = PageRows(target, newest=True)
+    for told in pages:
+        rows.add(page(*told))
+    assert target.getvalue() == b""
+    assert (rows.finish(), titles(target.getvalue())) == (len(kept), list(kept))
+
+
+def test_a_file_is_there_as_a_whole(tmp_path: Path) -> None:
+    output = tmp_path / "pages.tsv"
+    output.write_text("before")
+    with written(output) as target:
+        target.write(b"after")
+        assert output.read_text() == "before"
+    assert output.read_text() == "after"
+    assert list(tmp_path.iterdir()) == [output]
+
+
+def leave(target: BinaryIO, left_by: type[BaseException]) -> None:
+    target.write(b"half")
+    raise left_by
+
+
+@pytest.mark.parametrize("left_by", [KeyboardInterrupt, ValueError])
+def test_unfinished_output_is_removed(tmp_path: Path, left_by: type[BaseException]) -> None:
+    output = tmp_path / "pages.tsv"
+    output.write_text("before")
+    with pytest.raises(left_by), written(output) as target:
+        leave(target, left_by)
+    assert output.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [output]
+
+
+def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path: Path) -> None:
+    (tmp_path / "link.tsv").symlink_to(tmp_path / "real.tsv")
+    with written(tmp_path / "link.tsv") as target:
+        target.write(b"rows")
+    assert (tmp_path / "link.tsv").is_symlink()
+    assert (tmp_path / "real.tsv").read_bytes() == b"rows"
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with written(tmp_path / "pipe") as target:
+        target.write(b"rows")
+    assert os.read(reader, 100) == b"rows"
+    os.close(reader)
+
+
+@pytest.mark.parametrize("name", ["absent/pages.tsv", "."])
+def test_unusable_output_path_is_reported(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FileError, match=r"No such file or directory|Is a directory"), written(tmp_path / name):
+        pass
+
+
+def test_full_disk_is_reported() -> None:
+    with pytest.raises(FileError, match="No space left"), written(Path("/dev/full")) as target:
+        target.write(b"rows")
+
+
+class Left(io.BytesIO):
+    """Standard output whose reader has left."""
+
+    @property
+    def buffer(self) -> Left:
+        return self
+
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+def test_a_reader_that_has_left_is_the_callers_business(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", Left())
+    with pytest.raises(BrokenPipeError), written(None) as target:
+        target.write(b"rows")

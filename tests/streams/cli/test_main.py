@@ -26,7 +26,7 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_list_of_commands_has_the_first_line_of_each_help(command: str) -> None:
-    assert imported_command(command).help.splitlines()[0] == COMMANDS[command][1]
+    assert imported_command(command).help.splitlines()[0] == COMMANDS[command]
 
 
 class Interrupting:

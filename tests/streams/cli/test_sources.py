@@ -1,10 +1,20 @@
+"""``assay sources``: how addresses are decided, and the import of own sources."""
+
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from handlers.indexing.config import source_at
+from handlers.score_page import ScorePageRules
 from streams.cli.commands import run_command_line
+from streams.runtime import settings_files
+from streams.settings.model import load_settings
+from tests.command_line import Done, Ran
+from tests.rules import CONFIG
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -56,3 +66,156 @@ def test_a_publisher_and_an_own_entry_decide(tmp_path: Path, capsys: pytest.Capt
     [named] = check(capsys, "https://nothing.example/", "--publisher", "科技部")
     assert (own["tier"], own["own"], own["reason"]) == (2, True, "read by us")
     assert (named["tier"], named["entry"], named["own"]) == (1, "科技部", True)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "mine.yaml"
+
+
+@pytest.fixture
+def import_(ran: Ran, tmp_path: Path, out: Path) -> Ran:
+    """``import_("a.csv", text, …)``: imports a file with this text."""
+
+    def call(name: str, text: str, *arguments: str) -> Done:
+        (tmp_path / name).write_text(text, "utf-8")
+        return ran(run_command_line, ["sources", "import", str(tmp_path / name), "--out", str(out), *arguments])
+
+    return call
+
+
+def entries(out: Path) -> dict[str, Any]:
+    return dict(yaml.safe_load(out.read_text("utf-8"))["sources"]["own"])
+
+
+PRESS = {"kind": "newspaper", "reason": "ours"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    TABLES["each_form_gives_the_same_entries"],
+    ids=["csv", "csv with names", "tsv", "tabs", "json lines"],
+)
+def test_each_form_gives_the_same_entries(import_: Ran, out: Path, name: str, text: str) -> None:
+    assert import_(name, text).status == 0
+    assert entries(out) == {
+        "one.example": PRESS,
+        "two.example": {"tier": 3},
+        "three.example": {"tier": 1, "reason": "a, b"},
+    }
+
+
+def test_assay_reads_the_imported_file_as_overlay_or_config(
+    import_: Ran, ran: Ran, tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tier(overlay: Path | None = None) -> int:
+        rules = load_settings(overlay).rules(ScorePageRules)
+        return source_at("https://www.reuters.com/", None, "", rules.compiled.sources).tier
+
+    shown = import_("a.txt", "reuters.com\n", "--tier", "3").out
+    assert "reuters.com: tier 2 becomes 3" in shown
+    assert f"1 sources written to {out}: 1 new, 0 replaced, 0 unchanged" in shown
+    assert f"--config {out}" in shown
+    assert (tier(), tier(out)) == (2, 3)
+    copy = tmp_path / "config"
+    shutil.copytree(CONFIG, copy)
+    monkeypatch.setenv("ASSAY_CONFIG_DIR", str(copy))
+    done = ran(run_command_line, ["sources", "import", str(tmp_path / "a.txt"), "--kind", "journal"])
+    assert (done.status, f"Assay reads {copy / 'own_sources.yaml'}" in done.out) == (0, True)
+    assert tier() == 1
+
+
+def test_domains_are_written_as_hosts_are(import_: Ran, out: Path) -> None:
+    text = "https://www.One.example/path?q\nwww.krakow.pl\nbücher.example\n.two.example.\nWWW.THREE.EXAMPLE\n"
+    assert import_("a.txt", text, "--kind", "newspaper").status == 0
+    assert set(entries(out)) == set(TABLES["domains_are_written_as_hosts_are"])
+
+
+@pytest.mark.parametrize(("line", "words"), TABLES["unusable_line_is_named_and_nothing_is_written"])
+def test_unusable_line_is_named_and_nothing_is_written(
+    import_: Ran, tmp_path: Path, out: Path, line: str, words: str
+) -> None:
+    done = import_("a.csv", f"one.example,2\n\n{line}\n")
+    assert (done.status, words in done.complaint) == (1, True)
+    assert done.err.startswith(f"assay sources import: {tmp_path / 'a.csv'}:3: ")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        *TABLES["json_lines_of_any_shape_are_refused_with_their_number"],
+        ("[" * 100_000, "not JSON"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_json_lines_of_any_shape_are_refused_with_their_number(import_: Ran, line: str, words: str) -> None:
+    done = import_("a.jsonl", f'{{"domain": "one.example", "tier": 1}}\n{line}\n')
+    assert (done.status, "a.jsonl:2: " in done.complaint, words in done.err) == (1, True, True)
+
+
+def test_a_field_longer_than_csv_takes_is_named(import_: Ran) -> None:
+    done = import_("a.csv", f"one.example,1,{'x' * 200_000}\n")
+    assert (done.status, "a.csv:1: field larger" in done.err) == (1, True)
+
+
+def test_a_public_suffix_may_be_in_tier_3(import_: Ran, out: Path) -> None:
+    assert import_("a.csv", "github.io,3\nblogspot.com,self_publishing\n").status == 0
+    assert set(entries(out)) == {"github.io", "blogspot.com"}
+
+
+def test_repeated_line_and_extra_columns_are_reported(import_: Ran, out: Path) -> None:
+    text = "domain,kind,rank\none.example,newspaper,7\nwww.one.example,newspaper,8\n"
+    left, repeated = import_("a.csv", text).err.splitlines()
+    assert left.endswith("a.csv:1: columns left out: rank")
+    assert repeated.endswith("a.csv:3: one.example is on line 2 already")
+    assert entries(out) == {"one.example": {"kind": "newspaper"}}
+
+
+def test_a_second_import_adds_and_replaces(import_: Ran, out: Path) -> None:
+    import_("a.csv", "one.example,1\ntwo.example,2\n")
+    told = import_("a.csv", "two.example,3\nthree.example,3\none.example,1\n", "--json").document
+    assert (told["new"], told["replaced"], told["unchanged"], told["written"]) == (1, 1, 1, True)
+    assert told["tiers_changed"] == [{"domain": "one.example", "from": 3, "to": 1}]
+    assert entries(out) == {"one.example": {"tier": 1}, "two.example": {"tier": 3}, "three.example": {"tier": 3}}
+
+
+def test_many_changed_tiers_are_counted(import_: Ran) -> None:
+    shown = import_("a.txt", "".join(f"s{n}.example\n" for n in range(25)), "--tier", "2").out
+    assert shown.count("becomes") == 20
+    assert "and 5 more with another tier" in shown
+
+
+def test_a_dry_run_counts_and_writes_nothing(import_: Ran, out: Path) -> None:
+    done = import_("a.csv", "one.example,1\n", "--dry-run")
+    assert (done.status, f"1 sources would be written to {out}: 1 new" in done.out) == (0, True)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("text", ["kafka: {}\nsources: {own: {}}", "sources: {own: {}, kinds: {}}", "sources: 3"])
+def test_file_with_other_keys_is_not_changed(import_: Ran, out: Path, text: str) -> None:
+    out.write_text(text, "utf-8")
+    done = import_("a.csv", "one.example,1\n")
+    assert (done.status, "other keys than sources.own" in done.complaint) == (2, True)
+    assert out.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [(b"", "no entries"), (b"# none\n", "no entries"), (b"\xff\xfe,1", "not UTF-8")]
+)
+def test_a_file_without_entries_is_refused(ran: Ran, tmp_path: Path, out: Path, content: bytes, words: str) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    done = ran(run_command_line, ["sources", "import", str(tmp_path / "a.csv"), "--out", str(out)])
+    assert (done.status, words in done.complaint) == (1, True)
+
+
+def test_configuration_of_an_installed_package_is_not_written(
+    ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ASSAY_CONFIG_DIR", raising=False)
+    shutil.copytree(CONFIG, tmp_path / "config")
+    (tmp_path / "__main__.py").touch()
+    monkeypatch.setattr(settings_files, "__file__", str(tmp_path / "streams" / "runtime" / "settings_files.py"))
+    (tmp_path / "a.csv").write_text("one.example,1\n", "utf-8")
+    done = ran(run_command_line, ["sources", "import", str(tmp_path / "a.csv")])
+    assert (done.status, "'--out'" in done.complaint) == (2, True)

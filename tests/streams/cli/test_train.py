@@ -1,5 +1,6 @@
 """``assay train`` on files, as a user runs it; ``tests/kafka/test_train.py`` tests it on a real Kafka."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +9,8 @@ from typing import Any
 import pytest
 
 from handlers.ranking.model import Manifest
-from streams.cli.train import TrainOptions, run_train
-from streams.settings.model import Settings, load_settings
+from streams.cli.commands import run_command_line
+from streams.cli.train import train as train_
 from streams.training.model_files import read_ranking_model
 from tests.command_line import Done, Ran
 from tests.streams.training.feedback import completed, row, world
@@ -32,11 +33,13 @@ def write(folder: Path, requests: int) -> dict[str, Path]:
 
 
 @pytest.fixture
-def train(ran: Ran, files: dict[str, Path]) -> Train:
+def train(ran: Ran, files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Train:
     """``train(folder)``, and settings and options where they matter."""
+    overlay = tmp_path_factory.mktemp("settings") / "own.yaml"
 
-    def run(out: Path, settings: Settings | None = None, **options: Any) -> Done:
-        return ran(run_train, settings or load_settings(), TrainOptions(**{"out": out, **files, **options}))
+    def run(out: Path, settings: dict[str, Any] | None = None, **options: Any) -> Done:
+        overlay.write_text(json.dumps(settings or {}), "utf-8")
+        return ran(train_, out=out, **files | options, config=overlay)
 
     return run
 
@@ -70,7 +73,7 @@ def test_the_same_data_gives_the_same_bytes(train: Train, tmp_path: Path) -> Non
 
 def test_the_next_model_is_compared_with_the_one_in_force(train: Train, tmp_path: Path) -> None:
     assert train(tmp_path / "one").status == 0
-    settings = load_settings(ranking={"trees": {"mode": "shadow", "model": str(tmp_path / "one")}})
+    settings = {"ranking": {"trees": {"mode": "shadow", "model": str(tmp_path / "one")}}}
     answer = train(tmp_path / "two", settings, as_json=True).document
     version = read_ranking_model(str(tmp_path / "one")).manifest.version
     assert [rival["order"] for rival in answer["compared"]] == ["order as served", f"feedback {version}"]
@@ -79,7 +82,7 @@ def test_the_next_model_is_compared_with_the_one_in_force(train: Train, tmp_path
 
 
 def test_summary_shows_figures_and_how_to_enable_the_model(train: Train, tmp_path: Path) -> None:
-    done = train(tmp_path / "one", load_settings(ranking={"trees": {"model": str(tmp_path / "none")}}))
+    done = train(tmp_path / "one", {"ranking": {"trees": {"model": str(tmp_path / "none")}}})
     for words in ("NDCG@10", "order as served", "keyword_overlap", "ASSAY_RANKING__TREES__MODE=shadow", "not compared"):
         assert words in done.out
     assert (done.status, done.err) == (0, "assay train: 600 labelled results of 60 requests\n")
@@ -112,8 +115,9 @@ def test_an_unknown_version_is_named_with_what_to_do(train: Train, files: dict[s
     assert (done.status, done.document["left_out"]) == (0, {"other_version": 1})
 
 
-def test_a_file_that_is_not_there_is_named(train: Train, tmp_path: Path) -> None:
-    done = train(tmp_path / "one", feedback=tmp_path / "nothing.jsonl")
+def test_a_file_that_is_not_there_is_named(ran: Ran, files: dict[str, Path], tmp_path: Path) -> None:
+    names = ["--completed", str(files["completed"]), "--feedback", str(tmp_path / "nothing.jsonl")]
+    done = ran(run_command_line, ["train", "--out", str(tmp_path / "one"), *names])
     assert done.status == 1
     assert "nothing.jsonl: No such file" in done.err
 
@@ -134,7 +138,7 @@ def test_without_xgboost_it_says_what_to_install(train: Train, tmp_path: Path, m
 
 
 def test_without_a_kafka_it_says_what_to_do(train: Train, tmp_path: Path) -> None:
-    settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
+    settings = {"kafka": {"bootstrap_servers": "127.0.0.1:1"}}
     done = train(tmp_path / "one", settings, completed=None, feedback=None)
     assert done.status == 1
     assert "no Kafka at 127.0.0.1:1; start one with `assay broker --detach`" in done.err
