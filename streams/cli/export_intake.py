@@ -15,9 +15,9 @@ from aiokafka import TopicPartition
 from schemas.event import Event
 from streams.cli.output import Refusals, tell
 from streams.cli.progress import ProgressLine
-from streams.cli.tail import is_start, seek_to
+from streams.cli.tail import is_start
 from streams.kafka.clients import make_reader, opened
-from streams.kafka.log_reader import records_between
+from streams.kafka.log_reader import assign_paused, records_between, spans_from
 from streams.kafka.settings import KafkaSettings
 from streams.publish.event_lines import LineEvent
 from streams.topology import Topic
@@ -75,12 +75,9 @@ async def topic_events(
 ) -> AsyncGenerator[LineEvent, None]:
     """The committed records of a topic from the options' start to the current end, with the progress."""
     async with opened(make_reader(kafka)) as reader:
-        reader.assign(partitions)
-        ends = await reader.end_offsets(partitions)
-        await seek_to(reader, partitions, ends, options.start)
-        reader.pause(*partitions)
-        spans = {partition: (await reader.position(partition), end) for partition, end in ends.items()}
-        left = {partition: max(0, end - start) for partition, (start, end) in spans.items()}
+        assign_paused(reader, partitions)
+        spans = await spans_from(reader, partitions, options.start)
+        left = {partition: end - start for partition, (start, end) in spans.items()}
         total = sum(left.values())
         # The ends are those of committed records, so only a silent cluster delays them.
         patience = kafka.transaction_timeout_seconds
@@ -92,7 +89,7 @@ async def topic_events(
                     event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
                     yield LineEvent(f"{record.partition}/{record.offset}", event)
                     partition = TopicPartition(record.topic, record.partition)
-                    left[partition] = ends[partition] - record.offset - 1
+                    left[partition] = spans[partition][1] - record.offset - 1
                     advance()
 
 

@@ -19,9 +19,8 @@ from schemas.dead import dead_letter_topic
 from schemas.outcome import Dead
 from streams.console.entries import Entry, Mention, Position, dead_entry, entry_of, mentions_of, time_of
 from streams.console.store import Store
-from streams.kafka.clients import make_admin, make_reader, opened
-from streams.kafka.groups import read_topics
-from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka.clients import make_reader, opened
+from streams.kafka.log_reader import assign_paused, follow, records_between
 from streams.kafka.settings import KafkaSettings
 from streams.topology import HANDLERS, RANKING_REQUESTED, TOPICS
 from streams.topology.codec import decode, timestamp
@@ -44,10 +43,7 @@ _DEAD = {
     else _KINDS.get(its.consumes.key_means)
     for its in HANDLERS
 }
-_POLL_MS = 100
 _AGAIN_SECONDS = 2.0
-_LOOK_SECONDS = 15.0
-"""How often new topics and partitions are looked for."""
 _FIRST_STEP = 200
 _LARGEST_STEP = 5_000
 _AT_ONCE = 25
@@ -133,39 +129,19 @@ class Follower:
                     await self._past
 
     async def _follow(self) -> None:
-        async with opened(make_reader(self._kafka, client_id="assay-console")) as reader:
-            partitions: set[TopicPartition] = set()
-            looked_at = -_LOOK_SECONDS
-            clock = asyncio.get_running_loop().time
-            while True:
-                if clock() - looked_at >= (_LOOK_SECONDS if partitions else _AGAIN_SECONDS):
-                    looked_at = clock()
-                    partitions = await self._assign(reader, partitions)
-                if not partitions:
-                    await asyncio.sleep(_AGAIN_SECONDS)
-                    continue
-                taken = await reader.getmany(timeout_ms=_POLL_MS)
-                if new := self._store.add(self._found(record for records in taken.values() for record in records)):
+        names = [self._kafka.topic_prefix + name for name in (*_FOLLOWED, *_DEAD)]
+        known = set(self._next)
+        lists = follow(self._kafka, names, "latest", positions=self._next, client_id="assay-console")
+        async with aclosing(lists):
+            async for records in lists:
+                self.problem = "" if self._next else "the topics do not exist yet: assay topics create"
+                if unread := self._next.keys() - known:
+                    # This list is empty, so these are the offsets from which the partitions are followed.
+                    ends = {at: self._next[at] for at in unread}
+                    self._past = asyncio.create_task(self._read_back(ends, self._past), name="console past")
+                known = set(self._next)
+                if records and (new := self._store.add(self._found(records))):
                     self._feed.publish(new)
-                self._next |= {partition: records[-1].offset + 1 for partition, records in taken.items()}
-
-    async def _assign(self, reader: AIOKafkaConsumer, before: set[TopicPartition]) -> set[TopicPartition]:
-        """Follows all partitions that exist; those that are new from their end, and their past is read beside."""
-        async with opened(make_admin(self._kafka)) as admin:
-            states = await read_topics(admin, [self._kafka.topic_prefix + name for name in (*_FOLLOWED, *_DEAD)])
-        now = {TopicPartition(name, number) for name, state in states.items() for number in state.partitions}
-        self.problem = "" if now else "the topics do not exist yet: assay topics create"
-        if now == before:
-            return now
-        reader.assign(list(now))
-        unread = now - self._next.keys()
-        ends = await reader.end_offsets(list(unread)) if unread else {}
-        self._next = {partition: offset for partition, offset in self._next.items() if partition in now} | ends
-        for partition, offset in self._next.items():
-            reader.seek(partition, offset)
-        if ends:
-            self._past = asyncio.create_task(self._read_back(ends, self._past), name="console past")
-        return now
 
     async def _read_back(self, ends: dict[TopicPartition, int], before: asyncio.Task[None] | None) -> None:
         """Reads the log before these ends, the newest records first, until the store is full."""
