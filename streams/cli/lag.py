@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import typer
@@ -22,6 +22,7 @@ from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, no_such
 from streams.views.amounts import in_time
+from streams.views.flow import late_seconds
 
 _FEW = 0.25
 """The share of the retention below which the rest is red."""
@@ -71,13 +72,6 @@ class LagOptions:
     as_json: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Report:
-    groups: Sequence[GroupLag]
-    dead: Sequence[DeadLettersStanding]
-    exceeded: Sequence[str] = field(default_factory=list)
-
-
 def run_lag(names: Sequence[str], settings: Settings, options: LagOptions) -> int:
     """Runs the command for some handlers, or for all; 1 if a limit is exceeded, 2 for wrong usage."""
     known = {handler.name: handler for handler in HANDLERS}
@@ -104,15 +98,20 @@ async def _report(settings: Settings, handlers: Sequence[Handler], options: LagO
     while True:
         groups = await read_lags(settings.kafka, handlers, SystemClock(), replays=options.replays)
         dead = await read_dead_letters(settings.kafka, handlers, SystemClock())
-        report = _Report(groups, dead, list(_exceeded(groups, options)))
+        exceeded = _exceeded(groups, options)
         if options.as_json:
-            print(json.dumps(_as_json(report)), flush=True)
+            document = {
+                "groups": [asdict(lag) | {"lost": lag.lost} for lag in groups],
+                "dead_letters": [asdict(letters) for letters in dead],
+                "exceeded": exceeded,
+            }
+            print(json.dumps(document), flush=True)
         else:
             if options.watch_seconds is not None:
                 table_console().print(Text(f"{SystemClock().now():%H:%M:%S} UTC", "bold"))
-            _show(report)
+            _show(groups, dead, exceeded)
         if options.watch_seconds is None:
-            return 1 if report.exceeded else 0
+            return 1 if exceeded else 0
         await asyncio.sleep(options.watch_seconds)
 
 
@@ -122,7 +121,7 @@ def _exceeded(groups: Sequence[GroupLag], options: LagOptions) -> list[str]:
     for lag in groups:
         if lag.plan:  # a replay ends at the end of its plan, which may be far before the end of its topic
             continue
-        late = lag.seconds - lag.delay_seconds
+        late = late_seconds(lag)
         if options.max_records is not None and lag.records > options.max_records:
             found.append(f"{lag.handler}: {lag.records:,} records wait on {lag.topic}, limit {options.max_records:,}")
         if options.max_seconds is not None and late > options.max_seconds:
@@ -130,63 +129,48 @@ def _exceeded(groups: Sequence[GroupLag], options: LagOptions) -> list[str]:
     return found
 
 
-def _as_json(report: _Report) -> dict[str, object]:
-    return {
-        "groups": [asdict(lag) | {"lost": lag.lost} for lag in report.groups],
-        "dead_letters": [asdict(standing) for standing in report.dead],
-        "exceeded": report.exceeded,
-    }
-
-
-def _show(report: _Report) -> None:
+def _show(groups: Sequence[GroupLag], dead: Sequence[DeadLettersStanding], exceeded: Sequence[str]) -> None:
     console = table_console(_NARROW)
     wide = console.width >= _WIDE
     numbers = ("behind", "oldest", "retention left", "members", "dead letters")
     table = plain_table(*(("handler", "topic") if wide else ("handler",)), numbers=numbers, apart=2 if wide else 1)
-    dead = {standing.handler: standing for standing in report.dead}
-    for lag in report.groups:
+    letters = {of_handler.handler: of_handler.records for of_handler in dead}
+    for lag in groups:
         where, cells = _where(lag, wide), _cells(lag)
         if not lag.delay_seconds and not lag.plan:
-            table.add_row(*([lag.handler, where] if wide else [lag.handler]), *cells, _dead(dead.get(lag.handler)))
+            count = letters.get(lag.handler)
+            dead_cell = Text(f"≤ {count:,}", "yellow") if count else "-"
+            table.add_row(*([lag.handler, where] if wide else [lag.handler]), *cells, dead_cell)
         elif lag.records or lag.plan:
             table.add_row(*(["", where] if wide else [f"  {where}"]), *cells)
     console.print(table)
-    for lag in report.groups:
+    for lag in groups:
         if lag.lost:
             console.print(Text(f"{lag.handler}: retention deleted {lag.lost:,} unread records of {lag.topic}", "red"))
-    if missing := sorted({lag.topic for lag in report.groups if not lag.exists}):
+    if missing := sorted({lag.topic for lag in groups if not lag.exists}):
         named = missing[0] if len(missing) == 1 else f"{len(missing)} topics"
         console.print(f"missing: {named}; `assay topics create` creates missing topics, and so does `assay run`")
-    for sentence in report.exceeded:
+    for sentence in exceeded:
         console.print(Text(sentence, "red"))
 
 
 def _where(lag: GroupLag, wide: bool) -> str:
     """The text beside the handler's name, or below it on a narrow terminal."""
     if lag.delay_seconds:
-        return (
-            f"waits {in_time(lag.delay_seconds)} to be tried again" if wide else f"waits {in_time(lag.delay_seconds)}"
-        )
+        return f"waits {in_time(lag.delay_seconds)}{' to be tried again' if wide else ''}"
     if lag.plan:
-        return f"replay {lag.plan}: {lag.topic}" if wide else f"replay {lag.plan}"
+        return f"replay {lag.plan}{f': {lag.topic}' if wide else ''}"
     return lag.topic
 
 
 def _cells(lag: GroupLag) -> tuple[Text | str, ...]:
     if not lag.exists:
         return "-", "-", "-", str(lag.members)
-    left, seconds = lag.retention_left_seconds, lag.seconds
-    urgent = left is not None and left < _FEW * (left + seconds)
-    stopped = lag.records > 0 and not lag.members
+    left = lag.retention_left_seconds
+    urgent = left is not None and left < _FEW * (left + lag.seconds)
     return (
         f"{lag.records:,}",
-        in_time(seconds) if lag.records else "-",
+        in_time(lag.seconds) if lag.records else "-",
         Text(in_time(left), "red" if urgent else ""),
-        Text(str(lag.members), "red" if stopped else ""),
+        Text(str(lag.members), "red" if lag.records and not lag.members else ""),
     )
-
-
-def _dead(standing: DeadLettersStanding | None) -> Text:
-    if standing is None or not standing.records:
-        return Text("-")
-    return Text(f"≤ {standing.records:,}", "yellow")
