@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from streams.cli.lag import LagOptions, _report, run_lag
-from streams.cli.lag_server import LagExporter
+from streams.cli.lag_server import lag_exporter
 from streams.http.server import HttpServer
 from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, load_settings
@@ -55,7 +55,7 @@ async def test_lag_watch_repeats_until_it_is_stopped(assay: Installation, capfd:
 
 
 async def answer_of(settings: Any, path: str) -> httpx2.Response:
-    exporter = LagExporter(settings, HANDLERS, SystemClock())
+    exporter = lag_exporter(settings, HANDLERS, SystemClock())
     async with HttpServer(exporter, HttpSettings(port=0)) as http, httpx2.AsyncClient() as client:
         return await client.get(f"http://{http.address}{path}", timeout=20)
 

@@ -11,7 +11,7 @@ from termios import TIOCSWINSZ, tcgetattr
 
 import pytest
 
-from streams.cli.top import TopOptions, run_top
+from streams.cli.top import run_top
 from streams.http.server import HttpServer
 from streams.settings.model import HttpSettings
 from tests.kafka.installation import Installation, page, process, scorer, until
@@ -28,8 +28,7 @@ async def worker(assay: Installation) -> AsyncIterator[str]:
 
 
 async def test_programs_get_one_line(assay: Installation, worker: str, capfd: pytest.CaptureFixture[str]) -> None:
-    options = TopOptions(urls=[worker], once=True, as_json=True, every=0.3)
-    assert await asyncio.to_thread(run_top, assay.settings, options) == 0
+    assert await asyncio.to_thread(run_top, assay.settings, [worker], once=True, as_json=True, every=0.3) == 0
     view = json.loads(capfd.readouterr().out)
     [score] = [row for row in view["rows"] if row["handler"] == "score_page"]
     assert (score["lag_records"], score["members"], score["dead"], score["rate_per_second"]) == (0, 1, 0, 0)
@@ -40,7 +39,7 @@ async def test_programs_get_one_line(assay: Installation, worker: str, capfd: py
 async def test_without_a_terminal_it_is_one_plain_table(
     assay: Installation, worker: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert await asyncio.to_thread(run_top, assay.settings, TopOptions(urls=[worker, "1"], every=0.3)) == 0
+    assert await asyncio.to_thread(run_top, assay.settings, [worker, "1"], every=0.3) == 0
     out = capfd.readouterr().out
     assert "1 worker\n" in out
     assert "\x1b" not in out

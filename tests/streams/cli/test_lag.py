@@ -4,10 +4,11 @@ import re
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 
 from streams.cli import lag as command
 from streams.cli.lag import LagOptions, run_lag
-from streams.cli.lag_server import ServerAddressError, address_of, as_metrics
+from streams.cli.lag_server import LagCollector, ServerAddressError, address_of
 from streams.kafka.lag import DeadLettersStanding, GroupLag, PartitionLag
 from streams.settings.model import load_settings
 from streams.topology import HANDLERS
@@ -32,7 +33,7 @@ QUIET = group("index_page", "pages.scored.v1")
 
 def shown(capsys: pytest.CaptureFixture[str], *groups: GroupLag, dead: int = 0) -> list[str]:
     letters = [DeadLettersStanding("score_page", "dlq", dead, 1.0)]
-    command._show(command._Report(groups, letters))
+    command._show(groups, letters, [])
     return capsys.readouterr().out.splitlines()
 
 
@@ -103,9 +104,8 @@ def test_invalid_serve_address_is_refused(text: str) -> None:
 
 
 def test_lag_metrics_cover_existing_topics_only() -> None:
-    text = as_metrics(
-        [WAITING, QUIET, group("fetch_page", "x", exists=False)], [DeadLettersStanding("score_page", "dlq", 3, 1.0)]
-    ).decode()
+    groups = [WAITING, QUIET, group("fetch_page", "x", exists=False)]
+    text = generate_latest(LagCollector(groups, [DeadLettersStanding("score_page", "dlq", 3, 1.0)])).decode()
     samples = [line for line in text.splitlines() if not line.startswith("#")]
     place = 'handler="score_page",topic="pages.crawled.v1"'
     assert f"assay_group_lag_records{{{place}}} 1234.0" in samples
