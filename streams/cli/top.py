@@ -126,7 +126,7 @@ def run_top(
     Without ``urls``, the worker of the settings on this machine is asked.
     """
     try:
-        workers = [Worker(worker_url(url)) for url in urls or [f"{_here(settings)}:{settings.http.port}"]]
+        workers = [Worker(worker_url(url)) for url in urls or [f"{_here(settings.http.host)}:{settings.http.port}"]]
     except WorkerAddressError as error:
         return tell("top", str(error), 2)
     if sort not in SORTS:
@@ -299,8 +299,8 @@ def _keys_into(events: asyncio.Queue[View | str]) -> Iterator[None]:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
-def _here(settings: Settings) -> str:
-    host = settings.http.host
+def _here(host: str) -> str:
+    """Where this machine is asked for what listens on a host."""
     if host in ("", "0.0.0.0", "::"):  # noqa: S104 - not an address to listen on
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host

@@ -100,7 +100,6 @@ class Follower:
     """Follows the topics of a cluster while the block runs."""
 
     def __init__(self, kafka: KafkaSettings, store: Store, feed: Feed) -> None:
-        """Opens nothing."""
         self._kafka = kafka
         self._store = store
         self._feed = feed
