@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -49,100 +49,76 @@ def lag(
     config: Config = None,
 ) -> int:
     """Show how far each consumer group is behind, including stopped ones."""
-    options = LagOptions(
-        replays=replays,
-        watch_seconds=every if watch else None,
-        max_records=max_records,
-        max_seconds=max_seconds,
-        serve=serve,
-        as_json=as_json,
-    )
-    return run_lag(handlers or [], load_settings(config).with_kafka(), options)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LagOptions:
-    """The options; without ``watch_seconds`` the lag is printed once."""
-
-    replays: bool = False
-    watch_seconds: float | None = None
-    max_records: int | None = None
-    max_seconds: float | None = None
-    serve: str | None = None
-    as_json: bool = False
-
-
-def run_lag(names: Sequence[str], settings: Settings, options: LagOptions) -> int:
-    """Runs the command for some handlers, or for all; 1 if a limit is exceeded, 2 for wrong usage."""
     known = {handler.name: handler for handler in HANDLERS}
-    if unknown := [name for name in names if name not in known]:
+    if unknown := [name for name in handlers or () if name not in known]:
         return tell("lag", no_such("handler", unknown[0], known), 2)
-    handlers = [known[name] for name in names] or list(HANDLERS)
-    if options.serve is None:
-        return run_with_kafka("lag", settings, _report(settings, handlers, options))
-    return _serve(options.serve, settings, handlers)
+    chosen = [known[name] for name in handlers or known]
+    settings = load_settings(config).with_kafka()
+    if serve is not None:
+        return _serve(serve, settings, chosen)
+
+    async def work() -> int:
+        while True:
+            groups = await read_lags(settings.kafka, chosen, SystemClock(), replays=replays)
+            dead = await read_dead_letters(settings.kafka, chosen, SystemClock())
+            exceeded = limits_exceeded(groups, max_records, max_seconds)
+            if as_json:
+                document = {
+                    "groups": [asdict(group) | {"lost": group.lost} for group in groups],
+                    "dead_letters": [asdict(letters) for letters in dead],
+                    "exceeded": exceeded,
+                }
+                print(json.dumps(document), flush=True)
+            else:
+                if watch:
+                    table_console().print(Text(f"{SystemClock().now():%H:%M:%S} UTC", "bold"))
+                show_lags(groups, dead, exceeded)
+            if not watch:
+                return 1 if exceeded else 0
+            await asyncio.sleep(every)
+
+    return run_with_kafka("lag", settings, work())
 
 
-def _serve(place: str, settings: Settings, handlers: Sequence[Handler]) -> int:
+def _serve(address: str, settings: Settings, handlers: Sequence[Handler]) -> int:
     # The import of the HTTP server takes half a second.
     from streams.cli.lag_server import ServerAddressError, address_of, serve_lag
 
     try:
-        host, port = address_of(place)
-        return run_with_kafka("lag", settings, serve_lag(settings, handlers, host, port))
+        host, port = address_of(address)
     except ServerAddressError as error:
         return tell("lag", str(error), 2)
+    return run_with_kafka("lag", settings, serve_lag(settings, handlers, host, port))
 
 
-async def _report(settings: Settings, handlers: Sequence[Handler], options: LagOptions) -> int:
-    while True:
-        groups = await read_lags(settings.kafka, handlers, SystemClock(), replays=options.replays)
-        dead = await read_dead_letters(settings.kafka, handlers, SystemClock())
-        exceeded = _exceeded(groups, options)
-        if options.as_json:
-            document = {
-                "groups": [asdict(lag) | {"lost": lag.lost} for lag in groups],
-                "dead_letters": [asdict(letters) for letters in dead],
-                "exceeded": exceeded,
-            }
-            print(json.dumps(document), flush=True)
-        else:
-            if options.watch_seconds is not None:
-                table_console().print(Text(f"{SystemClock().now():%H:%M:%S} UTC", "bold"))
-            _show(groups, dead, exceeded)
-        if options.watch_seconds is None:
-            return 1 if exceeded else 0
-        await asyncio.sleep(options.watch_seconds)
-
-
-def _exceeded(groups: Sequence[GroupLag], options: LagOptions) -> list[str]:
-    """A sentence for each limit that is exceeded."""
+def limits_exceeded(groups: Sequence[GroupLag], max_records: int | None, max_seconds: float | None) -> list[str]:
+    """A sentence for each limit that is exceeded; None is no limit."""
     found = []
     for lag in groups:
         if lag.plan:  # a replay ends at the end of its plan, which may be far before the end of its topic
             continue
         late = late_seconds(lag)
-        if options.max_records is not None and lag.records > options.max_records:
-            found.append(f"{lag.handler}: {lag.records:,} records wait on {lag.topic}, limit {options.max_records:,}")
-        if options.max_seconds is not None and late > options.max_seconds:
-            found.append(f"{lag.handler}: {in_time(late)} behind on {lag.topic}, limit {in_time(options.max_seconds)}")
+        if max_records is not None and lag.records > max_records:
+            found.append(f"{lag.handler}: {lag.records:,} records wait on {lag.topic}, limit {max_records:,}")
+        if max_seconds is not None and late > max_seconds:
+            found.append(f"{lag.handler}: {in_time(late)} behind on {lag.topic}, limit {in_time(max_seconds)}")
     return found
 
 
-def _show(groups: Sequence[GroupLag], dead: Sequence[DeadLettersStanding], exceeded: Sequence[str]) -> None:
+def show_lags(groups: Sequence[GroupLag], dead: Sequence[DeadLettersStanding], exceeded: Sequence[str]) -> None:
     console = table_console(_NARROW)
     wide = console.width >= _WIDE
     numbers = ("behind", "oldest", "retention left", "members", "dead letters")
     table = plain_table(*(("handler", "topic") if wide else ("handler",)), numbers=numbers, apart=2 if wide else 1)
-    letters = {of_handler.handler: of_handler.records for of_handler in dead}
+    letters = {standing.handler: standing.records for standing in dead}
     for lag in groups:
-        where, cells = _where(lag, wide), _cells(lag)
+        where = _where(lag, wide)
         if not lag.delay_seconds and not lag.plan:
             count = letters.get(lag.handler)
-            dead_cell = Text(f"≤ {count:,}", "yellow") if count else "-"
-            table.add_row(*([lag.handler, where] if wide else [lag.handler]), *cells, dead_cell)
+            last = Text(f"≤ {count:,}", "yellow") if count else "-"
+            table.add_row(*((lag.handler, where) if wide else (lag.handler,)), *_cells(lag), last)
         elif lag.records or lag.plan:
-            table.add_row(*(["", where] if wide else [f"  {where}"]), *cells)
+            table.add_row(*(("", where) if wide else (f"  {where}",)), *_cells(lag))
     console.print(table)
     for lag in groups:
         if lag.lost:

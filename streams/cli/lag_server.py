@@ -44,7 +44,7 @@ _OF_GROUPS: Sequence[tuple[MetricDef, Callable[[GroupLag], float | None]]] = (
 
 
 class ServerAddressError(Exception):
-    """An address is wrong or cannot be listened on; the message says what to do."""
+    """A text is not an address to listen on; the message says what is."""
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -63,20 +63,15 @@ def address_of(text: str) -> tuple[str, int]:
 
 
 async def serve_lag(settings: Settings, handlers: Sequence[Handler], host: str, port: int) -> int:
-    """Serves until a signal.
-
-    Raises:
-        ServerAddressError: The address can't be listened on.
-    """
+    """Serves until a signal; 2 if the address can't be listened on."""
     stop = stop_on_signals()
+    exporter = lag_exporter(settings, handlers, SystemClock())
     try:
-        async with HttpServer(
-            lag_exporter(settings, handlers, SystemClock()), HttpSettings(host=host, port=port)
-        ) as http:
+        async with HttpServer(exporter, HttpSettings(host=host, port=port)) as http:
             tell("lag", f"serves http://{http.address}/metrics; Ctrl-C stops it")
             await stop.wait()
     except PortTakenError:
-        raise ServerAddressError(f"cannot listen on {host}:{port}; name another place with --serve") from None
+        return tell("lag", f"cannot listen on {host}:{port}; name another place with --serve", 2)
     return 0
 
 

@@ -84,7 +84,31 @@ def top(
     config: Config = None,
 ) -> int:
     """Watch the handlers at work: rate, lag, age, dead letters, costs."""
-    return run_top(load_settings(config).with_kafka(), urls, every=every, once=once, sort=sort, as_json=as_json)
+    if sort not in SORTS:
+        return tell("top", f"there is no order {sort!r}; there are {', '.join(SORTS)}", 2)
+    settings = load_settings(config).with_kafka()
+    try:
+        workers = [Worker(worker_url(url)) for url in urls or [f"{_here(settings.http.host)}:{settings.http.port}"]]
+    except WorkerAddressError as error:
+        return tell("top", str(error), 2)
+
+    async def work() -> int:
+        console = Console(highlight=False)
+        async with contextlib.aclosing(_views(settings, workers, every)) as views:
+            if console.is_terminal and sys.stdin.isatty() and not (once or as_json):
+                return await _show_live(console, views, sort)
+            console = table_console(NARROW)
+            await anext(views)  # a rate needs two looks
+            async for view in views:
+                if as_json:
+                    print(json.dumps(asdict(view)), flush=True)
+                else:
+                    console.print(top_screen(view, sort, console.width))
+                if once or not as_json:
+                    return 0 if view.workers or not view.kafka_problem else 1
+        return 0
+
+    return run_with_kafka("top", settings, work())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,45 +134,6 @@ class View:
     cost_today_usd: float | None
     budget_usd: float | None
     models_left_alone: tuple[str, ...]
-
-
-def run_top(
-    settings: Settings,
-    urls: Sequence[str] | None = None,
-    *,
-    every: float = 2.0,
-    once: bool = False,
-    sort: str = "topology",
-    as_json: bool = False,
-) -> int:
-    """Runs the command; with ``once``, the exit status is 1 if neither a worker nor Kafka answers.
-
-    Without ``urls``, the worker of the settings on this machine is asked.
-    """
-    try:
-        workers = [Worker(worker_url(url)) for url in urls or [f"{_here(settings.http.host)}:{settings.http.port}"]]
-    except WorkerAddressError as error:
-        return tell("top", str(error), 2)
-    if sort not in SORTS:
-        return tell("top", f"there is no order {sort!r}; there are {', '.join(SORTS)}", 2)
-
-    async def work() -> int:
-        console = Console(highlight=False)
-        async with contextlib.aclosing(_views(settings, workers, every)) as views:
-            if console.is_terminal and sys.stdin.isatty() and not (once or as_json):
-                return await _show_live(console, views, sort)
-            console = table_console(NARROW)
-            await anext(views)  # a rate needs two looks
-            async for view in views:
-                if as_json:
-                    print(json.dumps(asdict(view)), flush=True)
-                else:
-                    console.print(top_screen(view, sort, console.width))
-                if once or not as_json:
-                    return 0 if view.workers or not view.kafka_problem else 1
-        return 0
-
-    return run_with_kafka("top", settings, work())
 
 
 async def _views(settings: Settings, workers: Sequence[Worker], every: float) -> AsyncGenerator[View, None]:

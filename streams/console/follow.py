@@ -160,10 +160,8 @@ class Follower:
         """Lowers ``ends`` to the first offsets that were read, so that another reader can go on there."""
         assign_paused(reader, ends)
         firsts, step = await reader.beginning_offsets(list(ends)), _FIRST_STEP
-        while not self._store.is_full:
-            spans = {at: (max(firsts[at], ends[at] - step), ends[at]) for at in ends if firsts[at] < ends[at]}
-            if not spans:
-                break
+        while not self._store.is_full and any(firsts[at] < end for at, end in ends.items()):
+            spans = {at: (max(firsts[at], end - step), end) for at, end in ends.items()}
             await self._read_spans(reader, spans)
             ends |= {at: start for at, (start, _) in spans.items()}
             step = min(2 * step, _LARGEST_STEP)

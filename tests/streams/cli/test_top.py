@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 
 from streams.cli.output import table_console
-from streams.cli.top import NARROW, SORTS, View, make_view, run_top, top_screen
+from streams.cli.top import NARROW, SORTS, View, make_view, top, top_screen
 from streams.cli.top_workers import WorkerAddressError, look_at, read_samples, worker_url
 from streams.kafka.lag import GroupLag
 from streams.settings.model import load_settings
@@ -95,12 +95,12 @@ def test_ages_are_those_of_the_window_else_of_all_time() -> None:
 def test_invalid_worker_address_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(WorkerAddressError, match="is not a worker's address"):
         worker_url(text)
-    assert run_top(load_settings(), [text]) == 2
+    assert top([text]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_unknown_sort_order_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_top(load_settings(), sort="size") == 2
+    assert top(sort="size") == 2
     assert "there are topology, rate, lag, age, dead, cost" in capsys.readouterr().err
 
 
